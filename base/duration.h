@@ -1,0 +1,18 @@
+/* duration.h: durations as people write them: `500ms`, `30s`, `5m`, `2h`; a bare number is seconds. */
+#ifndef BATON_BASE_DURATION_H
+#define BATON_BASE_DURATION_H
+
+#include "base/slice.h"
+
+#include <stdint.h>
+
+enum { DURATION_TEXT = 24 }; /* room for duration_format, NUL included */
+
+/* Reads a whole number and a unit. Returns 0, or -EINVAL with *ret_ms untouched: no digits, another
+ * unit, a sign, a fraction, white space, or more than 2^53-1 milliseconds. */
+int duration_parse(struct slice text, int64_t *ret_ms);
+
+/* Writes `ms` (not negative) in the largest unit that divides it: 90000 is "90s", 0 is "0s". */
+void duration_format(int64_t ms, char text[DURATION_TEXT]);
+
+#endif

@@ -1,0 +1,26 @@
+/* slice.h: some bytes that somebody else owns, with their length; may hold NUL. */
+#ifndef BATON_BASE_SLICE_H
+#define BATON_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+    const char *bytes; /* NULL only when length is 0 and the value is absent */
+    size_t length;
+};
+
+/* A slice over a C string; NULL gives an absent slice. The string must outlive it. */
+static inline struct slice slice_of(const char *text)
+{
+    return (struct slice){text, text ? strlen(text) : 0};
+}
+
+static inline bool slice_equals(struct slice slice, const char *text)
+{
+    size_t length = strlen(text);
+    return slice.length == length && (length == 0 || memcmp(slice.bytes, text, length) == 0);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* embedded.h: a private redis-server, started for one batond and ended with it. */
+#ifndef BATON_REDIS_EMBEDDED_H
+#define BATON_REDIS_EMBEDDED_H
+
+#include "base/failure.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Used by the main thread alone: the kernel ends the child when the thread that started it ends. */
+struct embedded;
+
+/* Makes `state_dir` (mode 0700, parents too), locks it against a second batond, starts redis-server
+ * on a Unix socket in it (no TCP, append-only file with fsync always, no snapshots, noeviction)
+ * and waits until it answers, at most 30 s. redis-server writes its log to STATE_DIR/redis.log.
+ *
+ * The child ends with this process, SIGKILL included. The lock is inherited by the child, so a new
+ * batond waits (up to 3 s) until the old redis-server is really gone before it is refused.
+ *
+ * Returns 0, or a negative errno with a failure that names the way out: -EBUSY for a directory in
+ * use (with the holder's process id), -ENOENT where there is no redis-server in PATH,
+ * -ENAMETOOLONG where the socket's path would not fit, and so on. */
+int embedded_start(struct embedded **ret, const char *state_dir, struct failure *failure);
+
+/* The URL to reach it by (unix:///…). Owned by the embedded server. */
+const char *embedded_url(const struct embedded *embedded);
+
+/* To be called on SIGCHLD: true if redis-server has ended by itself (then reaped). */
+bool embedded_has_ended(struct embedded *embedded);
+
+/* Starts redis-server again after it has ended by itself. Does not wait for it to answer. */
+int embedded_restart(struct embedded *embedded, struct failure *failure);
+
+/* Ends redis-server (SIGTERM, after 5 s SIGKILL), waits for it, unlocks the directory. Takes NULL. */
+void embedded_stop(struct embedded *embedded);
+
+#endif

@@ -1,0 +1,88 @@
+/* store.h: runs a script for a name in Redis, and says how sure its outcome is. */
+#ifndef BATON_REDIS_STORE_H
+#define BATON_REDIS_STORE_H
+
+#include "base/failure.h"
+#include "base/slice.h"
+#include "redis/script.h"
+#include "redis/url.h"
+#include "redis/value.h"
+
+#include <uv.h>
+
+/* A store belongs to one loop and is used on its thread alone. It keeps one pipelined connection
+ * to Redis (later: one for each primary), connects again by itself with a growing, jittered pause
+ * (50 ms up to 1 s), and loads a script again where Redis has forgotten it. */
+struct store;
+
+enum {
+    /* A command without a reply for this long counts as lost: its connection is given up, and
+     * every call on it ends. Short enough for "503 within a second". */
+    STORE_DEADLINE_MS = 800,
+};
+
+enum store_outcome {
+    STORE_REPLIED,  /* the script ran to its end: `reply` is what it returned */
+    STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` is its text */
+    STORE_UNSENT,   /* there was no usable connection: nothing happened */
+    STORE_IN_DOUBT, /* the connection was lost before the reply: it may have run or not */
+};
+
+struct store_result {
+    enum store_outcome outcome;
+    const struct value *reply; /* with STORE_REPLIED, else NULL; valid during the callback */
+    const char *error;         /* a line for a log, else NULL; valid during the callback */
+};
+
+typedef void store_done(void *context, const struct store_result *result);
+
+/* What the store tells whoever opened it, always from the loop and never from inside a call to the
+ * store. Each may be NULL. */
+struct store_events {
+    void *context;
+    /* A connection is usable. What is called from in here reaches Redis before anything else. */
+    void (*up)(void *context);
+    /* The connection was lost or could not be made; `reason` says why and what to look at. Told
+     * once for each loss and, while Redis stays away, again only when the reason changes. */
+    void (*down)(void *context, const char *reason);
+    /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …). Told after
+     * each connect. */
+    void (*warning)(void *context, const char *text);
+};
+
+struct store_figures {
+    uint64_t calls;    /* scripts sent to Redis */
+    uint64_t connects; /* connections that became usable */
+};
+
+/* Starts connecting; `up` or `down` will tell. `url` is copied. Returns 0 or a negative errno. */
+int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
+               const struct store_events *events);
+
+/* Ends every open call (STORE_IN_DOUBT where it was sent), runs their callbacks, closes the handles
+ * and then calls `closed` once, if it is not NULL, after which the store is freed. Takes NULL. */
+void store_close(struct store *store, void (*closed)(void *context), void *context);
+
+/* Runs `script` with KEYS[1] = `key` and the given ARGV, all copied. The key routes the call: this
+ * is the one place that decides which Redis serves a name. `done` runs once, from the loop and
+ * never before store_eval has returned. Calls are executed in the order in which they are made. */
+void store_eval(struct store *store, const struct script *script, struct slice key,
+                const struct slice *arguments, size_t argument_count, store_done *done,
+                void *context);
+
+bool store_is_up(const struct store *store);
+
+/* Why the store is down, for people; "" while it is up. Valid until the loop goes on. */
+const char *store_trouble(const struct store *store);
+
+struct store_figures store_figures(const struct store *store);
+
+/* A look at Redis before anything starts, blocking for at most `timeout_ms`: connects, logs in and
+ * checks the version (6.2 or newer). Returns 0; -EAGAIN where Redis cannot be reached or is still
+ * loading (a service may start and wait for it); -EPROTO, with a failure that says how to mend it,
+ * where waiting would not help: wrong password, no such database, a version too old. Where Redis
+ * may evict keys, 0 is returned and `warning` is filled; otherwise it is made empty. */
+int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *warning,
+                    struct failure *failure);
+
+#endif

@@ -1,0 +1,32 @@
+/* url.h: where Redis is and how to log in, read from one URL. */
+#ifndef BATON_REDIS_URL_H
+#define BATON_REDIS_URL_H
+
+#include "base/failure.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct redis_url {
+    char *path;     /* of a Unix socket, else NULL */
+    char *host;     /* NULL with a path; an IPv6 address without its brackets */
+    int port;       /* 6379 where the URL names none */
+    int database;   /* 0 where the URL names none */
+    char *user;     /* NULL for the default user */
+    char *password; /* NULL for no login */
+    bool tls;
+};
+
+/* Reads redis://[user:password@]host[:port][/db], rediss://… and unix:///path[?db=N] (with an
+ * optional user:password@ in front of the path). User and password are percent-decoded; `:password@`
+ * means the default user. Returns 0, or -EINVAL (or -ENOTSUP for rediss:// where hiredis came
+ * without TLS) with a failure that names what is wrong and never repeats the password. */
+int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure);
+
+/* Frees what redis_url_parse allocated, the password overwritten first; takes a zeroed one too. */
+void redis_url_free(struct redis_url *url);
+
+/* Writes the URL without user and password, for logs. */
+void redis_url_describe(const struct redis_url *url, char *text, size_t size);
+
+#endif

@@ -1,0 +1,25 @@
+/* value.h: reads a reply of Redis without trusting its shape. */
+#ifndef BATON_REDIS_VALUE_H
+#define BATON_REDIS_VALUE_H
+
+#include "base/slice.h"
+
+#include <stdint.h>
+
+/* One node of a reply. Owned by the store and valid only during the callback that hands it over.
+ * Every function here takes NULL, and answers it as "not of that kind". */
+struct value;
+
+/* 0 for anything but an array. */
+size_t value_count(const struct value *array);
+
+/* NULL where there is no such element. */
+const struct value *value_at(const struct value *array, size_t index);
+
+/* False, with *ret untouched, for anything but an integer. */
+bool value_integer(const struct value *value, int64_t *ret);
+
+/* False, with *ret untouched, for anything but a string (bulk or status). */
+bool value_text(const struct value *value, struct slice *ret);
+
+#endif
