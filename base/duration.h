@@ -1,4 +1,5 @@
-/* duration.h: durations as people write them: `500ms`, `30s`, `5m`, `2h`; a bare number is seconds. */
+/* duration.h: durations as people write them: `500ms`, `30s`, `5m`, `2h`; a bare number is seconds.
+ */
 #ifndef BATON_BASE_DURATION_H
 #define BATON_BASE_DURATION_H
 

@@ -31,7 +31,8 @@ bool embedded_has_ended(struct embedded *embedded);
 /* Starts redis-server again after it has ended by itself. Does not wait for it to answer. */
 int embedded_restart(struct embedded *embedded, struct failure *failure);
 
-/* Ends redis-server (SIGTERM, after 5 s SIGKILL), waits for it, unlocks the directory. Takes NULL. */
+/* Ends redis-server (SIGTERM, after 5 s SIGKILL), waits for it, unlocks the directory. Takes NULL.
+ */
 void embedded_stop(struct embedded *embedded);
 
 #endif

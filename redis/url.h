@@ -18,9 +18,10 @@ struct redis_url {
 };
 
 /* Reads redis://[user:password@]host[:port][/db], rediss://… and unix:///path[?db=N] (with an
- * optional user:password@ in front of the path). User and password are percent-decoded; `:password@`
- * means the default user. Returns 0, or -EINVAL (or -ENOTSUP for rediss:// where hiredis came
- * without TLS) with a failure that names what is wrong and never repeats the password. */
+ * optional user:password@ in front of the path). User and password are percent-decoded;
+ * `:password@` means the default user. Returns 0, or -EINVAL (or -ENOTSUP for rediss:// where
+ * hiredis came without TLS) with a failure that names what is wrong and never repeats the password.
+ */
 int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure);
 
 /* Frees what redis_url_parse allocated, the password overwritten first; takes a zeroed one too. */
