@@ -1,0 +1,145 @@
+# Baton's build. `make help` lists what there is to make.
+
+VERSION  := 0.1.0
+PREFIX   ?= /usr/local
+SANITIZE ?=#    address: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer
+ONLY     ?=#    `make test ONLY=integration` runs the tests with that in their path
+ARGS     ?=#    `make run ARGS='--listen 127.0.0.1:8080'`
+V        ?=#    V=1 shows the commands
+
+BUILD := build$(if $(SANITIZE),/$(SANITIZE))
+
+# The sources: a layer is a folder, an operation on a lock is a Lua script.
+layers     := base redis locks api server
+sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c)))
+operations := $(wildcard locks/scripts/*.lua)
+shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
+generated  := $(if $(wildcard locks/scripts.h),$(BUILD)/generated/scripts.c) \
+              $(if $(wildcard api/openapi.h),$(BUILD)/generated/openapi.c)
+objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
+
+# The tests: every test_*.c is a program, linked with the other C files of its folder.
+suites       := unit scripts redis integration contract history
+tests        := $(wildcard $(suites:%=tests/%/test_*.c))
+test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
+test_helpers := $(filter-out $(tests),$(wildcard $(suites:%=tests/%/*.c)))
+test_support := $(wildcard tests/support/*.c)
+test_objects := $(tests:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
+
+# Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
+# may have to install it first.
+CC         ?= cc
+libraries  := libmicrohttpd jansson hiredis libuv
+test_libs  := cmocka libcurl yaml-0.1 jansson hiredis
+tls_libs    = $(shell pkg-config --exists hiredis_ssl openssl && echo hiredis_ssl openssl)
+once        = $(eval $(1) := $(2))$($(1))
+lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(tls_libs)))
+lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(tls_libs)))
+tls_flag    = $(call once,tls_flag,$(if $(tls_libs),-DHAVE_REDIS_TLS))
+test_cflags = $(call once,test_cflags,$(shell pkg-config --cflags $(test_libs)))
+test_ldlibs = $(call once,test_ldlibs,$(shell pkg-config --libs $(test_libs)))
+
+warnings  := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+             -Wmissing-prototypes -Wformat=2 -Wvla
+hardening := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
+linking   := -pthread -pie -Wl,-z,relro -Wl,-z,now
+flavour-  := -O2 $(hardening)
+flavour-address := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+flavour-thread  := -O1 -fno-omit-frame-pointer -fsanitize=thread
+flavour   := $(or $(flavour-$(SANITIZE)),$(error SANITIZE is `address` or `thread`))
+
+CPPFLAGS += -I. -D_GNU_SOURCE -DBATON_VERSION='"$(VERSION)"'
+CFLAGS   += -std=gnu11 -g $(warnings) $(flavour) -pthread
+LDFLAGS  += $(linking) $(filter -fsanitize=%,$(flavour))
+compile   = $(CC) $(CPPFLAGS) $(lib_cflags) $(tls_flag) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+say       = $(if $(V),,@echo '  $(1)';)
+
+# What a recipe runs when it has to install something or build in parallel.
+packages := deploy/install-packages.sh
+submake  := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+.PHONY: all run test lint format install clean help packages-missing FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BUILD)/batond ## build batond (default)
+
+run: ## install what is missing, build, and start batond with its own Redis
+	@$(packages) build run
+	@$(submake) all
+	@echo "Try in another terminal:  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'"
+	@exec $(BUILD)/batond $(ARGS)
+
+test: ## install what is missing, build, and run all tests (ONLY=pattern for some, SANITIZE=address|thread)
+	@$(packages) build run test
+	@$(submake) test-programs
+	@ONLY='$(ONLY)' BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
+	    tests/run.sh $(BUILD) $(tests:%.c=$(BUILD)/%) $(test_shell)
+
+lint: ## check format, warnings, layers, scripts and openapi.yaml
+	@$(packages) build test lint
+	@$(submake) $(generated) lint-programs
+	@CC='$(CC)' CFLAGS='$(CPPFLAGS) $(lib_cflags) $(test_cflags) $(CFLAGS)' tests/lint/run.sh $(BUILD)
+
+format: ## lay out all C files by .clang-format
+	@$(packages) lint
+	git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+install: all ## install under PREFIX (default /usr/local), staged in DESTDIR
+	install -D -m 755 $(BUILD)/batond $(DESTDIR)$(PREFIX)/bin/batond
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/baton README.md openapi.yaml
+
+clean: ## remove all that was built
+	rm -rf build
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+# How things are built.
+
+.PHONY: test-programs
+test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(tests:%.c=$(BUILD)/%)
+
+$(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
+	$(call say,link $@) $(CC) $(LDFLAGS) -o $@ $^ $(lib_ldlibs)
+
+$(BUILD)/libbaton.a: $(objects)
+$(BUILD)/libsupport.a: $(test_support:%.c=$(BUILD)/%.o)
+%.a: $(BUILD)/inputs
+	@rm -f $@
+	@ar rcs $@ $(filter %.o,$^)
+
+.SECONDEXPANSION:
+helpers_of = $(filter $(BUILD)/$(dir $(1))%,$(test_helpers:%.c=$(BUILD)/%.o))
+$(tests:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
+	$(call say,link $@) $(CC) $(LDFLAGS) -o $@ $^ $(lib_ldlibs) $(test_ldlibs)
+
+$(BUILD)/tests/%.o: private CPPFLAGS += $(test_cflags)
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,compile $<) $(compile)
+$(BUILD)/generated/%.o: $(BUILD)/generated/%.c $(BUILD)/flags
+	$(call say,compile $<) $(compile)
+
+# The Lua that the operations share is put in front of each, since Redis knows no modules.
+$(BUILD)/generated/scripts.c: locks/scripts/embed.sh $(operations) $(shared_lua) $(BUILD)/inputs
+	@mkdir -p $(@D)/lua
+	@rm -f $(@D)/lua/*
+	@for file in $(operations); do cat $(shared_lua) $$file > $(@D)/lua/$${file##*/}; done
+	@locks/scripts/embed.sh scripts $(@D)/lua/*.lua > $@
+
+$(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml
+	@mkdir -p $(@D)
+	@locks/scripts/embed.sh text openapi_yaml api/openapi.h openapi.yaml > $@
+
+# Files that change only when what they say does: other flags compile everything again, another
+# set of sources links again.
+write_if_changed = mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' > $@
+$(BUILD)/flags: FORCE
+	@pkg-config --exists --print-errors $(libraries) || { echo "Missing libraries: $(packages) build" >&2; exit 1; }
+	@$(call write_if_changed,$(compile) $(LDFLAGS) $(lib_ldlibs))
+$(BUILD)/inputs: FORCE
+	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(test_support))
+
+-include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d)

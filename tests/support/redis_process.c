@@ -1,0 +1,168 @@
+#include "tests/support/redis_process.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/free_port.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { START_MS = 20000, MAX_ARGUMENTS = 64 };
+
+static bool answers(void *context)
+{
+    struct redis_process *redis = context;
+    if (redis->process.pid && process_wait(&redis->process, 0))
+        return true; /* it never will: the caller looks */
+    redis->link = redisConnectUnix(redis->socket);
+    redisReply *reply = redis->link->err ? NULL : redisCommand(redis->link, "PING");
+    bool pong = reply && reply->type == REDIS_REPLY_STATUS;
+    bool login = reply && reply->type == REDIS_REPLY_ERROR && !strncmp(reply->str, "NOAUTH", 6);
+    if (reply)
+        freeReplyObject(reply);
+    if (pong || login)
+        return true;
+    redisFree(redis->link);
+    redis->link = NULL;
+    return false;
+}
+
+static void launch(struct redis_process *redis)
+{
+    char port[12], log[100];
+    snprintf(port, sizeof port, "%d", redis->port);
+    snprintf(log, sizeof log, "%s/log", redis->dir.path);
+    const char *arguments[MAX_ARGUMENTS + 1] = {"redis-server",
+                                                "--port",
+                                                port,
+                                                "--bind",
+                                                "127.0.0.1",
+                                                "--unixsocket",
+                                                redis->socket,
+                                                "--dir",
+                                                redis->dir.path,
+                                                "--save",
+                                                "",
+                                                "--appendonly",
+                                                redis->durable ? "yes" : "no",
+                                                "--appendfsync",
+                                                "always"};
+    size_t count = 0;
+    while (arguments[count])
+        count++;
+    for (size_t i = 0; redis->arguments && redis->arguments[i] && count < MAX_ARGUMENTS; i++)
+        arguments[count++] = redis->arguments[i];
+    process_start(&redis->process, arguments, NULL, log);
+    if (clock_wait_until(answers, redis, START_MS) && redis->process.pid)
+        return;
+    char *output = process_output(&redis->process);
+    print_error("%s", output);
+    free(output);
+    fail_msg("redis-server does not start");
+}
+
+void redis_process_start(struct redis_process *redis, const struct redis_options *options)
+{
+    struct redis_options none = {0};
+    if (!options)
+        options = &none;
+    *redis = (struct redis_process){.arguments = options->arguments, .durable = options->durable};
+    temp_dir_make(&redis->dir);
+    snprintf(redis->socket, sizeof redis->socket, "%s/redis.sock", redis->dir.path);
+    snprintf(redis->url, sizeof redis->url, "unix://%s", redis->socket);
+    if (options->port) {
+        redis->port = free_port();
+        snprintf(redis->port_url, sizeof redis->port_url, "redis://127.0.0.1:%d", redis->port);
+    }
+    launch(redis);
+}
+
+void redis_process_resume(struct redis_process *redis)
+{
+    launch(redis);
+}
+
+static void unlink_redis(struct redis_process *redis)
+{
+    if (redis->link)
+        redisFree(redis->link);
+    redis->link = NULL;
+}
+
+void redis_process_halt(struct redis_process *redis)
+{
+    unlink_redis(redis);
+    process_signal(&redis->process, SIGCONT);
+    process_stop(&redis->process);
+}
+
+void redis_process_kill(struct redis_process *redis)
+{
+    unlink_redis(redis);
+    process_kill(&redis->process);
+}
+
+void redis_process_freeze(struct redis_process *redis)
+{
+    process_signal(&redis->process, SIGSTOP);
+}
+
+void redis_process_thaw(struct redis_process *redis)
+{
+    process_signal(&redis->process, SIGCONT);
+}
+
+void redis_process_stop(struct redis_process *redis)
+{
+    redis_process_kill(redis);
+    temp_dir_remove(&redis->dir);
+}
+
+static redisReply *command(struct redis_process *redis, const char *format, va_list arguments)
+{
+    redisReply *reply = redisvCommand(redis->link, format, arguments);
+    if (!reply)
+        fail_msg("redis: %s: %s", format, redis->link->errstr);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("redis: %s: %s", format, reply->str);
+    return reply;
+}
+
+redisReply *redis_process_command(struct redis_process *redis, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    redisReply *reply = command(redis, format, arguments);
+    va_end(arguments);
+    return reply;
+}
+
+int64_t redis_process_integer(struct redis_process *redis, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    redisReply *reply = command(redis, format, arguments);
+    va_end(arguments);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    int64_t integer = reply->integer;
+    freeReplyObject(reply);
+    return integer;
+}
+
+int64_t redis_process_calls(struct redis_process *redis, const char *name)
+{
+    char pattern[80];
+    snprintf(pattern, sizeof pattern, "cmdstat_%s:calls=", name);
+    redisReply *reply = redis_process_command(redis, "INFO commandstats");
+    const char *found = strstr(reply->str, pattern);
+    int64_t calls = found ? strtoll(found + strlen(pattern), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return calls;
+}
+
+void redis_process_flush(struct redis_process *redis)
+{
+    freeReplyObject(redis_process_command(redis, "FLUSHALL"));
+}

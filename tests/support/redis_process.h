@@ -1,0 +1,61 @@
+/* redis_process.h: a redis-server of a test's own, and a link to talk to it. */
+#ifndef BATON_TESTS_SUPPORT_REDIS_PROCESS_H
+#define BATON_TESTS_SUPPORT_REDIS_PROCESS_H
+
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct redis_process {
+    struct process process;
+    struct temp_dir dir; /* its data, socket and log */
+    char socket[100];    /* the path of its Unix socket */
+    int port;            /* on 127.0.0.1; 0 without one */
+    char url[120];       /* unix://... */
+    char port_url[48];   /* redis://127.0.0.1:PORT; "" without a port */
+    redisContext *link;  /* belongs to the thread of the test; NULL while stopped */
+    bool durable;
+    const char *const *arguments;
+};
+
+struct redis_options {
+    bool port;    /* listen on a free TCP port too */
+    bool durable; /* keep its data over a restart (append-only file, fsync always) */
+    const char *const *arguments; /* more for redis-server, NULL-terminated, e.g. {"--maxmemory",
+                                     "2mb", NULL}; must outlive it if it is to be restarted */
+};
+
+/* Starts it and waits until it answers. `options` may be NULL. Fails the test if it cannot. */
+void redis_process_start(struct redis_process *redis, const struct redis_options *options);
+
+/* Starts it again, with the same directory, socket and port, after redis_process_halt or _kill. */
+void redis_process_resume(struct redis_process *redis);
+
+/* SIGTERM or SIGKILL; the directory stays. */
+void redis_process_halt(struct redis_process *redis);
+void redis_process_kill(struct redis_process *redis);
+
+/* SIGSTOP and SIGCONT: it is there and does not answer. */
+void redis_process_freeze(struct redis_process *redis);
+void redis_process_thaw(struct redis_process *redis);
+
+/* Ends it and removes its directory. Takes a zeroed one too. */
+void redis_process_stop(struct redis_process *redis);
+
+/* Runs a command (printf-like, as redisCommand). Fails the test on an error reply. The reply is to
+ * be freed with freeReplyObject. */
+redisReply *redis_process_command(struct redis_process *redis, const char *format, ...);
+
+/* The same for a command that answers an integer, such as "EXISTS %s". */
+int64_t redis_process_integer(struct redis_process *redis, const char *format, ...);
+
+/* How often a command has run, by INFO commandstats: "evalsha", "cmdstat_" left out. */
+int64_t redis_process_calls(struct redis_process *redis, const char *command);
+
+/* Empties it; scripts stay loaded. */
+void redis_process_flush(struct redis_process *redis);
+
+#endif
