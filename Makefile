@@ -59,7 +59,7 @@ say       = $(if $(V),,@echo '  $(1)';)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test lint format install clean help packages-missing FORCE
+.PHONY: all run test test-programs lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -79,12 +79,12 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 
 lint: ## check format, warnings, layers, scripts and openapi.yaml
 	@$(packages) build test lint
-	@$(submake) $(generated) lint-programs
+	@$(submake) $(BUILD)/flags $(generated)
 	@CC='$(CC)' CFLAGS='$(CPPFLAGS) $(lib_cflags) $(test_cflags) $(CFLAGS)' tests/lint/run.sh $(BUILD)
 
 format: ## lay out all C files by .clang-format
 	@$(packages) lint
-	git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+	find $(layers) tests -name '*.[ch]' -exec clang-format -i {} +
 
 install: all ## install under PREFIX (default /usr/local), staged in DESTDIR
 	install -D -m 755 $(BUILD)/batond $(DESTDIR)$(PREFIX)/bin/batond
@@ -98,7 +98,6 @@ help: ## list the targets
 
 # How things are built.
 
-.PHONY: test-programs
 test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(tests:%.c=$(BUILD)/%)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a

@@ -29,7 +29,7 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
     fi
     echo "$passed $failed $skipped" >"$log.count"
     if ((failed)); then
-        printf '\n---- %s: exit code %s%s\n' "$name" "$code" "$(((code == 124 || code == 137)) && echo ' (time is up)')"
+        printf '\n---- %s: exit code %s (124 and 137: time is up)\n' "$name" "$code"
         cat "$log"
         echo "----"
     fi
@@ -67,7 +67,7 @@ done | xargs -0 -r -n 1 -P "${BATON_TEST_JOBS:-2}" "$0" --one "$dir"
 cat "$dir"/output/*.count 2>/dev/null | awk '
     { p += $1; f += $2; s += $3 }
     END {
-        if (!NR) f = 1
+        if (!NR) { f = 1; print "no test was run" }
         printf "\n%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""
         exit f > 0
     }'

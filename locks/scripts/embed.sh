@@ -21,7 +21,7 @@ scripts)
         name=$(basename "$file" .lua)
         sha1=$(sha1sum < "$file" | cut -c 1-40)
         echo
-        echo "static const char text_$name[] = {"
+        echo "static const char text_${name}[] = {"
         bytes "$file"
         echo "const struct script script_$name = {\"$name\", text_$name, $(length "$file"), \"$sha1\"};"
     done

@@ -115,7 +115,7 @@ const char *http_header(struct http_client *client, const char *name)
     size_t length = strlen(name);
     const char *line = client->reply.headers;
     for (; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        if (strncasecmp(line, name, length) || line[length] != ':')
+        if (strncasecmp(line, name, length) != 0 || line[length] != ':')
             continue;
         const char *value = line + length + 1;
         value += strspn(value, " \t");

@@ -20,7 +20,7 @@ static void change_environment(const char *const *changes)
 {
     for (; changes && *changes; changes++) {
         if (strchr(*changes, '='))
-            putenv((char *)(uintptr_t)*changes);
+            putenv(strdup(*changes));
         else
             unsetenv(*changes);
     }
@@ -39,7 +39,7 @@ static void run_child(pid_t parent, const char *const *arguments, const char *co
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     change_environment(environment);
-    execvp(arguments[0], (char *const *)(uintptr_t)arguments);
+    execvp(arguments[0], (char *const *)arguments);
     dprintf(STDERR_FILENO, "cannot run %s: %s\n", arguments[0], strerror(errno));
     _exit(127);
 }

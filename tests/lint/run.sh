@@ -1,0 +1,122 @@
+#!/bin/bash
+# Checks everything that can be checked without running it. Called by `make lint` with the build
+# folder as argument, CC and CFLAGS in the environment. LINT='format layers' runs only those.
+set -uo pipefail
+export LC_ALL=C
+
+build=$1
+read -ra flags <<<"$CFLAGS"
+mapfile -t sources < <(find base redis locks api server tests -name '*.c' | sort)
+mapfile -t headers < <(find base redis locks api server tests -name '*.h' | sort)
+mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} '^#!.*\b(ba)?sh$' . | sort)
+
+each_source() { # COMMAND...: runs it for every source, two at a time
+    printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P 2 "$@"
+}
+
+check_format() {
+    clang-format --dry-run -Werror "${sources[@]}" "${headers[@]}"
+}
+
+check_gcc() {
+    each_source "$CC" "${flags[@]}" -Werror -o /dev/null -c
+}
+
+check_clang() {
+    each_source clang "${flags[@]}" -Werror -fsyntax-only
+}
+
+# Every header says all that it needs.
+check_headers() {
+    local header
+    for header in "${headers[@]}"; do
+        echo "#include \"$header\"" | "$CC" "${flags[@]}" -Werror -fsyntax-only -x c - || return
+    done
+}
+
+check_tidy() {
+    # shellcheck disable=SC2016 # the inner shell expands it
+    printf '%s\0' "${sources[@]}" | xargs -0 -n 4 -P 2 bash -c '
+        n=$1; shift; clang-tidy --quiet "${@:n+1}" -- "${@:1:n}" 2>&1' - "${#flags[@]}" "${flags[@]}" |
+        grep -vE '^[0-9]+ warnings? generated|^Suppressed |^Use -header-filter'
+    return "${PIPESTATUS[0]}"
+}
+
+check_cppcheck() {
+    cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu -j 2 \
+        --enable=warning,performance,portability --suppress=missingIncludeSystem \
+        --suppress=normalCheckLevelMaxBranches -I. -D_GNU_SOURCE "${sources[@]}"
+}
+
+# A layer includes itself and what is below it, and each library is known to one layer only.
+check_layers() {
+    local bad=0
+    forbid() { # LAYERS PATTERN WHY
+        # shellcheck disable=SC2086 # the layers are words
+        if grep -rnE --include='*.[ch]' "^ *# *include *[<\"]$2" $1; then
+            echo "^ $3"
+            bad=1
+        fi
+    }
+    forbid base '(redis|locks|api|server|tests)/' 'base/ includes a layer above it'
+    forbid redis '(locks|api|server|tests)/' 'redis/ includes a layer above it'
+    forbid locks '(api|server|tests)/' 'locks/ includes a layer above it'
+    forbid api '(server|tests)/' 'api/ includes a layer above it'
+    forbid server 'tests/' 'server/ includes tests/'
+    forbid 'base redis locks server' 'jansson' 'only api/ knows jansson'
+    forbid 'base redis locks api' 'microhttpd' 'only server/ knows libmicrohttpd'
+    forbid 'base locks api server' 'hiredis' 'only redis/ knows hiredis'
+    return $bad
+}
+
+check_shell() {
+    shellcheck "${shell[@]}"
+}
+
+# The operations with the shared Lua in front, as Redis gets them. What is shared need not be used
+# by every operation, but by one.
+check_lua() {
+    local shared bad=0
+    shared=$(cat locks/scripts/shared/*.lua | wc -l)
+    luacheck --quiet --no-color --std lua51 --read-globals redis cmsgpack KEYS ARGV \
+        --no-max-line-length --ignore 211 -- "$build"/generated/lua/*.lua || bad=1
+    luacheck --formatter plain --only 211 -- "$build"/generated/lua/*.lua |
+        awk -F: -v shared="$shared" -v scripts="$(find locks/scripts -maxdepth 1 -name '*.lua' | wc -l)" '
+            $2 > shared { print; bad = 1; next }
+            ++unused[$2 $4] == scripts { print $0 ", in every operation"; bad = 1 }
+            END { exit bad }' || bad=1
+    return $bad
+}
+
+# The linters come from npm, at the versions that tests/contract/package.json pins.
+check_openapi() {
+    local npm=$build/npm
+    if ! cmp -s tests/contract/package.json "$npm/installed.json"; then
+        mkdir -p "$npm"
+        cp tests/contract/package.json "$npm/package.json"
+        npm install --silent --no-audit --no-fund --no-package-lock --prefix "$npm" || return
+        cp tests/contract/package.json "$npm/installed.json"
+    fi
+    local failed=0
+    "$npm/node_modules/.bin/redocly" lint --config tests/contract/redocly.yaml openapi.yaml || failed=1
+    "$npm/node_modules/.bin/spectral" lint --fail-severity=warn --quiet \
+        --ruleset tests/contract/.spectral.yaml openapi.yaml || failed=1
+    return $failed
+}
+
+passed=0 failed=()
+for check in ${LINT:-format gcc clang headers tidy cppcheck layers shell lua openapi}; do
+    start=$EPOCHREALTIME
+    if output=$("check_$check" 2>&1); then
+        result=ok
+        passed=$((passed + 1))
+    else
+        result=FAILED
+        failed+=("$check")
+        echo "$output"
+    fi
+    awk -v c="$check" -v r="$result" -v t="$start" -v now="$EPOCHREALTIME" \
+        'BEGIN { printf "lint %-10s %-8s %5.1f s\n", c, r, now - t }'
+done
+echo "lint: $passed checks passed, ${#failed[@]} failed ${failed[*]-}"
+((${#failed[@]} == 0))
