@@ -18,7 +18,6 @@ run    curl                  curl          to try it
 test   libcmocka-dev         -             the test framework
 test   libcurl4-openssl-dev  -             the HTTP client of the tests
 test   libyaml-dev           -             reads openapi.yaml in the tests
-test   redis-tools           redis-cli     talks to the Redis of a test
 lint   clang                 clang         a second compiler
 lint   clang-format          clang-format  checks the layout of the code
 lint   clang-tidy            clang-tidy    checks C
