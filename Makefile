@@ -48,10 +48,11 @@ flavour-address := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno
 flavour-thread  := -O1 -fno-omit-frame-pointer -fsanitize=thread
 flavour   := $(or $(flavour-$(SANITIZE)),$(error SANITIZE is `address` or `thread`))
 
-CPPFLAGS += -I. -D_GNU_SOURCE -DBATON_VERSION='"$(VERSION)"'
-CFLAGS   += -std=gnu11 -g $(warnings) $(flavour) -pthread
-LDFLAGS  += $(linking) $(filter -fsanitize=%,$(flavour))
-compile   = $(CC) $(CPPFLAGS) $(lib_cflags) $(tls_flag) $(CFLAGS) -MMD -MP -c -o $@ $<
+cppflags := -I. -D_GNU_SOURCE -DBATON_VERSION='"$(VERSION)"'
+cflags   := -std=gnu11 -g $(warnings) $(flavour) -pthread
+ldflags  := $(linking) $(filter -fsanitize=%,$(flavour))
+compile   = $(CC) $(cppflags) $(lib_cflags) $(tls_flag) $(cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+link      = $(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(lib_ldlibs)
 
 say       = $(if $(V),,@echo '  $(1)';)
 
@@ -80,7 +81,7 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 lint: ## check format, warnings, layers, scripts and openapi.yaml
 	@$(packages) build test lint
 	@$(submake) $(BUILD)/flags $(generated)
-	@CC='$(CC)' CFLAGS='$(CPPFLAGS) $(lib_cflags) $(test_cflags) $(CFLAGS)' tests/lint/run.sh $(BUILD)
+	@CC='$(CC)' CFLAGS='$(cppflags) $(lib_cflags) $(test_cflags) $(cflags)' tests/lint/run.sh $(BUILD)
 
 format: ## lay out all C files by .clang-format
 	@$(packages) lint
@@ -101,7 +102,7 @@ help: ## list the targets
 test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(tests:%.c=$(BUILD)/%)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
-	$(call say,link $@) $(CC) $(LDFLAGS) -o $@ $^ $(lib_ldlibs)
+	$(call say,link $@) $(link)
 
 $(BUILD)/libbaton.a: $(objects)
 $(BUILD)/libsupport.a: $(test_support:%.c=$(BUILD)/%.o)
@@ -112,9 +113,9 @@ $(BUILD)/libsupport.a: $(test_support:%.c=$(BUILD)/%.o)
 .SECONDEXPANSION:
 helpers_of = $(filter $(BUILD)/$(dir $(1))%,$(test_helpers:%.c=$(BUILD)/%.o))
 $(tests:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
-	$(call say,link $@) $(CC) $(LDFLAGS) -o $@ $^ $(lib_ldlibs) $(test_ldlibs)
+	$(call say,link $@) $(link) $(test_ldlibs)
 
-$(BUILD)/tests/%.o: private CPPFLAGS += $(test_cflags)
+$(BUILD)/tests/%.o: private cppflags += $(test_cflags)
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,compile $<) $(compile)
@@ -137,7 +138,7 @@ $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml
 write_if_changed = mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' > $@
 $(BUILD)/flags: FORCE
 	@pkg-config --exists --print-errors $(libraries) || { echo "Missing libraries: $(packages) build" >&2; exit 1; }
-	@$(call write_if_changed,$(compile) $(LDFLAGS) $(lib_ldlibs))
+	@$(call write_if_changed,$(compile) $(link))
 $(BUILD)/inputs: FORCE
 	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(test_support))
 
