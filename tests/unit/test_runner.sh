@@ -1,0 +1,46 @@
+#!/bin/bash
+# A runner that overlooks a failure would make every other test worthless.
+set -euo pipefail
+runner=$PWD/tests/run.sh
+cd "$(mktemp -d)"
+unset ONLY
+
+program() { # NAME EXIT_CODE OUTPUT...: stands for a test program
+    { echo '#!/bin/sh' && printf "echo '%s'\n" "${@:3}" && echo "exit $2"; } >"$1"
+    chmod +x "$1"
+}
+
+expect() { # EXIT_CODE LAST_LINE PROGRAM...
+    local code=0 output
+    output=$("$runner" out "${@:3}") || code=$?
+    if [[ $code != "$1" || ${output##*$'\n'} != "$2" ]]; then
+        printf 'expected %s, "%s" of %s, got %s:\n%s\n' "$1" "$2" "${*:3}" "$code" "$output"
+        exit 1
+    fi
+}
+
+program good 0 '[==========] Running 3 test(s).' '[  PASSED  ] 3 test(s).'
+program two_groups 0 '[  PASSED  ] 3 test(s).' '[  PASSED  ] 4 test(s).'
+program bad 1 '[  PASSED  ] 2 test(s).' '[  FAILED  ] 1 test(s), listed below:' '[  FAILED  ] one'
+program bad_new 1 '[  PASSED  ] 2 test(s).' '[  FAILED  ] group: 2 test(s), listed below:'
+program skipped 0 '[  PASSED  ] 2 test(s).' '[  SKIPPED ] 1 test(s), listed below:'
+program leaks 23 '[  PASSED  ] 2 test(s).'
+program crashes 139 '[ RUN      ] one'
+program silent 0 'nothing'
+printf '#!/bin/sh\nexit 0\n' >good.sh
+printf '#!/bin/sh\nexit 3\n' >bad.sh
+printf '#!/bin/sh\nexec sleep 100\n' >hangs
+chmod +x good.sh bad.sh hangs
+
+expect 0 '3 passed, 0 failed' ./good
+expect 0 '11 passed, 0 failed' ./good ./two_groups ./good.sh
+expect 1 '5 passed, 1 failed' ./bad ./good
+expect 1 '2 passed, 2 failed' ./bad_new
+expect 0 '2 passed, 0 failed, 1 skipped' ./skipped
+expect 1 '2 passed, 1 failed' ./leaks
+expect 1 '3 passed, 1 failed' ./crashes ./good
+expect 1 '0 passed, 1 failed' ./silent
+expect 1 '0 passed, 1 failed' ./bad.sh
+expect 1 '0 passed, 1 failed'
+BATON_TEST_LIMIT=1 expect 1 '0 passed, 1 failed' ./hangs
+ONLY='bad' expect 1 '2 passed, 1 failed' ./good ./bad
