@@ -18,11 +18,15 @@ struct redis_url {
 };
 
 /* Reads redis://[user:password@]host[:port][/db], rediss://… and unix:///path[?db=N] (with an
- * optional user:password@ in front of the path). User and password are percent-decoded;
+ * optional user:password@ in front of the path). User, password and path are percent-decoded;
  * `:password@` means the default user. Returns 0, or -EINVAL (or -ENOTSUP for rediss:// where
- * hiredis came without TLS) with a failure that names what is wrong and never repeats the password.
+ * hiredis came without TLS) with a failure that names what is wrong and repeats nothing of the URL,
+ * since any part of it may belong to a password that was not encoded.
  */
 int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure);
+
+/* Returns 0 or -ENOMEM, with *ret zeroed. */
+int redis_url_copy(const struct redis_url *url, struct redis_url *ret);
 
 /* Frees what redis_url_parse allocated, the password overwritten first; takes a zeroed one too. */
 void redis_url_free(struct redis_url *url);

@@ -1,0 +1,23 @@
+/* errors.h: what an error reply of Redis means for the script that was to run. */
+#ifndef BATON_REDIS_ERRORS_H
+#define BATON_REDIS_ERRORS_H
+
+#include <stdbool.h>
+
+enum error_kind {
+    ERROR_UNKNOWN,      /* the script may have written something before it failed */
+    ERROR_FORGOTTEN,    /* NOSCRIPT: Redis does not have the script (any more) */
+    ERROR_REFUSED,      /* given before a script's first write: nothing was changed */
+    ERROR_WRONG_SERVER, /* the same, and this connection will go on refusing: find another */
+};
+
+/* `text` is the reply without its leading '-'. */
+enum error_kind error_kind(const char *text);
+
+/* Whether a greeting (AUTH, SELECT, INFO) that was refused so may succeed later by itself. */
+bool error_passes(const char *text);
+
+/* Whether `text` begins with the error code `code`. */
+bool error_has_code(const char *text, const char *code);
+
+#endif

@@ -1,0 +1,30 @@
+/* facts.h: what a Redis says of itself in INFO, and whether Baton can rely on it. */
+#ifndef BATON_REDIS_FACTS_H
+#define BATON_REDIS_FACTS_H
+
+#include "base/failure.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+
+struct facts {
+    char version[32]; /* as Redis writes it; "" where it does not say */
+    int major;
+    int minor;
+    bool loading; /* it reads its data and serves nobody yet */
+    bool replica;
+    bool replica_writable;
+    char eviction[32]; /* maxmemory_policy; "" where it does not say */
+};
+
+/* Reads the text that INFO answers; what is missing stays empty. */
+void facts_read(struct slice info, struct facts *ret);
+
+/* Returns 0 where Redis can be used; -EAGAIN where it will be by itself (loading, a replica that
+ * may be promoted); -EPROTO where somebody has to act (a version below 6.2). */
+int facts_check(const struct facts *facts, struct failure *failure);
+
+/* Fills `warning` and returns true where locks may be lost. */
+bool facts_warn(const struct facts *facts, struct failure *warning);
+
+#endif

@@ -1,0 +1,39 @@
+/* tls.h: a verified TLS session over a connected, non-blocking socket. */
+#ifndef BATON_REDIS_TLS_H
+#define BATON_REDIS_TLS_H
+
+#include "base/failure.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Whom to trust: the system's certificates. Made once, since reading them takes milliseconds. */
+struct tls_trust;
+
+struct tls;
+
+/* Whether this build can speak TLS at all. Without it the functions below return -ENOTSUP. */
+bool tls_available(void);
+
+int tls_trust_open(struct tls_trust **ret, struct failure *failure);
+
+/* Takes NULL. */
+void tls_trust_close(struct tls_trust *trust);
+
+/* The certificate must be valid for `host`, a name or an address. `trust` and the socket must
+ * outlive the session. */
+int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,
+             struct failure *failure);
+
+/* Goes on with the handshake. Returns 0 when it is complete, -EAGAIN with *ret_wants_write telling
+ * what to wait for, or -EPROTO with a failure. */
+int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure);
+
+/* As recv and send, but with a negative errno; -EAGAIN: wait for the socket. */
+ssize_t tls_read(struct tls *tls, void *buffer, size_t size);
+ssize_t tls_write(struct tls *tls, const void *bytes, size_t length);
+
+/* Leaves the socket open. Takes NULL. */
+void tls_close(struct tls *tls);
+
+#endif

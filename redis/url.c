@@ -1,0 +1,311 @@
+#include "redis/url.h"
+
+#include "base/slice.h"
+#include "redis/tls.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/un.h>
+
+enum {
+    DEFAULT_PORT = 6379,
+    LARGEST_PORT = 65535,
+    LARGEST_DATABASE = 999999,
+    LONGEST_HOST = 253,
+};
+
+static const char ENCODE_HINT[] =
+    "write special characters in user, password and path percent-encoded (@ as %40, / as %2F)";
+
+static int hex_digit(char digit)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    const char *found = digit ? strchr(DIGITS, digit | 0x20) : NULL;
+    return found ? (int)(found - DIGITS) : -1;
+}
+
+/* A copy without percent-encoding for free(3); NULL where the encoding is broken or gives a NUL. */
+static char *decode(struct slice text)
+{
+    char *decoded = malloc(text.length + 1);
+    size_t length = 0;
+    for (size_t i = 0; decoded && i < text.length; i++) {
+        char byte = text.bytes[i];
+        if (byte == '%') {
+            int high = i + 1 < text.length ? hex_digit(text.bytes[i + 1]) : -1;
+            int low = i + 2 < text.length ? hex_digit(text.bytes[i + 2]) : -1;
+            byte = high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
+            i += 2;
+        }
+        if (byte == '\0') {
+            explicit_bzero(decoded, length);
+            free(decoded);
+            return NULL;
+        }
+        decoded[length++] = byte;
+    }
+    if (decoded)
+        decoded[length] = '\0';
+    return decoded;
+}
+
+/* The part of `text` before the first (or last) `mark`, cut off `text` together with the mark.
+ * False, with `text` untouched, where there is none. */
+static bool cut_before(struct slice *text, char mark, bool last, struct slice *ret)
+{
+    const char *found = NULL;
+    if (text->length > 0)
+        found = last ? memrchr(text->bytes, mark, text->length)
+                     : memchr(text->bytes, mark, text->length);
+    if (!found)
+        return false;
+    size_t length = (size_t)(found - text->bytes);
+    *ret = (struct slice){text->bytes, length};
+    *text = (struct slice){found + 1, text->length - length - 1};
+    return true;
+}
+
+static bool read_number(struct slice text, int largest, int *ret)
+{
+    int number = 0;
+    if (text.length == 0)
+        return false;
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.bytes[i] < '0' || text.bytes[i] > '9')
+            return false;
+        number = number * 10 + (text.bytes[i] - '0');
+        if (number > largest)
+            return false;
+    }
+    *ret = number;
+    return true;
+}
+
+static int read_login(struct slice login, struct redis_url *url, struct failure *failure)
+{
+    struct slice user;
+    if (!cut_before(&login, ':', false, &user))
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a user without a password: write user:password@ "
+                           "(or :password@ for the default user)");
+    url->password = decode(login);
+    if (user.length > 0)
+        url->user = decode(user);
+    if (!url->password || (user.length > 0 && !url->user))
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a broken percent-encoding in user or password: %s",
+                           ENCODE_HINT);
+    if (!url->user && url->password[0] == '\0') {
+        free(url->password);
+        url->password = NULL;
+    }
+    return 0;
+}
+
+static bool is_host_byte(char byte, bool bracketed)
+{
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    static const char ADDRESS[] = "abcdefABCDEF0123456789:.%";
+    return byte != '\0' && (strchr(PLAIN, byte) || (bracketed && strchr(ADDRESS, byte)));
+}
+
+static int read_host(struct slice host, bool bracketed, struct redis_url *url,
+                     struct failure *failure)
+{
+    if (host.length == 0)
+        return failure_set(failure, -EINVAL, "redis-url names no host: write redis://host:6379/0");
+    bool is_good = host.length <= LONGEST_HOST;
+    for (size_t i = 0; is_good && i < host.length; i++)
+        is_good = is_host_byte(host.bytes[i], bracketed);
+    if (!is_good)
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a host that is neither a name nor an address "
+                           "(an IPv6 address goes in brackets); %s",
+                           ENCODE_HINT);
+    url->host = strndup(host.bytes, host.length);
+    return url->host ? 0 : failure_set(failure, -ENOMEM, "no memory");
+}
+
+static int read_port(struct slice port, struct redis_url *url, struct failure *failure)
+{
+    if (!read_number(port, LARGEST_PORT, &url->port) || url->port == 0)
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a port that is not a number from 1 to %d; %s",
+                           LARGEST_PORT, ENCODE_HINT);
+    return 0;
+}
+
+static int read_place(struct slice place, struct redis_url *url, struct failure *failure)
+{
+    struct slice host = place;
+    struct slice port = {NULL, 0};
+    bool bracketed = place.length > 0 && place.bytes[0] == '[';
+    if (bracketed) {
+        struct slice rest = {place.bytes + 1, place.length - 1};
+        if (!cut_before(&rest, ']', false, &host) || (rest.length > 0 && rest.bytes[0] != ':'))
+            return failure_set(failure, -EINVAL,
+                               "redis-url has an IPv6 address that is not written as [address]");
+        if (rest.length > 0)
+            port = (struct slice){rest.bytes + 1, rest.length - 1};
+    } else if (cut_before(&place, ':', true, &host)) {
+        port = place;
+    }
+    int result = read_host(host, bracketed, url, failure);
+    if (result == 0 && port.bytes)
+        result = read_port(port, url, failure);
+    return result;
+}
+
+static int read_database(struct slice database, struct redis_url *url, struct failure *failure)
+{
+    if (database.length > 0 && !read_number(database, LARGEST_DATABASE, &url->database))
+        return failure_set(failure, -EINVAL, "redis-url has a database that is not a number; %s",
+                           ENCODE_HINT);
+    return 0;
+}
+
+/* [user:password@]host[:port][/db] */
+static int read_network(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice place;
+    if (!cut_before(&rest, '/', false, &place)) {
+        place = rest;
+        rest = (struct slice){NULL, 0};
+    }
+    struct slice login;
+    int result = 0;
+    if (cut_before(&place, '@', true, &login))
+        result = read_login(login, url, failure);
+    if (result == 0)
+        result = read_place(place, url, failure);
+    if (result == 0)
+        result = read_database(rest, url, failure);
+    return result;
+}
+
+static int read_path(struct slice path, struct redis_url *url, struct failure *failure)
+{
+    struct sockaddr_un address;
+    url->path = decode(path);
+    if (!url->path)
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a broken percent-encoding in its path: %s", ENCODE_HINT);
+    if (strlen(url->path) < 2)
+        return failure_set(failure, -EINVAL,
+                           "redis-url names no socket: write unix:///path/to/redis.sock");
+    if (strlen(url->path) >= sizeof address.sun_path)
+        return failure_set(failure, -EINVAL,
+                           "redis-url names a socket by more than %zu bytes, which no Unix socket "
+                           "can have: use a shorter path",
+                           sizeof address.sun_path - 1);
+    return 0;
+}
+
+/* [user:password@]/path[?db=N] */
+static int read_unix(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice path, login;
+    struct slice front = rest;
+    int result = 0;
+    if (rest.length > 0 && rest.bytes[0] != '/' && cut_before(&front, '/', false, &login)) {
+        if (login.length == 0 || login.bytes[login.length - 1] != '@')
+            return failure_set(failure, -EINVAL,
+                               "redis-url names a host for a Unix socket: write "
+                               "unix:///path/to/redis.sock; %s",
+                               ENCODE_HINT);
+        login.length--;
+        result = read_login(login, url, failure);
+        rest = (struct slice){front.bytes - 1, front.length + 1};
+    }
+    if (result < 0)
+        return result;
+    if (cut_before(&rest, '?', false, &path)) {
+        if (rest.length < 4 || memcmp(rest.bytes, "db=", 3) != 0)
+            return failure_set(failure, -EINVAL,
+                               "redis-url takes nothing but ?db=N behind the path; %s",
+                               ENCODE_HINT);
+        result = read_database((struct slice){rest.bytes + 3, rest.length - 3}, url, failure);
+    } else {
+        path = rest;
+    }
+    return result < 0 ? result : read_path(path, url, failure);
+}
+
+static int read_tls(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    if (!tls_available())
+        return failure_set(failure, -ENOTSUP,
+                           "redis-url asks for TLS (rediss://), which this build of batond cannot "
+                           "speak: build it with a hiredis that has TLS, or put a TLS proxy in "
+                           "front and use redis://");
+    url->tls = true;
+    return read_network(rest, url, failure);
+}
+
+static const struct scheme {
+    const char *name;
+    int (*read)(struct slice rest, struct redis_url *url, struct failure *failure);
+} SCHEMES[] = {{"redis://", read_network}, {"rediss://", read_tls}, {"unix://", read_unix}};
+
+int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure)
+{
+    for (size_t i = 0; i < sizeof SCHEMES / sizeof SCHEMES[0]; i++) {
+        size_t length = strlen(SCHEMES[i].name);
+        if (strncasecmp(text, SCHEMES[i].name, length) != 0)
+            continue;
+        struct redis_url url = {.port = DEFAULT_PORT};
+        int result = SCHEMES[i].read(slice_of(text + length), &url, failure);
+        if (result < 0)
+            redis_url_free(&url);
+        else
+            *ret = url;
+        return result;
+    }
+    return failure_set(failure, -EINVAL,
+                       "redis-url begins with none of redis://, rediss:// and unix://");
+}
+
+static bool copy_text(const char *text, char **ret)
+{
+    *ret = text ? strdup(text) : NULL;
+    return !text || *ret;
+}
+
+int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
+{
+    *ret = (struct redis_url){.port = url->port, .database = url->database, .tls = url->tls};
+    if (copy_text(url->path, &ret->path) && copy_text(url->host, &ret->host) &&
+        copy_text(url->user, &ret->user) && copy_text(url->password, &ret->password))
+        return 0;
+    redis_url_free(ret);
+    return -ENOMEM;
+}
+
+void redis_url_free(struct redis_url *url)
+{
+    if (url->password)
+        explicit_bzero(url->password, strlen(url->password));
+    free(url->password);
+    free(url->user);
+    free(url->host);
+    free(url->path);
+    *url = (struct redis_url){0};
+}
+
+void redis_url_describe(const struct redis_url *url, char *text, size_t size)
+{
+    if (url->path) {
+        const char *before = url->database ? "?db=" : "";
+        char database[16] = "";
+        if (url->database)
+            snprintf(database, sizeof database, "%d", url->database);
+        snprintf(text, size, "unix://%s%s%s", url->path, before, database);
+        return;
+    }
+    bool bracketed = strchr(url->host, ':') != NULL;
+    snprintf(text, size, "%s://%s%s%s:%d/%d", url->tls ? "rediss" : "redis", bracketed ? "[" : "",
+             url->host, bracketed ? "]" : "", url->port, url->database);
+}
