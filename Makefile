@@ -123,10 +123,10 @@ $(BUILD)/generated/%.o: $(BUILD)/generated/%.c $(BUILD)/flags
 	$(call say,compile $<) $(compile)
 
 # The Lua that the operations share is put in front of each, since Redis knows no modules.
-$(BUILD)/generated/scripts.c: locks/scripts/embed.sh $(operations) $(shared_lua) $(BUILD)/inputs
+$(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk $(operations) $(shared_lua) $(BUILD)/inputs
 	@mkdir -p $(@D)/lua
 	@rm -f $(@D)/lua/*
-	@for file in $(operations); do cat $(shared_lua) $$file > $(@D)/lua/$${file##*/}; done
+	@for file in $(operations); do awk -f locks/scripts/fold.awk $(shared_lua) $$file > $(@D)/lua/$${file##*/}; done
 	@locks/scripts/embed.sh scripts $(@D)/lua/*.lua > $@
 
 $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml

@@ -1,0 +1,17 @@
+-- Renew: sets what remains of a live hold. Never adds to it, never revives one.
+--
+-- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given
+-- Returns {'renewed', fence, ttl_ms, holds, version, owner, mode, limit} or {'not_held'}.
+local state, changed = open()
+local hold = find(state, ARGV[2])
+if not hold then
+    if changed then
+        save(state)
+    end
+    return {'not_held'}
+end
+hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
+hold[EXPIRES] = now + hold[TTL] * 1000
+update(state, hold)
+save_even_if_full(state)
+return told(state, 'renewed', hold)

@@ -1,0 +1,91 @@
+-- What Redis keeps of a name, and the clock that every decision uses. The files of this folder
+-- stand in front of each script when Baton is built.
+--
+-- KEYS[1]  the name's main key, PREFIX{NAME}. Its other keys hang off it; they share its hash tag
+--          and so its Cluster slot.
+-- ARGV[1]  retention in milliseconds: how long a free name is remembered.
+--
+-- The main key holds one packed record. In the common case - at most one hold, nobody waiting - it
+-- is all there is, and an operation is TIME, GET, SET. Times are microseconds of Redis time.
+--
+-- A constant (`local NAME = number` or a quoted format) is put in place of its name when Baton is
+-- built: Lua 5.1 would make a variable of each anew at every run, for every function that uses it.
+
+local call = redis.call
+local key = KEYS[1]
+local retention = ARGV[1] * 1000
+
+local time = call('time')
+local now = time[1] * 1000000 + time[2]
+
+-- A state: an array of these, packed by STATE.
+local VERSION = 1      -- the last number issued, be it as a fence or for the end of a hold
+local COUNT = 2        -- how many holds there are
+local EXCLUSIVES = 3   -- how many of them are exclusive
+local LIMIT = 4        -- at most so many shared holds; 0: any number
+local NEXT = 5         -- no hold ends before this time
+local KEPT = 6         -- the keys of a crowd (see 2-holds.lua) outlive this time by the retention
+local GENERATION = 7   -- the newest generation of released tokens, 0 for none
+local WAITERS = 8      -- how many wait in the queue
+local ARRIVAL = 9      -- the number of the last arrival in the queue
+local LAST_FENCE = 10  -- the last end of a hold: its fence, 0 where none has ended
+local LAST_AT = 11
+local LAST_HELD = 12   -- milliseconds
+local LAST_HOLDS = 13  -- how many holds its owner had left
+local LAST_REASON = 14 -- 'released', 'expired' or 'forced'
+local LAST_TOKEN = 15  -- '' unless its release may be asked for again
+local ONLY = 16        -- the hold, where there is just one; false where there is none or a crowd
+local STATE = '<dddddddddddddss'
+
+-- A hold, packed by HOLD; of a waiter the first nine fields are the same, packed by WAITER.
+local TOKEN = 1
+local OWNER = 2
+local MODE = 3         -- 'exclusive' or 'shared'
+local ATTEMPT = 4      -- the request that was last told of it; '' while nobody was
+local META = 5
+local FENCE = 6
+local SINCE = 7        -- when it was granted
+local EXPIRES = 8      -- it lives while now < EXPIRES; of a waiter: when its lease ends
+local TTL = 9          -- milliseconds that it was last given
+local WANTED = 10      -- a waiter's limit
+local CLAIM = 11       -- a waiter's claim window in milliseconds
+local HOLD = '<sssssdddd'
+local WAITER = '<sssssdddddd'
+
+-- A name without keys has had no event for the retention at least, so the start of the running
+-- retention period is greater than all its old numbers and not greater than any new one: such a
+-- name has a version that never goes back and never repeats, though nothing is stored.
+local function load()
+    local packed = call('get', key)
+    if not packed then
+        return {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', false}
+    end
+    local state = {struct.unpack(STATE, packed)}
+    local rest = state[ONLY] -- where the lone hold begins
+    state[ONLY] = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
+    return state
+end
+
+local function save_by(set, state)
+    local packed, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
+    if state[ONLY] then
+        packed = packed .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
+        kept = state[ONLY][EXPIRES]
+    elseif state[COUNT] > 0 then
+        kept = state[KEPT]
+    end
+    return set('set', key, packed, 'pxat', math.ceil((kept + retention) / 1000))
+end
+
+local function save(state)
+    save_by(call, state)
+end
+
+-- For what must succeed in a full Redis as well, since it frees or keeps what is there already.
+-- Redis refuses a script's first write if it may need memory, but none after another write.
+local function save_even_if_full(state)
+    if save_by(redis.pcall, state).err then
+        call('del', key)
+        save_by(call, state)
+    end
+end

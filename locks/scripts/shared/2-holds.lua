@@ -1,0 +1,242 @@
+-- The holds of a name. A lone hold lives in the state itself. Once a second one joins, all move
+-- into three keys of their own, so that no operation grows with their number, and they stay there
+-- until the last is gone: a hash of holds by token, a sorted set of tokens by expiry, and a hash
+-- that counts the holds of each owner.
+
+-- Holds that are read or removed at once: well below what Lua can unpack onto its stack.
+local BATCH = 1000
+
+-- The crowd's functions are made only where a crowd is: making a function costs Redis time, too.
+local function crowd()
+    local holds, expiries, owners = key .. ':holds', key .. ':expiries', key .. ':owners'
+    local self = {}
+
+    local function unpacked(packed)
+        local found = {}
+        for i = 1, #packed do
+            if packed[i] then
+                found[#found + 1] = {struct.unpack(HOLD, packed[i])}
+            end
+        end
+        return found
+    end
+
+    local function by_tokens(tokens)
+        if #tokens == 0 then
+            return {}
+        end
+        return unpacked(call('hmget', holds, unpack(tokens)))
+    end
+
+    function self.find(token)
+        local packed = call('hget', holds, token)
+        return packed and {struct.unpack(HOLD, packed)}
+    end
+
+    function self.owned(owner)
+        return tonumber(call('hget', owners, owner) or 0)
+    end
+
+    -- The first `limit` holds by expiry.
+    function self.first(limit)
+        return by_tokens(call('zrange', expiries, 0, limit - 1))
+    end
+
+    -- Some of the holds that ended before `limit`, a batch at most.
+    function self.ended(limit)
+        return by_tokens(call('zrangebyscore', expiries, '-inf', limit, 'limit', 0, BATCH))
+    end
+
+    -- Writes a hold that is new or has changed. The keys are kept a little longer than they must
+    -- be, so that their expiries need not be moved with every hold.
+    function self.put(state, hold)
+        call('hset', holds, hold[TOKEN], struct.pack(HOLD, unpack(hold, 1, TTL)))
+        call('zadd', expiries, hold[EXPIRES], hold[TOKEN])
+        state[NEXT] = math.min(state[NEXT], hold[EXPIRES])
+        if hold[EXPIRES] > state[KEPT] then
+            state[KEPT] = hold[EXPIRES] + retention / 10
+            local kept = math.ceil((state[KEPT] + retention) / 1000)
+            call('pexpireat', holds, kept)
+            call('pexpireat', expiries, kept)
+            call('pexpireat', owners, kept)
+        end
+    end
+
+    function self.add(state, hold)
+        call('hincrby', owners, hold[OWNER], 1)
+        self.put(state, hold)
+    end
+
+    -- The state's lone hold becomes a crowd of one.
+    function self.gather(state)
+        call('unlink', holds, expiries, owners)
+        state[KEPT] = 0
+        self.add(state, state[ONLY])
+        state[ONLY] = false
+    end
+
+    function self.remove(gone)
+        local tokens = {}
+        for i, hold in ipairs(gone) do
+            tokens[i] = hold[TOKEN]
+            if call('hincrby', owners, hold[OWNER], -1) <= 0 then
+                call('hdel', owners, hold[OWNER])
+            end
+        end
+        call('hdel', holds, unpack(tokens))
+        call('zrem', expiries, unpack(tokens))
+    end
+
+    -- When the next hold ends; nil where there is none.
+    function self.next_end()
+        return tonumber(call('zrange', expiries, 0, 0, 'withscores')[2])
+    end
+
+    -- Where keys of the crowd were lost (evicted, or deleted by hand), no hold can be proved any
+    -- more: all end, or the name would stay locked for ever.
+    function self.give_up(state)
+        call('unlink', holds, expiries, owners)
+        state[COUNT], state[EXCLUSIVES], state[LIMIT] = 0, 0, 0
+        state[VERSION] = math.max(state[VERSION] + 1, now)
+    end
+
+    return self
+end
+
+-- The live hold of this token, or nil.
+local function find(state, token)
+    local only = state[ONLY]
+    if only then
+        return only[TOKEN] == token and only or nil
+    end
+    return state[COUNT] > 0 and crowd().find(token) or nil
+end
+
+-- How many holds this owner has.
+local function owned(state, owner)
+    if state[ONLY] then
+        return state[ONLY][OWNER] == owner and 1 or 0
+    end
+    return state[COUNT] > 0 and crowd().owned(owner) or 0
+end
+
+-- The first `limit` holds, the one that ends soonest first.
+local function first(state, limit)
+    if state[ONLY] then
+        return {state[ONLY]}
+    end
+    return state[COUNT] > 0 and crowd().first(limit) or {}
+end
+
+local function add(state, hold)
+    state[COUNT] = state[COUNT] + 1
+    if hold[MODE] == 'exclusive' then
+        state[EXCLUSIVES] = state[EXCLUSIVES] + 1
+    end
+    if state[COUNT] == 1 then
+        state[ONLY] = hold
+        state[NEXT] = hold[EXPIRES]
+        return
+    end
+    local all = crowd()
+    if state[ONLY] then
+        all.gather(state)
+    end
+    all.add(state, hold)
+end
+
+-- Stores what was changed in a hold that `find` returned. Its NEXT stays a lower bound.
+local function update(state, hold)
+    if state[ONLY] then
+        state[NEXT] = hold[EXPIRES]
+    else
+        crowd().put(state, hold)
+    end
+end
+
+local GENERATION_SPAN = 30000000
+local RELEASE = '<dddd'
+
+local function generation_key(generation)
+    return key .. ':released:' .. generation % 2
+end
+
+-- The released token that the state is about to forget goes into a hash; two hashes take turns, so
+-- a release is known for 30 to 60 s, however busy the name is, and memory stays bounded.
+local function remember_released(state)
+    local generation = math.floor(now / GENERATION_SPAN)
+    local released = generation_key(generation)
+    local begins = state[GENERATION] ~= generation
+    if begins then
+        state[GENERATION] = generation
+        call('unlink', released)
+    end
+    call('hset', released, state[LAST_TOKEN],
+         struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS)))
+    if begins then
+        call('pexpire', released, 2 * GENERATION_SPAN / 1000)
+    end
+end
+
+-- The release of this token, if it is remembered: {fence, at, held_ms, holds}, else nil.
+local function find_released(state, token)
+    if state[LAST_TOKEN] == token then
+        return {unpack(state, LAST_FENCE, LAST_HOLDS)}
+    end
+    for generation = state[GENERATION], math.max(state[GENERATION] - 1, 1), -1 do
+        local packed = call('hget', generation_key(generation), token)
+        if packed then
+            return {struct.unpack(RELEASE, packed)}
+        end
+    end
+    return nil
+end
+
+-- Ends these holds. Each end takes a number; the last one stays known, by its token too if its
+-- release may be asked for again.
+local function retire(state, gone, reason, repeatable)
+    if state[ONLY] then
+        state[ONLY] = false
+    else
+        crowd().remove(gone)
+    end
+    for _, hold in ipairs(gone) do
+        if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
+            remember_released(state)
+        end
+        local at = reason == 'expired' and hold[EXPIRES] or now
+        state[VERSION] = math.max(state[VERSION] + 1, at)
+        state[COUNT] = state[COUNT] - 1
+        if hold[MODE] == 'exclusive' then
+            state[EXCLUSIVES] = state[EXCLUSIVES] - 1
+        end
+        state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
+        state[LAST_HELD], state[LAST_HOLDS] = math.floor((at - hold[SINCE]) / 1000), 0
+        state[LAST_REASON], state[LAST_TOKEN] = reason, repeatable and hold[TOKEN] or ''
+    end
+    if state[COUNT] == state[EXCLUSIVES] then
+        state[LIMIT] = 0
+    end
+end
+
+-- Ends what has expired. An expiry is an event of its own time, however late it is noticed. True
+-- if anything ended.
+local function expire(state)
+    local count = state[COUNT]
+    while state[COUNT] > 0 and state[NEXT] <= now do
+        if state[ONLY] then
+            retire(state, {state[ONLY]}, 'expired', false)
+        else
+            local all = crowd()
+            local ended = all.ended(now)
+            if #ended > 0 then
+                retire(state, ended, 'expired', false)
+            end
+            state[NEXT] = all.next_end()
+            if state[COUNT] > 0 and (#ended == 0 and state[NEXT] <= now or not state[NEXT]) then
+                all.give_up(state)
+            end
+        end
+    end
+    return state[COUNT] < count
+end
