@@ -39,7 +39,7 @@ check_tidy() {
     printf '%s\0' "${sources[@]}" | xargs -0 -n 4 -P 2 bash -c '
         n=$1; shift; clang-tidy --quiet "${@:n+1}" -- "${@:1:n}" 2>&1' - "${#flags[@]}" "${flags[@]}" |
         grep -vE '^[0-9]+ warnings? generated|^Suppressed |^Use -header-filter'
-    return "${PIPESTATUS[0]}"
+    return "${PIPESTATUS[1]}"
 }
 
 check_cppcheck() {

@@ -70,7 +70,7 @@ bool batond_process_listening(struct batond_process *batond, int timeout_ms)
     url[strcspn(url, "\"")] = '\0';
     snprintf(batond->url, sizeof batond->url, "%s", url);
     const char *port = strrchr(url, ':');
-    batond->port = port ? atoi(port + 1) : 0;
+    batond->port = port ? (int)strtol(port + 1, NULL, 10) : 0;
     return true;
 }
 

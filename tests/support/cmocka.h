@@ -9,4 +9,7 @@
 
 #include <cmocka.h>
 
+/* What fail_msg calls: it does not return, which older headers do not say. */
+void _fail(const char *const file, const int line) __attribute__((noreturn)); /* NOLINT */
+
 #endif

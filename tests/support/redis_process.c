@@ -120,7 +120,7 @@ void redis_process_stop(struct redis_process *redis)
     temp_dir_remove(&redis->dir);
 }
 
-static redisReply *command(struct redis_process *redis, const char *format, va_list arguments)
+static redisReply *run(struct redis_process *redis, const char *format, va_list arguments)
 {
     redisReply *reply = redisvCommand(redis->link, format, arguments);
     if (!reply)
@@ -134,7 +134,7 @@ redisReply *redis_process_command(struct redis_process *redis, const char *forma
 {
     va_list arguments;
     va_start(arguments, format);
-    redisReply *reply = command(redis, format, arguments);
+    redisReply *reply = run(redis, format, arguments);
     va_end(arguments);
     return reply;
 }
@@ -143,7 +143,7 @@ int64_t redis_process_integer(struct redis_process *redis, const char *format, .
 {
     va_list arguments;
     va_start(arguments, format);
-    redisReply *reply = command(redis, format, arguments);
+    redisReply *reply = run(redis, format, arguments);
     va_end(arguments);
     assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
     int64_t integer = reply->integer;
@@ -151,10 +151,10 @@ int64_t redis_process_integer(struct redis_process *redis, const char *format, .
     return integer;
 }
 
-int64_t redis_process_calls(struct redis_process *redis, const char *name)
+int64_t redis_process_calls(struct redis_process *redis, const char *command)
 {
     char pattern[80];
-    snprintf(pattern, sizeof pattern, "cmdstat_%s:calls=", name);
+    snprintf(pattern, sizeof pattern, "cmdstat_%s:calls=", command);
     redisReply *reply = redis_process_command(redis, "INFO commandstats");
     const char *found = strstr(reply->str, pattern);
     int64_t calls = found ? strtoll(found + strlen(pattern), NULL, 10) : 0;
