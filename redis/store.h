@@ -25,7 +25,8 @@ enum store_outcome {
     STORE_REPLIED,  /* the script ran to its end: `reply` is what it returned */
     STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` is its text */
     STORE_UNSENT,   /* there was no usable connection: nothing happened */
-    STORE_IN_DOUBT, /* the connection was lost before the reply: it may have run or not */
+    STORE_IN_DOUBT, /* the connection was lost before the reply, or the script failed in a way that
+                     * may have come after a write: it may have run or not */
 };
 
 struct store_result {
@@ -55,17 +56,21 @@ struct store_figures {
     uint64_t connects; /* connections that became usable */
 };
 
-/* Starts connecting; `up` or `down` will tell. `url` is copied. Returns 0 or a negative errno. */
+/* Starts connecting; `up` or `down` will tell. `url` is copied. With rediss:// the process has to
+ * ignore SIGPIPE. Returns 0 or a negative errno. */
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
                const struct store_events *events);
 
-/* Ends every open call (STORE_IN_DOUBT where it was sent), runs their callbacks, closes the handles
- * and then calls `closed` once, if it is not NULL, after which the store is freed. Takes NULL. */
+/* From the loop: ends every open call (STORE_IN_DOUBT where it was sent), runs their callbacks,
+ * closes the handles and calls `closed` once, if it is not NULL; the store is freed by then. May be
+ * called from any callback. A host name being looked up delays it by what the resolver takes.
+ * Takes NULL: then `closed` is not called. */
 void store_close(struct store *store, void (*closed)(void *context), void *context);
 
 /* Runs `script` with KEYS[1] = `key` and the given ARGV, all copied. The key routes the call: this
  * is the one place that decides which Redis serves a name. `done` runs once, from the loop and
- * never before store_eval has returned. Calls are executed in the order in which they are made. */
+ * never before store_eval has returned. Calls are executed in the order in which they are made;
+ * only a script that Redis forgets meanwhile (SCRIPT FLUSH) runs behind those already sent. */
 void store_eval(struct store *store, const struct script *script, struct slice key,
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context);
@@ -77,11 +82,12 @@ const char *store_trouble(const struct store *store);
 
 struct store_figures store_figures(const struct store *store);
 
-/* A look at Redis before anything starts, blocking for at most `timeout_ms`: connects, logs in and
- * checks the version (6.2 or newer). Returns 0; -EAGAIN where Redis cannot be reached or is still
- * loading (a service may start and wait for it); -EPROTO, with a failure that says how to mend it,
- * where waiting would not help: wrong password, no such database, a version too old. Where Redis
- * may evict keys, 0 is returned and `warning` is filled; otherwise it is made empty. */
+/* A look at Redis before anything starts, blocking for at most `timeout_ms` (only a resolver that
+ * does not answer can take longer): connects, logs in and checks the version (6.2 or newer).
+ * Returns 0; -EAGAIN where Redis cannot be reached or is still loading (a service may start and
+ * wait for it); -EPROTO, with a failure that says how to mend it, where waiting would not help:
+ * wrong password, no such database, a version too old. Where Redis may evict keys, 0 is returned
+ * and `warning` is filled; otherwise it is made empty. */
 int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *warning,
                     struct failure *failure);
 
