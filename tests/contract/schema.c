@@ -253,7 +253,6 @@ static const struct keyword KEYWORDS[] = {
     {"description", SHAPE_TEXT, NULL, NULL},
     {"format", SHAPE_TEXT, NULL, NULL},
     {"default", SHAPE_ANY, NULL, NULL},
-    {"examples", SHAPE_LIST, NULL, NULL},
 };
 
 const struct keyword *schema_keyword(const char *name)

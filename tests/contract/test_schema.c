@@ -86,7 +86,7 @@ static void accepts_what_fits(void **state)
         {"{\"anyOf\":[{\"minimum\":3},{\"type\":\"integer\"}]}", "2"},
         {"{\"anyOf\":[{\"minimum\":1},{\"type\":\"integer\"}]}", "2"},
         {"{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "null"},
-        {"{\"format\":\"uri\",\"description\":\"d\",\"default\":3,\"examples\":[1]}", "\"no uri\""},
+        {"{\"format\":\"uri\",\"description\":\"d\",\"default\":3}", "\"no uri\""},
     };
     (void)state;
     EXPECT(rows, schema_accepts, true);

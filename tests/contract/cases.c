@@ -1,0 +1,139 @@
+#include "tests/contract/cases.h"
+
+/* A request, and what may stand behind it. */
+#define ONE        "contract-test-token-one"
+#define WITH_ONE   "\nLock-Token: " ONE
+#define WITH_OTHER "\nLock-Token: contract-test-token-other"
+#define AS_TEXT    "\nAccept: text/plain"
+#define BODY(json) "\n\n" json
+#define FORM       "\nContent-Type: application/x-www-form-urlencoded\n\na=b"
+
+#define CASE(answer, asked)                                                                        \
+    {                                                                                              \
+        .reply = answer, .request = asked                                                          \
+    }
+#define AFTER(first, answer, asked)                                                                \
+    {                                                                                              \
+        .reply = answer, .request = asked, .before = { first }                                     \
+    }
+#define AFTER_2(first, then, answer, asked)                                                        \
+    {                                                                                              \
+        .reply = answer, .request = asked, .before = { first, then }                               \
+    }
+#define LARGE(answer, asked)                                                                       \
+    {                                                                                              \
+        .reply = answer, .request = asked, .too_large = true                                       \
+    }
+#define DOWN(answer, asked)                                                                        \
+    {                                                                                              \
+        .reply = answer, .request = asked, .without_redis = true                                   \
+    }
+
+/* Where a case needs a lock, it has a name of its own: none depends on another. */
+const struct contract_case CASES[] = {
+    CASE("acquireLock 201", "POST /locks/new"),
+    CASE("acquireLock 201", "POST /locks/new-text" AS_TEXT),
+    CASE("acquireLock 201", "POST /locks/a%2Fb%20%C3%A4?ttl=2m&wait=0&owner=me&mode=exclusive"),
+    CASE("acquireLock 201",
+         "POST /locks/new-shared" BODY(
+             "{\"ttl_ms\":5000,\"wait_ms\":0,\"owner\":\"me\",\"mode\":\"shared\",\"limit\":3,"
+             "\"token\":\"" ONE "\",\"meta\":{\"a\":[1,null,{\"b\":2.5}]}}")),
+    AFTER("POST /locks/again" WITH_ONE, "acquireLock 200", "POST /locks/again" WITH_ONE),
+    AFTER("POST /locks/text" WITH_ONE, "acquireLock 200", "POST /locks/text" WITH_ONE AS_TEXT),
+    CASE("acquireLock 400 invalid_name", "POST /locks/%00"),
+    CASE("acquireLock 400 invalid_name", "POST /locks/%FF" AS_TEXT),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?ttl=1ms"),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?wait=1s"),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" BODY("{\"ttl_ms\":99}")),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" BODY("{\"surprise\":1}")),
+    CASE("acquireLock 400 invalid_json", "POST /locks/bad" BODY("{\"ttl_ms\":")),
+    CASE("acquireLock 400 invalid_json", "POST /locks/bad" BODY("[]")),
+    CASE("acquireLock 404 not_found", "POST /locks/a/b"),
+    CASE("acquireLock 405 method_not_allowed", "PATCH /locks/bad"),
+    AFTER("POST /locks/taken" BODY("{\"meta\":{\"host\":\"build-3\"}}"), "acquireLock 409 locked",
+          "POST /locks/taken"),
+    AFTER("POST /locks/full?mode=shared&limit=1", "acquireLock 409 locked",
+          "POST /locks/full?mode=shared&limit=1"),
+    AFTER("POST /locks/taken-text", "acquireLock 409 locked", "POST /locks/taken-text" AS_TEXT),
+    AFTER("POST /locks/limited?mode=shared&limit=3", "acquireLock 409 limit_mismatch",
+          "POST /locks/limited?mode=shared&limit=2"),
+    AFTER_2("POST /locks/spent" WITH_ONE, "DELETE /locks/spent" WITH_ONE,
+            "acquireLock 409 not_held", "POST /locks/spent" WITH_ONE),
+    LARGE("acquireLock 413 too_large", "POST /locks/bad" BODY("{}")),
+    LARGE("acquireLock 413 too_large", "POST /locks/bad" AS_TEXT BODY("{}")),
+    CASE("acquireLock 415 unsupported_media_type", "POST /locks/bad" FORM),
+    CASE("acquireLock 415 unsupported_media_type", "POST /locks/bad" AS_TEXT FORM),
+    DOWN("acquireLock 503 store_unavailable", "POST /locks/x"),
+    DOWN("acquireLock 503 store_unavailable", "POST /locks/x" WITH_ONE),
+    DOWN("acquireLock 503 store_unavailable", "POST /locks/x" AS_TEXT),
+
+    AFTER("POST /locks/renewed?mode=shared&limit=5" WITH_ONE, "renewLock 200",
+          "PUT /locks/renewed?ttl=1h" WITH_ONE),
+    AFTER("POST /locks/renewed-body" WITH_ONE, "renewLock 200",
+          "PUT /locks/renewed-body" BODY("{\"token\":\"" ONE "\",\"ttl_ms\":100}")),
+    CASE("renewLock 400 invalid_name", "PUT /locks/" WITH_ONE),
+    CASE("renewLock 400 invalid_parameter", "PUT /locks/bad?ttl=1s"),
+    CASE("renewLock 400 invalid_parameter", "PUT /locks/bad?owner=me" WITH_ONE),
+    CASE("renewLock 400 invalid_json", "PUT /locks/bad" BODY("{\"ttl_ms\":1000,\"ttl_ms\":1000}")),
+    CASE("renewLock 404 not_found", "PUT /locks/a/b" WITH_ONE),
+    CASE("renewLock 405 method_not_allowed", "PATCH /locks/bad"),
+    AFTER("POST /locks/others" WITH_ONE, "renewLock 409 not_held", "PUT /locks/others" WITH_OTHER),
+    LARGE("renewLock 413 too_large", "PUT /locks/bad" BODY("{}")),
+    CASE("renewLock 415 unsupported_media_type", "PUT /locks/bad" FORM),
+    DOWN("renewLock 503 store_unavailable", "PUT /locks/x" WITH_ONE),
+
+    AFTER("POST /locks/released" WITH_ONE, "releaseLock 200",
+          "DELETE /locks/released" BODY("{\"token\":\"" ONE "\"}")),
+    AFTER_2("POST /locks/released-2" WITH_ONE, "DELETE /locks/released-2" WITH_ONE,
+            "releaseLock 200", "DELETE /locks/released-2" WITH_ONE),
+    AFTER("POST /locks/broken", "releaseLock 200", "DELETE /locks/broken?force=true"),
+    CASE("releaseLock 200", "DELETE /locks/broken-free?force=true"),
+    CASE("releaseLock 400 invalid_name", "DELETE /locks/%0A" WITH_ONE),
+    CASE("releaseLock 400 invalid_parameter", "DELETE /locks/bad"),
+    CASE("releaseLock 400 invalid_parameter", "DELETE /locks/bad?force=true" WITH_ONE),
+    CASE("releaseLock 400 invalid_json", "DELETE /locks/bad" BODY("token")),
+    CASE("releaseLock 404 not_found", "DELETE /locks/a/b" WITH_ONE),
+    CASE("releaseLock 405 method_not_allowed", "PATCH /locks/bad"),
+    CASE("releaseLock 409 not_held", "DELETE /locks/nobodys" WITH_ONE),
+    LARGE("releaseLock 413 too_large", "DELETE /locks/bad" BODY("{}")),
+    CASE("releaseLock 415 unsupported_media_type", "DELETE /locks/bad" FORM),
+    DOWN("releaseLock 503 store_unavailable", "DELETE /locks/x" WITH_ONE),
+
+    CASE("inspectLock 200", "GET /locks/never-used"),
+    AFTER_2("POST /locks/seen?mode=shared&limit=3" WITH_ONE,
+            "POST /locks/seen?mode=shared&limit=3" BODY("{\"meta\":{\"a\":{}}}"), "inspectLock 200",
+            "GET /locks/seen" WITH_ONE),
+    AFTER_2("POST /locks/seen-free" WITH_ONE, "DELETE /locks/seen-free" WITH_ONE, "inspectLock 200",
+            "GET /locks/seen-free\nIf-None-Match: \"1\""),
+    AFTER("POST /locks/unchanged", "inspectLock 304", "GET /locks/unchanged\nIf-None-Match: *"),
+    CASE("inspectLock 400 invalid_name", "GET /locks/%C2%85"),
+    CASE("inspectLock 400 invalid_parameter", "GET /locks/bad?token=" ONE),
+    CASE("inspectLock 404 not_found", "GET /locks/a/b"),
+    CASE("inspectLock 405 method_not_allowed", "PATCH /locks/bad"),
+    DOWN("inspectLock 503 store_unavailable", "GET /locks/x"),
+
+    AFTER_2("POST /locks/listed-a" BODY("{\"meta\":{\"a\":1}}"), "POST /locks/listed-b",
+            "listLocks 200", "GET /locks?prefix=listed&limit=1000"),
+    CASE("listLocks 200", "GET /locks?prefix=nothing-like-that"),
+    CASE("listLocks 400 invalid_parameter", "GET /locks?limit=1001"),
+    CASE("listLocks 405 method_not_allowed", "DELETE /locks"),
+    DOWN("listLocks 503 store_unavailable", "GET /locks"),
+
+    CASE("getLiveness 200", "GET /livez"),
+    DOWN("getLiveness 200", "GET /livez"),
+    CASE("getLiveness 400 invalid_parameter", "GET /livez?verbose=1"),
+    CASE("getLiveness 405 method_not_allowed", "POST /livez"),
+    CASE("getReadiness 200", "GET /readyz"),
+    CASE("getReadiness 400 invalid_parameter", "GET /readyz?verbose=1"),
+    CASE("getReadiness 405 method_not_allowed", "POST /readyz"),
+    DOWN("getReadiness 503 store_unavailable", "GET /readyz"),
+    CASE("getMetrics 200", "GET /metrics"),
+    DOWN("getMetrics 200", "GET /metrics"),
+    CASE("getMetrics 400 invalid_parameter", "GET /metrics?name=a"),
+    CASE("getMetrics 405 method_not_allowed", "POST /metrics"),
+    CASE("getOpenapi 200", "GET /openapi.yaml"),
+    CASE("getOpenapi 400 invalid_parameter", "GET /openapi.yaml?format=json"),
+    CASE("getOpenapi 405 method_not_allowed", "POST /openapi.yaml"),
+};
+
+const size_t CASE_COUNT = sizeof CASES / sizeof CASES[0];

@@ -1,0 +1,20 @@
+/* cases.h: requests that provoke every reply that openapi.yaml promises. */
+#ifndef BATON_TESTS_CONTRACT_CASES_H
+#define BATON_TESTS_CONTRACT_CASES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Requests read as HTTP does: method and path, headers, an empty line, the body. */
+struct contract_case {
+    const char *reply; /* operationId, status and, of a problem, the code */
+    const char *request;
+    const char *before[2]; /* what has to succeed first */
+    bool too_large;        /* 16 KiB of spaces follow the body */
+    bool without_redis;
+};
+
+extern const struct contract_case CASES[];
+extern const size_t CASE_COUNT;
+
+#endif

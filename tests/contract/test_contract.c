@@ -1,0 +1,240 @@
+/* A real batond against openapi.yaml: what comes is what the document says, and all that it
+ * promises can be had. */
+#include "tests/contract/ask.h"
+#include "tests/contract/cases.h"
+#include "tests/contract/judge.h"
+#include "tests/contract/promises.h"
+#include "tests/contract/schema.h"
+#include "tests/support/batond_process.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/redis_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOO_MUCH = 16 * 1024 };
+
+struct fixture {
+    struct spec spec;
+    struct redis_process redis;
+    struct batond_process batond;
+    struct http_client *client;
+};
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    *state = fixture;
+    spec_load(&fixture->spec);
+    redis_process_start(&fixture->redis, NULL);
+    struct batond_options options = {.redis_url = fixture->redis.url};
+    batond_process_start(&fixture->batond, &options);
+    fixture->client = http_client_new(fixture->batond.url);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+    http_client_free(fixture->client);
+    int code = batond_process_stop(&fixture->batond);
+    redis_process_stop(&fixture->redis);
+    spec_free(&fixture->spec);
+    free(fixture);
+    return code;
+}
+
+/* What has to be so before the test goes on. */
+static void arrange(struct http_client *client, const char *request)
+{
+    if (ask(client, request, 0) / 100 != 2)
+        fail_msg("%s: %ld %s", request, client->reply.status, client->reply.body);
+}
+
+/* Whether the reply's problem, or its error line, has this code; "" is for no problem. */
+static bool has_code(struct http_client *client, const char *code)
+{
+    const char *actual = http_text(client, "code");
+    size_t length = strlen(code);
+    char type[64];
+    judge_media_type(client, type);
+    if (client->reply.status >= 400 && !strcmp(type, "text/plain"))
+        return !strncmp(client->reply.body, code, length) && client->reply.body[length] == ':';
+    return !strcmp(actual ? actual : "", code);
+}
+
+static bool run_case(struct fixture *fixture, const struct contract_case *it, json_t *promises)
+{
+    struct http_client *client = fixture->client;
+    struct failure failure = {""};
+    char id[64], code[64] = "";
+    long status;
+    for (size_t i = 0; i < 2 && it->before[i]; i++)
+        arrange(client, it->before[i]);
+    ask(client, it->request, it->too_large ? TOO_MUCH : 0);
+    assert_in_range(sscanf(it->reply, "%63s %ld %63s", id, &status, code), 2, 3);
+    const struct spec_operation *operation = spec_operation(&fixture->spec, id);
+    assert_non_null(operation);
+    if (client->reply.status != status || !has_code(client, code))
+        failure_set(&failure, 0, "it is not %s", it->reply);
+    else if (judge_reply(&fixture->spec, operation, client, &failure))
+        promises_note(promises, id, client);
+    if (*failure.text)
+        print_error("%s: %s\n%s%s\n\n", it->request, failure.text, client->reply.headers,
+                    client->reply.body);
+    return !*failure.text;
+}
+
+static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *promises)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < CASE_COUNT; i++)
+        if (CASES[i].without_redis == without_redis)
+            failed += !run_case(fixture, &CASES[i], promises);
+    return failed;
+}
+
+static void replies_are_what_the_document_promises(void **state)
+{
+    struct fixture *fixture = *state;
+    json_t *promises = promises_of(&fixture->spec);
+    size_t failed = run_cases(fixture, false, promises);
+    redis_process_halt(&fixture->redis);
+    failed += run_cases(fixture, true, promises);
+    redis_process_resume(&fixture->redis);
+    failed += promises_print_unseen(promises);
+    json_decref(promises);
+    assert_int_equal(failed, 0);
+}
+
+static void serves_the_document_itself(void **state)
+{
+    struct fixture *fixture = *state;
+    arrange(fixture->client, "GET /openapi.yaml");
+    assert_int_equal(fixture->client->reply.length, fixture->spec.length);
+    assert_memory_equal(fixture->client->reply.body, fixture->spec.text, fixture->spec.length);
+}
+
+/* The operation's path with the name filled in. */
+static void fill_path(const struct spec_operation *operation, const char *name, char path[128])
+{
+    const char *hole = strstr(operation->path, "{name}");
+    size_t length = hole ? (size_t)(hole - operation->path) : strlen(operation->path);
+    snprintf(path, 128, "%.*s%s", (int)length, operation->path, hole ? name : "");
+}
+
+static void answers_head_like_get(void **state)
+{
+    struct fixture *fixture = *state;
+    struct http_client *client = fixture->client;
+    char path[128], type[64], head_type[64];
+    for (size_t i = 0; i < fixture->spec.operation_count; i++) {
+        if (strcmp(fixture->spec.operations[i].method, "GET") != 0)
+            continue;
+        fill_path(&fixture->spec.operations[i], "head", path);
+        assert_int_equal(http_call(client, "GET", path, NULL), 200);
+        judge_media_type(client, type);
+        assert_int_equal(http_call(client, "HEAD", path, NULL), 200);
+        judge_media_type(client, head_type);
+        assert_string_equal(head_type, type);
+        assert_int_equal(client->reply.length, 0);
+    }
+}
+
+/* Sends one example of a body; renew and release need the hold that its token stands for. */
+static void send_body_example(struct fixture *fixture, const struct spec_operation *operation,
+                              const char *name, const json_t *example)
+{
+    char path[128], request[1024], lock[64];
+    char *body = json_dumps(example, JSON_COMPACT);
+    const char *token = json_string_value(json_object_get(example, "token"));
+    snprintf(lock, sizeof lock, "%s-%s", operation->id, name);
+    fill_path(operation, lock, path);
+    if (strcmp(operation->method, "POST") != 0) {
+        assert_non_null(token);
+        snprintf(request, sizeof request, "POST %s\nLock-Token: %s", path, token);
+        arrange(fixture->client, request);
+    }
+    snprintf(request, sizeof request, "%s %s\n\n%s", operation->method, path, body);
+    arrange(fixture->client, request);
+    free(body);
+}
+
+static void accepts_the_examples_of_bodies(void **state)
+{
+    struct fixture *fixture = *state;
+    size_t sent = 0;
+    for (size_t i = 0; i < fixture->spec.operation_count; i++) {
+        const struct spec_operation *operation = &fixture->spec.operations[i];
+        const json_t *content =
+            json_object_get(json_object_get(operation->node, "requestBody"), "content");
+        json_t *examples = spec_examples(json_object_get(content, "application/json"));
+        const char *name;
+        json_t *example;
+        json_object_foreach (examples, name, example) {
+            send_body_example(fixture, operation, name, example);
+            sent++;
+        }
+        json_decref(examples);
+    }
+    assert_true(sent > 0);
+}
+
+/* Appends "name=value" for the example of a parameter in the query. */
+static void append_example(char *query, size_t size, const json_t *parameter)
+{
+    const char *name = json_string_value(json_object_get(parameter, "name"));
+    const json_t *example = json_object_get(parameter, "example");
+    char *text = json_dumps(example, JSON_ENCODE_ANY);
+    size_t length = strlen(query), skip = *text == '"';
+    if (skip)
+        text[strlen(text) - 1] = '\0';
+    snprintf(query + length, size - length, "%c%s=%s", length ? '&' : '?', name, text + skip);
+    free(text);
+}
+
+/* Sends an operation with the examples of all its parameters in the query at once. */
+static bool send_query_examples(struct fixture *fixture, const struct spec_operation *operation)
+{
+    char query[512] = "", path[128], request[1024];
+    json_t *parameters = spec_parameters(&fixture->spec, operation);
+    size_t i;
+    json_t *parameter;
+    json_array_foreach (parameters, i, parameter)
+        if (!strcmp(json_string_value(json_object_get(parameter, "in")), "query"))
+            append_example(query, sizeof query, parameter);
+    json_decref(parameters);
+    fill_path(operation, operation->id, path);
+    /* A renewal needs a hold; a token of its own would be refused beside force=true. */
+    bool renews = !strcmp(operation->method, "PUT");
+    const char *token = renews ? "\nLock-Token: contract-test-token-one" : "";
+    snprintf(request, sizeof request, "POST %s%s", path, token);
+    if (renews)
+        arrange(fixture->client, request);
+    snprintf(request, sizeof request, "%s %s%s%s", operation->method, path, query, token);
+    if (*query)
+        arrange(fixture->client, request);
+    return *query;
+}
+
+static void accepts_the_examples_of_queries(void **state)
+{
+    struct fixture *fixture = *state;
+    size_t sent = 0;
+    for (size_t i = 0; i < fixture->spec.operation_count; i++)
+        sent += send_query_examples(fixture, &fixture->spec.operations[i]);
+    assert_true(sent > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(serves_the_document_itself),
+        cmocka_unit_test(answers_head_like_get),
+        cmocka_unit_test(accepts_the_examples_of_bodies),
+        cmocka_unit_test(accepts_the_examples_of_queries),
+        cmocka_unit_test(replies_are_what_the_document_promises),
+    };
+    return cmocka_run_group_tests_name("contract", tests, start, stop);
+}

@@ -1,0 +1,96 @@
+/* openapi.yaml by itself: schemas that can be judged by, and examples that fit them. */
+#include "tests/contract/schema.h"
+#include "tests/contract/spec.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+
+static int load(void **state)
+{
+    struct spec *spec = malloc(sizeof *spec);
+    spec_load(spec);
+    *state = spec;
+    return 0;
+}
+
+static int unload(void **state)
+{
+    spec_free(*state);
+    free(*state);
+    return 0;
+}
+
+static void check_schema(const struct spec *spec, const char *where, const json_t *carrier)
+{
+    struct failure failure = {""};
+    if (!schema_is_supported(spec->root, json_object_get(carrier, "schema"), &failure))
+        fail_msg("%s: %s", where, failure.text);
+}
+
+static void schemas_can_be_judged_by(void **state)
+{
+    const struct spec *spec = *state;
+    const char *name;
+    json_t *schema;
+    spec_each_schema_carrier(spec, check_schema);
+    json_object_foreach (json_object_get(json_object_get(spec->root, "components"), "schemas"),
+                         name, schema) {
+        struct failure failure = {""};
+        if (!schema_is_supported(spec->root, schema, &failure))
+            fail_msg("%s: %s", name, failure.text);
+    }
+}
+
+static void check_examples(const struct spec *spec, const char *where, const json_t *carrier)
+{
+    const json_t *schema = json_object_get(carrier, "schema");
+    json_t *examples = spec_examples(carrier);
+    const char *name;
+    json_t *example;
+    if (!json_object_size(examples))
+        fail_msg("%s has no example", where);
+    json_object_foreach (examples, name, example) {
+        struct failure failure = {""};
+        if (!schema_accepts(spec->root, schema, example, &failure) ||
+            !schema_names_all(spec->root, schema, example, &failure))
+            fail_msg("%s, %s: %s", where, name, failure.text);
+    }
+    json_decref(examples);
+}
+
+static void examples_fit_their_schemas(void **state)
+{
+    spec_each_schema_carrier(*state, check_examples);
+}
+
+static size_t check_defaults(const struct spec *spec, const json_t *node)
+{
+    const json_t *value = json_object_get(node, "default");
+    struct failure failure = {""};
+    size_t i, count = 0;
+    const char *name;
+    json_t *inner;
+    if (value && !schema_accepts(spec->root, node, value, &failure))
+        fail_msg("a default: %s", failure.text);
+    json_object_foreach ((json_t *)node, name, inner)
+        count += check_defaults(spec, inner);
+    json_array_foreach (node, i, inner)
+        count += check_defaults(spec, inner);
+    return count + (value != NULL);
+}
+
+static void defaults_fit_their_schemas(void **state)
+{
+    const struct spec *spec = *state;
+    assert_true(check_defaults(spec, spec->root) > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schemas_can_be_judged_by),
+        cmocka_unit_test(examples_fit_their_schemas),
+        cmocka_unit_test(defaults_fit_their_schemas),
+    };
+    return cmocka_run_group_tests_name("document", tests, load, unload);
+}
