@@ -3,7 +3,7 @@
 VERSION  := 0.1.0
 PREFIX   ?= /usr/local
 SANITIZE ?=#    address: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer
-ONLY     ?=#    `make test ONLY=integration` runs the tests with that in their path
+ONLY     ?=#    `make test ONLY='redis unit'` runs the tests with one of these words in their path
 ARGS     ?=#    `make run ARGS='--listen 127.0.0.1:8080'`
 V        ?=#    V=1 shows the commands
 
@@ -23,6 +23,9 @@ suites       := unit scripts redis integration contract history
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
 test_helpers := $(filter-out $(tests),$(wildcard $(suites:%=tests/%/*.c)))
+has_a_word    = $(strip $(foreach word,$(ONLY),$(findstring $(word),$(1))))
+chosen       := $(foreach test,$(tests) $(test_shell),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
+programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
 test_support := $(wildcard tests/support/*.c)
 test_objects := $(tests:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
 
@@ -75,8 +78,8 @@ run: ## install what is missing, build, and start batond with its own Redis
 test: ## install what is missing, build, and run all tests (ONLY=pattern for some, SANITIZE=address|thread)
 	@$(packages) build run test
 	@$(submake) test-programs
-	@ONLY='$(ONLY)' BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
-	    tests/run.sh $(BUILD) $(tests:%.c=$(BUILD)/%) $(test_shell)
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
+	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
 
 lint: ## check format, warnings, layers, scripts and openapi.yaml
 	@$(packages) build test lint
@@ -99,7 +102,7 @@ help: ## list the targets
 
 # How things are built.
 
-test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(tests:%.c=$(BUILD)/%)
+test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(programs)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
 	$(call say,link $@) $(link)

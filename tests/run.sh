@@ -1,8 +1,7 @@
 #!/bin/bash
 # Runs tests, two side by side, and ends with one line: N passed, M failed.
-#   tests/run.sh DIR TEST...   TEST is a cmocka program, or a .sh file; DIR takes their output
-# Environment: ONLY (words: only the tests with one of them in their path), BATON_TEST_LIMIT
-# (seconds for one TEST, 300), BATON_TEST_JOBS (2).
+#   tests/run.sh TEST...   TEST is a cmocka program or a .sh file
+# Environment: BATON_TEST_LIMIT (seconds for one TEST, 300), BATON_TEST_JOBS (2).
 set -euo pipefail
 export LC_ALL=C
 
@@ -11,11 +10,10 @@ sum() { # WORD FILE: of the tests that cmocka counts so; newer ones put the grou
 }
 
 run_one() { # DIR TEST: prints a line, and the whole output of a TEST that failed
-    local name=${2#"$1"/} log start=$EPOCHREALTIME code=0 passed failed skipped
-    name=${name#./} name=${name#tests/}
-    log=$1/output/${name//\//.}.log
-    local scratch
-    scratch=$(mktemp -d "${TMPDIR:-/tmp}/baton.XXXXXX")
+    local name=${2#./} start=$EPOCHREALTIME code=0 passed failed skipped scratch log
+    name=${name#*tests/}
+    scratch=$(mktemp -d "$1/XXXXXX")
+    log=$scratch.log
     TMPDIR=$scratch timeout -k 10 "${BATON_TEST_LIMIT:-300}" "$2" </dev/null >"$log" 2>&1 || code=$?
     rm -rf "$scratch"
     if [[ $2 == *.sh ]]; then
@@ -37,34 +35,21 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
         'BEGIN { printf "%-44s %4d passed %3d failed%s %7.1f s\n", name, p, f, s ? "  " s " skipped" : "", now - t }'
 }
 
-chosen() {
-    local word
-    [[ -n ${ONLY:-} ]] || return 0
-    for word in $ONLY; do
-        [[ $1 == *"$word"* ]] && return 0
-    done
-    return 1
-}
-
-if [[ $1 == --one ]]; then
+if [[ ${1-} == --one ]]; then
     run_one "$2" "$3"
     exit
 fi
 
-dir=$1
-shift
-rm -rf "$dir/output"
-mkdir -p "$dir/output"
+dir=$(mktemp -d "${TMPDIR:-/tmp}/baton.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
 # cmocka would take a crash for a failed test and go on; a sanitizer has more to say about it.
 export ASAN_OPTIONS="handle_segv=2:handle_abort=2:detect_leaks=1:detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 export TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 
-for test; do
-    ! chosen "$test" || printf '%s\0' "$test"
-done | xargs -0 -r -n 1 -P "${BATON_TEST_JOBS:-2}" "$0" --one "$dir"
+(($# == 0)) || printf '%s\0' "$@" | xargs -0 -r -n 1 -P "${BATON_TEST_JOBS:-2}" "$0" --one "$dir"
 
-cat "$dir"/output/*.count 2>/dev/null | awk '
+cat "$dir"/*.count 2>/dev/null | awk '
     { p += $1; f += $2; s += $3 }
     END {
         if (!NR) { f = 1; print "no test was run" }

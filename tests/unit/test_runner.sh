@@ -3,7 +3,6 @@
 set -euo pipefail
 runner=$PWD/tests/run.sh
 cd "$(mktemp -d)"
-unset ONLY
 
 program() { # NAME EXIT_CODE OUTPUT...: stands for a test program
     { echo '#!/bin/sh' && printf "echo '%s'\n" "${@:3}" && echo "exit $2"; } >"$1"
@@ -12,7 +11,7 @@ program() { # NAME EXIT_CODE OUTPUT...: stands for a test program
 
 expect() { # EXIT_CODE LAST_LINE PROGRAM...
     local code=0 output
-    output=$("$runner" out "${@:3}") || code=$?
+    output=$("$runner" "${@:3}") || code=$?
     if [[ $code != "$1" || ${output##*$'\n'} != "$2" ]]; then
         printf 'expected %s, "%s" of %s, got %s:\n%s\n' "$1" "$2" "${*:3}" "$code" "$output"
         exit 1
@@ -43,4 +42,3 @@ expect 1 '0 passed, 1 failed' ./silent
 expect 1 '0 passed, 1 failed' ./bad.sh
 expect 1 '0 passed, 1 failed'
 BATON_TEST_LIMIT=1 expect 1 '0 passed, 1 failed' ./hangs
-ONLY='bad' expect 1 '2 passed, 1 failed' ./good ./bad
