@@ -18,6 +18,12 @@ local retention = ARGV[1] * 1000
 local time = call('time')
 local now = time[1] * 1000000 + time[2]
 
+-- Writes a number as digits. Redis would print it as a floating point number, which takes longer
+-- than storing it.
+local function digits(number)
+    return string.format('%d', number)
+end
+
 -- A state: an array of these, packed by STATE.
 local VERSION = 1      -- the last number issued, be it as a fence or for the end of a hold
 local COUNT = 2        -- how many holds there are
@@ -74,7 +80,7 @@ local function save_by(set, state)
     elseif state[COUNT] > 0 then
         kept = state[KEPT]
     end
-    return set('set', key, packed, 'pxat', math.ceil((kept + retention) / 1000))
+    return set('set', key, packed, 'pxat', digits((kept + retention) / 1000 + 1))
 end
 
 local function save(state)

@@ -44,18 +44,18 @@ local function crowd()
 
     -- Some of the holds that ended before `limit`, a batch at most.
     function self.ended(limit)
-        return by_tokens(call('zrangebyscore', expiries, '-inf', limit, 'limit', 0, BATCH))
+        return by_tokens(call('zrangebyscore', expiries, '-inf', digits(limit), 'limit', 0, BATCH))
     end
 
     -- Writes a hold that is new or has changed. The keys are kept a little longer than they must
     -- be, so that their expiries need not be moved with every hold.
     function self.put(state, hold)
         call('hset', holds, hold[TOKEN], struct.pack(HOLD, unpack(hold, 1, TTL)))
-        call('zadd', expiries, hold[EXPIRES], hold[TOKEN])
+        call('zadd', expiries, digits(hold[EXPIRES]), hold[TOKEN])
         state[NEXT] = math.min(state[NEXT], hold[EXPIRES])
         if hold[EXPIRES] > state[KEPT] then
             state[KEPT] = hold[EXPIRES] + retention / 10
-            local kept = math.ceil((state[KEPT] + retention) / 1000)
+            local kept = digits((state[KEPT] + retention) / 1000 + 1)
             call('pexpireat', holds, kept)
             call('pexpireat', expiries, kept)
             call('pexpireat', owners, kept)

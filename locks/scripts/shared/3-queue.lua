@@ -45,12 +45,12 @@ end
 local function wait(state, waiter)
     local queue, waiters = queue_keys()
     local arrival = math.max(state[ARRIVAL] + 1, now)
-    if call('zadd', queue, 'nx', arrival, waiter[TOKEN]) == 1 then
+    if call('zadd', queue, 'nx', digits(arrival), waiter[TOKEN]) == 1 then
         state[ARRIVAL] = arrival
         state[WAITERS] = state[WAITERS] + 1
     end
     call('hset', waiters, waiter[TOKEN], struct.pack(WAITER, unpack(waiter, 1, CLAIM)))
-    local kept = math.ceil((waiter[EXPIRES] + retention) / 1000)
+    local kept = digits((waiter[EXPIRES] + retention) / 1000 + 1)
     call('pexpireat', queue, kept)
     call('pexpireat', waiters, kept)
 end
