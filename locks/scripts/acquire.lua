@@ -5,6 +5,8 @@
 --       11 its claim window in ms
 -- Returns {'granted' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit},
 --         {'locked' | 'waiting', view}, {'limit_mismatch', limit, view} or {'released'}.
+local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
+
 local token, owner, mode, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local ttl, attempt, lease = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[10])
 
@@ -17,15 +19,16 @@ local function refuse(...)
     return {...}
 end
 
--- Whoever repeats a request is told of its hold, and from then on only a release or the end of its
--- TTL takes it back. A hold handed over to a waiter is claimed by that: now its TTL begins.
+-- Whoever comes back with its token is told of its hold, and from then on only a release or the end
+-- of its TTL takes it away. A hold handed over to a waiter is claimed by that: its TTL begins.
 if ARGV[9] == '1' then
     local hold = find(state, token)
     if hold then
         if hold[ATTEMPT] == '' then
-            hold[EXPIRES] = now + hold[TTL] * 1000
+            hold[ATTEMPT], hold[EXPIRES] = attempt, now + hold[TTL] * 1000
+        else
+            hold[ATTEMPT] = REPEATED
         end
-        hold[ATTEMPT] = attempt
         update(state, hold)
         save(state)
         return told(state, 'holding', hold)

@@ -1,8 +1,8 @@
 -- Release: ends the hold of this token and hands over, or takes its waiter out of the queue.
 --
 -- ARGV  2 token, 3 attempt, or '' for a client's own release. With an attempt the release takes
---       back a grant whose reply was lost: only if no later request was told of the hold, and
---       without a trace, so that the client may still come back with its token and begin anew.
+--       back a grant whose reply was lost: only if the client did not come back meanwhile, and
+--       without a trace, so that it may still come back with its token and begin anew.
 -- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}.
 local token, attempt = ARGV[2], ARGV[3]
 

@@ -1,0 +1,15 @@
+/* scripts.h: the Lua scripts of locks/scripts, embedded when building. */
+#ifndef BATON_LOCKS_SCRIPTS_H
+#define BATON_LOCKS_SCRIPTS_H
+
+#include "redis/script.h"
+
+extern const struct script script_acquire;
+extern const struct script script_break;
+extern const struct script script_inspect;
+extern const struct script script_list;
+extern const struct script script_ready;
+extern const struct script script_release;
+extern const struct script script_renew;
+
+#endif
