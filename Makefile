@@ -68,11 +68,12 @@ submake  := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$
 .SECONDARY:
 
 all: $(BUILD)/batond ## build batond (default)
+	@:
 
 run: ## install what is missing, build, and start batond with its own Redis
 	@$(packages) build run
 	@$(submake) all
-	@echo "Try in another terminal:  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'"
+	@$(if $(ARGS)$(BATON_LISTEN),,echo "Try in another terminal:  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'")
 	@exec $(BUILD)/batond $(ARGS)
 
 test: ## install what is missing, build, and run all tests (ONLY=pattern for some, SANITIZE=address|thread)
@@ -103,6 +104,7 @@ help: ## list the targets
 # How things are built.
 
 test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(programs)
+	@:
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
 	$(call say,link $@) $(link)
