@@ -116,6 +116,13 @@ static ssize_t transmit(struct connection *connection, const void *bytes, size_t
     return count < 0 ? -errno : count;
 }
 
+/* How a closed connection shows depends on what was under way; for people it is the same. */
+static const char *reason_of(int error)
+{
+    bool closed = error == 0 || error == EPIPE || error == ECONNRESET;
+    return closed ? "closed by the other side" : strerror(error);
+}
+
 static bool is_transient(ssize_t result)
 {
     return result == -EAGAIN || result == -EINTR;
@@ -148,10 +155,8 @@ bool connection_read(struct connection *connection)
         connection_deliver(connection);
         return connection->state == OPEN;
     }
-    if (count == 0)
-        connection_lose(connection, -EAGAIN, "closed by the other side");
-    else if (!is_transient(count))
-        connection_lose(connection, -EAGAIN, strerror((int)-count));
+    if (!is_transient(count))
+        connection_lose(connection, -EAGAIN, reason_of((int)-count));
     return false;
 }
 
@@ -161,7 +166,7 @@ static void connection_broken(struct connection *connection, int error)
 {
     while (connection_read(connection))
         ;
-    connection_lose(connection, -EAGAIN, strerror(error));
+    connection_lose(connection, -EAGAIN, reason_of(error));
 }
 
 static void output_sent(struct connection *connection, size_t count)
@@ -188,7 +193,7 @@ void connection_flush(struct connection *connection)
         if (is_transient(count))
             break;
         if (count <= 0) {
-            connection_broken(connection, count < 0 ? (int)-count : EPIPE);
+            connection_broken(connection, (int)-count);
             return;
         }
         output_sent(connection, (size_t)count);

@@ -7,6 +7,7 @@
 struct store_fixture {
     uv_loop_t loop;
     uv_timer_t guard; /* ends a wait that takes too long */
+    uint64_t deadline;
     bool late;
     struct store *store; /* NULL once closed */
     int ups;

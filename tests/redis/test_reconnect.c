@@ -1,0 +1,433 @@
+/* Connections that break, hang or cannot be made, and how the store comes back. */
+#include "tests/redis/fake_redis.h"
+#include "tests/redis/store_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/redis_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
+
+struct world {
+    struct redis_process redis;
+    struct store_fixture store;
+};
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    redis_process_start(&world->redis, &(struct redis_options){.durable = true, .port = true});
+    store_fixture_open_up(&world->store, world->redis.url);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    store_fixture_close(&world->store);
+    redis_process_stop(&world->redis);
+    free(world);
+    return 0;
+}
+
+static void a_restart_of_redis_is_survived(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
+    redis_process_kill(&world->redis);
+    store_fixture_await(&world->store, &world->store.downs, 1);
+    assert_non_null(strstr(world->store.reason, "was lost"));
+
+    struct outcome outcome = store_fixture_run(&world->store, COUNT, "a", "");
+    assert_int_equal(outcome.outcome, STORE_UNSENT);
+    assert_in_range(outcome.took_ms, 0, 100);
+
+    redis_process_resume(&world->redis);
+    store_fixture_await(&world->store, &world->store.ups, 2);
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 2);
+    assert_int_equal(store_figures(world->store.store).connects, 2);
+}
+
+/* Each loss is told once; then once more what the next tries meet, and not once for each try. */
+static void a_loss_is_told_once(void **state)
+{
+    struct world *world = *state;
+    redis_process_kill(&world->redis);
+    store_fixture_idle(&world->store, 1500);
+    assert_int_equal(world->store.downs, 2);
+    assert_non_null(strstr(world->store.reason, "cannot connect"));
+    redis_process_resume(&world->redis);
+    store_fixture_await(&world->store, &world->store.ups, 2);
+    assert_int_equal(world->store.downs, 2);
+}
+
+static void a_call_during_the_loss_is_in_doubt_or_done(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 200 };
+    struct outcome outcomes[MANY];
+    redis_process_freeze(&world->redis);
+    for (int i = 0; i < MANY; i++)
+        store_fixture_call(&world->store, &outcomes[i], fixture_script(COUNT), "a", "");
+    store_fixture_idle(&world->store, 50); /* they are on their way */
+    redis_process_kill(&world->redis);
+    store_fixture_await(&world->store, &world->store.ended, MANY);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(outcomes[i].outcome, STORE_IN_DOUBT);
+        assert_int_equal(outcomes[i].turn, i + 1);
+        assert_true(outcomes[i].error[0] != '\0');
+    }
+    store_fixture_await(&world->store, &world->store.downs, 1);
+}
+
+static void a_command_that_never_left_is_not_in_doubt(void **state)
+{
+    struct world *world = *state;
+    enum { SIZE = 4 << 20 };
+    char *large = malloc(SIZE + 1);
+    memset(large, 'x', SIZE);
+    large[SIZE] = '\0';
+    struct outcome first, second, third;
+    redis_process_freeze(&world->redis);
+    store_fixture_call(&world->store, &first, fixture_script(COUNT), "a", "");
+    store_fixture_call(&world->store, &second, fixture_script("return #ARGV[1]"), "a", large);
+    store_fixture_call(&world->store, &third, fixture_script(COUNT), "a", "");
+    store_fixture_await(&world->store, &world->store.ended, 3);
+    assert_int_equal(first.outcome, STORE_IN_DOUBT);
+    assert_int_equal(second.outcome, STORE_UNSENT); /* the socket took a part of it */
+    assert_int_equal(third.outcome, STORE_UNSENT);
+    redis_process_thaw(&world->redis);
+    free(large);
+}
+
+static void a_frozen_redis_costs_less_than_a_second(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 20 };
+    struct outcome outcomes[MANY];
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
+    redis_process_freeze(&world->redis);
+    for (int i = 0; i < MANY; i++) {
+        store_fixture_call(&world->store, &outcomes[i], fixture_script(COUNT), "a", "");
+        store_fixture_idle(&world->store, 10);
+    }
+    store_fixture_await(&world->store, &world->store.ended, 1 + MANY);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(outcomes[i].outcome, STORE_IN_DOUBT);
+        assert_in_range(outcomes[i].took_ms, 0, 999);
+    }
+    assert_in_range(outcomes[0].took_ms, STORE_DEADLINE_MS - 50, 999);
+    assert_int_equal(world->store.downs, 1);
+    assert_non_null(strstr(world->store.reason, "did not answer"));
+
+    redis_process_thaw(&world->redis);
+    store_fixture_await(&world->store, &world->store.ups, 2);
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "b", "").integer, 1);
+}
+
+/* A reply that waits in the socket while this process is held up is no lost reply. */
+static void a_pause_of_our_own_loses_nothing(void **state)
+{
+    struct world *world = *state;
+    struct outcome outcome;
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
+    store_fixture_call(&world->store, &outcome, fixture_script(COUNT), "a", "");
+    uv_run(&world->store.loop, UV_RUN_NOWAIT);
+    clock_sleep_ms(STORE_DEADLINE_MS + 100);
+    store_fixture_await(&world->store, &world->store.ended, 2);
+    assert_int_equal(outcome.outcome, STORE_REPLIED);
+    assert_int_equal(world->store.downs, 0);
+}
+
+static void a_killed_connection_is_replaced(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
+    redis_process_freeze(&world->redis);
+    struct outcome outcome;
+    store_fixture_call(&world->store, &outcome, fixture_script(COUNT), "a", "");
+    store_fixture_idle(&world->store, 20);
+    redis_process_thaw(&world->redis);
+    freeReplyObject(redis_process_command(&world->redis, "CLIENT KILL TYPE normal SKIPME yes"));
+    store_fixture_await(&world->store, &world->store.ups, 2);
+    assert_true(outcome.ended);
+    assert_true(outcome.outcome == STORE_IN_DOUBT || outcome.outcome == STORE_REPLIED);
+    assert_int_equal(world->store.downs, 1);
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "b", "").integer, 1);
+}
+
+/* Bugs of others: a client that never notices that its Redis comes late. */
+static void redis_may_come_after_the_store(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    redis_process_kill(&world->redis);
+    store_fixture_open(&store, world->redis.url);
+    store_fixture_await(&store, &store.downs, 1);
+    assert_non_null(strstr(store.reason, "cannot connect"));
+    redis_process_resume(&world->redis);
+    store_fixture_await(&store, &store.ups, 1);
+    assert_int_equal(store.downs, 1);
+    store_fixture_close(&store);
+}
+
+static void a_host_name_is_looked_up(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    char url[64];
+    snprintf(url, sizeof url, "redis://localhost:%d/3", world->redis.port);
+    store_fixture_open_up(&store, url); /* ::1 may be tried first, and is refused */
+    assert_int_equal(store_fixture_run(&store, COUNT, "in-3", "").integer, 1);
+    store_fixture_close(&store);
+    freeReplyObject(redis_process_command(&world->redis, "SELECT 3"));
+    assert_int_equal(redis_process_integer(&world->redis, "EXISTS in-3"), 1);
+}
+
+static void an_unknown_host_is_named(void **state)
+{
+    (void)state;
+    struct store_fixture store;
+    store_fixture_open(&store, "redis://:secret@no-such-host.invalid:6379");
+    store_fixture_await(&store, &store.downs, 1);
+    assert_non_null(strstr(store.reason, "no-such-host.invalid"));
+    assert_null(strstr(store.reason, "secret"));
+    store_fixture_close(&store);
+}
+
+/* With a server that hangs up at once: tries are counted, and the time they cost. */
+
+static const struct fake_answers HANGING_UP = {.hang_up = true};
+static const struct fake_answers SILENT = {.welcome = NULL};
+static const struct fake_answers WORKING = {
+    .info = "redis_version:7.0.0\r\nrole:master\r\n",
+    .load = "+OK\r\n",
+    .eval = "+%s\r\n",
+};
+
+static int64_t cpu_ms(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+}
+
+static void tries_are_spaced(void **state)
+{
+    (void)state;
+    struct fake_redis fake;
+    struct store_fixture store;
+    fake_redis_start(&fake, &HANGING_UP);
+    int64_t before = cpu_ms();
+    store_fixture_open(&store, fake.url);
+    store_fixture_idle(&store, 3000);
+    /* At once, then after 50, 100, 200, 400, 800, 1000 ms and so on, or half of these. */
+    assert_in_range(atomic_load(&fake.connections), 5, 12);
+    assert_in_range(cpu_ms() - before, 0, 150);
+    assert_int_equal(store.ups, 0);
+    assert_int_equal(store.downs, 1);
+    fake_redis_change(&fake, &WORKING);
+    store_fixture_await(&store, &store.ups, 1);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+static void a_server_that_says_nothing_is_given_up(void **state)
+{
+    (void)state;
+    struct fake_redis fake;
+    struct store_fixture store;
+    fake_redis_start(&fake, &SILENT);
+    int64_t before = clock_ms();
+    store_fixture_open(&store, fake.url);
+    store_fixture_await(&store, &store.downs, 1);
+    assert_in_range(clock_ms() - before, 900, 1500);
+    assert_non_null(strstr(store.reason, "no answer"));
+    fake_redis_change(&fake, &WORKING);
+    store_fixture_await(&store, &store.ups, 1);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+struct early {
+    struct outcome too_early;
+    struct outcome from_up;
+    struct outcome later;
+};
+
+static void call_from_up(struct store_fixture *store)
+{
+    struct early *early = store->data;
+    store_fixture_call(store, &early->from_up, fixture_script(COUNT), "from up", "");
+}
+
+static void what_up_calls_comes_first(void **state)
+{
+    (void)state;
+    struct fake_redis fake;
+    struct store_fixture store;
+    struct early early;
+    fake_redis_start(&fake, &WORKING);
+    store_fixture_open(&store, fake.url);
+    store.on_up = call_from_up;
+    store.data = &early;
+    store_fixture_call(&store, &early.too_early, fixture_script(COUNT), "too early", "");
+    store_fixture_await(&store, &store.ups, 1);
+    store_fixture_call(&store, &early.later, fixture_script(COUNT), "later", "");
+    store_fixture_await(&store, &store.ended, 3);
+    assert_int_equal(early.too_early.outcome, STORE_UNSENT);
+    assert_string_equal(early.from_up.text, "from up");
+    assert_true(early.from_up.turn < early.later.turn);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+/* Closing */
+
+static void closing_ends_open_calls(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    store_fixture_open_up(&store, world->redis.url);
+    redis_process_freeze(&world->redis);
+    struct outcome sent, not_sent;
+    store_fixture_call(&store, &sent, fixture_script(COUNT), "a", "");
+    store_fixture_idle(&store, 20);
+    store_fixture_call(&store, &not_sent, fixture_script(COUNT), "a", "");
+    store_fixture_close(&store);
+    assert_true(sent.ended);
+    assert_int_equal(sent.outcome, STORE_IN_DOUBT);
+    assert_true(not_sent.ended);
+    assert_int_equal(not_sent.outcome, STORE_UNSENT);
+    redis_process_thaw(&world->redis);
+}
+
+static void closing_before_anything_happened(void **state)
+{
+    (void)state;
+    struct store_fixture store;
+    struct outcome outcome;
+    store_fixture_open(&store, "redis://localhost:1");
+    store_fixture_call(&store, &outcome, fixture_script(COUNT), "a", "");
+    store_fixture_close(&store);
+    assert_int_equal(outcome.outcome, STORE_UNSENT);
+    assert_int_equal(store.downs, 0);
+
+    store_fixture_open(&store, "redis://localhost:1");
+    uv_run(&store.loop, UV_RUN_NOWAIT); /* the name is being looked up */
+    store_fixture_close(&store);
+    store_close(NULL, NULL, NULL);
+}
+
+static void closing_while_connecting(void **state)
+{
+    (void)state;
+    struct fake_redis fake;
+    struct store_fixture store;
+    fake_redis_start(&fake, &SILENT);
+    store_fixture_open(&store, fake.url);
+    store_fixture_idle(&store, 50);
+    assert_int_equal(atomic_load(&fake.connections), 1);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+struct last_words {
+    struct store_fixture *store;
+    int ended;
+    int unsent;
+    int closed;
+};
+
+static void on_closed(void *context)
+{
+    struct last_words *words = context;
+    words->closed++;
+}
+
+static void on_last(void *context, const struct store_result *result)
+{
+    struct last_words *words = context;
+    words->ended++;
+    if (result->outcome == STORE_UNSENT)
+        words->unsent++;
+    if (words->ended == 1) {
+        store_close(words->store->store, on_closed, words);
+        store_eval(words->store->store, fixture_script(COUNT), slice_of("a"), NULL, 0, on_last,
+                   words);
+    }
+}
+
+/* In the middle of the replies of one read. */
+static void closing_from_a_callback(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    store_fixture_open_up(&store, world->redis.url);
+    struct last_words words = {.store = &store};
+    for (int i = 0; i < 10; i++)
+        store_eval(store.store, fixture_script(COUNT), slice_of("a"), NULL, 0, on_last, &words);
+    store_fixture_await(&store, &words.closed, 1);
+    assert_int_equal(words.ended, 11);
+    assert_int_equal(words.unsent, 1);
+    uv_close((uv_handle_t *)&store.guard, NULL);
+    uv_run(&store.loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&store.loop), 0);
+}
+
+static void on_last_down(void *context, const char *reason)
+{
+    struct last_words *words = context;
+    (void)reason;
+    store_close(words->store->store, on_closed, words);
+}
+
+static void closing_from_down(void **state)
+{
+    (void)state;
+    struct store_fixture store = {.late = false};
+    struct last_words words = {.store = &store};
+    struct redis_url url;
+    struct store_events events = {.context = &words, .down = on_last_down};
+    uv_loop_init(&store.loop);
+    uv_timer_init(&store.loop, &store.guard);
+    assert_int_equal(redis_url_parse("unix:///nowhere/redis.sock", &url, NULL), 0);
+    assert_int_equal(store_open(&store.store, &store.loop, &url, &events), 0);
+    redis_url_free(&url);
+    store_fixture_await(&store, &words.closed, 1);
+    uv_close((uv_handle_t *)&store.guard, NULL);
+    uv_run(&store.loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&store.loop), 0);
+}
+
+int main(void)
+{
+#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        ON_REDIS(a_restart_of_redis_is_survived),
+        ON_REDIS(a_loss_is_told_once),
+        ON_REDIS(a_call_during_the_loss_is_in_doubt_or_done),
+        ON_REDIS(a_command_that_never_left_is_not_in_doubt),
+        ON_REDIS(a_frozen_redis_costs_less_than_a_second),
+        ON_REDIS(a_pause_of_our_own_loses_nothing),
+        ON_REDIS(a_killed_connection_is_replaced),
+        ON_REDIS(redis_may_come_after_the_store),
+        ON_REDIS(a_host_name_is_looked_up),
+        cmocka_unit_test(an_unknown_host_is_named),
+        cmocka_unit_test(tries_are_spaced),
+        cmocka_unit_test(a_server_that_says_nothing_is_given_up),
+        cmocka_unit_test(what_up_calls_comes_first),
+        ON_REDIS(closing_ends_open_calls),
+        cmocka_unit_test(closing_before_anything_happened),
+        cmocka_unit_test(closing_while_connecting),
+        ON_REDIS(closing_from_a_callback),
+        cmocka_unit_test(closing_from_down),
+    };
+    return cmocka_run_group_tests_name("reconnect", tests, NULL, NULL);
+}

@@ -1,0 +1,357 @@
+/* Servers that answer, but cannot or should not be used: each is told, and none brings us down. */
+#include "tests/redis/fake_redis.h"
+#include "tests/redis/store_fixture.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/redis_process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
+
+enum { PREFLIGHT_MS = 2000 };
+
+/* What the preflight says of a URL, and that a store says the same and stays down. */
+static void expect_refusal(const char *text, int code, const char *why)
+{
+    struct redis_url url;
+    struct failure warning, failure = {""};
+    assert_int_equal(redis_url_parse(text, &url, &failure), 0);
+    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &warning, &failure), code);
+    redis_url_free(&url);
+    if (!strstr(failure.text, why))
+        fail_msg("`%s` does not say `%s`", failure.text, why);
+    assert_string_equal(warning.text, "");
+    assert_null(strstr(failure.text, "secret"));
+
+    struct store_fixture store;
+    store_fixture_open(&store, text);
+    store_fixture_await(&store, &store.downs, 1);
+    assert_non_null(strstr(store.reason, why));
+    struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
+    assert_int_equal(outcome.outcome, STORE_UNSENT);
+    store_fixture_idle(&store, 300);
+    assert_int_equal(store.ups, 0);
+    assert_int_equal(store.downs, 1);
+    store_fixture_close(&store);
+}
+
+/* What both say of a URL that works but is dangerous. NULL: nothing. */
+static void expect_warning(const char *text, const char *warning)
+{
+    struct redis_url url;
+    struct failure said = {"?"}, failure;
+    assert_int_equal(redis_url_parse(text, &url, &failure), 0);
+    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &said, &failure), 0);
+    redis_url_free(&url);
+    struct store_fixture store;
+    store_fixture_open_up(&store, text);
+    store_fixture_idle(&store, 20);
+    assert_int_equal(store.warnings, warning ? 1 : 0);
+    if (warning) {
+        assert_non_null(strstr(said.text, warning));
+        assert_string_equal(store.warning, said.text);
+    } else {
+        assert_string_equal(said.text, "");
+    }
+    store_fixture_close(&store);
+}
+
+static void a_password_is_asked_for(void **state)
+{
+    static const char *const ARGUMENTS[] = {"--requirepass", "opensesame", NULL};
+    struct redis_process redis;
+    char url[200];
+    (void)state;
+    redis_process_start(&redis, &(struct redis_options){.arguments = ARGUMENTS});
+    expect_refusal(redis.url, -EPROTO, "put a password into redis-url");
+    snprintf(url, sizeof url, "unix://:secret@%s", redis.socket);
+    expect_refusal(url, -EPROTO, "check user and password");
+    snprintf(url, sizeof url, "unix://nobody:secret@%s", redis.socket);
+    expect_refusal(url, -EPROTO, "check user and password");
+    snprintf(url, sizeof url, "unix://:opensesame@%s?db=2", redis.socket);
+    expect_warning(url, NULL);
+    snprintf(url, sizeof url, "unix://default:open%%73esame@%s", redis.socket);
+    expect_warning(url, NULL);
+    snprintf(url, sizeof url, "unix://:opensesame@%s?db=99", redis.socket);
+    expect_refusal(url, -EPROTO, "database");
+    redis_process_stop(&redis);
+}
+
+static void a_password_where_none_is_set(void **state)
+{
+    struct redis_process redis;
+    char url[200];
+    (void)state;
+    redis_process_start(&redis, NULL);
+    snprintf(url, sizeof url, "unix://:secret@%s", redis.socket);
+    expect_refusal(url, -EPROTO, "check user and password");
+    redis_process_stop(&redis);
+}
+
+static void a_user_with_few_rights_is_enough(void **state)
+{
+    struct redis_process redis;
+    char url[200];
+    (void)state;
+    redis_process_start(&redis, NULL);
+    freeReplyObject(redis_process_command(
+        &redis, "ACL SETUSER baton on >pw ~* +info +evalsha +script|load +incr"));
+    freeReplyObject(
+        redis_process_command(&redis, "ACL SETUSER blind on >pw ~* +evalsha +script|load +incr"));
+    snprintf(url, sizeof url, "unix://baton:pw@%s", redis.socket);
+    expect_warning(url, NULL);
+    snprintf(url, sizeof url, "unix://blind:pw@%s", redis.socket);
+    expect_warning(url, "INFO");
+    struct store_fixture store;
+    store_fixture_open_up(&store, url);
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 1);
+    store_fixture_close(&store);
+    redis_process_stop(&redis);
+}
+
+static void eviction_is_warned_of(void **state)
+{
+    static const char *const ARGUMENTS[] = {"--maxmemory-policy", "allkeys-lru", NULL};
+    struct redis_process redis;
+    (void)state;
+    redis_process_start(&redis, &(struct redis_options){.arguments = ARGUMENTS});
+    expect_warning(redis.url, "allkeys-lru");
+    freeReplyObject(redis_process_command(&redis, "CONFIG SET maxmemory-policy noeviction"));
+    expect_warning(redis.url, NULL);
+    redis_process_stop(&redis);
+}
+
+static void a_primary_that_becomes_a_replica_is_left(void **state)
+{
+    struct redis_process redis;
+    struct store_fixture store;
+    (void)state;
+    redis_process_start(&redis, NULL);
+    store_fixture_open_up(&store, redis.url);
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 1);
+    freeReplyObject(redis_process_command(&redis, "REPLICAOF 127.0.0.1 1"));
+
+    struct outcome outcomes[3];
+    for (int i = 0; i < 3; i++)
+        store_fixture_call(&store, &outcomes[i], fixture_script(COUNT), "a", "");
+    store_fixture_await(&store, &store.ended, 4);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(outcomes[i].outcome, STORE_REFUSED);
+        assert_non_null(strstr(outcomes[i].error, "READONLY"));
+    }
+    store_fixture_await(&store, &store.downs, 2);
+    assert_non_null(strstr(store.reason, "read-only replica"));
+    store_fixture_idle(&store, 500);
+    assert_int_equal(store.downs, 2);
+    assert_int_equal(store.ups, 1);
+
+    freeReplyObject(redis_process_command(&redis, "REPLICAOF NO ONE"));
+    store_fixture_await(&store, &store.ups, 2);
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 2);
+    store_fixture_close(&store);
+
+    freeReplyObject(redis_process_command(&redis, "REPLICAOF 127.0.0.1 1"));
+    expect_refusal(redis.url, -EAGAIN, "read-only replica");
+    freeReplyObject(redis_process_command(&redis, "CONFIG SET replica-read-only no"));
+    expect_warning(redis.url, "writable replica");
+    redis_process_stop(&redis);
+}
+
+static void nobody_there(void **state)
+{
+    (void)state;
+    expect_refusal("unix:///nowhere/redis.sock", -EAGAIN, "No such file");
+    expect_refusal("redis://127.0.0.1:1", -EAGAIN, "127.0.0.1:1");
+}
+
+/* From here on, what no real server at hand would say. */
+
+static void expect_fake_refusal(const struct fake_answers *answers, int code, const char *why)
+{
+    struct fake_redis fake;
+    fake_redis_start(&fake, answers);
+    expect_refusal(fake.url, code, why);
+    fake_redis_stop(&fake);
+}
+
+static void greetings_that_are_refused(void **state)
+{
+    static const struct {
+        struct fake_answers answers;
+        int code;
+        const char *why;
+    } CASES[] = {
+        {{.info = "redis_version:6.0.16\r\nrole:master\r\n"}, -EPROTO, "6.0.16"},
+        {{.info = "redis_version:5.0.3\r\n"}, -EPROTO, "6.2 or newer"},
+        {{.info = "redis_version:7.0.0\r\nloading:1\r\n"}, -EAGAIN, "loading"},
+        {{.info = "redis_version:7.0.0\r\nrole:slave\r\nslave_read_only:1\r\n"},
+         -EAGAIN,
+         "replica"},
+        {{.info = "hello:world\r\n"}, -EPROTO, "version"},
+        {{.info = ""}, -EPROTO, "version"},
+        {{.info_raw = ":1\r\n"}, -EPROTO, "no Redis"},
+        {{.info_raw = "*0\r\n"}, -EPROTO, "no Redis"},
+        {{.info_raw = "HTTP/1.1 400 Bad Request\r\n\r\n"}, -EPROTO, "protocol"},
+        {{.info_raw = "$999999999999999999999\r\n"}, -EPROTO, "protocol"},
+        {{.info_raw = "*-7\r\n"}, -EPROTO, "protocol"},
+        {{.welcome = "220 mail.example ESMTP\r\n"}, -EPROTO, "protocol"},
+        {{.welcome = "-ERR max number of clients reached\r\n", .hang_up = true},
+         -EAGAIN,
+         "max number of clients"},
+        {{.welcome = "-DENIED Redis is running in protected mode\r\n"}, -EPROTO, "protected mode"},
+        {{.hang_up = true}, -EAGAIN, "closed by the other side"},
+        {{.info_raw = "-LOADING Redis is loading the dataset in memory\r\n"}, -EAGAIN, "LOADING"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        expect_fake_refusal(&CASES[i].answers, CASES[i].code, CASES[i].why);
+}
+
+static void versions_that_are_new_enough(void **state)
+{
+    static const char *const INFOS[] = {
+        "redis_version:6.2.0\r\n",
+        "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n",
+        "valkey_version:9.0.0\r\n",
+        "redis_version:10.1\nrole:master\n",
+        "redis_version:255.255.255\r\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof INFOS / sizeof INFOS[0]; i++) {
+        struct fake_answers answers = {.info = INFOS[i]};
+        struct fake_redis fake;
+        fake_redis_start(&fake, &answers);
+        expect_warning(fake.url, NULL);
+        fake_redis_stop(&fake);
+    }
+}
+
+static void silence_is_bounded(void **state)
+{
+    static const struct fake_answers SILENT = {.info = NULL};
+    struct fake_redis fake;
+    struct redis_url url;
+    struct failure warning, failure;
+    (void)state;
+    fake_redis_start(&fake, &SILENT);
+    assert_int_equal(redis_url_parse(fake.url, &url, &failure), 0);
+    uint64_t before = uv_hrtime();
+    assert_int_equal(store_preflight(&url, 200, &warning, &failure), -EAGAIN);
+    assert_in_range((uv_hrtime() - before) / 1000000, 190, 500);
+    assert_non_null(strstr(failure.text, "200 ms"));
+    redis_url_free(&url);
+    fake_redis_stop(&fake);
+}
+
+#define USABLE .info = "redis_version:7.0.0\r\n", .load = "+OK\r\n"
+
+/* One call to a server that answers it so; afterwards the server mends its ways. */
+static struct outcome answer_to_a_call(const struct fake_answers *answers, int downs)
+{
+    static const struct fake_answers MENDED = {USABLE, .eval = ":7\r\n"};
+    struct fake_redis fake;
+    struct store_fixture store;
+    fake_redis_start(&fake, answers);
+    store_fixture_open_up(&store, fake.url);
+    struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
+    fake_redis_change(&fake, &MENDED);
+    if (downs > 0)
+        store_fixture_await(&store, &store.ups, 2);
+    assert_int_equal(store.downs, downs);
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 7);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+    return outcome;
+}
+
+static void error_replies_to_a_call(void **state)
+{
+    static const struct {
+        struct fake_answers answers;
+        enum store_outcome outcome;
+        int downs;
+    } CASES[] = {
+        {{USABLE, .eval = "-LOADING Redis is loading\r\n"}, STORE_REFUSED, 0},
+        {{USABLE, .eval = "-MASTERDOWN Link with MASTER is down\r\n"}, STORE_REFUSED, 0},
+        {{USABLE, .eval = "-OOM command not allowed\r\n"}, STORE_REFUSED, 0},
+        {{USABLE, .eval = "-ERR Error running script (call to f_00): @user_script:1: -OOM command "
+                          "not allowed when used memory > 'maxmemory'.\r\n"},
+         STORE_REFUSED,
+         0},
+        {{USABLE, .eval = "-READONLY You can't write against a read only replica.\r\n"},
+         STORE_REFUSED,
+         1},
+        {{USABLE, .eval = "-NOAUTH Authentication required.\r\n"}, STORE_REFUSED, 1},
+        {{USABLE, .eval = "-ERR user_script:3: attempt to index a nil value\r\n"},
+         STORE_IN_DOUBT,
+         0},
+        {{USABLE, .eval = "-\r\n"}, STORE_IN_DOUBT, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct outcome outcome = answer_to_a_call(&CASES[i].answers, CASES[i].downs);
+        assert_int_equal(outcome.outcome, CASES[i].outcome);
+    }
+}
+
+static void garbage_ends_the_connection_alone(void **state)
+{
+    static const struct fake_answers GARBAGE[] = {
+        {USABLE, .eval = "garbage\r\n"},
+        {USABLE, .eval = "*1000000000000\r\n"},
+        {USABLE, .eval = ":not-a-number\r\n"},
+        {USABLE,
+         .eval = "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof GARBAGE / sizeof GARBAGE[0]; i++) {
+        struct outcome outcome = answer_to_a_call(&GARBAGE[i], 1);
+        assert_int_equal(outcome.outcome, STORE_IN_DOUBT);
+    }
+}
+
+/* hiredis' own asynchronous layer aborts the process here. */
+static void a_reply_that_nobody_asked_for(void **state)
+{
+    static const struct fake_answers TALKATIVE = {USABLE, .eval = ":1\r\n:2\r\n"};
+    (void)state;
+    struct outcome outcome = answer_to_a_call(&TALKATIVE, 1);
+    assert_int_equal(outcome.outcome, STORE_REPLIED);
+    assert_int_equal(outcome.integer, 1);
+}
+
+static void replies_of_another_shape_are_just_values(void **state)
+{
+    static const struct fake_answers SHAPES[] = {
+        {USABLE, .eval = "$-1\r\n"}, {USABLE, .eval = "*-1\r\n"}, {USABLE, .eval = "*0\r\n"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
+        struct outcome outcome = answer_to_a_call(&SHAPES[i], 0);
+        assert_int_equal(outcome.outcome, STORE_REPLIED);
+        assert_int_equal(outcome.integer, -1);
+        assert_string_equal(outcome.text, "");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_password_is_asked_for),
+        cmocka_unit_test(a_password_where_none_is_set),
+        cmocka_unit_test(a_user_with_few_rights_is_enough),
+        cmocka_unit_test(eviction_is_warned_of),
+        cmocka_unit_test(a_primary_that_becomes_a_replica_is_left),
+        cmocka_unit_test(nobody_there),
+        cmocka_unit_test(greetings_that_are_refused),
+        cmocka_unit_test(versions_that_are_new_enough),
+        cmocka_unit_test(silence_is_bounded),
+        cmocka_unit_test(error_replies_to_a_call),
+        cmocka_unit_test(garbage_ends_the_connection_alone),
+        cmocka_unit_test(a_reply_that_nobody_asked_for),
+        cmocka_unit_test(replies_of_another_shape_are_just_values),
+    };
+    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
+}
