@@ -1,0 +1,13 @@
+#include "locks/operation.h"
+#include "locks/scripts.h"
+
+static bool read_broken(const struct value *value, struct locks_reply *ret)
+{
+    return value_integer(value_at(value, 0), &ret->broken.count) &&
+           value_integer(value_at(value, 1), &ret->broken.version);
+}
+
+void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+{
+    operation_run(locks, &script_break, name, NULL, 0, read_broken, done, context);
+}

@@ -1,0 +1,55 @@
+#include "locks/cursor.h"
+
+#include <errno.h>
+
+/* Before it is encoded: SCAN's cursor, and each name with a NUL in front of it. */
+
+void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
+{
+    char bytes[CURSOR_BYTES];
+    size_t length = cursor->scan.length;
+    memcpy(bytes, cursor->scan.bytes, length);
+    for (size_t i = 0; i < cursor->name_count; i++) {
+        struct slice name = cursor->names[i];
+        bytes[length++] = '\0';
+        memcpy(bytes + length, name.bytes, name.length);
+        length += name.length;
+    }
+    base64url_encode(bytes, length, text);
+}
+
+static bool is_scan_cursor(struct slice scan)
+{
+    for (size_t i = 0; i < scan.length; i++)
+        if (scan.bytes[i] < '0' || scan.bytes[i] > '9')
+            return false;
+    return scan.length <= CURSOR_SCAN_LENGTH;
+}
+
+/* Cuts the bytes up to the next NUL off the front of `rest`. */
+static struct slice next_part(struct slice *rest)
+{
+    const char *end = memchr(rest->bytes, '\0', rest->length);
+    struct slice part = {rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length};
+    size_t used = part.length + (end ? 1 : 0);
+    *rest = (struct slice){rest->bytes + used, rest->length - used};
+    return part;
+}
+
+int cursor_decode(struct slice text, char bytes[CURSOR_BYTES], struct cursor *ret)
+{
+    struct slice rest = {bytes, 0};
+    if (text.length >= CURSOR_TEXT || base64url_decode(text, bytes, &rest.length) < 0)
+        return -EINVAL;
+
+    ret->scan = next_part(&rest);
+    ret->name_count = 0;
+    while (rest.length > 0) {
+        struct slice name = next_part(&rest);
+        if (ret->name_count == CURSOR_NAMES || !name_is_valid(name))
+            return -EINVAL;
+        ret->names[ret->name_count++] = name;
+    }
+    bool nothing = ret->scan.length == 0 && ret->name_count == 0;
+    return nothing || !is_scan_cursor(ret->scan) ? -EINVAL : 0;
+}

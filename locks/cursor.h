@@ -1,0 +1,29 @@
+/* cursor.h: where a listing goes on: Redis's SCAN cursor, and the names that did not fit the page
+ * before. Opaque text to clients. Internal to locks/. */
+#ifndef BATON_LOCKS_CURSOR_H
+#define BATON_LOCKS_CURSOR_H
+
+#include "base/base64url.h"
+#include "locks/name.h"
+
+enum {
+    CURSOR_NAMES = 64, /* names left over, at most: SCAN gives a page and a bucket more */
+    CURSOR_SCAN_LENGTH = 20,
+    CURSOR_BYTES = CURSOR_SCAN_LENGTH + CURSOR_NAMES * (NAME_LENGTH + 1), /* decoded */
+    CURSOR_TEXT = BASE64URL_LENGTH(CURSOR_BYTES) + 1,
+};
+
+struct cursor {
+    struct slice scan; /* SCAN's cursor in digits; empty where only names are left */
+    struct slice names[CURSOR_NAMES];
+    size_t name_count;
+};
+
+/* Writes the cursor as text, NUL-terminated. */
+void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT]);
+
+/* Reads a text; the parts of the cursor point into `bytes`. Returns 0, or -EINVAL for a text that
+ * no cursor_encode wrote. */
+int cursor_decode(struct slice text, char bytes[CURSOR_BYTES], struct cursor *ret);
+
+#endif

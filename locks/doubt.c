@@ -1,0 +1,88 @@
+#include "locks/doubt.h"
+
+#include "locks/operation.h"
+#include "locks/scripts.h"
+
+#include <stdlib.h>
+
+struct doubt {
+    struct doubt *next;
+    struct locks *locks;
+    struct attempt attempt;
+    bool asked; /* Redis has been asked and has not answered yet */
+    size_t name_length;
+    size_t token_length;
+    char name_and_token[];
+};
+
+void doubts_init(struct doubts *doubts)
+{
+    doubts->first = NULL;
+}
+
+void doubts_free(struct doubts *doubts)
+{
+    while (doubts->first) {
+        struct doubt *doubt = doubts->first;
+        doubts->first = doubt->next;
+        free(doubt);
+    }
+}
+
+static void forget(struct doubt *doubt)
+{
+    struct doubt **link = &doubt->locks->doubts.first;
+    while (*link != doubt)
+        link = &(*link)->next;
+    *link = doubt->next;
+    free(doubt);
+}
+
+static void asked(void *context, const struct store_result *result)
+{
+    struct doubt *doubt = context;
+    doubt->asked = false;
+    if (result->outcome == STORE_REPLIED)
+        forget(doubt);
+}
+
+static void ask(struct doubt *doubt)
+{
+    struct locks *locks = doubt->locks;
+    struct slice name = {doubt->name_and_token, doubt->name_length};
+    const struct slice arguments[] = {
+        slice_of(locks->retention),
+        {doubt->name_and_token + doubt->name_length, doubt->token_length},
+        slice_of(doubt->attempt.text),
+    };
+    char key[KEY_LENGTH];
+    doubt->asked = true;
+    store_eval(locks->store, &script_release, operation_key(locks, name, key), arguments,
+               sizeof arguments / sizeof arguments[0], asked, doubt);
+}
+
+void doubts_ask(struct locks *locks)
+{
+    for (struct doubt *doubt = locks->doubts.first; doubt; doubt = doubt->next) {
+        if (!doubt->asked)
+            ask(doubt);
+    }
+}
+
+void doubts_add(struct locks *locks, struct slice name, struct slice token,
+                const struct attempt *attempt)
+{
+    struct doubt *doubt = malloc(sizeof *doubt + name.length + token.length);
+    if (!doubt)
+        abort();
+    *doubt = (struct doubt){.next = locks->doubts.first,
+                            .locks = locks,
+                            .attempt = *attempt,
+                            .name_length = name.length,
+                            .token_length = token.length};
+    memcpy(doubt->name_and_token, name.bytes, name.length);
+    memcpy(doubt->name_and_token + name.length, token.bytes, token.length);
+    locks->doubts.first = doubt;
+    if (store_is_up(locks->store))
+        ask(doubt);
+}

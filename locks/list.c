@@ -1,0 +1,146 @@
+#include "locks/cursor.h"
+#include "locks/operation.h"
+#include "locks/scripts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    KEYS_LOOKED_AT = 2000, /* by one script: about a millisecond of Redis */
+    /* A page without a lock on it is no use to anybody: look further for so long. */
+    PATIENCE_MS = 300,
+};
+
+struct listing {
+    struct locks *locks;
+    struct locks_listener listener;
+    size_t limit;
+    uint64_t started; /* nanoseconds */
+    size_t prefix_length;
+    char prefix[NAME_LENGTH];
+};
+
+static void ask(struct listing *listing, const struct cursor *cursor);
+
+static void listing_end(struct listing *listing, enum locks_result result, struct slice next,
+                        const char *error)
+{
+    listing->listener.done(listing->listener.context, result, next, error);
+    free(listing);
+}
+
+static struct slice key_prefix(const struct listing *listing)
+{
+    return (struct slice){listing->locks->key_prefix, listing->locks->key_prefix_length};
+}
+
+/* Tells the listener of one lock. False where the reply is not of the expected shape. */
+static bool tell(const struct listing *listing, const struct value *entry)
+{
+    struct slice key;
+    struct lock_view view;
+    if (!value_text(value_at(entry, 0), &key) || !read_view(value_at(entry, 1), &view))
+        return false;
+    char name[NAME_LENGTH];
+    size_t length = name_from_key(key_prefix(listing), key, name);
+    if (length > 0)
+        listing->listener.each(listing->listener.context, (struct slice){name, length}, &view);
+    return true;
+}
+
+/* Reads where to go on. `names` holds the names that the cursor points to. */
+static bool read_cursor(const struct listing *listing, const struct value *reply,
+                        char names[CURSOR_NAMES][NAME_LENGTH], struct cursor *ret)
+{
+    const struct value *rest = value_at(reply, 1);
+    ret->name_count = 0;
+    if (!value_text(value_at(reply, 0), &ret->scan) || value_count(rest) > CURSOR_NAMES)
+        return false;
+    for (size_t i = 0; i < value_count(rest); i++) {
+        struct slice key;
+        if (!value_text(value_at(rest, i), &key))
+            return false;
+        size_t length = name_from_key(key_prefix(listing), key, names[ret->name_count]);
+        if (length > 0)
+            ret->names[ret->name_count++] = (struct slice){names[ret->name_count], length};
+    }
+    return true;
+}
+
+static bool is_patient(const struct listing *listing)
+{
+    return uv_hrtime() - listing->started < PATIENCE_MS * UINT64_C(1000000);
+}
+
+/* Tells the locks of one reply, and goes on or ends. False where the reply is not of the expected
+ * shape, and nothing has ended. */
+static bool go_on(struct listing *listing, const struct value *reply)
+{
+    char names[CURSOR_NAMES][NAME_LENGTH];
+    struct cursor cursor;
+    const struct value *page = value_at(reply, 2);
+    if (!read_cursor(listing, reply, names, &cursor))
+        return false;
+    for (size_t i = 0; i < value_count(page); i++)
+        if (!tell(listing, value_at(page, i)))
+            return false;
+
+    bool at_end = cursor.scan.length == 0 && cursor.name_count == 0;
+    if (!at_end && value_count(page) == 0 && is_patient(listing)) {
+        ask(listing, &cursor);
+        return true;
+    }
+    char text[CURSOR_TEXT];
+    if (!at_end)
+        cursor_encode(&cursor, text);
+    listing_end(listing, LOCKS_DONE, at_end ? slice_of(NULL) : slice_of(text), NULL);
+    return true;
+}
+
+static void listed(void *context, const struct store_result *result)
+{
+    struct listing *listing = context;
+    if (result->outcome != STORE_REPLIED)
+        listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), result->error);
+    else if (!go_on(listing, result->reply))
+        listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), "Redis gave an unknown reply");
+}
+
+static void ask(struct listing *listing, const struct cursor *cursor)
+{
+    struct slice beginning = {listing->prefix, listing->prefix_length};
+    char pattern[KEY_PATTERN_LENGTH], limit[NUMBER_TEXT], budget[NUMBER_TEXT];
+    char keys[CURSOR_NAMES][KEY_LENGTH];
+    struct slice arguments[5 + CURSOR_NAMES] = {
+        slice_of(listing->locks->retention),
+        cursor->scan,
+        {pattern, name_to_pattern(key_prefix(listing), beginning, pattern)},
+        number_text((int64_t)listing->limit, limit),
+        number_text(KEYS_LOOKED_AT, budget),
+    };
+    for (size_t i = 0; i < cursor->name_count; i++)
+        arguments[5 + i] = operation_key(listing->locks, cursor->names[i], keys[i]);
+    store_eval(listing->locks->store, &script_list, key_prefix(listing), arguments,
+               5 + cursor->name_count, listed, listing);
+}
+
+int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,
+               const struct locks_listener *listener)
+{
+    struct cursor from = {.scan = slice_of("0")};
+    char bytes[CURSOR_BYTES];
+    if (cursor.length > 0 && cursor_decode(cursor, bytes, &from) < 0)
+        return -EINVAL;
+
+    struct listing *listing = malloc(sizeof *listing);
+    if (!listing)
+        abort();
+    *listing = (struct listing){.locks = locks,
+                                .listener = *listener,
+                                .limit = limit,
+                                .started = uv_hrtime(),
+                                .prefix_length = prefix.length};
+    memcpy(listing->prefix, prefix.bytes, prefix.length);
+    ask(listing, &from);
+    return 0;
+}

@@ -1,0 +1,31 @@
+#include "locks/locks.h"
+
+#include "base/random.h"
+#include "locks/operation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int locks_open(struct locks **ret, struct store *store, struct slice key_prefix,
+               int64_t retention_ms)
+{
+    struct locks *locks = calloc(1, sizeof *locks);
+    if (!locks)
+        return -ENOMEM;
+    locks->store = store;
+    locks->key_prefix_length = key_prefix.length;
+    memcpy(locks->key_prefix, key_prefix.bytes, key_prefix.length);
+    number_text(retention_ms, locks->retention);
+    random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
+    doubts_init(&locks->doubts);
+    *ret = locks;
+    return 0;
+}
+
+void locks_close(struct locks *locks)
+{
+    if (!locks)
+        return;
+    doubts_free(&locks->doubts);
+    free(locks);
+}

@@ -1,0 +1,121 @@
+#include "locks/operation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ARGUMENTS_MOST = 16 };
+
+struct slice number_text(int64_t number, char text[NUMBER_TEXT])
+{
+    int length = snprintf(text, NUMBER_TEXT, "%" PRId64, number);
+    return (struct slice){text, (size_t)length};
+}
+
+struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH])
+{
+    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
+    return (struct slice){key, name_to_key(prefix, name, key)};
+}
+
+void operation_read(const struct store_result *result, operation_reader *read,
+                    struct locks_reply *ret)
+{
+    if (result->outcome != STORE_REPLIED) {
+        ret->result = LOCKS_UNAVAILABLE;
+        ret->error = result->error ? result->error : "Redis did not answer";
+    } else if (!read(result->reply, ret)) {
+        ret->result = LOCKS_UNAVAILABLE;
+        ret->error = "Redis gave a reply that is none of this version's scripts";
+    }
+}
+
+static void operation_done(void *context, const struct store_result *result)
+{
+    struct operation *operation = context;
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    operation_read(result, operation->read, &reply);
+    operation->done(operation->context, &reply);
+    free(operation);
+}
+
+void operation_run(struct locks *locks, const struct script *script, struct slice name,
+                   const struct slice *arguments, size_t argument_count, operation_reader *read,
+                   locks_done *done, void *context)
+{
+    struct operation *operation = malloc(sizeof *operation);
+    if (!operation)
+        abort();
+    *operation = (struct operation){locks, read, done, context};
+
+    struct slice all[ARGUMENTS_MOST] = {slice_of(locks->retention)};
+    if (argument_count > 0)
+        memcpy(all + 1, arguments, argument_count * sizeof *arguments);
+    char key[KEY_LENGTH];
+    store_eval(locks->store, script, operation_key(locks, name, key), all, argument_count + 1,
+               operation_done, operation);
+}
+
+bool reply_says(const struct value *value, const char *word)
+{
+    struct slice status;
+    return value_text(value_at(value, 0), &status) && slice_equals(status, word);
+}
+
+static bool read_mode(const struct value *value, enum lock_mode *ret)
+{
+    struct slice mode;
+    if (!value_text(value, &mode))
+        return false;
+    *ret = slice_equals(mode, "shared") ? LOCK_SHARED : LOCK_EXCLUSIVE;
+    return true;
+}
+
+bool read_hold(const struct value *value, struct hold *ret)
+{
+    return value_integer(value_at(value, 1), &ret->fence) &&
+           value_integer(value_at(value, 2), &ret->ttl_ms) &&
+           value_integer(value_at(value, 3), &ret->holds) &&
+           value_integer(value_at(value, 4), &ret->version) &&
+           value_text(value_at(value, 5), &ret->owner) &&
+           read_mode(value_at(value, 6), &ret->mode) &&
+           value_integer(value_at(value, 7), &ret->limit);
+}
+
+static bool read_holder(const struct value *value, struct holder *ret)
+{
+    return value_text(value_at(value, 0), &ret->owner) &&
+           read_mode(value_at(value, 1), &ret->mode) &&
+           value_integer(value_at(value, 2), &ret->fence) &&
+           value_integer(value_at(value, 3), &ret->ttl_ms) &&
+           value_integer(value_at(value, 4), &ret->held_ms) &&
+           value_text(value_at(value, 5), &ret->meta);
+}
+
+bool read_view(const struct value *value, struct lock_view *ret)
+{
+    int64_t mine;
+    if (!value_integer(value_at(value, 0), &ret->version) ||
+        !value_integer(value_at(value, 1), &ret->hold_count) ||
+        !value_integer(value_at(value, 2), &ret->limit) ||
+        !value_integer(value_at(value, 3), &ret->queue_length) ||
+        !value_integer(value_at(value, 4), &mine))
+        return false;
+    ret->mine = mine != 0;
+
+    const struct value *last = value_at(value, 5);
+    ret->last_release.fence = 0;
+    if (value_count(last) > 0 && (!value_integer(value_at(last, 0), &ret->last_release.fence) ||
+                                  !value_text(value_at(last, 1), &ret->last_release.reason) ||
+                                  !value_integer(value_at(last, 2), &ret->last_release.ago_ms)))
+        return false;
+
+    const struct value *holders = value_at(value, 6);
+    ret->holder_count = value_count(holders);
+    if (ret->holder_count > LOCK_HOLDERS_SHOWN)
+        return false;
+    for (size_t i = 0; i < ret->holder_count; i++)
+        if (!read_holder(value_at(holders, i), &ret->holders[i]))
+            return false;
+    return true;
+}

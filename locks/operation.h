@@ -1,0 +1,56 @@
+/* operation.h: one operation under way: its script's arguments on the way to Redis, its reply on
+ * the way back. Internal to locks/. */
+#ifndef BATON_LOCKS_OPERATION_H
+#define BATON_LOCKS_OPERATION_H
+
+#include "locks/doubt.h"
+#include "locks/locks.h"
+
+struct locks {
+    struct store *store;
+    char key_prefix[KEY_PREFIX_LENGTH];
+    size_t key_prefix_length;
+    char retention[24]; /* milliseconds, as a script's ARGV[1] */
+    uint64_t next_attempt;
+    struct doubts doubts;
+};
+
+/* Reads a script's reply into `ret`; false where it is not of the expected shape. */
+typedef bool operation_reader(const struct value *value, struct locks_reply *ret);
+
+/* An operation that has to know more than how to read its reply embeds this as its first member. */
+struct operation {
+    struct locks *locks;
+    operation_reader *read;
+    locks_done *done;
+    void *context;
+};
+
+/* Runs `script` for `name`, whose ARGV is the retention and then `arguments`, and answers through
+ * locks_done: LOCKS_UNAVAILABLE where the store has no reply, else what `read` makes of it. */
+void operation_run(struct locks *locks, const struct script *script, struct slice name,
+                   const struct slice *arguments, size_t argument_count, operation_reader *read,
+                   locks_done *done, void *context);
+
+/* What a store's result means, for operations that have a callback of their own: reads the reply,
+ * or sets LOCKS_UNAVAILABLE and `error`. */
+void operation_read(const struct store_result *result, operation_reader *read,
+                    struct locks_reply *ret);
+
+/* The script's key for a name. */
+struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);
+
+enum { NUMBER_TEXT = 24 };
+
+/* A number as an argument; `text` holds it. */
+struct slice number_text(int64_t number, char text[NUMBER_TEXT]);
+
+/* Whether element 0 of a reply is this word. */
+bool reply_says(const struct value *value, const char *word);
+
+/* The parts of replies that several scripts share, as shared/3-queue.lua writes them: `told` from
+ * element 1 on, and `view`. False where something is missing or of another kind. */
+bool read_hold(const struct value *value, struct hold *ret);
+bool read_view(const struct value *value, struct lock_view *ret);
+
+#endif
