@@ -1,0 +1,184 @@
+/* What is read out of Redis' replies: values, errors, INFO. */
+#include "redis/errors.h"
+#include "redis/facts.h"
+#include "redis/loaded.h"
+#include "redis/value.h"
+#include "tests/support/cmocka.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+static redisReply *parse(const char *bytes)
+{
+    void *reply = NULL;
+    redisReader *reader = redisReaderCreate();
+    redisReaderFeed(reader, bytes, strlen(bytes));
+    assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
+    assert_non_null(reply);
+    redisReaderFree(reader);
+    return reply;
+}
+
+static const struct value *value_of(const redisReply *reply)
+{
+    return (const struct value *)(const void *)reply;
+}
+
+static void values_are_what_they_are(void **state)
+{
+    (void)state;
+    redisReply *reply = parse("*5\r\n:-7\r\n$3\r\na b\r\n+OK\r\n$-1\r\n*1\r\n:1\r\n");
+    const struct value *array = value_of(reply);
+    int64_t number = 0;
+    struct slice text;
+    assert_int_equal(value_count(array), 5);
+    assert_true(value_integer(value_at(array, 0), &number));
+    assert_int_equal(number, -7);
+    assert_true(value_text(value_at(array, 1), &text));
+    assert_true(slice_equals(text, "a b"));
+    assert_true(value_text(value_at(array, 2), &text));
+    assert_true(slice_equals(text, "OK"));
+    assert_int_equal(value_count(value_at(array, 4)), 1);
+    freeReplyObject(reply);
+}
+
+static void values_are_nothing_else(void **state)
+{
+    (void)state;
+    redisReply *reply = parse("*5\r\n:7\r\n$1\r\n8\r\n$-1\r\n-ERR no\r\n*0\r\n");
+    const struct value *array = value_of(reply);
+    for (size_t i = 0; i < 6; i++) {
+        int64_t number = 99;
+        struct slice text = {"untouched", 9};
+        assert_int_equal(value_integer(value_at(array, i), &number), i == 0);
+        assert_int_equal(number, i == 0 ? 7 : 99);
+        assert_int_equal(value_text(value_at(array, i), &text), i == 1);
+        assert_true(slice_equals(text, i == 1 ? "8" : "untouched"));
+        assert_int_equal(value_count(value_at(array, i)), 0);
+        assert_null(value_at(value_at(array, i), 0));
+    }
+    assert_null(value_at(array, (size_t)-1));
+    assert_int_equal(value_count(NULL), 0);
+    freeReplyObject(reply);
+}
+
+static void errors_have_a_kind(void **state)
+{
+    static const struct {
+        const char *text;
+        enum error_kind kind;
+    } CASES[] = {
+        {"NOSCRIPT No matching script. Please use EVAL.", ERROR_FORGOTTEN},
+        {"OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:1.",
+         ERROR_REFUSED},
+        {"OOM", ERROR_REFUSED},
+        {"OOMPH is no code of Redis", ERROR_UNKNOWN},
+        {"ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed",
+         ERROR_REFUSED},
+        {"ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write",
+         ERROR_WRONG_SERVER},
+        {"ERR Error running script (call to f_1): @user_script:1: attempt to index nil",
+         ERROR_UNKNOWN},
+        {"WRONGTYPE Operation against a key", ERROR_UNKNOWN},
+        {"READONLY You can't write against a read only replica.", ERROR_WRONG_SERVER},
+        {"NOAUTH Authentication required.", ERROR_WRONG_SERVER},
+        {"MISCONF Errors writing to the AOF file", ERROR_REFUSED},
+        {"NOREPLICAS Not enough good replicas to write.", ERROR_REFUSED},
+        {"ERR OOM is not at the start", ERROR_UNKNOWN},
+        {"", ERROR_UNKNOWN},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(CASES); i++)
+        assert_int_equal(error_kind(CASES[i].text), CASES[i].kind);
+    assert_true(error_passes("LOADING Redis is loading the dataset in memory"));
+    assert_true(error_passes("ERR max number of clients reached"));
+    assert_false(error_passes("WRONGPASS invalid username-password pair"));
+    assert_false(error_passes("ERR unknown command"));
+}
+
+static void info_is_read(void **state)
+{
+    static const char INFO[] =
+        "# Server\r\nredis_version:7.0.15\r\nserver_name:x\r\n\r\n"
+        "# Persistence\r\nloading:0\r\nasync_loading:1\r\n"
+        "# Memory\r\nmaxmemory_policy:volatile-ttl\r\n"
+        "# Replication\r\nrole:slave\r\nslave_read_only:0\r\nno colon\r\n:\r\n"
+        "role";
+    struct facts facts;
+    struct failure text;
+    (void)state;
+    facts_read((struct slice){INFO, sizeof INFO - 1}, &facts);
+    assert_string_equal(facts.version, "7.0.15");
+    assert_int_equal(facts.major, 7);
+    assert_int_equal(facts.minor, 0);
+    assert_false(facts.loading);
+    assert_true(facts.replica);
+    assert_true(facts.replica_writable);
+    assert_string_equal(facts.eviction, "volatile-ttl");
+    assert_int_equal(facts_check(&facts, &text), 0);
+    assert_true(facts_warn(&facts, &text));
+}
+
+static void versions_are_compared_as_numbers(void **state)
+{
+    static const struct {
+        const char *info;
+        int result;
+    } CASES[] = {
+        {"redis_version:6.2.0", 0},        {"redis_version:6.10.0", 0},
+        {"redis_version:10.0.0", 0},       {"redis_version:6.1.9", -EPROTO},
+        {"redis_version:2.8.24", -EPROTO}, {"redis_version:unknown", -EPROTO},
+        {"redis_version:", -EPROTO},       {"", -EPROTO},
+        {"valkey_version:8.1.0", 0},       {"redis_version:99999999999999999999.1", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(CASES); i++) {
+        struct facts facts;
+        facts_read(slice_of(CASES[i].info), &facts);
+        assert_int_equal(facts_check(&facts, NULL), CASES[i].result);
+    }
+}
+
+static void values_in_info_are_bounded(void **state)
+{
+    char info[400] = "redis_version:";
+    struct facts facts;
+    (void)state;
+    memset(info + strlen(info), '7', 300);
+    facts_read(slice_of(info), &facts);
+    assert_int_equal(strlen(facts.version), sizeof facts.version - 1);
+    facts_read((struct slice){NULL, 0}, &facts);
+    assert_string_equal(facts.version, "");
+}
+
+static void a_full_table_of_scripts_forgets_none(void **state)
+{
+    static const struct script SCRIPTS[LOADED_MOST + 1];
+    struct loaded loaded = {0};
+    (void)state;
+    for (size_t i = 0; i <= LOADED_MOST; i++) {
+        assert_null(loaded_find(&loaded, &SCRIPTS[i]));
+        loaded_begin(&loaded, &SCRIPTS[i]);
+        loaded_end(&loaded, &SCRIPTS[i], NULL);
+    }
+    for (size_t i = 0; i < LOADED_MOST; i++)
+        assert_false(loaded_find(&loaded, &SCRIPTS[i])->on_its_way);
+    assert_null(loaded_find(&loaded, &SCRIPTS[LOADED_MOST])); /* so it is sent again each time */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_what_they_are),
+        cmocka_unit_test(values_are_nothing_else),
+        cmocka_unit_test(errors_have_a_kind),
+        cmocka_unit_test(info_is_read),
+        cmocka_unit_test(versions_are_compared_as_numbers),
+        cmocka_unit_test(values_in_info_are_bounded),
+        cmocka_unit_test(a_full_table_of_scripts_forgets_none),
+    };
+    return cmocka_run_group_tests_name("redis replies", tests, NULL, NULL);
+}

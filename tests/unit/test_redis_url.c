@@ -1,0 +1,247 @@
+#include "redis/tls.h"
+#include "redis/url.h"
+#include "tests/support/cmocka.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+static void assert_same(const char *left, const char *right)
+{
+    if (left && right)
+        assert_string_equal(left, right);
+    else
+        assert_true(!left && !right);
+}
+
+static const struct good {
+    const char *text;
+    struct redis_url url;
+    const char *described;
+} GOOD[] = {
+    {"redis://h", {.host = "h", .port = 6379}, "redis://h:6379/0"},
+    {"redis://h/", {.host = "h", .port = 6379}, "redis://h:6379/0"},
+    {"REDIS://h:1", {.host = "h", .port = 1}, "redis://h:1/0"},
+    {"redis://redis-0.redis_svc.local:65535/15",
+     {.host = "redis-0.redis_svc.local", .port = 65535, .database = 15},
+     "redis://redis-0.redis_svc.local:65535/15"},
+    {"redis://10.0.0.1:7000", {.host = "10.0.0.1", .port = 7000}, "redis://10.0.0.1:7000/0"},
+    {"redis://[::1]", {.host = "::1", .port = 6379}, "redis://[::1]:6379/0"},
+    {"redis://[fe80::1%eth0]:1/2",
+     {.host = "fe80::1%eth0", .port = 1, .database = 2},
+     "redis://[fe80::1%eth0]:1/2"},
+    {"redis://:pw@h", {.host = "h", .port = 6379, .password = "pw"}, "redis://h:6379/0"},
+    {"redis://me:pw@h:1/2",
+     {.host = "h", .port = 1, .database = 2, .user = "me", .password = "pw"},
+     "redis://h:1/2"},
+    {"redis://m%40e:p%2Fw%3a%25@h",
+     {.host = "h", .port = 6379, .user = "m@e", .password = "p/w:%"},
+     "redis://h:6379/0"},
+    {"redis://me:a:b@h",
+     {.host = "h", .port = 6379, .user = "me", .password = "a:b"},
+     "redis://h:6379/0"},
+    {"redis://me:a@b@h",
+     {.host = "h", .port = 6379, .user = "me", .password = "a@b"},
+     "redis://h:6379/0"},
+    {"redis://me:@h",
+     {.host = "h", .port = 6379, .user = "me", .password = ""},
+     "redis://h:6379/0"},
+    {"redis://:@h", {.host = "h", .port = 6379}, "redis://h:6379/0"},
+    {"unix:///run/redis.sock", {.path = "/run/redis.sock", .port = 6379}, "unix:///run/redis.sock"},
+    {"unix:///run/redis.sock?db=3",
+     {.path = "/run/redis.sock", .port = 6379, .database = 3},
+     "unix:///run/redis.sock?db=3"},
+    {"unix://me:pw@/run/r.sock",
+     {.path = "/run/r.sock", .port = 6379, .user = "me", .password = "pw"},
+     "unix:///run/r.sock"},
+    {"unix://:p%2Fw@/r?db=1",
+     {.path = "/r", .port = 6379, .database = 1, .password = "p/w"},
+     "unix:///r?db=1"},
+    {"unix:///a%20b/%3F@:", {.path = "/a b/?@:", .port = 6379}, "unix:///a b/?@:"},
+};
+
+static void good_urls_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(GOOD); i++) {
+        struct redis_url url;
+        struct failure failure = {""};
+        char described[200];
+        if (redis_url_parse(GOOD[i].text, &url, &failure) != 0)
+            fail_msg("%s: %s", GOOD[i].text, failure.text);
+        assert_same(url.path, GOOD[i].url.path);
+        assert_same(url.host, GOOD[i].url.host);
+        assert_same(url.user, GOOD[i].url.user);
+        assert_same(url.password, GOOD[i].url.password);
+        assert_int_equal(url.port, GOOD[i].url.port);
+        assert_int_equal(url.database, GOOD[i].url.database);
+        assert_int_equal(url.tls, GOOD[i].url.tls);
+        redis_url_describe(&url, described, sizeof described);
+        assert_string_equal(described, GOOD[i].described);
+        redis_url_free(&url);
+    }
+}
+
+/* Each with what its message says of it; "secret" stands for what no message may repeat. */
+static const struct bad {
+    const char *text;
+    const char *said;
+} BAD[] = {
+    {"", "begins with none of"},
+    {"secret", "begins with none of"},
+    {"redis:/h", "begins with none of"},
+    {"http://:secret@h", "begins with none of"},
+    {":secret@h:6379", "begins with none of"},
+    {"redis://", "names no host"},
+    {"redis:///1", "names no host"},
+    {"redis://:6379", "names no host"},
+    {"redis://:secret@", "names no host"},
+    {"redis://:secret@:6379/1", "names no host"},
+    {"redis://secret@h", "user without a password"},
+    {"redis://h:", "port"},
+    {"redis://h:0", "port"},
+    {"redis://h:65536", "port"},
+    {"redis://h:99999999999999999999", "port"},
+    {"redis://h:-1", "port"},
+    {"redis://h:+1", "port"},
+    {"redis://h:6379x", "port"},
+    {"redis://me:secret/more@h", "port"}, /* a password that was not encoded */
+    {"redis://me:12/secret@h", "database"},
+    {"redis://h/x", "database"},
+    {"redis://h/1/2", "database"},
+    {"redis://h/-1", "database"},
+    {"redis://h/1000000", "database"},
+    {"redis://h/1?timeout=5", "database"},
+    {"redis://me:secret?more@h/x", "database"},
+    {"redis://::1", "neither a name nor an address"},
+    {"redis://h h", "neither a name nor an address"},
+    {"redis://h%41", "neither a name nor an address"},
+    {"redis://h?db=1", "neither a name nor an address"},
+    {"redis://h\n", "neither a name nor an address"},
+    {"redis://[::1", "IPv6"},
+    {"redis://[::1]6379", "IPv6"},
+    {"redis://[]", "names no host"},
+    {"redis://[not an address]", "neither a name nor an address"},
+    {"redis://:secret%@h", "percent-encoding"},
+    {"redis://:secret%4@h", "percent-encoding"},
+    {"redis://:secret%4g@h", "percent-encoding"},
+    {"redis://:%00secret@h", "percent-encoding"},
+    {"redis://%zz:secret@h", "percent-encoding"},
+    {"unix://", "names no socket"},
+    {"unix:///", "names no socket"},
+    {"unix://run/redis.sock", "names a host for a Unix socket"},
+    {"unix://:secret/run/redis.sock", "names a host for a Unix socket"},
+    {"unix://secret@/run/redis.sock", "user without a password"},
+    {"unix:///run/redis.sock?", "?db=N"},
+    {"unix:///run/redis.sock?db=", "?db=N"},
+    {"unix:///run/redis.sock?db=x", "database"},
+    {"unix:///run/redis.sock?db=1&db=2", "database"},
+    {"unix:///run/redis.sock?password=secret", "?db=N"},
+    {"unix:///run/%0", "percent-encoding"},
+    {"unix:///run/%00", "percent-encoding"},
+};
+
+static void bad_urls_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BAD); i++) {
+        struct redis_url url = {.port = 4711};
+        struct failure failure = {""};
+        assert_int_equal(redis_url_parse(BAD[i].text, &url, &failure), -EINVAL);
+        if (!strstr(failure.text, BAD[i].said))
+            fail_msg("`%s`: `%s` does not say `%s`", BAD[i].text, failure.text, BAD[i].said);
+        assert_null(strstr(failure.text, "secret"));
+        assert_int_equal(url.port, 4711); /* untouched */
+        assert_int_equal(redis_url_parse(BAD[i].text, &url, NULL), -EINVAL);
+    }
+}
+
+static void a_socket_path_has_a_bound(void **state)
+{
+    char text[200];
+    struct redis_url url;
+    struct failure failure;
+    (void)state;
+    snprintf(text, sizeof text, "unix:///%0106d", 0);
+    assert_int_equal(redis_url_parse(text, &url, &failure), 0);
+    redis_url_free(&url);
+    snprintf(text, sizeof text, "unix:///%0107d", 0);
+    assert_int_equal(redis_url_parse(text, &url, &failure), -EINVAL);
+    assert_non_null(strstr(failure.text, "107"));
+}
+
+static void a_host_has_a_bound(void **state)
+{
+    char text[400];
+    struct redis_url url;
+    struct failure failure;
+    (void)state;
+    snprintf(text, sizeof text, "redis://%0253d", 0);
+    assert_int_equal(redis_url_parse(text, &url, &failure), 0);
+    redis_url_free(&url);
+    snprintf(text, sizeof text, "redis://%0254d", 0);
+    assert_int_equal(redis_url_parse(text, &url, &failure), -EINVAL);
+}
+
+static void tls_depends_on_the_build(void **state)
+{
+    struct redis_url url;
+    struct failure failure = {""};
+    (void)state;
+    int result = redis_url_parse("rediss://:secret@h:6380/1", &url, &failure);
+    if (!tls_available()) {
+        assert_int_equal(result, -ENOTSUP);
+        assert_non_null(strstr(failure.text, "TLS"));
+        assert_null(strstr(failure.text, "secret"));
+        return;
+    }
+    char described[64];
+    assert_int_equal(result, 0);
+    assert_true(url.tls);
+    redis_url_describe(&url, described, sizeof described);
+    assert_string_equal(described, "rediss://h:6380/1");
+    redis_url_free(&url);
+}
+
+static void a_copy_is_independent(void **state)
+{
+    struct redis_url url, copy;
+    char described[64];
+    (void)state;
+    assert_int_equal(redis_url_parse("redis://me:pw@h:1/2", &url, NULL), 0);
+    assert_int_equal(redis_url_copy(&url, &copy), 0);
+    redis_url_free(&url);
+    assert_string_equal(copy.user, "me");
+    assert_string_equal(copy.password, "pw");
+    redis_url_describe(&copy, described, sizeof described);
+    assert_string_equal(described, "redis://h:1/2");
+    redis_url_free(&copy);
+    redis_url_free(&copy); /* a zeroed one too */
+}
+
+static void a_description_is_cut_to_its_room(void **state)
+{
+    struct redis_url url;
+    char described[12];
+    (void)state;
+    assert_int_equal(redis_url_parse("redis://some.host:1/2", &url, NULL), 0);
+    redis_url_describe(&url, described, sizeof described);
+    assert_string_equal(described, "redis://som");
+    redis_url_free(&url);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_urls_are_read),
+        cmocka_unit_test(bad_urls_are_refused),
+        cmocka_unit_test(a_socket_path_has_a_bound),
+        cmocka_unit_test(a_host_has_a_bound),
+        cmocka_unit_test(tls_depends_on_the_build),
+        cmocka_unit_test(a_copy_is_independent),
+        cmocka_unit_test(a_description_is_cut_to_its_room),
+    };
+    return cmocka_run_group_tests_name("redis url", tests, NULL, NULL);
+}
