@@ -134,7 +134,8 @@ static void connection_deliver(struct connection *connection)
     while (connection->state == OPEN) {
         void *reply = NULL;
         if (redisReaderGetReply(connection->reader, &reply) != REDIS_OK) {
-            connection_lose(connection, -EPROTO, "it does not speak the Redis protocol");
+            connection_lose(connection, -EPROTO,
+                            "what answers there does not speak the Redis protocol");
             return;
         }
         if (!reply)
