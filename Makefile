@@ -14,7 +14,7 @@ layers     := base redis locks api server
 sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c)))
 operations := $(wildcard locks/scripts/*.lua)
 shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
-generated  := $(if $(wildcard locks/scripts.h),$(BUILD)/generated/scripts.c) \
+generated  := $(BUILD)/generated/scripts.c \
               $(if $(wildcard api/openapi.h),$(BUILD)/generated/openapi.c)
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
