@@ -60,9 +60,10 @@ static bool read_cursor(const struct listing *listing, const struct value *reply
         struct slice key;
         if (!value_text(value_at(rest, i), &key))
             return false;
-        size_t length = name_from_key(key_prefix(listing), key, names[ret->name_count]);
+        char *name = names[ret->name_count];
+        size_t length = name_from_key(key_prefix(listing), key, name);
         if (length > 0)
-            ret->names[ret->name_count++] = (struct slice){names[ret->name_count], length};
+            ret->names[ret->name_count++] = (struct slice){name, length};
     }
     return true;
 }

@@ -37,7 +37,7 @@ static void add_operations(struct spec *spec, const char *path, json_t *item)
         struct spec_operation *operation = &spec->operations[spec->operation_count++];
         *operation = (struct spec_operation){
             .id = id, .path = path, .node = node, .shared = json_object_get(item, "parameters")};
-        for (size_t i = 0; member[i] && i < sizeof operation->method - 1; i++)
+        for (size_t i = 0; i < sizeof operation->method - 1 && member[i]; i++)
             operation->method[i] = (char)toupper((unsigned char)member[i]);
     }
 }

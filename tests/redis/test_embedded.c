@@ -343,10 +343,17 @@ static void a_file_in_the_way_is_named(void **state)
     assert_non_null(strstr(world->failure.text, path));
 }
 
+/* A copy, to be freed. */
+static char *path_variable(void)
+{
+    const char *value = getenv("PATH");
+    return strdup(value ? value : "");
+}
+
 static void a_missing_redis_server_is_named(void **state)
 {
     struct world *world = *state;
-    char *before = strdup(getenv("PATH"));
+    char *before = path_variable();
     setenv("PATH", "/nowhere:", 1);
     int result = embedded_start(&world->embedded, world->state_dir, &world->failure);
     setenv("PATH", before, 1);
@@ -359,7 +366,7 @@ static void a_missing_redis_server_is_named(void **state)
 /* A redis-server that ends at once, or is too old. */
 static int start_with(struct world *world, const char *program)
 {
-    char path[128], *before = strdup(getenv("PATH"));
+    char path[128], *before = path_variable();
     snprintf(path, sizeof path, "%s/redis-server", world->dir.path);
     FILE *file = fopen(path, "w");
     fputs(program, file);
