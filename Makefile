@@ -59,16 +59,15 @@ link      = $(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(lib_ldlibs)
 
 say       = $(if $(V),,@echo '  $(1)';)
 
-# What a recipe runs when it has to install something or build in parallel.
+# What a recipe runs to install what is missing, and to build, on all cores.
 packages := deploy/install-packages.sh
-submake  := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: all run test test-programs lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(BUILD)/batond ## build batond (default)
-	@:
 
 run: ## install what is missing, build, and start batond with its own Redis
 	@$(packages) build run
@@ -104,7 +103,6 @@ help: ## list the targets
 # How things are built.
 
 test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(programs)
-	@:
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
 	$(call say,link $@) $(link)
