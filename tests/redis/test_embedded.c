@@ -350,35 +350,35 @@ static char *path_variable(void)
     return strdup(value ? value : "");
 }
 
-static void a_missing_redis_server_is_named(void **state)
+static int start_with_path(struct world *world, const char *path)
 {
-    struct world *world = *state;
-    char *before = path_variable();
-    setenv("PATH", "/nowhere:", 1);
+    const char *value = getenv("PATH");
+    char *before = strdup(value ? value : "");
+    setenv("PATH", path, 1);
     int result = embedded_start(&world->embedded, world->state_dir, &world->failure);
     setenv("PATH", before, 1);
     free(before);
-    assert_int_equal(result, -ENOENT);
+    return result;
+}
+
+static void a_missing_redis_server_is_named(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(start_with_path(world, "/nowhere:"), -ENOENT);
     assert_non_null(strstr(world->failure.text, "install"));
     assert_non_null(strstr(world->failure.text, "--redis-url"));
 }
 
-/* A redis-server that ends at once, or is too old. */
+/* With a program in redis-server's place. */
 static int start_with(struct world *world, const char *program)
 {
-    char path[128], *before = path_variable();
+    char path[128];
     snprintf(path, sizeof path, "%s/redis-server", world->dir.path);
     FILE *file = fopen(path, "w");
     fputs(program, file);
     fclose(file);
     chmod(path, 0700);
-    char paths[1200];
-    snprintf(paths, sizeof paths, "%s:%s", world->dir.path, before);
-    setenv("PATH", paths, 1);
-    int result = embedded_start(&world->embedded, world->state_dir, &world->failure);
-    setenv("PATH", before, 1);
-    free(before);
-    return result;
+    return start_with_path(world, world->dir.path);
 }
 
 static void a_server_that_ends_at_once_is_reported(void **state)
