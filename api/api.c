@@ -1,0 +1,106 @@
+#include "api/api.h"
+
+#include "api/problem.h"
+#include "api/target.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+/* Whether the client would rather have text than JSON: text/plain comes first of the media types
+ * in Accept that acquire can answer with. */
+static bool prefers_text(const char *accept)
+{
+    static const char *const TYPES[] = {"text/plain", "application/json",
+                                        "application/problem+json", "application/*", "*/*"};
+    for (const char *next = accept; next && *next; next += strcspn(next, ",")) {
+        next += strspn(next, ", \t");
+        size_t length = strcspn(next, ",; \t");
+        for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++)
+            if (strlen(TYPES[i]) == length && strncasecmp(next, TYPES[i], length) == 0)
+                return i == 0;
+    }
+    return false;
+}
+
+static void refuse_route(struct exchange *exchange, struct slice path, const char *allowed)
+{
+    static const char LOCKS[] = "/locks/";
+    if (allowed[0]) {
+        reply_header(exchange, "Allow", "%s", allowed);
+        problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "use %s here", allowed);
+    } else if (path.length > sizeof LOCKS - 1 && memcmp(path.bytes, LOCKS, sizeof LOCKS - 1) == 0) {
+        problem_simply(exchange, PROBLEM_NOT_FOUND,
+                       "a lock's name is one segment: write a slash inside a name as %%2F");
+    } else {
+        problem_simply(exchange, PROBLEM_NOT_FOUND,
+                       "locks are at /locks/{name}; /openapi.yaml describes all there is");
+    }
+}
+
+static bool read_name(struct exchange *exchange, struct slice raw)
+{
+    exchange->name = (struct slice){exchange->name_bytes, 0};
+    if (raw.length > 3 * NAME_LENGTH || raw.length == 0)
+        goto refuse;
+    char decoded[3 * NAME_LENGTH];
+    struct slice name = {decoded, 0};
+    if (percent_decode(raw, decoded, &name.length) < 0 || !name_is_valid(name))
+        goto refuse;
+    memcpy(exchange->name_bytes, name.bytes, name.length);
+    exchange->name.length = name.length;
+    return true;
+
+refuse:;
+    json_t *document = problem_new(exchange, PROBLEM_INVALID_NAME,
+                                   "expected 1 to %d bytes of UTF-8 without control characters, "
+                                   "percent-encoded",
+                                   NAME_LENGTH);
+    json_object_set_new(document, "parameter", json_string("name"));
+    problem_answer(exchange, PROBLEM_INVALID_NAME, document);
+    return false;
+}
+
+/* Finds the exchange's route. False where it has been answered because there is none. */
+static bool find_route(struct exchange *exchange, struct slice *ret_raw_name)
+{
+    struct slice path, query;
+    char allowed[ROUTE_ALLOWED_LENGTH];
+    target_split(exchange->target, &path, &query);
+    exchange->route = route_find(exchange->method, path, ret_raw_name, allowed);
+    if (!exchange->route) {
+        refuse_route(exchange, path, allowed);
+        return false;
+    }
+    exchange->wants_text =
+        strcmp(exchange->route->operation_id, "acquireLock") == 0 && prefers_text(exchange->accept);
+    return true;
+}
+
+enum handling api_handle(struct api *api, struct exchange *exchange)
+{
+    struct slice raw_name;
+    exchange->api = api;
+    if (!find_route(exchange, &raw_name))
+        return ANSWERED;
+    if (raw_name.bytes && !read_name(exchange, raw_name))
+        return ANSWERED;
+    if (!fields_read(exchange, exchange->route->fields))
+        return ANSWERED;
+    return exchange->route->handle(exchange);
+}
+
+void api_refuse_body(struct api *api, struct exchange *exchange)
+{
+    struct slice raw_name;
+    exchange->api = api;
+    if (find_route(exchange, &raw_name))
+        problem_simply(exchange, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
+                       EXCHANGE_BODY_LONGEST);
+}
+
+void api_undelivered(struct exchange *exchange)
+{
+    struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
+    if (exchange->granted.text[0])
+        locks_take_back(exchange->api->locks, exchange->name, token, &exchange->granted);
+}

@@ -1,0 +1,28 @@
+/* api.h: the HTTP interface as a whole: takes an exchange, sees to it that it is answered. */
+#ifndef BATON_API_API_H
+#define BATON_API_API_H
+
+#include "api/exchange.h"
+#include "api/routes.h"
+
+/* One for each worker, used on its thread alone. */
+struct api {
+    struct locks *locks;
+    int64_t default_ttl_ms;
+    int64_t max_ttl_ms;
+    /* Writes the metrics of the whole process as Prometheus text, allocated by malloc. */
+    char *(*metrics)(void *context);
+    void *context;
+};
+
+/* Answers the exchange at once, or parks it: then exchange->answered is called later, from the loop
+ * and not before api_handle has returned. */
+enum handling api_handle(struct api *api, struct exchange *exchange);
+
+/* Answers an exchange whose body is longer than EXCHANGE_BODY_LONGEST. */
+void api_refuse_body(struct api *api, struct exchange *exchange);
+
+/* To be called when the reply did not reach the client: a new hold it told of is taken back. */
+void api_undelivered(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,74 @@
+#include "api/exchange.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void exchange_clear(struct exchange *exchange)
+{
+    json_decref(exchange->json);
+    free(exchange->decoded);
+    free(exchange->meta);
+    free(exchange->owned_body);
+    explicit_bzero(exchange->made_token, sizeof exchange->made_token);
+    exchange->json = NULL;
+    exchange->decoded = exchange->meta = exchange->owned_body = NULL;
+}
+
+void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
+{
+    struct reply *reply = &exchange->reply;
+    char *text = exchange->header_text + exchange->header_text_length;
+    size_t room = sizeof exchange->header_text - exchange->header_text_length;
+
+    va_list arguments;
+    va_start(arguments, value);
+    int length = vsnprintf(text, room, value, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= room || reply->header_count == EXCHANGE_HEADERS)
+        abort(); /* the bounds above are those of the longest reply */
+
+    exchange->header_text_length += (size_t)length + 1;
+    reply->headers[reply->header_count++] = (struct header){name, text};
+}
+
+void reply_constant(struct exchange *exchange, unsigned status, const char *content_type,
+                    const char *body, size_t length)
+{
+    exchange->reply.status = status;
+    exchange->reply.content_type = content_type;
+    exchange->reply.body = body;
+    exchange->reply.length = length;
+}
+
+static void reply_owned(struct exchange *exchange, unsigned status, const char *content_type,
+                        char *body)
+{
+    if (!body)
+        abort();
+    exchange->owned_body = body;
+    reply_constant(exchange, status, content_type, body, strlen(body));
+}
+
+void reply_json(struct exchange *exchange, unsigned status, const char *content_type,
+                json_t *document)
+{
+    char *body = json_dumps(document, JSON_COMPACT);
+    json_decref(document);
+    reply_owned(exchange, status, content_type, body);
+}
+
+void reply_text(struct exchange *exchange, unsigned status, const char *text)
+{
+    reply_owned(exchange, status, "text/plain; charset=utf-8", strdup(text));
+}
+
+void reply_nothing(struct exchange *exchange, unsigned status)
+{
+    reply_constant(exchange, status, NULL, "", 0);
+}
+
+void exchange_resume(struct exchange *exchange)
+{
+    exchange->answered(exchange);
+}

@@ -1,0 +1,86 @@
+/* exchange.h: one HTTP request and its reply, as the API sees them, free of any HTTP library. */
+#ifndef BATON_API_EXCHANGE_H
+#define BATON_API_EXCHANGE_H
+
+#include "api/fields.h"
+#include "locks/locks.h"
+
+enum {
+    EXCHANGE_BODY_LONGEST = 16384,
+    EXCHANGE_REQUEST_ID_LENGTH = 64,
+    EXCHANGE_HEADERS = 6,
+    EXCHANGE_HEADER_TEXT = 1024,
+};
+
+struct api;
+struct route;
+
+struct header {
+    const char *name;
+    const char *value;
+};
+
+/* What goes back. `body` is either constant or owned by the exchange. */
+struct reply {
+    unsigned status; /* 0 until answered */
+    const char *content_type;
+    const char *body;
+    size_t length;
+    struct header headers[EXCHANGE_HEADERS];
+    size_t header_count;
+};
+
+/* Belongs to the server, which zeroes it, fills the first part, calls api_handle, sends the reply
+ * and ends with exchange_clear. While an exchange is parked, it must stay. */
+struct exchange {
+    const char *method;
+    const char *target; /* as it stood in the request line */
+    struct slice body;
+    const char *content_type; /* header fields; NULL where absent */
+    const char *accept;
+    const char *lock_token;
+    const char *if_none_match;
+    char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
+    /* Called from the loop when a parked exchange has its reply. */
+    void (*answered)(struct exchange *exchange);
+
+    struct reply reply;
+
+    /* The API's own. */
+    struct api *api;
+    const struct route *route; /* NULL where none fits */
+    char name_bytes[NAME_LENGTH];
+    struct slice name;
+    struct parameters parameters;
+    bool wants_text;
+    char made_token[TOKEN_SHORTEST + 1];
+    char made_owner[TOKEN_SHORTEST + 1];
+    struct attempt granted; /* the attempt of a new hold, "" for any other answer */
+    json_t *json;           /* the request's body, or a list while it is made */
+    char *decoded;          /* the query's values */
+    char *meta;             /* as compact JSON */
+    char *owned_body;
+    char header_text[EXCHANGE_HEADER_TEXT];
+    size_t header_text_length;
+};
+
+/* Frees what the exchange owns, its token overwritten. */
+void exchange_clear(struct exchange *exchange);
+
+/* Adds a header field, its value written as printf does. */
+void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Each of these answers the exchange. The document is taken over; the text is copied; the constant
+ * must last for ever. */
+void reply_json(struct exchange *exchange, unsigned status, const char *content_type,
+                json_t *document);
+void reply_text(struct exchange *exchange, unsigned status, const char *text);
+void reply_constant(struct exchange *exchange, unsigned status, const char *content_type,
+                    const char *body, size_t length);
+void reply_nothing(struct exchange *exchange, unsigned status);
+
+/* A parked exchange has been answered: hands it back to the server. */
+void exchange_resume(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,70 @@
+/* fields.h: what a request may carry beside its name: a table of fields, read from the query, the
+ * body and the Lock-Token header into one checked struct. */
+#ifndef BATON_API_FIELDS_H
+#define BATON_API_FIELDS_H
+
+#include "base/slice.h"
+#include "locks/locks.h"
+
+#include <jansson.h>
+
+struct exchange;
+
+enum field_kind {
+    FIELD_DURATION, /* milliseconds in JSON, with a unit in the query */
+    FIELD_INTEGER,
+    FIELD_MODE,
+    FIELD_TEXT,   /* without control characters; the range is its length in bytes */
+    FIELD_TOKEN,  /* never in the query */
+    FIELD_OBJECT, /* a JSON object; the range is its length in bytes as compact text */
+    FIELD_FLAG,   /* true or false */
+};
+
+enum field_id {
+    FIELD_TTL,
+    FIELD_WAIT,
+    FIELD_OWNER,
+    FIELD_LOCK_MODE,
+    FIELD_LIMIT,
+    FIELD_LOCK_TOKEN,
+    FIELD_META,
+    FIELD_FORCE,
+    FIELD_PREFIX,
+    FIELD_PAGE,
+    FIELD_CURSOR,
+    FIELD_COUNT,
+};
+
+struct field {
+    const char *json;  /* its name in the body; NULL where it may not stand there */
+    const char *query; /* its name in the query; NULL where it may not stand there */
+    enum field_kind kind;
+    int64_t lowest;
+    int64_t highest;
+    const char *expected; /* what to tell who gave something else */
+};
+
+extern const struct field FIELDS[FIELD_COUNT];
+
+#define FIELD_BIT(id) (1u << (id))
+
+/* The values, by field. Those not given are 0, LOCK_EXCLUSIVE, absent or false. */
+struct parameters {
+    unsigned given; /* FIELD_BIT of each */
+    int64_t numbers[FIELD_COUNT];
+    struct slice texts[FIELD_COUNT];
+};
+
+/* Reads what the exchange carries, checked against the fields that its route accepts. False where
+ * it has been answered with a problem that names the field and what was expected. */
+bool fields_read(struct exchange *exchange, unsigned accepted);
+
+/* Answers invalid_parameter for a field whose value does not fit. */
+void field_refuse(struct exchange *exchange, enum field_id id, const char *expected);
+
+static inline bool field_given(const struct parameters *parameters, enum field_id id)
+{
+    return (parameters->given & FIELD_BIT(id)) != 0;
+}
+
+#endif

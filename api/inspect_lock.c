@@ -1,0 +1,35 @@
+#include "api/api.h"
+#include "api/etag.h"
+#include "api/operations.h"
+#include "api/problem.h"
+#include "api/represent.h"
+
+static void answer(struct exchange *exchange, const struct lock_view *view)
+{
+    etag_reply(exchange, view->version);
+    if (etag_matches(exchange->if_none_match, view->version)) {
+        reply_nothing(exchange, 304);
+        return;
+    }
+    json_t *document = represent_view(exchange->name, view);
+    if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
+        json_object_set_new(document, "mine", json_boolean(view->mine));
+    reply_json(exchange, 200, "application/json", document);
+}
+
+static void inspected(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    if (reply->result == LOCKS_DONE)
+        answer(exchange, &reply->view);
+    else
+        problem_unavailable(exchange, reply->error);
+    exchange_resume(exchange);
+}
+
+enum handling inspect_lock(struct exchange *exchange)
+{
+    locks_inspect(exchange->api->locks, exchange->name,
+                  exchange->parameters.texts[FIELD_LOCK_TOKEN], inspected, exchange);
+    return PARKED;
+}

@@ -1,0 +1,41 @@
+#include "api/api.h"
+#include "api/operations.h"
+#include "api/problem.h"
+#include "api/represent.h"
+
+enum { PAGE_DEFAULT = 100 };
+
+static void add_lock(void *context, struct slice name, const struct lock_view *view)
+{
+    struct exchange *exchange = context;
+    json_array_append_new(exchange->json, represent_view(name, view));
+}
+
+static void listed(void *context, enum locks_result result, struct slice next, const char *error)
+{
+    struct exchange *exchange = context;
+    if (result == LOCKS_DONE) {
+        json_t *document = json_object();
+        json_object_set(document, "locks", exchange->json);
+        json_object_set_new(document, "cursor", next.bytes ? represent_text(next) : json_null());
+        reply_json(exchange, 200, "application/json", document);
+    } else {
+        problem_unavailable(exchange, error ? error : "Redis did not answer");
+    }
+    exchange_resume(exchange);
+}
+
+enum handling list_locks(struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    const struct locks_listener listener = {exchange, add_lock, listed};
+    int64_t limit = parameters->numbers[FIELD_PAGE];
+    exchange->json = json_array();
+    if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],
+                   parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PAGE_DEFAULT),
+                   &listener) < 0) {
+        field_refuse(exchange, FIELD_CURSOR, FIELDS[FIELD_CURSOR].expected);
+        return ANSWERED;
+    }
+    return PARKED;
+}

@@ -1,0 +1,18 @@
+/* operations.h: the handlers of the routes; each has a file of its own, named as its operationId.
+ */
+#ifndef BATON_API_OPERATIONS_H
+#define BATON_API_OPERATIONS_H
+
+#include "api/routes.h"
+
+enum handling acquire_lock(struct exchange *exchange);
+enum handling renew_lock(struct exchange *exchange);
+enum handling release_lock(struct exchange *exchange);
+enum handling inspect_lock(struct exchange *exchange);
+enum handling list_locks(struct exchange *exchange);
+enum handling get_liveness(struct exchange *exchange);
+enum handling get_readiness(struct exchange *exchange);
+enum handling get_metrics(struct exchange *exchange);
+enum handling get_openapi(struct exchange *exchange);
+
+#endif

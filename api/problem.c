@@ -1,0 +1,88 @@
+#include "api/problem.h"
+
+#include "api/exchange.h"
+#include "api/target.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct kind {
+    const char *code;
+    unsigned status;
+    const char *title;
+} KINDS[] = {
+#define PROBLEM_KIND(name, code, status, title) [name] = {code, status, title},
+    PROBLEMS(PROBLEM_KIND)
+#undef PROBLEM_KIND
+};
+
+enum { DETAIL_LENGTH = 768, TYPE_LENGTH = 64 };
+
+static json_t *document_new(const struct exchange *exchange, enum problem problem,
+                            const char *format, va_list arguments)
+{
+    const struct kind *kind = &KINDS[problem];
+    char detail[DETAIL_LENGTH], type[TYPE_LENGTH];
+    vsnprintf(detail, sizeof detail, format, arguments);
+    snprintf(type, sizeof type, "urn:baton:problem:%s", kind->code);
+
+    struct slice path, query;
+    target_split(exchange->target, &path, &query);
+    json_t *document = json_pack("{s:s, s:s, s:i, s:s, s:s, s:s}", "type", type, "title",
+                                 kind->title, "status", (int)kind->status, "code", kind->code,
+                                 "request_id", exchange->request_id, "instance", "");
+    if (!document)
+        abort();
+    /* What comes from the client need not be UTF-8; then it is left out. */
+    json_t *instance = json_stringn(path.bytes, path.length), *text = json_string(detail);
+    if (instance)
+        json_object_set_new(document, "instance", instance);
+    json_object_set_new(document, "detail", text ? text : json_string(kind->title));
+    return document;
+}
+
+json_t *problem_new(const struct exchange *exchange, enum problem problem, const char *detail, ...)
+{
+    va_list arguments;
+    va_start(arguments, detail);
+    json_t *document = document_new(exchange, problem, detail, arguments);
+    va_end(arguments);
+    return document;
+}
+
+static void answer_line(struct exchange *exchange, const struct kind *kind, const json_t *document)
+{
+    char line[DETAIL_LENGTH + TYPE_LENGTH];
+    snprintf(line, sizeof line, "%s: %s\n", kind->code,
+             json_string_value(json_object_get(document, "detail")));
+    reply_text(exchange, kind->status, line);
+}
+
+void problem_answer(struct exchange *exchange, enum problem problem, json_t *document)
+{
+    const struct kind *kind = &KINDS[problem];
+    if (kind->status == 503)
+        reply_header(exchange, "Retry-After", "1");
+    if (exchange->wants_text) {
+        answer_line(exchange, kind, document);
+        json_decref(document);
+        return;
+    }
+    reply_json(exchange, kind->status, "application/problem+json", document);
+}
+
+void problem_simply(struct exchange *exchange, enum problem problem, const char *detail, ...)
+{
+    va_list arguments;
+    va_start(arguments, detail);
+    json_t *document = document_new(exchange, problem, detail, arguments);
+    va_end(arguments);
+    problem_answer(exchange, problem, document);
+}
+
+void problem_unavailable(struct exchange *exchange, const char *error)
+{
+    problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "%s; it is safe to repeat the request",
+                   error);
+}

@@ -1,0 +1,43 @@
+/* problem.h: every error that a client can get, and its problem document (RFC 9457). */
+#ifndef BATON_API_PROBLEM_H
+#define BATON_API_PROBLEM_H
+
+#include <jansson.h>
+
+struct exchange;
+
+/* X(name, code, status, title). openapi.yaml lists the same codes; a test compares them. */
+#define PROBLEMS(X)                                                                                \
+    X(PROBLEM_INVALID_NAME, "invalid_name", 400, "The lock's name is not valid")                   \
+    X(PROBLEM_INVALID_PARAMETER, "invalid_parameter", 400, "A parameter is not valid")             \
+    X(PROBLEM_INVALID_JSON, "invalid_json", 400, "The body is not valid JSON")                     \
+    X(PROBLEM_NOT_FOUND, "not_found", 404, "There is no such resource")                            \
+    X(PROBLEM_METHOD_NOT_ALLOWED, "method_not_allowed", 405, "The resource has no such method")    \
+    X(PROBLEM_LOCKED, "locked", 409, "The lock is held by others")                                 \
+    X(PROBLEM_NOT_HELD, "not_held", 409, "The token holds nothing here")                           \
+    X(PROBLEM_LIMIT_MISMATCH, "limit_mismatch", 409, "The lock has another limit")                 \
+    X(PROBLEM_TOO_LARGE, "too_large", 413, "The body is too large")                                \
+    X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not JSON")       \
+    X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")
+
+#define PROBLEM_NAME(name, code, status, title) name,
+enum problem { PROBLEMS(PROBLEM_NAME) PROBLEM_COUNT };
+#undef PROBLEM_NAME
+
+/* Begins a problem document with `detail`, written as printf does: what was wrong and what to do.
+ * The caller may add members, and ends with problem_answer. */
+json_t *problem_new(const struct exchange *exchange, enum problem problem, const char *detail, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Answers with the document, which it takes over; as one line `code: detail` where the client asked
+ * for text. Every 503 tells when to try again. */
+void problem_answer(struct exchange *exchange, enum problem problem, json_t *document);
+
+/* The two in one, for a problem without further members. */
+void problem_simply(struct exchange *exchange, enum problem problem, const char *detail, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The answer when Redis could not be asked. */
+void problem_unavailable(struct exchange *exchange, const char *error);
+
+#endif

@@ -1,0 +1,77 @@
+#include "api/api.h"
+#include "api/etag.h"
+#include "api/operations.h"
+#include "api/problem.h"
+#include "api/represent.h"
+
+static json_t *represent_release(struct slice name, const struct release *release)
+{
+    json_t *document = json_object();
+    json_object_set_new(document, "name", represent_text(name));
+    json_object_set_new(document, "released", json_boolean(!release->cancelled));
+    if (release->cancelled) {
+        json_object_set_new(document, "cancelled", json_true());
+        return document;
+    }
+    json_object_set_new(document, "fence", json_integer(release->fence));
+    json_object_set_new(document, "held_ms", json_integer(release->held_ms));
+    json_object_set_new(document, "holds", json_integer(release->holds));
+    return document;
+}
+
+static void released(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    if (reply->result == LOCKS_DONE) {
+        etag_reply(exchange, reply->release.version);
+        reply_json(exchange, 200, "application/json",
+                   represent_release(exchange->name, &reply->release));
+    } else if (reply->result == LOCKS_NOT_HELD) {
+        problem_simply(exchange, PROBLEM_NOT_HELD,
+                       "this token has no live hold, so nothing was released; if it had one, that "
+                       "has expired or was broken");
+    } else {
+        problem_unavailable(exchange, reply->error);
+    }
+    exchange_resume(exchange);
+}
+
+static void broken(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    if (reply->result == LOCKS_DONE) {
+        json_t *document = json_object();
+        json_object_set_new(document, "name", represent_text(exchange->name));
+        json_object_set_new(document, "broken", json_integer(reply->broken.count));
+        json_object_set_new(document, "version", json_integer(reply->broken.version));
+        etag_reply(exchange, reply->broken.version);
+        reply_json(exchange, 200, "application/json", document);
+    } else {
+        problem_unavailable(exchange, reply->error);
+    }
+    exchange_resume(exchange);
+}
+
+enum handling release_lock(struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    bool has_token = field_given(parameters, FIELD_LOCK_TOKEN);
+    bool force = parameters->numbers[FIELD_FORCE] != 0;
+    if (force && has_token) {
+        field_refuse(exchange, FIELD_FORCE,
+                     "breaks the holds of everybody and takes no token; leave out one of the two");
+        return ANSWERED;
+    }
+    if (!force && !has_token) {
+        field_refuse(exchange, FIELD_LOCK_TOKEN,
+                     "is missing; send it in the Lock-Token header or as \"token\" in the body "
+                     "(force=true breaks the lock without one)");
+        return ANSWERED;
+    }
+    if (force)
+        locks_break(exchange->api->locks, exchange->name, broken, exchange);
+    else
+        locks_release(exchange->api->locks, exchange->name, parameters->texts[FIELD_LOCK_TOKEN],
+                      released, exchange);
+    return PARKED;
+}

@@ -1,0 +1,100 @@
+#include "api/represent.h"
+
+#include <stdlib.h>
+
+static json_t *required(json_t *json)
+{
+    if (!json)
+        abort();
+    return json;
+}
+
+json_t *represent_text(struct slice text)
+{
+    json_t *string = json_stringn(text.bytes, text.length);
+    return string ? string : required(json_string(""));
+}
+
+static json_t *mode(enum lock_mode mode)
+{
+    return required(json_string(mode == LOCK_SHARED ? "shared" : "exclusive"));
+}
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new_nocheck(object, key, required(value)) < 0)
+        abort();
+}
+
+static void set_limit(json_t *object, int64_t limit)
+{
+    if (limit > 0)
+        set(object, "limit", json_integer(limit));
+}
+
+json_t *represent_hold(struct slice name, struct slice token, const struct hold *hold)
+{
+    json_t *object = required(json_object());
+    set(object, "name", represent_text(name));
+    set(object, "token", represent_text(token));
+    set(object, "owner", represent_text(hold->owner));
+    set(object, "mode", mode(hold->mode));
+    set(object, "fence", json_integer(hold->fence));
+    set(object, "ttl_ms", json_integer(hold->ttl_ms));
+    set(object, "holds", json_integer(hold->holds));
+    set_limit(object, hold->limit);
+    return object;
+}
+
+/* What its holder wrote, checked when it came in; null where it wrote nothing. */
+static json_t *meta(struct slice text)
+{
+    json_t *object = text.length > 0 ? json_loadb(text.bytes, text.length, 0, NULL) : NULL;
+    return object ? object : json_null();
+}
+
+static json_t *represent_holder(const struct holder *holder)
+{
+    json_t *object = required(json_object());
+    set(object, "owner", represent_text(holder->owner));
+    set(object, "mode", mode(holder->mode));
+    set(object, "fence", json_integer(holder->fence));
+    set(object, "ttl_ms", json_integer(holder->ttl_ms));
+    set(object, "held_ms", json_integer(holder->held_ms));
+    set(object, "meta", meta(holder->meta));
+    return object;
+}
+
+json_t *represent_holders(const struct lock_view *view)
+{
+    json_t *array = required(json_array());
+    for (size_t i = 0; i < view->holder_count; i++)
+        if (json_array_append_new(array, represent_holder(&view->holders[i])) < 0)
+            abort();
+    return array;
+}
+
+static json_t *last_release(const struct lock_view *view)
+{
+    if (view->last_release.fence == 0)
+        return json_null();
+    json_t *object = required(json_object());
+    set(object, "fence", json_integer(view->last_release.fence));
+    set(object, "reason", represent_text(view->last_release.reason));
+    set(object, "ago_ms", json_integer(view->last_release.ago_ms));
+    return object;
+}
+
+json_t *represent_view(struct slice name, const struct lock_view *view)
+{
+    json_t *object = required(json_object());
+    set(object, "name", represent_text(name));
+    set(object, "state", json_string(view->hold_count > 0 ? "held" : "free"));
+    set(object, "version", json_integer(view->version));
+    set(object, "hold_count", json_integer(view->hold_count));
+    set(object, "holders", represent_holders(view));
+    set(object, "queue_length", json_integer(view->queue_length));
+    set(object, "last_release", last_release(view));
+    set_limit(object, view->limit);
+    return object;
+}

@@ -1,0 +1,23 @@
+/* represent.h: holds and locks as JSON. */
+#ifndef BATON_API_REPRESENT_H
+#define BATON_API_REPRESENT_H
+
+#include "api/exchange.h"
+
+#include <jansson.h>
+
+/* Each returns a new reference and ends the process when there is no memory. */
+
+/* What the owner of a hold is told. */
+json_t *represent_hold(struct slice name, struct slice token, const struct hold *hold);
+
+/* What anybody is told of a lock. */
+json_t *represent_view(struct slice name, const struct lock_view *view);
+
+/* The holders, to be told to whoever is refused. */
+json_t *represent_holders(const struct lock_view *view);
+
+/* Text that Redis kept; as valid UTF-8 as it was when it came in. */
+json_t *represent_text(struct slice text);
+
+#endif

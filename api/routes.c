@@ -1,0 +1,69 @@
+#include "api/routes.h"
+
+#include "api/fields.h"
+#include "api/operations.h"
+
+#include <stdio.h>
+
+enum {
+    TTL = FIELD_BIT(FIELD_TTL),
+    TOKEN = FIELD_BIT(FIELD_LOCK_TOKEN),
+    ACQUIRE = TTL | TOKEN | FIELD_BIT(FIELD_WAIT) | FIELD_BIT(FIELD_OWNER) |
+              FIELD_BIT(FIELD_LOCK_MODE) | FIELD_BIT(FIELD_LIMIT) | FIELD_BIT(FIELD_META),
+    LIST = FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE) | FIELD_BIT(FIELD_CURSOR),
+    RELEASE = TOKEN | FIELD_BIT(FIELD_FORCE),
+};
+
+const struct route ROUTES[] = {
+    {"POST", "/locks/{name}", "acquireLock", ACQUIRE, acquire_lock},
+    {"PUT", "/locks/{name}", "renewLock", TTL | TOKEN, renew_lock},
+    {"DELETE", "/locks/{name}", "releaseLock", RELEASE, release_lock},
+    {"GET", "/locks/{name}", "inspectLock", TOKEN, inspect_lock},
+    {"GET", "/locks", "listLocks", LIST, list_locks},
+    {"GET", "/livez", "getLiveness", 0, get_liveness},
+    {"GET", "/readyz", "getReadiness", 0, get_readiness},
+    {"GET", "/metrics", "getMetrics", 0, get_metrics},
+    {"GET", "/openapi.yaml", "getOpenapi", 0, get_openapi},
+};
+
+const size_t ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0];
+
+/* Whether the path fits the route's, and which segment stands for {name}. */
+static bool path_fits(const char *pattern, struct slice path, struct slice *ret_name)
+{
+    const char *brace = strchr(pattern, '{');
+    size_t literal = brace ? (size_t)(brace - pattern) : strlen(pattern);
+    if (path.length < literal || memcmp(path.bytes, pattern, literal) != 0)
+        return false;
+    struct slice rest = {path.bytes + literal, path.length - literal};
+    if (!brace)
+        return rest.length == 0;
+    *ret_name = rest;
+    return !memchr(rest.bytes, '/', rest.length);
+}
+
+static void allow(const char *method, char allowed[ROUTE_ALLOWED_LENGTH])
+{
+    size_t length = strlen(allowed);
+    snprintf(allowed + length, ROUTE_ALLOWED_LENGTH - length, "%s%s", length ? ", " : "", method);
+}
+
+const struct route *route_find(const char *method, struct slice path, struct slice *ret_name,
+                               char ret_allowed[ROUTE_ALLOWED_LENGTH])
+{
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    *ret_name = slice_of(NULL);
+    ret_allowed[0] = '\0';
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        const struct route *route = &ROUTES[i];
+        if (!path_fits(route->path, path, ret_name))
+            continue;
+        if (strcmp(route->method, method) == 0)
+            return route;
+        allow(route->method, ret_allowed);
+        if (strcmp(route->method, "GET") == 0)
+            allow("HEAD", ret_allowed);
+    }
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* routes.h: the table of resources: what openapi.yaml describes, a row for each operation. */
+#ifndef BATON_API_ROUTES_H
+#define BATON_API_ROUTES_H
+
+#include "base/slice.h"
+
+struct exchange;
+
+/* What a handler has done with an exchange. */
+enum handling {
+    ANSWERED, /* its reply is complete */
+    PARKED,   /* exchange_resume will be called, from the loop */
+};
+
+struct route {
+    const char *method;
+    const char *path; /* "{name}" stands for one segment */
+    const char *operation_id;
+    unsigned fields; /* FIELD_BIT of each that it accepts */
+    enum handling (*handle)(struct exchange *exchange);
+};
+
+extern const struct route ROUTES[];
+extern const size_t ROUTE_COUNT;
+
+/* The route for a method and a raw path; HEAD goes where GET goes. Sets *ret_name to the raw
+ * segment that stands for {name}, else absent. Where no route fits, returns NULL, and writes the
+ * methods that the path has to `ret_allowed`, "" where there is no such path. */
+enum { ROUTE_ALLOWED_LENGTH = 64 };
+const struct route *route_find(const char *method, struct slice path, struct slice *ret_name,
+                               char ret_allowed[ROUTE_ALLOWED_LENGTH]);
+
+#endif

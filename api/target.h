@@ -1,0 +1,24 @@
+/* target.h: takes the target of a request line apart, as it was sent. */
+#ifndef BATON_API_TARGET_H
+#define BATON_API_TARGET_H
+
+#include "base/slice.h"
+
+/* The path and the query of a raw target, in origin form ("/locks/a?ttl=5s") or absolute form
+ * ("http://host/locks/a"); both point into `target`. Anything else has an empty path. The query is
+ * absent where there is no question mark. */
+void target_split(const char *target, struct slice *ret_path, struct slice *ret_query);
+
+/* Decodes %XX into `bytes`, which has room for text.length bytes. Returns 0 and sets *ret_length,
+ * or -EINVAL for a % without two hexadecimal digits. */
+int percent_decode(struct slice text, char *bytes, size_t *ret_length);
+
+/* Writes all but unreserved characters (RFC 3986) as %XX, and a NUL: at most 3 * text.length + 1
+ * characters. Returns the length without the NUL. */
+size_t percent_encode(struct slice text, char *ret);
+
+/* Takes the next name=value off the front of a query, undecoded. False at the end. A name without
+ * a "=" has an absent value. */
+bool query_next(struct slice *query, struct slice *ret_name, struct slice *ret_value);
+
+#endif
