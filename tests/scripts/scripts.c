@@ -1,0 +1,429 @@
+#include "tests/scripts/scripts.h"
+
+#include "locks/name.h"
+#include "locks/scripts.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARGUMENTS = 5 + PAGE, NUMBER = 24, HOUR_MS = 3600 * 1000 };
+
+int scripts_start(void **state)
+{
+    struct scripts *scripts = calloc(1, sizeof *scripts);
+    redis_process_start(&scripts->redis, NULL);
+    *state = scripts;
+    return 0;
+}
+
+int scripts_stop(void **state)
+{
+    struct scripts *scripts = *state;
+    redis_process_stop(&scripts->redis);
+    free(scripts);
+    return 0;
+}
+
+int scripts_clean(void **state)
+{
+    struct scripts *scripts = *state;
+    redis_process_flush(&scripts->redis);
+    scripts->link = scripts->redis.link;
+    scripts->retention_ms = HOUR_MS;
+    scripts->unwatched = false;
+    return 0;
+}
+
+struct name_key key_of(const char *name, const char *suffix)
+{
+    struct name_key key;
+    key.length = name_to_key(slice_of("baton:"), slice_of(name), key.text);
+    strcpy(key.text + key.length, suffix);
+    key.length += strlen(suffix);
+    return key;
+}
+
+void delete_key(struct scripts *scripts, const char *name, const char *suffix)
+{
+    struct name_key key = key_of(name, suffix);
+    redis_process_integer(&scripts->redis, "DEL %b", key.text, key.length);
+}
+
+int64_t key_count(struct scripts *scripts)
+{
+    return redis_process_integer(&scripts->redis, "DBSIZE");
+}
+
+/* Running a script. */
+
+struct arguments {
+    int count;
+    const char *text[ARGUMENTS];
+    size_t length[ARGUMENTS];
+    char numbers[4][NUMBER];
+    int number_count;
+};
+
+static void push(struct arguments *arguments, const char *text)
+{
+    assert_true(arguments->count < ARGUMENTS);
+    arguments->text[arguments->count] = text;
+    arguments->length[arguments->count++] = strlen(text);
+}
+
+static void push_number(struct arguments *arguments, int64_t number)
+{
+    char *text = arguments->numbers[arguments->number_count++];
+    snprintf(text, NUMBER, "%" PRId64, number);
+    push(arguments, text);
+}
+
+static redisReply *send(struct scripts *scripts, const struct arguments *arguments)
+{
+    redisReply *reply =
+        redisCommandArgv(scripts->link, arguments->count, (const char **)(uintptr_t)arguments->text,
+                         arguments->length);
+    if (!reply)
+        fail_msg("redis: %s", scripts->link->errstr);
+    return reply;
+}
+
+static redisReply *eval(struct scripts *scripts, const struct script *script, const char *key,
+                        struct arguments *arguments)
+{
+    char retention[NUMBER];
+    snprintf(retention, sizeof retention, "%" PRId64, scripts->retention_ms);
+    struct arguments all = {0};
+    push(&all, "EVALSHA");
+    push(&all, script->sha1);
+    push(&all, "1");
+    push(&all, key);
+    push(&all, retention);
+    for (int i = 0; i < arguments->count; i++)
+        push(&all, arguments->text[i]);
+    redisReply *reply = send(scripts, &all);
+    if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "NOSCRIPT", 8) != 0)
+        return reply;
+    freeReplyObject(reply);
+    all.text[0] = "EVAL", all.length[0] = 4;
+    all.text[1] = script->text, all.length[1] = script->length;
+    return send(scripts, &all);
+}
+
+/* What must be true of a name's keys at any time: each has an expiry, and the main key outlives the
+ * last number issued by the retention, or a later number could be lower. */
+static void check_keys(struct scripts *scripts, const char *key, int64_t version)
+{
+    static const char PTTLS[] =
+        "local all, time = {0}, redis.call('time') "
+        "for i, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', "
+        "':released:1', ':queue', ':waiters'}) do "
+        "all[i + 1] = redis.call('pttl', KEYS[1] .. suffix) end "
+        "all[1] = time[1] * 1000000 + time[2] "
+        "return all";
+    static const struct script script = {"pttls", PTTLS, sizeof PTTLS - 1,
+                                         "0000000000000000000000000000000000000000"};
+    struct arguments none = {0};
+    redisReply *all = eval(scripts, &script, key, &none);
+    assert_int_equal(all->type, REDIS_REPLY_ARRAY);
+    for (size_t i = 1; i < all->elements; i++)
+        if (all->element[i]->integer == -1)
+            fail_msg("key %zu of %s has no expiry", i, key);
+    int64_t now = all->element[0]->integer, pttl = all->element[1]->integer;
+    if (version > 0 && pttl >= 0 && now + pttl * 1000 < version + scripts->retention_ms * 1000)
+        fail_msg("the main key of %s ends %" PRId64 " us before its version is past", key,
+                 version + scripts->retention_ms * 1000 - now - pttl * 1000);
+    freeReplyObject(all);
+}
+
+static void watch(struct scripts *scripts, const char *key, int64_t version)
+{
+    if (!scripts->unwatched)
+        check_keys(scripts, key, version);
+}
+
+/* Reading replies. */
+
+static int64_t integer(const redisReply *reply, size_t i)
+{
+    assert_true(i < reply->elements);
+    assert_int_equal(reply->element[i]->type, REDIS_REPLY_INTEGER);
+    return reply->element[i]->integer;
+}
+
+static void text(const redisReply *reply, size_t i, char *ret, size_t size)
+{
+    assert_true(i < reply->elements);
+    assert_int_equal(reply->element[i]->type, REDIS_REPLY_STRING);
+    assert_true(reply->element[i]->len < (size_t)size);
+    memcpy(ret, reply->element[i]->str, (size_t)reply->element[i]->len + 1);
+}
+
+static void read_seen(const redisReply *reply, struct seen *ret)
+{
+    *ret = (struct seen){.version = integer(reply, 0),
+                         .holds = integer(reply, 1),
+                         .limit = integer(reply, 2),
+                         .waiters = integer(reply, 3),
+                         .mine = integer(reply, 4)};
+    const redisReply *last = reply->element[5], *holders = reply->element[6];
+    if (last->elements > 0) {
+        ret->last_fence = integer(last, 0);
+        text(last, 1, ret->last_reason, sizeof ret->last_reason);
+        ret->last_ago_ms = integer(last, 2);
+    }
+    assert_true(holders->elements <= SHOWN);
+    ret->shown = holders->elements;
+    for (size_t i = 0; i < ret->shown; i++) {
+        struct seen_hold *hold = &ret->shown_holds[i];
+        const redisReply *from = holders->element[i];
+        text(from, 0, hold->owner, sizeof hold->owner);
+        text(from, 1, hold->mode, sizeof hold->mode);
+        hold->fence = integer(from, 2);
+        hold->ttl_ms = integer(from, 3);
+        hold->held_ms = integer(from, 4);
+        text(from, 5, hold->meta, sizeof hold->meta);
+    }
+}
+
+static void read_told(const redisReply *reply, struct answer *ret)
+{
+    ret->fence = integer(reply, 1);
+    ret->ttl_ms = integer(reply, 2);
+    ret->holds = integer(reply, 3);
+    ret->version = integer(reply, 4);
+    text(reply, 5, ret->owner, sizeof ret->owner);
+    text(reply, 6, ret->mode, sizeof ret->mode);
+    ret->limit = integer(reply, 7);
+}
+
+static void read_ended(const redisReply *reply, struct answer *ret)
+{
+    ret->fence = integer(reply, 1);
+    ret->held_ms = integer(reply, 2);
+    ret->holds = integer(reply, 3);
+    ret->version = integer(reply, 4);
+}
+
+static void read_refusal(const redisReply *reply, struct answer *ret)
+{
+    bool mismatch = !strcmp(ret->status, "limit_mismatch");
+    if (mismatch)
+        ret->limit = integer(reply, 1);
+    read_seen(reply->element[mismatch ? 2 : 1], &ret->view);
+    ret->version = ret->view.version;
+}
+
+static void read_cancelled(const redisReply *reply, struct answer *ret)
+{
+    ret->version = integer(reply, 1);
+}
+
+static const struct {
+    const char *status;
+    void (*read)(const redisReply *reply, struct answer *ret);
+} READERS[] = {
+    {"granted", read_told},    {"holding", read_told},           {"renewed", read_told},
+    {"released", read_ended},  {"cancelled", read_cancelled},    {"locked", read_refusal},
+    {"waiting", read_refusal}, {"limit_mismatch", read_refusal},
+};
+
+/* `released` from an acquire says nothing else. */
+static struct answer read_answer(redisReply *reply)
+{
+    struct answer answer = {.status = ""};
+    if (reply->type == REDIS_REPLY_ERROR) {
+        snprintf(answer.status, sizeof answer.status, "%s", reply->str);
+    } else {
+        text(reply, 0, answer.status, sizeof answer.status);
+        for (size_t i = 0; i < sizeof READERS / sizeof READERS[0]; i++)
+            if (reply->elements > 1 && !strcmp(answer.status, READERS[i].status))
+                READERS[i].read(reply, &answer);
+    }
+    freeReplyObject(reply);
+    return answer;
+}
+
+/* The operations. */
+
+static struct answer operate(struct scripts *scripts, const struct script *script, const char *name,
+                             struct arguments *arguments)
+{
+    struct name_key key = key_of(name, "");
+    struct answer answer = read_answer(eval(scripts, script, key.text, arguments));
+    watch(scripts, key.text, answer.version);
+    return answer;
+}
+
+static const char *or_else(const char *text, const char *otherwise)
+{
+    return text ? text : otherwise;
+}
+
+struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring)
+{
+    const char *token = or_else(acquiring->token, "token");
+    struct arguments arguments = {0};
+    push(&arguments, token);
+    push(&arguments, or_else(acquiring->owner, token));
+    push(&arguments, or_else(acquiring->mode, "exclusive"));
+    push_number(&arguments, acquiring->limit);
+    push_number(&arguments, acquiring->ttl_ms ? acquiring->ttl_ms : 30000);
+    push(&arguments, or_else(acquiring->attempt, "attempt"));
+    push(&arguments, or_else(acquiring->meta, ""));
+    push(&arguments, acquiring->token_is_new ? "0" : "1");
+    push_number(&arguments, acquiring->lease_ms);
+    push_number(&arguments, acquiring->claim_ms);
+    return operate(scripts, &script_acquire, or_else(acquiring->name, "n"), &arguments);
+}
+
+struct answer renew(struct scripts *scripts, const char *name, const char *token, int64_t ttl_ms)
+{
+    struct arguments arguments = {0};
+    push(&arguments, token);
+    if (ttl_ms)
+        push_number(&arguments, ttl_ms);
+    else
+        push(&arguments, "");
+    return operate(scripts, &script_renew, name, &arguments);
+}
+
+struct answer take_back(struct scripts *scripts, const char *name, const char *token,
+                        const char *attempt)
+{
+    struct arguments arguments = {0};
+    push(&arguments, token);
+    push(&arguments, attempt);
+    return operate(scripts, &script_release, name, &arguments);
+}
+
+struct answer release(struct scripts *scripts, const char *name, const char *token)
+{
+    return take_back(scripts, name, token, "");
+}
+
+struct answer break_all(struct scripts *scripts, const char *name)
+{
+    struct name_key key = key_of(name, "");
+    struct arguments none = {0};
+    struct answer answer = {.status = "broken"};
+    redisReply *reply = eval(scripts, &script_break, key.text, &none);
+    if (reply->type == REDIS_REPLY_ERROR) {
+        snprintf(answer.status, sizeof answer.status, "%s", reply->str);
+    } else {
+        answer.count = integer(reply, 0);
+        answer.version = integer(reply, 1);
+    }
+    freeReplyObject(reply);
+    watch(scripts, key.text, answer.version);
+    return answer;
+}
+
+struct answer try_inspect(struct scripts *scripts, const char *name, const char *token)
+{
+    struct name_key key = key_of(name, "");
+    struct arguments arguments = {0};
+    push(&arguments, token);
+    struct answer answer = {.status = "seen"};
+    redisReply *reply = eval(scripts, &script_inspect, key.text, &arguments);
+    if (reply->type == REDIS_REPLY_ERROR)
+        snprintf(answer.status, sizeof answer.status, "%s", reply->str);
+    else
+        read_seen(reply, &answer.view);
+    answer.version = answer.view.version;
+    freeReplyObject(reply);
+    watch(scripts, key.text, answer.version);
+    return answer;
+}
+
+struct seen inspect(struct scripts *scripts, const char *name, const char *token)
+{
+    struct answer answer = try_inspect(scripts, name, token);
+    assert_status(answer, "seen");
+    return answer.view;
+}
+
+static void read_page(const redisReply *reply, struct page *page)
+{
+    text(reply, 0, page->cursor, sizeof page->cursor);
+    const redisReply *rest = reply->element[1], *found = reply->element[2];
+    for (size_t i = 0; i < rest->elements; i++)
+        text(rest, i, page->rest[page->rest_count++], sizeof page->rest[0]);
+    for (size_t i = 0; i < found->elements; i++) {
+        text(found->element[i], 0, page->keys[i], sizeof page->keys[0]);
+        read_seen(found->element[i]->element[1], &page->views[i]);
+        page->count++;
+    }
+}
+
+struct page *list(struct scripts *scripts, const char *cursor, const char *pattern, int64_t limit,
+                  int64_t budget, char (*rest)[64], size_t rest_count)
+{
+    struct page *page = calloc(1, sizeof *page);
+    struct arguments arguments = {0};
+    push(&arguments, cursor);
+    push(&arguments, pattern);
+    push_number(&arguments, limit);
+    push_number(&arguments, budget);
+    for (size_t i = 0; i < rest_count; i++)
+        push(&arguments, rest[i]);
+    redisReply *reply = eval(scripts, &script_list, "baton:", &arguments);
+    if (reply->type == REDIS_REPLY_ERROR)
+        snprintf(page->error, sizeof page->error, "%s", reply->str);
+    else
+        read_page(reply, page);
+    freeReplyObject(reply);
+    return page;
+}
+
+/* Redis's clock. */
+
+int64_t redis_now(struct scripts *scripts)
+{
+    redisReply *reply = redis_process_command(&scripts->redis, "TIME");
+    int64_t now = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
+                  strtoll(reply->element[1]->str, NULL, 10);
+    freeReplyObject(reply);
+    return now;
+}
+
+void sleep_until(struct scripts *scripts, int64_t time_us)
+{
+    int64_t now;
+    while ((now = redis_now(scripts)) < time_us)
+        clock_sleep_ms((time_us - now + 999) / 1000);
+}
+
+void sleep_past(struct scripts *scripts, int64_t ms)
+{
+    sleep_until(scripts, redis_now(scripts) + ms * 1000 + 1);
+}
+
+/* Redis's statistics. */
+
+void reset_stats(struct scripts *scripts)
+{
+    freeReplyObject(redis_process_command(&scripts->redis, "CONFIG RESETSTAT"));
+}
+
+int64_t calls_of(struct scripts *scripts, const char *command)
+{
+    return redis_process_calls(&scripts->redis, command);
+}
+
+double usec_per_call(struct scripts *scripts, const char *command)
+{
+    char pattern[80];
+    snprintf(pattern, sizeof pattern, "cmdstat_%s:", command);
+    redisReply *reply = redis_process_command(&scripts->redis, "INFO commandstats");
+    const char *found = strstr(reply->str, pattern);
+    found = found ? strstr(found, "usec_per_call=") : NULL;
+    assert_non_null(found);
+    double usec = strtod(found + strlen("usec_per_call="), NULL);
+    freeReplyObject(reply);
+    return usec;
+}

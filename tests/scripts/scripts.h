@@ -1,0 +1,128 @@
+/* scripts.h: the operations of locks/scripts as words for tests, run against a Redis of the test's
+ * own. After each operation every key of the name is looked at: none may be without an expiry. */
+#ifndef BATON_TESTS_SCRIPTS_SCRIPTS_H
+#define BATON_TESTS_SCRIPTS_SCRIPTS_H
+
+#include "tests/support/redis_process.h"
+
+struct scripts {
+    struct redis_process redis;
+    redisContext *link;   /* what operations use: the test's own, or another one for a while */
+    int64_t retention_ms; /* ARGV[1] of every operation */
+    bool unwatched;       /* do not look at the keys afterwards, where time or calls are counted */
+};
+
+enum { SHOWN = 10, TEXT = 300 };
+
+struct seen_hold {
+    char owner[TEXT];
+    char mode[16];
+    int64_t fence;
+    int64_t ttl_ms;
+    int64_t held_ms;
+    char meta[TEXT];
+};
+
+struct seen {
+    int64_t version;
+    int64_t holds;
+    int64_t limit;
+    int64_t waiters;
+    int64_t mine;
+    int64_t last_fence; /* 0: no last release */
+    char last_reason[16];
+    int64_t last_ago_ms;
+    size_t shown;
+    struct seen_hold shown_holds[SHOWN];
+};
+
+/* What an operation answered; what its script does not tell is 0 or "". */
+struct answer {
+    char status[TEXT]; /* the reply's first word, or the error */
+    int64_t fence;
+    int64_t ttl_ms;
+    int64_t held_ms;
+    int64_t holds;
+    int64_t version;
+    int64_t limit;
+    int64_t count; /* of a break */
+    char owner[TEXT];
+    char mode[16];
+    struct seen view;
+};
+
+/* For cmocka: a Redis for all tests of a program, emptied for each. *state is a struct scripts. */
+int scripts_start(void **state);
+int scripts_stop(void **state);
+int scripts_clean(void **state);
+
+struct acquiring {
+    const char *name;  /* NULL: "n" */
+    const char *token; /* NULL: "token" */
+    const char *owner; /* NULL: the token */
+    const char *mode;  /* NULL: exclusive */
+    int64_t limit;
+    int64_t ttl_ms;      /* 0: 30000 */
+    const char *attempt; /* NULL: "attempt" */
+    const char *meta;    /* NULL: "" */
+    bool token_is_new;
+    int64_t lease_ms; /* 0: does not wait */
+    int64_t claim_ms;
+};
+
+/* acquire(scripts, .token = "a", .mode = "shared") */
+#define acquire(scripts, ...) acquire_with(scripts, &(struct acquiring){__VA_ARGS__})
+struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring);
+
+/* Operations on a name; `ttl_ms` 0 stands for the TTL that the hold was last given. */
+struct answer renew(struct scripts *scripts, const char *name, const char *token, int64_t ttl_ms);
+struct answer release(struct scripts *scripts, const char *name, const char *token);
+struct answer take_back(struct scripts *scripts, const char *name, const char *token,
+                        const char *attempt);
+struct answer break_all(struct scripts *scripts, const char *name);
+struct seen inspect(struct scripts *scripts, const char *name, const char *token);
+
+/* The same two, where the operation may fail: the status is then the error. */
+struct answer try_inspect(struct scripts *scripts, const char *name, const char *token);
+
+/* One page of a listing. */
+enum { PAGE = 1000 };
+struct page {
+    char error[TEXT];
+    char cursor[32];
+    size_t count;
+    char keys[PAGE][64];
+    struct seen views[PAGE];
+    size_t rest_count;
+    char rest[PAGE][64];
+};
+
+/* `rest` (its first `rest_count`) are keys left over from the page before. To be freed. */
+struct page *list(struct scripts *scripts, const char *cursor, const char *pattern, int64_t limit,
+                  int64_t budget, char (*rest)[64], size_t rest_count);
+
+/* That an operation answered so. */
+#define assert_status(answer, expected) assert_string_equal((answer).status, expected)
+
+/* Redis's clock in microseconds, and waiting for it. */
+int64_t redis_now(struct scripts *scripts);
+void sleep_until(struct scripts *scripts, int64_t time_us);
+void sleep_past(struct scripts *scripts, int64_t ms);
+
+/* A name's key, with what hangs off it (":holds", or "" for the main key). */
+struct name_key {
+    char text[900];
+    size_t length;
+};
+struct name_key key_of(const char *name, const char *suffix);
+void delete_key(struct scripts *scripts, const char *name, const char *suffix);
+
+/* How many keys Redis has. */
+int64_t key_count(struct scripts *scripts);
+
+/* How often Redis ran a command, and its microseconds per call, since `reset_stats`. */
+void reset_stats(struct scripts *scripts);
+int64_t calls_of(struct scripts *scripts, const char *command);
+double usec_per_call(struct scripts *scripts, const char *command);
+
+#endif

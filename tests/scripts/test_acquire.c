@@ -1,0 +1,402 @@
+/* Who gets a hold: every mode, limits, owners, repeats. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+static void a_free_name_is_granted(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t before = redis_now(scripts);
+    struct answer granted =
+        acquire(scripts, .token = "t", .owner = "me", .ttl_ms = 5000, .meta = "{\"a\":1}");
+    assert_status(granted, "granted");
+    assert_in_range(granted.fence, before, redis_now(scripts));
+    assert_int_equal(granted.version, granted.fence);
+    assert_int_equal(granted.ttl_ms, 5000);
+    assert_int_equal(granted.holds, 1);
+    assert_int_equal(granted.limit, 0);
+    assert_string_equal(granted.owner, "me");
+    assert_string_equal(granted.mode, "exclusive");
+    assert_string_equal(inspect(scripts, "n", "t").shown_holds[0].meta, "{\"a\":1}");
+}
+
+static void an_exclusive_hold_excludes_everybody_else(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer mine = acquire(scripts, .token = "a", .owner = "A", .meta = "{}");
+    struct answer exclusive = acquire(scripts, .token = "b");
+    assert_status(exclusive, "locked");
+    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "locked");
+    assert_status(acquire(scripts, .token = "b", .mode = "shared", .limit = 5), "locked");
+
+    assert_int_equal(exclusive.view.holds, 1);
+    assert_int_equal(exclusive.view.version, mine.version);
+    assert_int_equal(exclusive.view.shown, 1);
+    assert_string_equal(exclusive.view.shown_holds[0].owner, "A");
+    assert_string_equal(exclusive.view.shown_holds[0].meta, "{}");
+    assert_int_equal(exclusive.view.shown_holds[0].fence, mine.fence);
+    assert_int_equal(exclusive.view.waiters, 0);
+}
+
+static void names_do_not_know_each_other(void **state)
+{
+    struct scripts *scripts = *state;
+    assert_status(acquire(scripts, .name = "a", .token = "t1"), "granted");
+    assert_status(acquire(scripts, .name = "b", .token = "t2"), "granted");
+    assert_status(renew(scripts, "b", "t1", 0), "not_held");
+    assert_status(release(scripts, "b", "t1"), "not_held");
+    assert_status(acquire(scripts, .name = "a", .token = "t2"), "locked");
+}
+
+static void shared_holds_admit_one_another(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer one = acquire(scripts, .token = "a", .mode = "shared");
+    struct answer two = acquire(scripts, .token = "b", .mode = "shared");
+    struct answer three = acquire(scripts, .token = "c", .mode = "shared");
+    assert_status(one, "granted");
+    assert_status(two, "granted");
+    assert_status(three, "granted");
+    assert_true(one.fence < two.fence && two.fence < three.fence);
+    assert_int_equal(three.holds, 1);
+    assert_status(acquire(scripts, .token = "d"), "locked");
+    assert_int_equal(inspect(scripts, "n", "").holds, 3);
+}
+
+static void the_last_shared_hold_frees_the_name(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    acquire(scripts, .token = "b", .mode = "shared");
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "x"), "locked");
+    release(scripts, "n", "b");
+    assert_status(acquire(scripts, .token = "x"), "granted");
+}
+
+static void a_limit_admits_so_many(void **state)
+{
+    struct scripts *scripts = *state;
+    assert_status(acquire(scripts, .token = "a", .mode = "shared", .limit = 2), "granted");
+    struct answer second = acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
+    assert_status(second, "granted");
+    assert_int_equal(second.limit, 2);
+    struct answer third = acquire(scripts, .token = "c", .mode = "shared", .limit = 2);
+    assert_status(third, "locked");
+    assert_int_equal(third.view.limit, 2);
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 2), "granted");
+}
+
+static void a_limit_of_one_admits_one(void **state)
+{
+    struct scripts *scripts = *state;
+    assert_status(acquire(scripts, .token = "a", .mode = "shared", .limit = 1), "granted");
+    assert_status(acquire(scripts, .token = "b", .mode = "shared", .limit = 1), "locked");
+    assert_status(acquire(scripts, .token = "c", .owner = "a", .mode = "shared", .limit = 1),
+                  "locked");
+}
+
+static void a_limit_counts_the_holds_of_one_owner_too(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2);
+    struct answer again =
+        acquire(scripts, .token = "b", .owner = "A", .mode = "shared", .limit = 2);
+    assert_status(again, "granted");
+    assert_int_equal(again.holds, 2);
+    assert_status(acquire(scripts, .token = "c", .owner = "A", .mode = "shared", .limit = 2),
+                  "locked");
+}
+
+static void an_own_exclusive_hold_takes_no_place_of_the_limit(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x", .owner = "A");
+    assert_status(acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 1),
+                  "granted");
+    assert_status(acquire(scripts, .token = "b", .owner = "A", .mode = "shared", .limit = 1),
+                  "locked");
+}
+
+static void another_limit_is_a_mismatch(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared", .limit = 3);
+    struct answer other = acquire(scripts, .token = "b", .mode = "shared", .limit = 4);
+    assert_status(other, "limit_mismatch");
+    assert_int_equal(other.limit, 3);
+    assert_int_equal(other.view.holds, 1);
+    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "limit_mismatch");
+    assert_status(acquire(scripts, .token = "b", .owner = "a", .mode = "shared", .limit = 4),
+                  "limit_mismatch");
+    assert_status(acquire(scripts, .token = "b"), "locked");
+}
+
+static void a_limit_where_there_is_none_is_a_mismatch(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    struct answer limited = acquire(scripts, .token = "b", .mode = "shared", .limit = 9);
+    assert_status(limited, "limit_mismatch");
+    assert_int_equal(limited.limit, 0);
+}
+
+static void a_limit_is_gone_with_the_last_shared_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 3);
+    acquire(scripts, .token = "x", .owner = "A");
+    release(scripts, "n", "a");
+    assert_int_equal(inspect(scripts, "n", "").limit, 0);
+    assert_status(acquire(scripts, .token = "b", .owner = "A", .mode = "shared", .limit = 4),
+                  "granted");
+    release(scripts, "n", "b");
+    release(scripts, "n", "x");
+    assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 5), "granted");
+}
+
+static void an_owner_enters_again(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer one = acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 10000);
+    struct answer two = acquire(scripts, .token = "b", .owner = "A", .ttl_ms = 20000);
+    assert_status(two, "granted");
+    assert_int_equal(two.holds, 2);
+    assert_int_equal(two.ttl_ms, 20000);
+    assert_true(two.fence > one.fence);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, 2);
+    assert_in_range(seen.shown_holds[0].ttl_ms, 5000, 10000);
+    assert_in_range(seen.shown_holds[1].ttl_ms, 15000, 20000);
+    assert_status(acquire(scripts, .token = "c", .owner = "B"), "locked");
+    assert_status(release(scripts, "n", "a"), "released");
+    assert_status(acquire(scripts, .token = "c", .owner = "B"), "locked");
+    assert_status(release(scripts, "n", "b"), "released");
+    assert_status(acquire(scripts, .token = "c", .owner = "B"), "granted");
+}
+
+static void only_that_owner_enters_again(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "owner");
+    assert_status(acquire(scripts, .token = "b", .owner = "owner2"), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "Owner"), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "owne"), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "a"), "locked");
+}
+
+static void each_hold_of_an_owner_ends_by_itself(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 60);
+    acquire(scripts, .token = "b", .owner = "A", .ttl_ms = 60000);
+    sleep_past(scripts, 60);
+    assert_status(renew(scripts, "n", "a", 0), "not_held");
+    struct answer renewed = renew(scripts, "n", "b", 0);
+    assert_status(renewed, "renewed");
+    assert_int_equal(renewed.holds, 1);
+}
+
+static void an_upgrade_needs_no_other_owner(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    assert_status(acquire(scripts, .token = "x", .owner = "A"), "locked");
+    release(scripts, "n", "b");
+    struct answer upgraded = acquire(scripts, .token = "x", .owner = "A");
+    assert_status(upgraded, "granted");
+    assert_int_equal(upgraded.holds, 2);
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .mode = "shared"), "locked");
+    assert_status(acquire(scripts, .token = "a2", .owner = "A", .mode = "shared"), "granted");
+    release(scripts, "n", "x");
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .mode = "shared"), "granted");
+}
+
+static void a_downgrade_lets_others_share(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x", .owner = "A");
+    assert_status(acquire(scripts, .token = "a", .owner = "A", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "b", .owner = "B", .mode = "shared"), "locked");
+    release(scripts, "n", "x");
+    assert_status(acquire(scripts, .token = "b", .owner = "B", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "y", .owner = "A"), "locked");
+}
+
+static void a_repeat_tells_the_hold_as_it_is(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer granted =
+        acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7, .ttl_ms = 20000);
+    sleep_past(scripts, 20);
+    struct answer repeat =
+        acquire(scripts, .token = "t", .owner = "B", .ttl_ms = 90000, .meta = "{\"x\":1}");
+    assert_status(repeat, "holding");
+    assert_int_equal(repeat.fence, granted.fence);
+    assert_int_equal(repeat.version, granted.version);
+    assert_in_range(repeat.ttl_ms, 10000, 19980);
+    assert_int_equal(repeat.holds, 1);
+    assert_int_equal(repeat.limit, 7);
+    assert_string_equal(repeat.owner, "A");
+    assert_string_equal(repeat.mode, "shared");
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, 1);
+    assert_int_equal(seen.version, granted.version);
+    assert_string_equal(seen.shown_holds[0].meta, "");
+}
+
+static void a_repeat_among_many_holds_counts_once(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    struct answer granted = acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
+    for (int i = 0; i < 5; i++) {
+        struct answer repeat = acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
+        assert_status(repeat, "holding");
+        assert_int_equal(repeat.holds, 2);
+        assert_int_equal(repeat.fence, granted.fence);
+    }
+    assert_int_equal(inspect(scripts, "n", "").holds, 2);
+    release(scripts, "n", "a");
+    release(scripts, "n", "b");
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+}
+
+static void a_released_token_is_refused(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "t");
+    release(scripts, "n", "t");
+    struct seen before = inspect(scripts, "n", "");
+    assert_status(acquire(scripts, .token = "t"), "released");
+    assert_status(acquire(scripts, .token = "t", .lease_ms = 1000, .claim_ms = 100), "released");
+    struct seen after = inspect(scripts, "n", "");
+    assert_int_equal(after.version, before.version);
+    assert_int_equal(after.holds, 0);
+    assert_int_equal(after.waiters, 0);
+    acquire(scripts, .token = "u");
+    assert_status(acquire(scripts, .token = "t"), "released");
+    release(scripts, "n", "u");
+    assert_status(acquire(scripts, .token = "t"), "released");
+    assert_status(acquire(scripts, .token = "u"), "released");
+}
+
+static void a_refusal_changes_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 20000);
+    int64_t keys = key_count(scripts);
+    for (int i = 0; i < 3; i++)
+        assert_status(acquire(scripts, .token = "b"), "locked");
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.version, held.version);
+    assert_int_equal(seen.holds, 1);
+    assert_int_equal(key_count(scripts), keys);
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "b"), "granted");
+}
+
+static void an_expired_hold_is_no_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer first = acquire(scripts, .token = "a", .ttl_ms = 50);
+    sleep_until(scripts, first.fence + 50000);
+    struct answer second = acquire(scripts, .token = "b");
+    assert_status(second, "granted");
+    assert_true(second.fence > first.fence);
+    assert_int_equal(second.holds, 1);
+    assert_int_equal(inspect(scripts, "n", "").holds, 1);
+}
+
+static void a_hold_lives_to_the_end_of_its_ttl(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer first = acquire(scripts, .token = "a", .ttl_ms = 150);
+    int64_t granted_at = 0, refused = 0;
+    while (!granted_at) {
+        struct answer other = acquire(scripts, .token = "b");
+        if (!strcmp(other.status, "granted"))
+            granted_at = other.fence;
+        else
+            refused++;
+    }
+    assert_true(refused > 0);
+    assert_true(granted_at >= first.fence + 150000);
+}
+
+static void names_may_hold_any_text(void **state)
+{
+    static const char *const NAMES[] = {"{",   "}",      "{}",    "a{b}c",  "%",
+                                        "%7D", "%7B",    "a}b{c", "*",      "[a-z]",
+                                        "\\",  "ключ/🔒", "a b",   ":holds", "?"};
+    enum { COUNT = sizeof NAMES / sizeof NAMES[0] };
+    struct scripts *scripts = *state;
+    for (int i = 0; i < COUNT; i++) {
+        assert_status(acquire(scripts, .name = NAMES[i], .token = "a", .mode = "shared"),
+                      "granted");
+        assert_status(acquire(scripts, .name = NAMES[i], .token = "b", .mode = "shared"),
+                      "granted");
+        assert_status(acquire(scripts, .name = NAMES[i], .token = "c"), "locked");
+    }
+    assert_int_equal(key_count(scripts), 4 * COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(inspect(scripts, NAMES[i], "a").holds, 2);
+        assert_status(release(scripts, NAMES[i], "a"), "released");
+        assert_status(release(scripts, NAMES[i], "b"), "released");
+        assert_status(acquire(scripts, .name = NAMES[i], .token = "c"), "granted");
+    }
+}
+
+static void owner_and_meta_may_be_long_and_binary(void **state)
+{
+    struct scripts *scripts = *state;
+    char owner[129], token[129];
+    memset(owner, 0xC3, 128);
+    memset(token, 'z', 128);
+    owner[128] = token[128] = '\0';
+    for (int i = 0; i < 2; i++) {
+        assert_status(acquire(scripts, .token = token, .owner = owner, .mode = "shared"),
+                      i ? "holding" : "granted");
+        struct seen seen = inspect(scripts, "n", token);
+        assert_int_equal(seen.mine, 1);
+        assert_string_equal(seen.shown_holds[0].owner, owner);
+        acquire(scripts, .token = "b", .mode = "shared");
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_free_name_is_granted),
+        TEST(an_exclusive_hold_excludes_everybody_else),
+        TEST(names_do_not_know_each_other),
+        TEST(shared_holds_admit_one_another),
+        TEST(the_last_shared_hold_frees_the_name),
+        TEST(a_limit_admits_so_many),
+        TEST(a_limit_of_one_admits_one),
+        TEST(a_limit_counts_the_holds_of_one_owner_too),
+        TEST(an_own_exclusive_hold_takes_no_place_of_the_limit),
+        TEST(another_limit_is_a_mismatch),
+        TEST(a_limit_where_there_is_none_is_a_mismatch),
+        TEST(a_limit_is_gone_with_the_last_shared_hold),
+        TEST(an_owner_enters_again),
+        TEST(only_that_owner_enters_again),
+        TEST(each_hold_of_an_owner_ends_by_itself),
+        TEST(an_upgrade_needs_no_other_owner),
+        TEST(a_downgrade_lets_others_share),
+        TEST(a_repeat_tells_the_hold_as_it_is),
+        TEST(a_repeat_among_many_holds_counts_once),
+        TEST(a_released_token_is_refused),
+        TEST(a_refusal_changes_nothing),
+        TEST(an_expired_hold_is_no_hold),
+        TEST(a_hold_lives_to_the_end_of_its_ttl),
+        TEST(names_may_hold_any_text),
+        TEST(owner_and_meta_may_be_long_and_binary),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
