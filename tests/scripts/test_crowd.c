@@ -1,0 +1,308 @@
+/* Many holds of one name at a time: that they end, what they cost, and keys that were lost. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANY = 10000 };
+
+/* `count` shared holds of owners of their own, tokens FIRST, FIRST + 1... */
+static void share(struct scripts *scripts, int first, int count, int64_t ttl_ms)
+{
+    scripts->unwatched = true;
+    for (int i = first; i < first + count; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "t%d", i);
+        struct answer answer = acquire(scripts, .token = token, .mode = "shared", .ttl_ms = ttl_ms);
+        assert_status(answer, "granted");
+    }
+    scripts->unwatched = false;
+}
+
+static void a_crowd_may_end_unattended(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 40);
+    struct answer last = acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 50);
+    sleep_until(scripts, last.fence + 50000);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, 0);
+    assert_int_equal(seen.version, last.fence + 50000);
+    assert_int_equal(seen.last_fence, last.fence);
+    assert_string_equal(seen.last_reason, "expired");
+    assert_int_equal(key_count(scripts), 1);
+    assert_status(acquire(scripts, .token = "c"), "granted");
+}
+
+static void a_crowd_that_ended_lets_the_next_in(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int round = 0; round < 3; round++) {
+        char token[3][24];
+        for (int i = 0; i < 3; i++) {
+            snprintf(token[i], sizeof token[i], "t%d.%d", round, i);
+            assert_status(acquire(scripts, .token = token[i], .mode = "shared", .ttl_ms = 40),
+                          "granted");
+        }
+        sleep_past(scripts, 40);
+        assert_status(renew(scripts, "n", token[1], 0), "not_held");
+        snprintf(token[0], sizeof token[0], "x%d", round);
+        assert_status(acquire(scripts, .token = token[0]), "granted");
+        assert_status(release(scripts, "n", token[0]), "released");
+    }
+}
+
+static void a_crowd_ends_one_by_one(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer holds[3];
+    static const char *const TOKENS[] = {"c", "a", "b"};
+    for (int i = 0; i < 3; i++)
+        holds[i] = acquire(scripts, .token = TOKENS[i], .mode = "shared", .ttl_ms = 60 + 40 * i);
+    for (int i = 0; i < 3; i++) {
+        int64_t end = holds[i].fence + (60 + 40 * i) * 1000;
+        sleep_until(scripts, end);
+        struct seen seen = inspect(scripts, "n", TOKENS[i]);
+        assert_int_equal(seen.holds, 2 - i);
+        assert_int_equal(seen.mine, 0);
+        assert_int_equal(seen.version, end);
+        assert_int_equal(seen.last_fence, holds[i].fence);
+    }
+}
+
+static void a_crowd_shrinks_to_one_and_grows_again(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 0, 3, 30000);
+    release(scripts, "n", "t0");
+    release(scripts, "n", "t2");
+    assert_string_equal(inspect(scripts, "n", "").shown_holds[0].owner, "t1");
+    share(scripts, 3, 1, 30000);
+    assert_int_equal(inspect(scripts, "n", "t1").holds, 2);
+    release(scripts, "n", "t1");
+    assert_status(acquire(scripts, .token = "x", .owner = "t3"), "granted");
+    assert_status(release(scripts, "n", "t3"), "released");
+    assert_status(acquire(scripts, .token = "y", .owner = "y"), "locked");
+    assert_status(release(scripts, "n", "x"), "released");
+    assert_status(acquire(scripts, .token = "y", .owner = "y"), "granted");
+}
+
+static void ten_are_shown_and_those_that_end_soonest(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 15; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "t%02d", i);
+        acquire(scripts, .token = token, .mode = "shared", .ttl_ms = 60000 - 1000 * i);
+    }
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, 15);
+    assert_int_equal(seen.shown, 10);
+    assert_string_equal(seen.shown_holds[0].owner, "t14");
+    assert_string_equal(seen.shown_holds[9].owner, "t05");
+}
+
+static void ten_thousand_share_and_leave(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 0, MANY, 60000);
+    assert_int_equal(inspect(scripts, "n", "t5000").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "").holds, MANY);
+    assert_status(acquire(scripts, .token = "x"), "locked");
+    scripts->unwatched = true;
+    for (int i = 0; i < MANY; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "t%d", (i * 7919) % MANY);
+        struct answer released = release(scripts, "n", token);
+        assert_status(released, "released");
+        assert_int_equal(released.holds, 0);
+    }
+    scripts->unwatched = false;
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    assert_status(acquire(scripts, .token = "x"), "granted");
+    assert_int_equal(redis_process_integer(&scripts->redis, "EXISTS %s %s %s",
+                                           key_of("n", ":holds").text, key_of("n", ":owners").text,
+                                           key_of("n", ":expiries").text),
+                     0);
+}
+
+/* That many ends take numbers of one sequence, and each still is below what comes later. */
+static void ten_thousand_end_together(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 0, MANY, 60000);
+    int64_t end = redis_now(scripts);
+    scripts->unwatched = true;
+    for (int i = 0; i < MANY; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "t%d", i);
+        renew(scripts, "n", token, i < MANY / 2 ? 100 : 60000);
+    }
+    scripts->unwatched = false;
+    assert_true(redis_now(scripts) > end);
+    sleep_past(scripts, 100);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, MANY / 2);
+    assert_status(renew(scripts, "n", "t0", 0), "not_held");
+    assert_status(renew(scripts, "n", "t9999", 0), "renewed");
+    struct answer broken = break_all(scripts, "n");
+    assert_int_equal(broken.count, MANY / 2);
+    assert_true(broken.version >= seen.version + MANY / 2);
+    struct answer next = acquire(scripts, .token = "x");
+    assert_status(next, "granted");
+    assert_true(next.fence > broken.version);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum { ROUNDS = 15, EACH = 200 };
+
+/* The median of several rounds, since others use this machine as well. */
+static double median_cost(struct scripts *scripts, void (*round)(struct scripts *scripts, int i))
+{
+    double costs[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        reset_stats(scripts);
+        round(scripts, i);
+        costs[i] = usec_per_call(scripts, "evalsha");
+    }
+    qsort(costs, ROUNDS, sizeof costs[0], by_size);
+    return costs[ROUNDS / 2];
+}
+
+static void acquire_beside_one(struct scripts *scripts, int round)
+{
+    for (int i = 0; i < EACH; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "single%d.%d", round, i);
+        assert_status(acquire(scripts, .name = name, .token = "x", .mode = "shared"), "granted");
+    }
+}
+
+static void acquire_beside_many(struct scripts *scripts, int round)
+{
+    share(scripts, MANY + round * EACH, EACH, 60000);
+    scripts->unwatched = true;
+}
+
+static void ten_thousand_holds_cost_no_more_than_one(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->unwatched = true;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < EACH; i++) {
+            char name[24];
+            snprintf(name, sizeof name, "single%d.%d", round, i);
+            acquire(scripts, .name = name, .token = "first", .mode = "shared");
+        }
+    share(scripts, 0, MANY, 60000);
+    scripts->unwatched = true;
+    double beside_one = median_cost(scripts, acquire_beside_one);
+    double beside_many = median_cost(scripts, acquire_beside_many);
+    print_message("an acquire beside one hold: %.1f us, beside %d: %.1f us\n", beside_one, MANY,
+                  beside_many);
+    assert_true(beside_many <= 2 * beside_one);
+}
+
+/* Whatever key is lost, by eviction or by hand: the name neither hangs nor stays locked, nothing
+ * fails, and no number goes back. */
+static void a_lost_key_locks_nobody_out(void **state)
+{
+    static const char *const LOST[] = {":holds", ":expiries", ":owners"};
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
+        redis_process_flush(&scripts->redis);
+        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 100);
+        struct answer last = acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 100);
+        delete_key(scripts, "n", LOST[i]);
+        assert_true(inspect(scripts, "n", "a").version >= last.version);
+        sleep_past(scripts, 100);
+        assert_true(inspect(scripts, "n", "").version > last.version);
+        struct answer next = acquire(scripts, .token = "x", .ttl_ms = 100);
+        assert_status(next, "granted");
+        assert_true(next.fence > last.fence);
+    }
+}
+
+/* Those that come after the loss neither keep what was lost alive, nor leave a key without end. */
+static void a_lost_key_is_made_good_when_others_come(void **state)
+{
+    static const char *const LOST[] = {":holds", ":expiries", ":owners"};
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
+        redis_process_flush(&scripts->redis);
+        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 100);
+        acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 100);
+        delete_key(scripts, "n", LOST[i]);
+        assert_status(acquire(scripts, .token = "c", .mode = "shared", .ttl_ms = 60000), "granted");
+        assert_status(acquire(scripts, .token = "d", .mode = "shared", .ttl_ms = 60000), "granted");
+        sleep_past(scripts, 100);
+        assert_status(renew(scripts, "n", "a", 0), "not_held");
+        assert_int_equal(inspect(scripts, "n", "").holds, 2);
+        assert_status(release(scripts, "n", "c"), "released");
+        assert_status(release(scripts, "n", "d"), "released");
+        assert_status(acquire(scripts, .token = "x"), "granted");
+    }
+}
+
+static void all_operations_bear_a_lost_key(void **state)
+{
+    static const char *const LOST[] = {":holds", ":expiries", ":owners"};
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 12; i++) {
+        redis_process_flush(&scripts->redis);
+        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 60000);
+        acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60000);
+        delete_key(scripts, "n", LOST[i % 3]);
+        struct answer answer = i / 3 == 0   ? renew(scripts, "n", "a", 0)
+                               : i / 3 == 1 ? release(scripts, "n", "a")
+                               : i / 3 == 2 ? break_all(scripts, "n")
+                                            : acquire(scripts, .token = "a", .mode = "shared");
+        if (strncmp(answer.status, "ERR", 3) == 0)
+            fail_msg("%s lost: %s", LOST[i % 3], answer.status);
+        int64_t left = inspect(scripts, "n", "").holds;
+        assert_int_equal(break_all(scripts, "n").count, left);
+        assert_status(acquire(scripts, .token = "x"), "granted");
+    }
+}
+
+static void a_lost_main_key_begins_anew(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 0, 3, 60000);
+    struct answer last = acquire(scripts, .token = "z", .mode = "shared", .ttl_ms = 60000);
+    delete_key(scripts, "n", "");
+    assert_status(renew(scripts, "n", "t0", 0), "not_held");
+    struct answer one = acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    struct answer two = acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    assert_true(one.fence > last.fence && two.fence > one.fence);
+    assert_int_equal(inspect(scripts, "n", "t0").holds, 2);
+    assert_int_equal(inspect(scripts, "n", "t0").mine, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_crowd_may_end_unattended),
+        TEST(a_crowd_that_ended_lets_the_next_in),
+        TEST(a_crowd_ends_one_by_one),
+        TEST(a_crowd_shrinks_to_one_and_grows_again),
+        TEST(ten_are_shown_and_those_that_end_soonest),
+        TEST(ten_thousand_share_and_leave),
+        TEST(ten_thousand_end_together),
+        TEST(ten_thousand_holds_cost_no_more_than_one),
+        TEST(a_lost_key_locks_nobody_out),
+        TEST(a_lost_key_is_made_good_when_others_come),
+        TEST(all_operations_bear_a_lost_key),
+        TEST(a_lost_main_key_begins_anew),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
