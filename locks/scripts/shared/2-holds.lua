@@ -232,8 +232,8 @@ local function expire(state)
             if #ended > 0 then
                 retire(state, ended, 'expired', false)
             end
-            state[NEXT] = all.next_end()
-            if state[COUNT] > 0 and (#ended == 0 and state[NEXT] <= now or not state[NEXT]) then
+            state[NEXT] = all.next_end() or 0
+            if #ended == 0 and state[NEXT] <= now then
                 all.give_up(state)
             end
         end
