@@ -80,6 +80,7 @@ local function save_by(set, state)
     elseif state[COUNT] > 0 then
         kept = state[KEPT]
     end
+    kept = math.max(kept, state[VERSION]) -- which is ahead of time where many ended at once
     return set('set', key, packed, 'pxat', digits((kept + retention) / 1000 + 1))
 end
 
