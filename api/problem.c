@@ -21,6 +21,10 @@ enum { DETAIL_LENGTH = 768, TYPE_LENGTH = 64 };
 
 static json_t *document_new(const struct exchange *exchange, enum problem problem,
                             const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+
+static json_t *document_new(const struct exchange *exchange, enum problem problem,
+                            const char *format, va_list arguments)
 {
     const struct kind *kind = &KINDS[problem];
     char detail[DETAIL_LENGTH], type[TYPE_LENGTH];

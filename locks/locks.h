@@ -124,6 +124,9 @@ void locks_close(struct locks *locks);
 /* Takes back the grants that were in doubt when the connection was lost. */
 void locks_store_is_up(struct locks *locks);
 
+/* Whether no grant is in doubt: what a worker waits for before it ends. */
+bool locks_are_settled(const struct locks *locks);
+
 /* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE,
  * and is taken back once Redis can be asked again unless the token was used again by then. */
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,

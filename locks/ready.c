@@ -10,6 +10,6 @@ static bool read_ready(const struct value *value, struct locks_reply *ret)
 
 void locks_ready(struct locks *locks, locks_done *done, void *context)
 {
-    /* No lock has this key: a name is never empty. */
+    /* No lock has the empty name: it is free for the script to write beside. */
     operation_run(locks, &script_ready, slice_of(""), NULL, 0, read_ready, done, context);
 }

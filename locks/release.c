@@ -33,3 +33,8 @@ void locks_store_is_up(struct locks *locks)
 {
     doubts_ask(locks);
 }
+
+bool locks_are_settled(const struct locks *locks)
+{
+    return !locks->doubts.first;
+}

@@ -92,8 +92,12 @@ local function crowd()
         return tonumber(call('zrange', expiries, 0, 0, 'withscores')[2])
     end
 
+    function self.is_whole()
+        return call('exists', holds, expiries, owners) == 3
+    end
+
     -- Where keys of the crowd were lost (evicted, or deleted by hand), no hold can be proved any
-    -- more: all end, or the name would stay locked for ever.
+    -- more: all end, or the name would stay locked, and a key written anew would have no expiry.
     function self.give_up(state)
         call('unlink', holds, expiries, owners)
         state[COUNT], state[EXCLUSIVES], state[LIMIT] = 0, 0, 0
@@ -223,6 +227,9 @@ end
 -- if anything ended.
 local function expire(state)
     local count = state[COUNT]
+    if count > 0 and not state[ONLY] and not crowd().is_whole() then
+        crowd().give_up(state)
+    end
     while state[COUNT] > 0 and state[NEXT] <= now do
         if state[ONLY] then
             retire(state, {state[ONLY]}, 'expired', false)

@@ -1,0 +1,30 @@
+/* http.h: HTTP in and out of one worker: the only module that knows libmicrohttpd. */
+#ifndef BATON_SERVER_HTTP_H
+#define BATON_SERVER_HTTP_H
+
+#include "api/api.h"
+#include "server/metrics.h"
+
+#include <uv.h>
+
+/* A daemon without a thread of its own, driven from the worker's loop. An exchange is one record
+ * from the request line to the end of its reply: parked while Redis works (the connection
+ * suspended), resumed once, and freed in libmicrohttpd's completion callback alone. */
+struct http;
+
+struct http_options {
+    int listen_fd;        /* taken over */
+    unsigned connections; /* at most */
+    struct api *api;
+    struct metrics *metrics;
+};
+
+/* Returns 0 or a negative errno; the descriptor is closed then, too. */
+int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *options);
+
+/* Ends in good order: serves whom the kernel has already accepted, takes no new connection, lets
+ * requests under way finish (5 s at most), closes, and calls `closed` from the loop, by which time
+ * the record is freed. */
+void http_close(struct http *http, void (*closed)(void *context), void *context);
+
+#endif

@@ -1,0 +1,124 @@
+#include "server/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HOST_LENGTH = 64, BACKLOG = 1024 };
+
+/* Takes "HOST:PORT" apart; the brackets of an IPv6 address go. */
+static int split(const char *text, char host[HOST_LENGTH], const char **ret_port)
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text)
+        return -EINVAL;
+    size_t length = (size_t)(colon - text);
+    if (text[0] == '[' && text[length - 1] == ']') {
+        text++;
+        length -= 2;
+    } else if (memchr(text, ':', length)) {
+        return -EINVAL;
+    }
+    if (length == 0 || length >= HOST_LENGTH)
+        return -EINVAL;
+    memcpy(host, text, length);
+    host[length] = '\0';
+    *ret_port = colon + 1;
+    return 0;
+}
+
+static int resolve(struct listener *listener, const char *text)
+{
+    char host[HOST_LENGTH];
+    const char *port;
+    struct addrinfo *found, hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                                     .ai_socktype = SOCK_STREAM};
+    if (split(text, host, &port) < 0 || strspn(port, "0123456789") != strlen(port) ||
+        strlen(port) < 1 || strlen(port) > 5 || atol(port) > UINT16_MAX)
+        return -EINVAL;
+    if (getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, &hints, &found) != 0)
+        return -EINVAL;
+    memcpy(&listener->address, found->ai_addr, found->ai_addrlen);
+    listener->length = found->ai_addrlen;
+    freeaddrinfo(found);
+    return 0;
+}
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+    return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+static int describe(struct listener *listener)
+{
+    char host[INET6_ADDRSTRLEN], port[8];
+    if (getnameinfo((struct sockaddr *)&listener->address, listener->length, host, sizeof host,
+                    port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return -EINVAL;
+    bool brackets = listener->address.ss_family == AF_INET6;
+    snprintf(listener->url, sizeof listener->url, "http://%s%s%s:%s", brackets ? "[" : "", host,
+             brackets ? "]" : "", port);
+    return 0;
+}
+
+static int bound_socket(const struct listener *listener, int option)
+{
+    int on = 1;
+    int fd = socket(listener->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        (option && setsockopt(fd, SOL_SOCKET, option, &on, sizeof on) < 0) ||
+        bind(fd, (const struct sockaddr *)&listener->address, listener->length) < 0) {
+        int error = errno;
+        close(fd);
+        return -error;
+    }
+    return fd;
+}
+
+int listener_init(struct listener *ret, const char *text, struct failure *failure)
+{
+    struct listener listener = {.length = sizeof listener.address};
+    if (resolve(&listener, text) < 0)
+        return failure_set(failure, -EINVAL,
+                           "--listen: \"%s\" will not do; expected ADDRESS:PORT, such as "
+                           "127.0.0.1:7420, 0.0.0.0:7420 or [::1]:7420",
+                           text);
+    /* Without SO_REUSEPORT this fails if anybody else has the port, whatever they set. */
+    int fd = bound_socket(&listener, 0);
+    if (fd < 0)
+        return failure_set(failure, fd, "--listen: cannot serve on %s: %s%s", text, strerror(-fd),
+                           fd == -EADDRINUSE ? "; stop what does, or choose another port" : "");
+    int result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
+                     ? -errno
+                     : describe(&listener);
+    close(fd);
+    if (result < 0)
+        return failure_set(failure, result, "--listen: %s: %s", text, strerror(-result));
+    listener.loopback = is_loopback(&listener.address);
+    *ret = listener;
+    return 0;
+}
+
+int listener_socket(const struct listener *listener, struct failure *failure)
+{
+    int fd = bound_socket(listener, SO_REUSEPORT);
+    if (fd >= 0 && listen(fd, BACKLOG) < 0) {
+        int error = errno;
+        close(fd);
+        fd = -error;
+    }
+    if (fd < 0)
+        return failure_set(failure, fd, "--listen: cannot serve on %s: %s", listener->url,
+                           strerror(-fd));
+    return fd;
+}

@@ -1,0 +1,245 @@
+/* main.c: batond from its start to its end, step by step. */
+
+#include "redis/embedded.h"
+#include "redis/store.h"
+#include "server/listener.h"
+#include "server/log.h"
+#include "server/settings.h"
+#include "server/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <uv.h>
+
+enum {
+    WORKERS_MOST = 256,
+    FILES_KEPT_BACK = 64,      /* of the descriptors: for Redis, logs, loops */
+    CONNECTIONS_MOST = 100000, /* of a worker, whatever the limit of descriptors */
+    PREFLIGHT_MS = 2000,
+    RESTART_PAUSE_MS = 500,
+};
+
+/* The process. The main thread only starts, watches and ends the others. */
+struct process {
+    struct settings settings;
+    struct log log;
+    struct listener listener;
+    struct embedded *embedded; /* NULL with a redis-url */
+    struct redis_url redis_url;
+    struct worker_options worker_options;
+    struct worker *workers[WORKERS_MOST];
+    struct metrics metrics[WORKERS_MOST];
+    size_t worker_count; /* not changed once the first has started */
+    time_t started;
+    uv_loop_t loop;
+    uv_signal_t terminate, interrupt, child;
+    uv_timer_t restart;
+};
+
+static int check_exposure(const struct process *process, struct failure *failure)
+{
+    if (process->listener.loopback || process->settings.allow_anonymous)
+        return 0;
+    return failure_set(failure, -EINVAL,
+                       "--listen: other machines can reach %s, and this version asks nobody who "
+                       "they are; listen on 127.0.0.1, or give --allow-anonymous if the network "
+                       "itself is closed",
+                       process->listener.url);
+}
+
+static size_t worker_count(const struct settings *settings)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (settings->workers > 0)
+        return (size_t)settings->workers;
+    return processors > 1 ? (size_t)processors / 2 : 1;
+}
+
+/* Every connection is a descriptor. */
+static unsigned connections_per_worker(size_t workers)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t usable =
+        limit.rlim_cur > 2 * FILES_KEPT_BACK ? limit.rlim_cur - FILES_KEPT_BACK : FILES_KEPT_BACK;
+    rlim_t each = usable / workers;
+    return each > CONNECTIONS_MOST ? CONNECTIONS_MOST : each > 0 ? (unsigned)each : 1;
+}
+
+/* Finds Redis: the one that was named, or one of our own. */
+static int prepare_redis(struct process *process, struct failure *failure)
+{
+    const char *url = process->settings.redis_url;
+    if (!url) {
+        int result = embedded_start(&process->embedded, process->settings.state_dir, failure);
+        if (result < 0)
+            return result;
+        url = embedded_url(process->embedded);
+    }
+    return redis_url_parse(url, &process->redis_url, failure);
+}
+
+/* A Redis that will never do stops the start; one that is away may come back. */
+static int check_redis(struct process *process, struct failure *failure)
+{
+    struct failure warning;
+    int result = store_preflight(&process->redis_url, PREFLIGHT_MS, &warning, failure);
+    if (result == -EAGAIN) {
+        log_line(&process->log, LOG_WARN, "redis does not answer yet; serving 503 until it does",
+                 "reason", failure->text, NULL);
+        return 0;
+    }
+    return result;
+}
+
+static char *write_metrics(void *context)
+{
+    struct process *process = context;
+    return metrics_text(process->metrics, process->worker_count, process->started);
+}
+
+static int start_workers(struct process *process, struct failure *failure)
+{
+    size_t count = process->worker_count = worker_count(&process->settings);
+    process->worker_options =
+        (struct worker_options){&process->settings, &process->redis_url,
+                                &process->log,      connections_per_worker(count),
+                                write_metrics,      process};
+    int sockets[WORKERS_MOST];
+    for (size_t i = 0; i < count; i++) {
+        sockets[i] = listener_socket(&process->listener, failure);
+        if (sockets[i] < 0)
+            return sockets[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        int result = worker_start(&process->workers[i], &process->worker_options, sockets[i],
+                                  &process->metrics[i]);
+        if (result < 0)
+            return failure_set(failure, result, "cannot start a worker: %s", strerror(-result));
+    }
+    return 0;
+}
+
+static void on_stop_signal(uv_signal_t *signal, int number)
+{
+    struct process *process = signal->data;
+    log_line(&process->log, LOG_INFO, "stopping", "signal", strsignal(number), NULL);
+    for (size_t i = 0; i < process->worker_count; i++)
+        worker_ask_to_stop(process->workers[i]);
+    uv_stop(&process->loop);
+}
+
+static void on_restart(uv_timer_t *timer)
+{
+    struct process *process = timer->data;
+    struct failure failure;
+    if (embedded_restart(process->embedded, &failure) == 0)
+        return;
+    log_line(&process->log, LOG_ERROR, "cannot start redis-server again", "reason", failure.text,
+             NULL);
+    uv_timer_start(timer, on_restart, RESTART_PAUSE_MS, 0);
+}
+
+static void on_child_signal(uv_signal_t *signal, int number)
+{
+    struct process *process = signal->data;
+    (void)number;
+    if (!process->embedded || !embedded_has_ended(process->embedded))
+        return;
+    log_line(&process->log, LOG_ERROR, "redis-server has ended by itself; starting it again", "log",
+             process->settings.state_dir, NULL);
+    uv_timer_start(&process->restart, on_restart, RESTART_PAUSE_MS, 0);
+}
+
+/* Runs the main thread's loop until a signal ends it. */
+static void watch(struct process *process)
+{
+    uv_signal_start(&process->terminate, on_stop_signal, SIGTERM);
+    uv_signal_start(&process->interrupt, on_stop_signal, SIGINT);
+    uv_signal_start(&process->child, on_child_signal, SIGCHLD);
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+}
+
+static void prepare_loop(struct process *process)
+{
+    signal(SIGPIPE, SIG_IGN);
+    if (uv_loop_init(&process->loop) < 0)
+        abort();
+    uv_signal_init(&process->loop, &process->terminate);
+    uv_signal_init(&process->loop, &process->interrupt);
+    uv_signal_init(&process->loop, &process->child);
+    uv_timer_init(&process->loop, &process->restart);
+    process->terminate.data = process->interrupt.data = process->child.data =
+        process->restart.data = process;
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    uv_close(handle, NULL);
+}
+
+static int serve(struct process *process, struct failure *failure)
+{
+    int result = listener_init(&process->listener, process->settings.listen, failure);
+    if (result == 0)
+        result = check_exposure(process, failure);
+    if (result == 0)
+        result = prepare_redis(process, failure);
+    if (result == 0)
+        result = check_redis(process, failure);
+    if (result == 0)
+        result = start_workers(process, failure);
+    if (result < 0)
+        return result;
+
+    char redis[256];
+    redis_url_describe(&process->redis_url, redis, sizeof redis);
+    log_line(&process->log, LOG_INFO, "listening", "url", process->listener.url, "redis", redis,
+             "version", BATON_VERSION, NULL);
+    watch(process);
+    for (size_t i = 0; i < process->worker_count; i++)
+        worker_join(process->workers[i]);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct process process;
+    struct failure failure;
+    if (settings_read(&process.settings, argc, argv, &failure) < 0) {
+        fprintf(stderr, "batond: %s\n", failure.text);
+        return 2;
+    }
+    if (process.settings.wants_help || process.settings.wants_version) {
+        if (process.settings.wants_help)
+            settings_help(stdout);
+        else
+            printf("batond %s\n", BATON_VERSION);
+        settings_free(&process.settings);
+        return 0;
+    }
+    process.started = time(NULL);
+    process.log =
+        (struct log){STDERR_FILENO, process.settings.log_format, process.settings.log_level};
+    prepare_loop(&process);
+
+    int result = serve(&process, &failure);
+    if (result < 0)
+        fprintf(stderr, "batond: %s\n", failure.text);
+
+    embedded_stop(process.embedded);
+    uv_walk(&process.loop, close_handle, NULL);
+    uv_run(&process.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&process.loop);
+    redis_url_free(&process.redis_url);
+    settings_free(&process.settings);
+    return result < 0 ? 1 : 0;
+}

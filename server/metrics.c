@@ -1,0 +1,118 @@
+#include "server/metrics.h"
+
+#include "api/routes.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const unsigned STATUSES[] = {200, 201, 304, 400, 404, 405, 409, 413, 415, 503};
+
+enum { STATUS_COUNT = sizeof STATUSES / sizeof STATUSES[0] };
+
+static_assert(sizeof STATUSES / sizeof STATUSES[0] < METRICS_STATUSES, "one is for any other");
+
+static size_t status_index(unsigned status)
+{
+    size_t i = 0;
+    while (i < STATUS_COUNT && STATUSES[i] != status)
+        i++;
+    return i;
+}
+
+static size_t route_index(const struct route *route)
+{
+    return route ? (size_t)(route - ROUTES) : ROUTE_COUNT;
+}
+
+static void add(atomic_uint_fast64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+void metrics_count(struct metrics *metrics, const struct route *route, unsigned status)
+{
+    add(&metrics->requests[route_index(route)][status_index(status)]);
+}
+
+static uint64_t sum(const struct metrics *all, size_t count, size_t offset)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *place = (const char *)&all[i] + offset;
+        total += atomic_load_explicit((atomic_uint_fast64_t *)place, memory_order_relaxed);
+    }
+    return total;
+}
+
+static void write_head(FILE *out, const char *name, const char *type, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void write_requests(FILE *out, const struct metrics *all, size_t count)
+{
+    write_head(out, "baton_http_requests_total", "counter",
+               "Requests answered, by operation and status.");
+    for (size_t route = 0; route <= ROUTE_COUNT; route++) {
+        for (size_t status = 0; status <= STATUS_COUNT; status++) {
+            uint64_t total = sum(all, count, offsetof(struct metrics, requests[route][status]));
+            if (total == 0)
+                continue;
+            fprintf(out, "baton_http_requests_total{operation=\"%s\",status=\"",
+                    route < ROUTE_COUNT ? ROUTES[route].operation_id : "none");
+            if (status < STATUS_COUNT)
+                fprintf(out, "%u", STATUSES[status]);
+            else
+                fprintf(out, "other");
+            fprintf(out, "\"} %" PRIu64 "\n", total);
+        }
+    }
+}
+
+/* The counters without labels. */
+static const struct counter {
+    size_t offset;
+    const char *name;
+    const char *help;
+} COUNTERS[] = {
+    {offsetof(struct metrics, undelivered), "baton_http_undelivered_total",
+     "Replies that did not reach their client; a grant among them was taken back."},
+    {offsetof(struct metrics, redis_connects), "baton_redis_connects_total",
+     "Connections to Redis that became usable."},
+    {offsetof(struct metrics, redis_losses), "baton_redis_losses_total",
+     "Times that Redis was lost or could not be reached."},
+};
+
+static size_t workers_with_redis(const struct metrics *all, size_t count)
+{
+    size_t up = 0;
+    for (size_t i = 0; i < count; i++)
+        up += atomic_load_explicit(&all[i].redis_up, memory_order_relaxed);
+    return up;
+}
+
+char *metrics_text(const struct metrics *all, size_t count, time_t started)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    write_head(out, "baton_build_info", "gauge", "The version that runs.");
+    fprintf(out, "baton_build_info{version=\"%s\"} 1\n", BATON_VERSION);
+    write_head(out, "process_start_time_seconds", "gauge", "When the process began.");
+    fprintf(out, "process_start_time_seconds %lld\n", (long long)started);
+    write_head(out, "baton_workers", "gauge", "Threads that serve.");
+    fprintf(out, "baton_workers %zu\n", count);
+    write_head(out, "baton_workers_with_redis", "gauge", "Workers whose connection is usable.");
+    fprintf(out, "baton_workers_with_redis %zu\n", workers_with_redis(all, count));
+    for (size_t i = 0; i < sizeof COUNTERS / sizeof COUNTERS[0]; i++) {
+        write_head(out, COUNTERS[i].name, "counter", COUNTERS[i].help);
+        fprintf(out, "%s %" PRIu64 "\n", COUNTERS[i].name, sum(all, count, COUNTERS[i].offset));
+    }
+    write_requests(out, all, count);
+    fclose(out);
+    return text;
+}

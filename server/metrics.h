@@ -1,0 +1,33 @@
+/* metrics.h: what a worker counts, and how the whole process shows it to Prometheus. */
+#ifndef BATON_SERVER_METRICS_H
+#define BATON_SERVER_METRICS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+struct route;
+
+enum {
+    METRICS_ROUTES = 16,   /* more than there are; the last one is "none" */
+    METRICS_STATUSES = 12, /* the statuses that metrics.c lists, and any other */
+};
+
+/* One for each worker, which alone writes to it; read when scraped, from any thread. */
+struct metrics {
+    atomic_uint_fast64_t requests[METRICS_ROUTES][METRICS_STATUSES];
+    atomic_uint_fast64_t undelivered; /* replies that did not reach their client */
+    atomic_uint_fast64_t redis_connects;
+    atomic_uint_fast64_t redis_losses;
+    atomic_bool redis_up;
+};
+
+/* Counts a request; `route` is NULL where none fitted. */
+void metrics_count(struct metrics *metrics, const struct route *route, unsigned status);
+
+/* Writes all of them together in the Prometheus text format. The text is the caller's, to be given
+ * to free. */
+char *metrics_text(const struct metrics *all, size_t count, time_t started);
+
+#endif

@@ -1,0 +1,345 @@
+#include "server/settings.h"
+
+#include "base/duration.h"
+#include "locks/name.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kind { TEXT, SECRET, DURATION, COUNT, CHOICE, FLAG };
+
+static const char *const LOG_FORMATS[] = {"json", "text", NULL};
+static const char *const LOG_LEVELS[] = {"debug", "info", "warn", "error", NULL};
+
+static const struct setting {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    const char *standard; /* the default; NULL: unset */
+    const char *value;    /* what to write for it in the help */
+    const char *help;
+    int64_t lowest;
+    int64_t highest;
+    const char *const *choices;
+} SETTINGS[] = {
+#define AT(member) offsetof(struct settings, member)
+    {"listen", TEXT, AT(listen), "127.0.0.1:7420", "ADDRESS:PORT",
+     "where to serve HTTP; [::1]:7420 for IPv6, port 0 for any free one", 0, 0, NULL},
+    {"redis-url", SECRET, AT(redis_url), NULL, "URL",
+     "redis://[user:password@]host[:port][/db], rediss:// or unix:///path; unset: batond starts a "
+     "redis-server of its own in the state directory",
+     0, 0, NULL},
+    {"state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
+     "where the embedded Redis keeps its data ($XDG_STATE_HOME/baton or ~/.local/state/baton)", 0,
+     0, NULL},
+    {"key-prefix", TEXT, AT(key_prefix), "baton:", "TEXT",
+     "what all keys in Redis begin with; at most 64 bytes, no braces", 0, 0, NULL},
+    {"workers", COUNT, AT(workers), "0", "N", "threads that serve; 0: as suits the machine", 0, 256,
+     NULL},
+    {"default-ttl", DURATION, AT(default_ttl_ms), "30s", "DURATION",
+     "TTL of a hold whose acquire names none", 100, 86400000, NULL},
+    {"max-ttl", DURATION, AT(max_ttl_ms), "24h", "DURATION",
+     "the longest TTL that may be asked for", 100, 86400000, NULL},
+    {"retention", DURATION, AT(retention_ms), "1h", "DURATION",
+     "how long a free name is remembered: its last release, its version", 1000, 86400000, NULL},
+    {"log-format", CHOICE, AT(log_format), "json", "json|text", "how lines on stderr look", 0, 0,
+     LOG_FORMATS},
+    {"log-level", CHOICE, AT(log_level), "info", "LEVEL", "debug, info, warn or error", 0, 0,
+     LOG_LEVELS},
+    {"allow-anonymous", FLAG, AT(allow_anonymous), "false", NULL,
+     "serve other machines too although nobody has to log in: for a network that is itself closed",
+     0, 0, NULL},
+#undef AT
+};
+
+enum {
+    SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0],
+    NAME_TEXT = 64,
+    SECRET_LONGEST = 4096
+};
+
+static char **text_at(struct settings *settings, const struct setting *setting)
+{
+    return (char **)((char *)settings + setting->offset);
+}
+
+static int set_text(struct settings *settings, const struct setting *setting, const char *value)
+{
+    char *copy = strdup(value);
+    if (!copy)
+        return -ENOMEM;
+    char **place = text_at(settings, setting);
+    free(*place);
+    *place = copy;
+    return 0;
+}
+
+static int set_number(struct settings *settings, const struct setting *setting, int64_t number)
+{
+    if (number < setting->lowest || number > setting->highest)
+        return -EINVAL;
+    *(int64_t *)((char *)settings + setting->offset) = number;
+    return 0;
+}
+
+static int set_count(struct settings *settings, const struct setting *setting, const char *value)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    if (!isdigit((unsigned char)value[0]) || *end || errno)
+        return -EINVAL;
+    return set_number(settings, setting, number);
+}
+
+static int set_duration(struct settings *settings, const struct setting *setting, const char *value)
+{
+    int64_t ms;
+    if (duration_parse(slice_of(value), &ms) < 0)
+        return -EINVAL;
+    return set_number(settings, setting, ms);
+}
+
+static int set_choice(struct settings *settings, const struct setting *setting, const char *value)
+{
+    for (int i = 0; setting->choices[i]; i++) {
+        if (strcmp(setting->choices[i], value) == 0) {
+            *(int *)((char *)settings + setting->offset) = i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int set_flag(struct settings *settings, const struct setting *setting, const char *value)
+{
+    bool yes = strcmp(value, "true") == 0;
+    if (!yes && strcmp(value, "false") != 0)
+        return -EINVAL;
+    *(bool *)((char *)settings + setting->offset) = yes;
+    return 0;
+}
+
+/* What a value of the kind looks like, for people. */
+static void describe(const struct setting *setting, char *text, size_t size)
+{
+    char low[DURATION_TEXT], high[DURATION_TEXT];
+    switch (setting->kind) {
+    case DURATION:
+        duration_format(setting->lowest, low);
+        duration_format(setting->highest, high);
+        snprintf(text, size, "a duration from %s to %s, such as 500ms, 30s, 5m or 2h", low, high);
+        break;
+    case COUNT:
+        snprintf(text, size, "a number from %" PRId64 " to %" PRId64, setting->lowest,
+                 setting->highest);
+        break;
+    case CHOICE: {
+        int length = 0;
+        for (int i = 0; setting->choices[i]; i++)
+            length += snprintf(text + length, size - (size_t)length, "%s%s", i ? ", " : "one of ",
+                               setting->choices[i]);
+        break;
+    }
+    case FLAG:
+        snprintf(text, size, "true or false");
+        break;
+    case TEXT:
+    case SECRET:
+        snprintf(text, size, "a text");
+        break;
+    }
+}
+
+/* `origin` is how the user gave it: --name or BATON_NAME. */
+static int set(struct settings *settings, const struct setting *setting, const char *value,
+               const char *origin, struct failure *failure)
+{
+    static int (*const SETTERS[])(struct settings *, const struct setting *, const char *) = {
+        [TEXT] = set_text,   [SECRET] = set_text,   [DURATION] = set_duration,
+        [COUNT] = set_count, [CHOICE] = set_choice, [FLAG] = set_flag};
+    if (SETTERS[setting->kind](settings, setting, value) == 0)
+        return 0;
+    char expected[128];
+    describe(setting, expected, sizeof expected);
+    return failure_set(failure, -EINVAL, "%s: \"%s\" will not do; expected %s", origin, value,
+                       expected);
+}
+
+static void variable_name(const struct setting *setting, const char *suffix, char name[NAME_TEXT])
+{
+    snprintf(name, NAME_TEXT, "BATON_%s%s", setting->name, suffix);
+    for (char *c = name; *c; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+/* Reads the secret in a file, without the newline that editors put at its end. */
+static int set_from_file(struct settings *settings, const struct setting *setting, const char *path,
+                         const char *origin, struct failure *failure)
+{
+    char value[SECRET_LONGEST];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, value, sizeof value - 1);
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (length < 0)
+        return failure_set(failure, -EINVAL, "%s: cannot read %s: %s", origin, path,
+                           strerror(error));
+    value[length] = '\0';
+    value[strcspn(value, "\r\n")] = '\0';
+    int result = set(settings, setting, value, origin, failure);
+    explicit_bzero(value, sizeof value);
+    return result;
+}
+
+static int read_variable(struct settings *settings, const struct setting *setting,
+                         struct failure *failure)
+{
+    char name[NAME_TEXT], file_name[NAME_TEXT];
+    variable_name(setting, "", name);
+    variable_name(setting, "_FILE", file_name);
+    const char *value = getenv(name);
+    const char *path = setting->kind == SECRET ? getenv(file_name) : NULL;
+    if (value && path)
+        return failure_set(failure, -EINVAL, "%s and %s are both set; keep one of them", name,
+                           file_name);
+    if (path)
+        return set_from_file(settings, setting, path, file_name, failure);
+    return value ? set(settings, setting, value, name, failure) : 0;
+}
+
+static const struct setting *setting_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (strlen(SETTINGS[i].name) == length && memcmp(SETTINGS[i].name, name, length) == 0)
+            return &SETTINGS[i];
+    return NULL;
+}
+
+/* Reads the flag at argv[*index], and its value where that is an argument of its own. */
+static int read_flag(struct settings *settings, int argc, char **argv, int *index,
+                     struct failure *failure)
+{
+    const char *argument = argv[*index];
+    if (strncmp(argument, "--", 2) != 0)
+        return failure_set(failure, -EINVAL, "\"%s\" is no flag; batond --help lists them",
+                           argument);
+    const char *name = argument + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const struct setting *setting = setting_find(name, length);
+    char origin[NAME_TEXT];
+    snprintf(origin, sizeof origin, "--%.*s", (int)(length < 48 ? length : 48), name);
+    if (!setting)
+        return failure_set(failure, -EINVAL, "there is no flag %s; batond --help lists them",
+                           origin);
+    if (equals)
+        return set(settings, setting, equals + 1, origin, failure);
+    if (setting->kind == FLAG)
+        return set(settings, setting, "true", origin, failure);
+    if (*index + 1 == argc)
+        return failure_set(failure, -EINVAL, "%s needs a value: %s=%s", origin, origin,
+                           setting->value);
+    *index += 1;
+    return set(settings, setting, argv[*index], origin, failure);
+}
+
+static int set_default_state_dir(struct settings *settings, struct failure *failure)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (settings->state_dir[0] || settings->redis_url)
+        return 0;
+    if (!(state && state[0] == '/') && !(home && home[0]))
+        return failure_set(failure, -EINVAL,
+                           "--state-dir: HOME is not set, so say where to keep the data");
+    free(settings->state_dir);
+    int length = state && state[0] == '/'
+                     ? asprintf(&settings->state_dir, "%s/baton", state)
+                     : asprintf(&settings->state_dir, "%s/.local/state/baton", home);
+    if (length < 0)
+        settings->state_dir = NULL;
+    return length < 0 ? -ENOMEM : 0;
+}
+
+/* What no single setting can tell. */
+static int check(struct settings *settings, struct failure *failure)
+{
+    if (settings->redis_url && !settings->redis_url[0]) {
+        free(settings->redis_url); /* an empty variable is an unset one */
+        settings->redis_url = NULL;
+    }
+    if (!key_prefix_is_valid(slice_of(settings->key_prefix)))
+        return failure_set(failure, -EINVAL,
+                           "--key-prefix: expected at most %d bytes of UTF-8 without control "
+                           "characters and braces",
+                           KEY_PREFIX_LENGTH);
+    if (settings->default_ttl_ms > settings->max_ttl_ms)
+        return failure_set(failure, -EINVAL,
+                           "--default-ttl is longer than --max-ttl: lower it, or raise --max-ttl");
+    return set_default_state_dir(settings, failure);
+}
+
+int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure)
+{
+    struct settings settings = {0};
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < SETTING_COUNT; i++)
+        if (SETTINGS[i].standard)
+            result = set(&settings, &SETTINGS[i], SETTINGS[i].standard, SETTINGS[i].name, failure);
+    for (int i = 1; i < argc; i++) {
+        settings.wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+        settings.wants_version |= strcmp(argv[i], "--version") == 0;
+    }
+    if (settings.wants_help || settings.wants_version)
+        goto end;
+    for (size_t i = 0; result == 0 && i < SETTING_COUNT; i++)
+        result = read_variable(&settings, &SETTINGS[i], failure);
+    for (int i = 1; result == 0 && i < argc; i++)
+        result = read_flag(&settings, argc, argv, &i, failure);
+    if (result == 0)
+        result = check(&settings, failure);
+
+end:
+    if (result == 0)
+        *ret = settings;
+    else
+        settings_free(&settings);
+    return result;
+}
+
+void settings_free(struct settings *settings)
+{
+    if (settings->redis_url)
+        explicit_bzero(settings->redis_url, strlen(settings->redis_url));
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (SETTINGS[i].kind == TEXT || SETTINGS[i].kind == SECRET)
+            free(*text_at(settings, &SETTINGS[i]));
+    *settings = (struct settings){0};
+}
+
+void settings_help(FILE *out)
+{
+    fprintf(out, "Usage: batond [--FLAG=VALUE]...\n\n"
+                 "Serves locks over HTTP and keeps them in Redis. Try it:\n"
+                 "  batond &\n"
+                 "  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'\n\n"
+                 "Each flag can also be given as a variable: --redis-url is BATON_REDIS_URL, and\n"
+                 "BATON_REDIS_URL_FILE names a file with it. A flag wins over a variable.\n\n");
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &SETTINGS[i];
+        bool has_default = setting->standard && setting->standard[0] && setting->kind != FLAG;
+        fprintf(out, "  --%s%s%s\n      %s", setting->name, setting->value ? "=" : "",
+                setting->value ? setting->value : "", setting->help);
+        if (has_default)
+            fprintf(out, " (default: %s)", setting->standard);
+        fputc('\n', out);
+    }
+    fprintf(out, "  --help\n      print this\n  --version\n      print the version\n\n"
+                 "The HTTP interface is described at /openapi.yaml.\n");
+}

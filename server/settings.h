@@ -1,0 +1,38 @@
+/* settings.h: what batond can be told when it starts: by flag, variable, or default. */
+#ifndef BATON_SERVER_SETTINGS_H
+#define BATON_SERVER_SETTINGS_H
+
+#include "base/failure.h"
+#include "server/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct settings {
+    char *listen;    /* ADDRESS:PORT, to be taken apart by listener_open */
+    char *redis_url; /* NULL for the embedded Redis */
+    char *state_dir; /* of the embedded Redis */
+    char *key_prefix;
+    int64_t workers; /* 0: as many as suit the machine */
+    int64_t default_ttl_ms;
+    int64_t max_ttl_ms;
+    int64_t retention_ms;
+    enum log_format log_format;
+    enum log_level log_level;
+    bool allow_anonymous;
+    bool wants_help; /* --help was given: nothing else is checked */
+    bool wants_version;
+};
+
+/* Reads flags over variables over defaults. Returns 0, or -EINVAL with a failure that names the
+ * setting, what it was given and what is expected. */
+int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure);
+
+/* Frees what settings_read allocated, the Redis URL overwritten; takes a zeroed one too. */
+void settings_free(struct settings *settings);
+
+/* Prints the table of settings, for --help. */
+void settings_help(FILE *out);
+
+#endif

@@ -1,0 +1,144 @@
+#include "server/worker.h"
+
+#include "server/http.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    SETTLE_STEP_MS = 10,
+    SETTLE_LONGEST_MS = 1000, /* grants in doubt that Redis does not answer for end by their TTL */
+};
+
+struct worker {
+    const struct worker_options *options;
+    uv_thread_t thread;
+    uv_loop_t loop;
+    uv_async_t stop;
+    uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
+    uint64_t settle_until;
+    struct store *store;
+    struct locks *locks;
+    struct api api;
+    struct http *http;
+    struct metrics *metrics;
+};
+
+static void on_redis_up(void *context)
+{
+    struct worker *worker = context;
+    locks_store_is_up(worker->locks);
+    atomic_store(&worker->metrics->redis_up, true);
+    atomic_fetch_add(&worker->metrics->redis_connects, 1);
+    log_line(worker->options->log, LOG_INFO, "redis is up", NULL);
+}
+
+static void on_redis_down(void *context, const char *reason)
+{
+    struct worker *worker = context;
+    atomic_store(&worker->metrics->redis_up, false);
+    atomic_fetch_add(&worker->metrics->redis_losses, 1);
+    log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
+             "reason", reason, NULL);
+}
+
+static void on_redis_warning(void *context, const char *text)
+{
+    struct worker *worker = context;
+    log_line(worker->options->log, LOG_WARN, "redis is not set up for locks", "warning", text,
+             NULL);
+}
+
+/* The last steps of stopping, in order: HTTP, grants in doubt, the store, the loop's handles. */
+
+static void on_store_closed(void *context)
+{
+    struct worker *worker = context;
+    uv_close((uv_handle_t *)&worker->settle, NULL);
+    uv_close((uv_handle_t *)&worker->stop, NULL);
+}
+
+static void on_settle(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    if (!locks_are_settled(worker->locks) && uv_now(&worker->loop) < worker->settle_until)
+        return;
+    uv_timer_stop(timer);
+    store_close(worker->store, on_store_closed, worker);
+}
+
+static void on_http_closed(void *context)
+{
+    struct worker *worker = context;
+    worker->settle_until = uv_now(&worker->loop) + SETTLE_LONGEST_MS;
+    uv_timer_start(&worker->settle, on_settle, 0, SETTLE_STEP_MS);
+}
+
+static void on_stop(uv_async_t *stop)
+{
+    struct worker *worker = stop->data;
+    if (!worker->http)
+        return;
+    http_close(worker->http, on_http_closed, worker);
+    worker->http = NULL; /* a second signal finds nothing to close */
+}
+
+static void run(void *context)
+{
+    struct worker *worker = context;
+    uv_run(&worker->loop, UV_RUN_DEFAULT);
+    locks_close(worker->locks);
+    uv_loop_close(&worker->loop);
+}
+
+static int open_layers(struct worker *worker, int listen_fd)
+{
+    const struct settings *settings = worker->options->settings;
+    const struct store_events events = {worker, on_redis_up, on_redis_down, on_redis_warning};
+    int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
+    if (result == 0)
+        result = locks_open(&worker->locks, worker->store, slice_of(settings->key_prefix),
+                            settings->retention_ms);
+    if (result < 0) {
+        close(listen_fd);
+        return result;
+    }
+    worker->api = (struct api){worker->locks, settings->default_ttl_ms, settings->max_ttl_ms,
+                               worker->options->metrics, worker->options->context};
+    const struct http_options http = {listen_fd, worker->options->connections, &worker->api,
+                                      worker->metrics};
+    return http_open(&worker->http, &worker->loop, &http);
+}
+
+int worker_start(struct worker **ret, const struct worker_options *options, int listen_fd,
+                 struct metrics *metrics)
+{
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (!worker || uv_loop_init(&worker->loop) < 0)
+        abort();
+    worker->options = options;
+    worker->metrics = metrics;
+    uv_async_init(&worker->loop, &worker->stop, on_stop);
+    uv_timer_init(&worker->loop, &worker->settle);
+    worker->stop.data = worker->settle.data = worker;
+
+    int result = open_layers(worker, listen_fd);
+    if (result == 0)
+        result = uv_thread_create(&worker->thread, run, worker);
+    if (result < 0)
+        return result; /* the process ends: there is no point in taking the rest apart */
+    *ret = worker;
+    return 0;
+}
+
+void worker_ask_to_stop(struct worker *worker)
+{
+    uv_async_send(&worker->stop);
+}
+
+void worker_join(struct worker *worker)
+{
+    uv_thread_join(&worker->thread);
+    free(worker);
+}

@@ -1,0 +1,34 @@
+/* worker.h: one thread with all it needs: a loop, a listening socket, a connection to Redis. */
+#ifndef BATON_SERVER_WORKER_H
+#define BATON_SERVER_WORKER_H
+
+#include "redis/url.h"
+#include "server/log.h"
+#include "server/metrics.h"
+#include "server/settings.h"
+
+/* Workers share nothing but what is constant; they meet in Redis. */
+struct worker;
+
+/* Constant for the life of the workers. */
+struct worker_options {
+    const struct settings *settings;
+    const struct redis_url *redis_url;
+    const struct log *log;
+    unsigned connections;            /* of each worker, at most */
+    char *(*metrics)(void *context); /* called on any worker's thread */
+    void *context;
+};
+
+/* Starts a thread that serves on `listen_fd`, which it takes over, and counts in `metrics`. Returns
+ * 0 or a negative errno. */
+int worker_start(struct worker **ret, const struct worker_options *options, int listen_fd,
+                 struct metrics *metrics);
+
+/* Asks the worker to end in good order; does not wait. From any thread. */
+void worker_ask_to_stop(struct worker *worker);
+
+/* Waits until the thread has ended, and frees. */
+void worker_join(struct worker *worker);
+
+#endif
