@@ -14,8 +14,7 @@ layers     := base redis locks api server
 sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c)))
 operations := $(wildcard locks/scripts/*.lua)
 shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
-generated  := $(BUILD)/generated/scripts.c \
-              $(if $(wildcard api/openapi.h),$(BUILD)/generated/openapi.c)
+generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
 # The tests: every test_*.c is a program, linked with the other C files of its folder.
@@ -84,7 +83,7 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 lint: ## check format, warnings, layers, scripts and openapi.yaml
 	@$(packages) build test lint
 	@$(submake) $(BUILD)/flags $(generated)
-	@CC='$(CC)' CFLAGS='$(cppflags) $(lib_cflags) $(test_cflags) $(cflags)' tests/lint/run.sh $(BUILD)
+	@CC='$(CC)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(tls_flag) $(test_cflags) $(cflags)
 
 format: ## lay out all C files by .clang-format
 	@$(packages) lint
@@ -102,7 +101,7 @@ help: ## list the targets
 
 # How things are built.
 
-test-programs: $(if $(wildcard server/main.c),$(BUILD)/batond) $(programs)
+test-programs: $(BUILD)/batond $(programs)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
 	$(call say,link $@) $(link)

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Checks everything that can be checked without running it. Called by `make lint` with the build
-# folder as argument, CC and CFLAGS in the environment. LINT='format layers' runs only those.
+# Checks all that can be checked without running it. LINT='format layers' runs only those.
+#   tests/lint/run.sh BUILD_FOLDER FLAG...   `make lint` calls it, with the compiler's flags
 set -uo pipefail
 export LC_ALL=C
 
 build=$1
-read -ra flags <<<"$CFLAGS"
+flags=("${@:2}")
 mapfile -t sources < <(find base redis locks api server tests -name '*.c' | sort)
 mapfile -t headers < <(find base redis locks api server tests -name '*.h' ! -path 'tests/lint/*' | sort)
 mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} '^#!.*\b(ba)?sh$' . | sort)

@@ -343,13 +343,6 @@ static void a_file_in_the_way_is_named(void **state)
     assert_non_null(strstr(world->failure.text, path));
 }
 
-/* A copy, to be freed. */
-static char *path_variable(void)
-{
-    const char *value = getenv("PATH");
-    return strdup(value ? value : "");
-}
-
 static int start_with_path(struct world *world, const char *path)
 {
     const char *value = getenv("PATH");
