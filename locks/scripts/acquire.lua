@@ -5,7 +5,6 @@
 --       11 its claim window in ms
 -- Returns {'granted' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit},
 --         {'locked' | 'waiting', view}, {'limit_mismatch', limit, view} or {'released'}.
-local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
 
 local token, owner, mode, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local ttl, attempt, lease = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[10])

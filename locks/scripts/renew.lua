@@ -10,6 +10,7 @@ if not hold then
     end
     return {'not_held'}
 end
+hold[ATTEMPT] = REPEATED -- its client knows of it
 hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
 hold[EXPIRES] = now + hold[TTL] * 1000
 update(state, hold)

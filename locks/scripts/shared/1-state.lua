@@ -47,7 +47,7 @@ local STATE = '<dddddddddddddss'
 local TOKEN = 1
 local OWNER = 2
 local MODE = 3         -- 'exclusive' or 'shared'
-local ATTEMPT = 4      -- the request it was granted to, 'repeated' once that came again, '' while unclaimed
+local ATTEMPT = 4      -- the request it was granted to, REPEATED once its token came again, '' while unclaimed
 local META = 5
 local FENCE = 6
 local SINCE = 7        -- when it was granted
@@ -57,6 +57,7 @@ local WANTED = 10      -- a waiter's limit
 local CLAIM = 11       -- a waiter's claim window in milliseconds
 local HOLD = '<sssssdddd'
 local WAITER = '<sssssdddddd'
+local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
 
 -- A name without keys has had no event for the retention at least, so the start of the running
 -- retention period is greater than all its old numbers and not greater than any new one: such a

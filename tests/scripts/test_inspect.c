@@ -1,0 +1,265 @@
+/* What others see of a name, breaking it, and the listing of all that are held. */
+#include "tests/scripts/scripts.h"
+
+#include "locks/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void a_name_never_used_is_free(void **state)
+{
+    struct scripts *scripts = *state;
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.holds, 0);
+    assert_int_equal(seen.shown, 0);
+    assert_int_equal(seen.mine, 0);
+    assert_int_equal(seen.limit, 0);
+    assert_int_equal(seen.waiters, 0);
+    assert_int_equal(seen.last_fence, 0);
+    assert_int_equal(key_count(scripts), 0);
+    assert_int_equal(seen.version % (scripts->retention_ms * 1000), 0);
+    assert_in_range(seen.version, redis_now(scripts) - 2 * scripts->retention_ms * 1000,
+                    redis_now(scripts));
+}
+
+static void a_hold_is_shown_without_its_token(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held =
+        acquire(scripts, .token = "t", .owner = "A", .ttl_ms = 20000, .meta = "{\"m\":[1,2]}");
+    sleep_past(scripts, 20);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.version, held.version);
+    assert_int_equal(seen.holds, 1);
+    assert_int_equal(seen.shown, 1);
+    const struct seen_hold *hold = &seen.shown_holds[0];
+    assert_string_equal(hold->owner, "A");
+    assert_string_equal(hold->mode, "exclusive");
+    assert_string_equal(hold->meta, "{\"m\":[1,2]}");
+    assert_int_equal(hold->fence, held.fence);
+    assert_in_range(hold->ttl_ms, 10000, 19980);
+    assert_in_range(hold->held_ms, 20, 10000);
+}
+
+static void a_token_is_told_whether_it_holds(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "b").mine, 0);
+    assert_int_equal(inspect(scripts, "n", "A").mine, 0);
+    acquire(scripts, .token = "b", .mode = "shared");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "b").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "").mine, 0);
+    release(scripts, "n", "a");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 0);
+}
+
+static void looking_changes_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(inspect(scripts, "n", "a").version, held.version);
+    struct answer released = release(scripts, "n", "a");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(inspect(scripts, "n", "a").version, released.version);
+}
+
+static void the_last_release_is_told_with_its_reason(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a");
+    assert_int_equal(inspect(scripts, "n", "").last_fence, 0);
+    release(scripts, "n", "a");
+    sleep_past(scripts, 10);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.last_fence, held.fence);
+    assert_string_equal(seen.last_reason, "released");
+    assert_in_range(seen.last_ago_ms, 10, 10000);
+
+    held = acquire(scripts, .token = "b");
+    break_all(scripts, "n");
+    seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.last_fence, held.fence);
+    assert_string_equal(seen.last_reason, "forced");
+
+    held = acquire(scripts, .token = "c", .ttl_ms = 20);
+    sleep_until(scripts, held.fence + 40000);
+    seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.last_fence, held.fence);
+    assert_string_equal(seen.last_reason, "expired");
+    assert_in_range(seen.last_ago_ms, 20, 10000);
+}
+
+static void a_break_ends_every_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int many = 1; many <= 3; many++) {
+        char token[24];
+        for (int i = 0; i < many; i++) {
+            snprintf(token, sizeof token, "t%d.%d", many, i);
+            acquire(scripts, .token = token, .mode = "shared", .limit = 9);
+        }
+        int64_t version = inspect(scripts, "n", "").version;
+        struct answer broken = break_all(scripts, "n");
+        assert_int_equal(broken.count, many);
+        assert_true(broken.version >= version + many);
+        struct seen seen = inspect(scripts, "n", "");
+        assert_int_equal(seen.holds, 0);
+        assert_int_equal(seen.limit, 0);
+        assert_int_equal(seen.version, broken.version);
+        assert_status(release(scripts, "n", token), "not_held");
+    }
+    assert_status(acquire(scripts, .token = "x"), "granted");
+}
+
+static void a_break_of_a_free_name_ends_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    assert_int_equal(break_all(scripts, "n").count, 0);
+    assert_int_equal(key_count(scripts), 0);
+    acquire(scripts, .token = "a");
+    struct answer released = release(scripts, "n", "a");
+    struct answer broken = break_all(scripts, "n");
+    assert_int_equal(broken.count, 0);
+    assert_int_equal(broken.version, released.version);
+    assert_status(release(scripts, "n", "a"), "released");
+}
+
+static void a_break_does_not_count_what_had_expired(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 30);
+    sleep_until(scripts, held.fence + 30000);
+    struct answer broken = break_all(scripts, "n");
+    assert_int_equal(broken.count, 0);
+    assert_int_equal(broken.version, held.fence + 30000);
+    assert_string_equal(inspect(scripts, "n", "").last_reason, "expired");
+}
+
+/* Follows the cursor to the end; counts how often each of the names lock0, lock1... was listed. */
+static size_t list_all(struct scripts *scripts, const char *pattern, int64_t limit, int64_t budget,
+                       int *seen, size_t names)
+{
+    size_t listed = 0, pages = 0;
+    struct page *page = NULL, *next;
+    do {
+        assert_true(pages++ < 10000);
+        next = list(scripts, page ? page->cursor : "0", pattern, limit, budget,
+                    page ? page->rest : NULL, page ? page->rest_count : 0);
+        free(page);
+        page = next;
+        assert_string_equal(page->error, "");
+        assert_true((int64_t)page->count <= limit);
+        for (size_t i = 0; i < page->count; i++) {
+            size_t name = strtoul(strstr(page->keys[i], "lock") + 4, NULL, 10);
+            assert_true(name < names);
+            assert_true(page->views[i].holds > 0);
+            seen[name]++;
+        }
+        listed += page->count;
+    } while (page->cursor[0] || page->rest_count > 0);
+    free(page);
+    return listed;
+}
+
+enum { LOCKS = 300 };
+
+static void make_locks(struct scripts *scripts)
+{
+    scripts->unwatched = true;
+    for (int i = 0; i < LOCKS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "lock%d", i);
+        acquire(scripts, .name = name, .token = "a", .mode = "shared");
+        if (i % 3 == 0)
+            acquire(scripts, .name = name, .token = "b", .mode = "shared");
+    }
+    scripts->unwatched = false;
+}
+
+static void every_held_name_is_listed(void **state)
+{
+    static const int64_t LIMITS[] = {1, 7, 100, 1000}, BUDGETS[] = {1, 50, 2000};
+    struct scripts *scripts = *state;
+    make_locks(scripts);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t j = 0; j < 3; j++) {
+            int seen[LOCKS] = {0};
+            assert_true(list_all(scripts, "baton:{*}", LIMITS[i], BUDGETS[j], seen, LOCKS) >=
+                        LOCKS);
+            for (int k = 0; k < LOCKS; k++)
+                assert_true(seen[k] > 0);
+        }
+}
+
+static void what_is_free_or_other_is_not_listed(void **state)
+{
+    struct scripts *scripts = *state;
+    int seen[LOCKS] = {0};
+    make_locks(scripts);
+    for (int i = 0; i < LOCKS; i += 2) {
+        char name[24];
+        snprintf(name, sizeof name, "lock%d", i);
+        break_all(scripts, name);
+    }
+    renew(scripts, "lock1", "a", 20);
+    acquire(scripts, .name = "other");
+    sleep_past(scripts, 20);
+    assert_int_equal(list_all(scripts, "baton:{lock*}", 100, 2000, seen, LOCKS), LOCKS / 2 - 1);
+    assert_int_equal(seen[1], 0);
+    assert_int_equal(seen[3], 1);
+}
+
+static void a_page_that_overflows_hands_the_rest_back(void **state)
+{
+    struct scripts *scripts = *state;
+    make_locks(scripts);
+    struct page *page = list(scripts, "0", "baton:{*}", 1, 2000, NULL, 0);
+    assert_int_equal(page->count, 1);
+    assert_true(page->rest_count > 0);
+    size_t rest_count = page->rest_count;
+    struct page *next = list(scripts, "", "baton:{*}", 1000, 2000, page->rest, rest_count);
+    assert_int_equal(next->count, rest_count);
+    assert_string_equal(next->cursor, "");
+    assert_int_equal(next->rest_count, 0);
+    free(page);
+    free(next);
+}
+
+static void a_listing_is_not_disturbed_by_the_ready_check(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .name = "lock0");
+    struct name_key key = key_of("", "");
+    freeReplyObject(redis_process_command(&scripts->redis, "EVAL %b 1 %b 3600000",
+                                          script_ready.text, script_ready.length, key.text,
+                                          key.length));
+    int seen[1] = {0};
+    assert_int_equal(list_all(scripts, "baton:{*}", 100, 2000, seen, 1), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_name_never_used_is_free),
+        TEST(a_hold_is_shown_without_its_token),
+        TEST(a_token_is_told_whether_it_holds),
+        TEST(looking_changes_nothing),
+        TEST(the_last_release_is_told_with_its_reason),
+        TEST(a_break_ends_every_hold),
+        TEST(a_break_of_a_free_name_ends_nothing),
+        TEST(a_break_does_not_count_what_had_expired),
+        TEST(every_held_name_is_listed),
+        TEST(what_is_free_or_other_is_not_listed),
+        TEST(a_page_that_overflows_hands_the_rest_back),
+        TEST(a_listing_is_not_disturbed_by_the_ready_check),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}

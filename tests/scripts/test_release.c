@@ -1,0 +1,286 @@
+/* The end of a hold by its own token, asked for once or again, and taking back a doubtful grant. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void a_release_frees_the_name(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a");
+    sleep_past(scripts, 20);
+    struct answer released = release(scripts, "n", "a");
+    assert_status(released, "released");
+    assert_int_equal(released.fence, held.fence);
+    assert_in_range(released.held_ms, 20, 10000);
+    assert_int_equal(released.holds, 0);
+    assert_true(released.version > held.version);
+    assert_status(acquire(scripts, .token = "b"), "granted");
+}
+
+static void a_release_tells_what_its_owner_has_left(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
+    assert_int_equal(release(scripts, "n", "b").holds, 1);
+    assert_int_equal(release(scripts, "n", "c").holds, 0);
+    assert_int_equal(release(scripts, "n", "a").holds, 0);
+}
+
+static void only_its_token_releases_a_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "secret", .owner = "A");
+    assert_status(release(scripts, "n", "A"), "not_held");
+    assert_status(release(scripts, "n", "secre"), "not_held");
+    assert_status(release(scripts, "n", "secret1"), "not_held");
+    assert_status(release(scripts, "m", "secret"), "not_held");
+    struct seen seen = inspect(scripts, "n", "secret");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.version, held.version);
+}
+
+static void a_name_never_used_has_nothing_to_release(void **state)
+{
+    struct scripts *scripts = *state;
+    assert_status(release(scripts, "n", "a"), "not_held");
+    assert_int_equal(key_count(scripts), 0);
+}
+
+static void a_release_after_the_ttl_does_not_free_the_next_holder(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer late = acquire(scripts, .token = "late", .ttl_ms = 40);
+    sleep_until(scripts, late.fence + 40000);
+    struct answer next = acquire(scripts, .token = "next");
+    assert_status(next, "granted");
+    assert_status(release(scripts, "n", "late"), "not_held");
+    struct seen seen = inspect(scripts, "n", "next");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.version, next.version);
+    assert_status(acquire(scripts, .token = "third"), "locked");
+}
+
+static void a_release_after_the_ttl_frees_nothing_in_a_crowd(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "late", .mode = "shared", .ttl_ms = 40);
+    acquire(scripts, .token = "b", .mode = "shared");
+    sleep_past(scripts, 40);
+    assert_status(release(scripts, "n", "late"), "not_held");
+    assert_int_equal(inspect(scripts, "n", "b").holds, 1);
+    assert_status(acquire(scripts, .token = "x"), "locked");
+}
+
+static void a_repeated_release_answers_the_same(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
+    sleep_past(scripts, 5);
+    struct answer released = release(scripts, "n", "b");
+    for (int i = 0; i < 3; i++) {
+        sleep_past(scripts, 2);
+        struct answer repeat = release(scripts, "n", "b");
+        assert_status(repeat, "released");
+        assert_int_equal(repeat.fence, released.fence);
+        assert_int_equal(repeat.held_ms, released.held_ms);
+        assert_int_equal(repeat.holds, 1);
+        assert_int_equal(repeat.version, released.version);
+    }
+    assert_int_equal(inspect(scripts, "n", "").holds, 1);
+}
+
+static void a_repeated_release_does_not_free_the_next_holder(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    struct answer released = release(scripts, "n", "a");
+    struct answer next = acquire(scripts, .token = "b");
+    struct answer repeat = release(scripts, "n", "a");
+    assert_status(repeat, "released");
+    assert_int_equal(repeat.fence, released.fence);
+    struct seen seen = inspect(scripts, "n", "b");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.version, next.version);
+}
+
+static void a_release_is_remembered_after_a_hundred_others(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "first");
+    struct answer first = release(scripts, "n", "first");
+    for (int i = 0; i < 100; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "t%d", i);
+        assert_status(acquire(scripts, .token = token), "granted");
+        assert_status(release(scripts, "n", token), "released");
+    }
+    struct answer repeat = release(scripts, "n", "first");
+    assert_status(repeat, "released");
+    assert_int_equal(repeat.fence, first.fence);
+    assert_int_equal(repeat.held_ms, first.held_ms);
+    assert_status(acquire(scripts, .token = "first"), "released");
+    assert_status(acquire(scripts, .token = "t50"), "released");
+    assert_status(release(scripts, "n", "t99"), "released");
+}
+
+static void a_release_is_remembered_after_a_break_and_an_expiry(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    struct answer released = release(scripts, "n", "a");
+    acquire(scripts, .token = "b");
+    break_all(scripts, "n");
+    assert_int_equal(release(scripts, "n", "a").fence, released.fence);
+    acquire(scripts, .token = "c", .ttl_ms = 20);
+    sleep_past(scripts, 20);
+    struct answer repeat = release(scripts, "n", "a");
+    assert_status(repeat, "released");
+    assert_int_equal(repeat.fence, released.fence);
+    assert_status(release(scripts, "n", "b"), "not_held");
+    assert_status(release(scripts, "n", "c"), "not_held");
+}
+
+/* Tokens are remembered in two keys that take turns, each for 60 s after it was begun. */
+static void what_is_remembered_of_releases_ends(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 10; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "t%d", i);
+        acquire(scripts, .token = token);
+        release(scripts, "n", token);
+    }
+    assert_in_range(key_count(scripts), 2, 3);
+    int64_t longest = 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t pttl = redis_process_integer(&scripts->redis, "PTTL %s",
+                                             key_of("n", i ? ":released:1" : ":released:0").text);
+        longest = pttl > longest ? pttl : longest;
+    }
+    assert_in_range(longest, 30000, 60000);
+}
+
+static void a_doubtful_grant_is_taken_back(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer granted = acquire(scripts, .token = "a", .attempt = "one");
+    struct answer taken = take_back(scripts, "n", "a", "one");
+    assert_status(taken, "released");
+    assert_true(taken.version > granted.version);
+    assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+    assert_status(take_back(scripts, "n", "a", "one"), "not_held");
+}
+
+static void another_attempt_takes_nothing_back(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer granted = acquire(scripts, .token = "a", .attempt = "one");
+    assert_status(take_back(scripts, "n", "a", "two"), "not_held");
+    assert_status(take_back(scripts, "n", "a", "on"), "not_held");
+    assert_status(take_back(scripts, "n", "b", "one"), "not_held");
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.version, granted.version);
+}
+
+static void a_taken_back_token_may_begin_anew(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer first = acquire(scripts, .token = "a", .attempt = "one");
+    take_back(scripts, "n", "a", "one");
+    assert_status(release(scripts, "n", "a"), "not_held");
+    struct answer again = acquire(scripts, .token = "a", .attempt = "two");
+    assert_status(again, "granted");
+    assert_true(again.fence > first.fence);
+    assert_status(take_back(scripts, "n", "a", "one"), "not_held");
+    assert_status(release(scripts, "n", "a"), "released");
+}
+
+static void a_taken_back_token_is_not_remembered_later_either(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .attempt = "one");
+    take_back(scripts, "n", "a", "one");
+    acquire(scripts, .token = "b");
+    release(scripts, "n", "b");
+    acquire(scripts, .token = "c");
+    release(scripts, "n", "c");
+    assert_status(release(scripts, "n", "a"), "not_held");
+    assert_status(acquire(scripts, .token = "a"), "granted");
+}
+
+static void a_release_before_a_taking_back_is_still_remembered(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    struct answer released = release(scripts, "n", "a");
+    acquire(scripts, .token = "b", .attempt = "one");
+    take_back(scripts, "n", "b", "one");
+    struct answer repeat = release(scripts, "n", "a");
+    assert_status(repeat, "released");
+    assert_int_equal(repeat.fence, released.fence);
+}
+
+static void a_client_that_came_back_keeps_its_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .attempt = "one");
+    assert_status(acquire(scripts, .token = "a", .attempt = "two"), "holding");
+    assert_status(take_back(scripts, "n", "a", "one"), "not_held");
+    assert_status(take_back(scripts, "n", "a", "two"), "not_held");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+}
+
+static void a_client_that_renewed_keeps_its_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .attempt = "one");
+    assert_status(renew(scripts, "n", "a", 20000), "renewed");
+    assert_status(take_back(scripts, "n", "a", "one"), "not_held");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+}
+
+static void a_doubtful_grant_in_a_crowd_is_taken_back_alone(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared", .attempt = "one");
+    acquire(scripts, .token = "b", .mode = "shared", .attempt = "one");
+    acquire(scripts, .token = "c", .mode = "shared", .attempt = "one");
+    assert_status(acquire(scripts, .token = "c", .attempt = "two"), "holding");
+    assert_status(take_back(scripts, "n", "b", "one"), "released");
+    assert_status(take_back(scripts, "n", "c", "one"), "not_held");
+    assert_int_equal(inspect(scripts, "n", "a").holds, 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_release_frees_the_name),
+        TEST(a_release_tells_what_its_owner_has_left),
+        TEST(only_its_token_releases_a_hold),
+        TEST(a_name_never_used_has_nothing_to_release),
+        TEST(a_release_after_the_ttl_does_not_free_the_next_holder),
+        TEST(a_release_after_the_ttl_frees_nothing_in_a_crowd),
+        TEST(a_repeated_release_answers_the_same),
+        TEST(a_repeated_release_does_not_free_the_next_holder),
+        TEST(a_release_is_remembered_after_a_hundred_others),
+        TEST(a_release_is_remembered_after_a_break_and_an_expiry),
+        TEST(what_is_remembered_of_releases_ends),
+        TEST(a_doubtful_grant_is_taken_back),
+        TEST(another_attempt_takes_nothing_back),
+        TEST(a_taken_back_token_may_begin_anew),
+        TEST(a_taken_back_token_is_not_remembered_later_either),
+        TEST(a_release_before_a_taking_back_is_still_remembered),
+        TEST(a_client_that_came_back_keeps_its_hold),
+        TEST(a_client_that_renewed_keeps_its_hold),
+        TEST(a_doubtful_grant_in_a_crowd_is_taken_back_alone),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
