@@ -141,7 +141,8 @@ int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, si
                                 .limit = limit,
                                 .started = uv_hrtime(),
                                 .prefix_length = prefix.length};
-    memcpy(listing->prefix, prefix.bytes, prefix.length);
+    if (prefix.length > 0)
+        memcpy(listing->prefix, prefix.bytes, prefix.length);
     ask(listing, &from);
     return 0;
 }
