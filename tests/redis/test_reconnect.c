@@ -144,6 +144,21 @@ static void a_pause_of_our_own_loses_nothing(void **state)
     assert_int_equal(world->store.downs, 0);
 }
 
+/* However long the pauses had grown before. */
+static void a_steady_connection_is_replaced_at_once(void **state)
+{
+    struct world *world = *state;
+    redis_process_kill(&world->redis);
+    store_fixture_idle(&world->store, 1600);
+    redis_process_resume(&world->redis);
+    store_fixture_await(&world->store, &world->store.ups, 2);
+    store_fixture_idle(&world->store, 1100);
+    int64_t before = clock_ms();
+    freeReplyObject(redis_process_command(&world->redis, "CLIENT KILL TYPE normal SKIPME yes"));
+    store_fixture_await(&world->store, &world->store.ups, 3);
+    assert_in_range(clock_ms() - before, 0, 250);
+}
+
 static void a_killed_connection_is_replaced(void **state)
 {
     struct world *world = *state;
@@ -226,9 +241,11 @@ static void tries_are_spaced(void **state)
     fake_redis_start(&fake, &HANGING_UP);
     int64_t before = cpu_ms();
     store_fixture_open(&store, fake.url);
-    store_fixture_idle(&store, 3000);
     /* At once, then after 50, 100, 200, 400, 800, 1000 ms and so on, or half of these. */
-    assert_in_range(atomic_load(&fake.connections), 5, 12);
+    store_fixture_idle(&store, 900);
+    assert_in_range(atomic_load(&fake.connections), 5, 7);
+    store_fixture_idle(&store, 2100);
+    assert_in_range(atomic_load(&fake.connections), 7, 11);
     assert_in_range(cpu_ms() - before, 0, 150);
     assert_int_equal(store.ups, 0);
     assert_int_equal(store.downs, 1);
@@ -416,6 +433,7 @@ int main(void)
         ON_REDIS(a_command_that_never_left_is_not_in_doubt),
         ON_REDIS(a_frozen_redis_costs_less_than_a_second),
         ON_REDIS(a_pause_of_our_own_loses_nothing),
+        ON_REDIS(a_steady_connection_is_replaced_at_once),
         ON_REDIS(a_killed_connection_is_replaced),
         ON_REDIS(redis_may_come_after_the_store),
         ON_REDIS(a_host_name_is_looked_up),
