@@ -55,11 +55,17 @@ json_t *problem_new(const struct exchange *exchange, enum problem problem, const
     return document;
 }
 
+/* One line, even where the detail quotes a client's line feed. */
 static void answer_line(struct exchange *exchange, const struct kind *kind, const json_t *document)
 {
     char line[DETAIL_LENGTH + TYPE_LENGTH];
-    snprintf(line, sizeof line, "%s: %s\n", kind->code,
-             json_string_value(json_object_get(document, "detail")));
+    int length = snprintf(line, sizeof line, "%s: %s", kind->code,
+                          json_string_value(json_object_get(document, "detail")));
+    for (int i = 0; i < length; i++)
+        if ((unsigned char)line[i] < ' ' || line[i] == 0x7F)
+            line[i] = ' ';
+    line[length] = '\n';
+    line[length + 1] = '\0';
     reply_text(exchange, kind->status, line);
 }
 

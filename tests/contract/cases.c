@@ -46,6 +46,7 @@ const struct contract_case CASES[] = {
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?wait=1s"),
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" BODY("{\"ttl_ms\":99}")),
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" BODY("{\"surprise\":1}")),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" AS_TEXT BODY("{\"a\\nb\":1}")),
     CASE("acquireLock 400 invalid_json", "POST /locks/bad" BODY("{\"ttl_ms\":")),
     CASE("acquireLock 400 invalid_json", "POST /locks/bad" BODY("[]")),
     CASE("acquireLock 404 not_found", "POST /locks/a/b"),

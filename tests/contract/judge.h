@@ -15,6 +15,10 @@
 bool judge_reply(const struct spec *spec, const struct spec_operation *operation,
                  struct http_client *client, struct failure *failure);
 
+/* Whether a problem agrees with itself and with the table of problems: code, type, title, status,
+ * the request's path and id, Retry-After. True for any reply that is no problem document. */
+bool judge_problem(struct http_client *client, const char *path, struct failure *failure);
+
 /* The media type of the client's latest reply, without its parameters; "" where there is none. */
 void judge_media_type(struct http_client *client, char type[64]);
 

@@ -283,6 +283,11 @@ bool schema_check_accepts(struct check *check, const json_t *schema, const json_
 bool schema_accepts(const json_t *root, const json_t *schema, const json_t *value,
                     struct failure *failure)
 {
-    struct check check = {.root = root, .failure = failure};
-    return schema_check_accepts(&check, schema, value);
+    /* A branch that was left for another one leaves its failure behind: not one of the whole. */
+    struct failure why;
+    struct check check = {.root = root, .failure = &why};
+    bool accepted = schema_check_accepts(&check, schema, value);
+    if (!accepted)
+        *failure = why;
+    return accepted;
 }

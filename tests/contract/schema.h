@@ -7,9 +7,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* `root` is the document in which a $ref ("#/components/…") is looked up. All return true, or false
- * with a failure that says where and why. Annotations (description, default, format, …) decide
- * nothing; a pattern may use only what POSIX and JavaScript read alike. */
+/* `root` is the document in which a $ref ("#/components/...") is looked up. All return true, or
+ * else false and a failure that says where and why. Annotations (description, default, format...)
+ * decide nothing; a pattern may use only what POSIX and JavaScript read alike. */
 
 /* Whether every keyword in the schema, and in all it refers to, is known here and well formed. A
  * schema that passes is never skipped over in part. */

@@ -65,6 +65,10 @@ static bool names_all(struct check *check, const json_t *schema, const json_t *v
 bool schema_names_all(const json_t *root, const json_t *schema, const json_t *value,
                       struct failure *failure)
 {
-    struct check check = {.root = root, .failure = failure};
-    return names_all(&check, schema, value);
+    struct failure why;
+    struct check check = {.root = root, .failure = &why};
+    bool named = names_all(&check, schema, value);
+    if (!named)
+        *failure = why;
+    return named;
 }

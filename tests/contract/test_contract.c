@@ -9,6 +9,7 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/redis_process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,26 +65,38 @@ static bool has_code(struct http_client *client, const char *code)
     return !strcmp(actual ? actual : "", code);
 }
 
+/* Whether the reply to `request` is the one that is expected, and as the document has it. */
+static bool judge_case(struct fixture *fixture, const struct contract_case *it, json_t *promises,
+                       struct failure *failure)
+{
+    struct http_client *client = fixture->client;
+    char id[64], code[64] = "", path[128];
+    long status;
+    assert_in_range(sscanf(it->reply, "%63s %ld %63s", id, &status, code), 2, 3);
+    assert_int_equal(sscanf(it->request, "%*s %127[^?\n]", path), 1);
+    const struct spec_operation *operation = spec_operation(&fixture->spec, id);
+    assert_non_null(operation);
+    if (client->reply.status != status || !has_code(client, code))
+        return failure_set(failure, -EINVAL, "it is not %s", it->reply) == 0;
+    if (!judge_reply(&fixture->spec, operation, client, failure) ||
+        !judge_problem(client, path, failure))
+        return false;
+    promises_note(promises, id, client);
+    return true;
+}
+
 static bool run_case(struct fixture *fixture, const struct contract_case *it, json_t *promises)
 {
     struct http_client *client = fixture->client;
     struct failure failure = {""};
-    char id[64], code[64] = "";
-    long status;
     for (size_t i = 0; i < 2 && it->before[i]; i++)
         arrange(client, it->before[i]);
     ask(client, it->request, it->too_large ? TOO_MUCH : 0);
-    assert_in_range(sscanf(it->reply, "%63s %ld %63s", id, &status, code), 2, 3);
-    const struct spec_operation *operation = spec_operation(&fixture->spec, id);
-    assert_non_null(operation);
-    if (client->reply.status != status || !has_code(client, code))
-        failure_set(&failure, 0, "it is not %s", it->reply);
-    else if (judge_reply(&fixture->spec, operation, client, &failure))
-        promises_note(promises, id, client);
-    if (*failure.text)
+    bool fine = judge_case(fixture, it, promises, &failure);
+    if (!fine)
         print_error("%s: %s\n%s%s\n\n", it->request, failure.text, client->reply.headers,
                     client->reply.body);
-    return !*failure.text;
+    return fine;
 }
 
 static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *promises)

@@ -1,0 +1,262 @@
+/* openapi.yaml against the tables that batond is made of: routes, problems, fields. */
+#include "api/fields.h"
+#include "api/problem.h"
+#include "api/routes.h"
+#include "tests/contract/schema.h"
+#include "tests/contract/spec.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct problem_row {
+    const char *code;
+    int status;
+    const char *title;
+};
+
+#define PROBLEM_ROW(name, code, status, title) {code, status, title},
+static const struct problem_row PROBLEM_ROWS[] = {PROBLEMS(PROBLEM_ROW)};
+
+static int load(void **state)
+{
+    struct spec *spec = malloc(sizeof *spec);
+    spec_load(spec);
+    *state = spec;
+    return 0;
+}
+
+static int unload(void **state)
+{
+    spec_free(*state);
+    free(*state);
+    return 0;
+}
+
+static void operations_are_the_routes(void **state)
+{
+    const struct spec *spec = *state;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        const struct route *route = &ROUTES[i];
+        const struct spec_operation *operation = spec_operation(spec, route->operation_id);
+        if (!operation)
+            fail_msg("openapi.yaml has no operation %s", route->operation_id);
+        assert_string_equal(operation->method, route->method);
+        assert_string_equal(operation->path, route->path);
+    }
+    /* Ids are unique, so as many operations as routes are the same. */
+    assert_int_equal(spec->operation_count, ROUTE_COUNT);
+}
+
+static const struct problem_row *find_problem(const char *code)
+{
+    for (size_t i = 0; i < PROBLEM_COUNT; i++)
+        if (code && !strcmp(PROBLEM_ROWS[i].code, code))
+            return &PROBLEM_ROWS[i];
+    return NULL;
+}
+
+static json_t *problem_content(const json_t *response)
+{
+    return json_object_get(json_object_get(response, "content"), "application/problem+json");
+}
+
+/* Checks the codes of one response and adds them to `seen`. */
+static void check_codes(const struct spec *spec, const char *where, const char *status,
+                        const json_t *response, json_t *seen)
+{
+    json_t *codes = spec_codes(spec, json_object_get(problem_content(response), "schema"));
+    const char *code;
+    json_t *code_status;
+    if (problem_content(response) && !json_object_size(codes))
+        fail_msg("%s, %s: no codes", where, status);
+    json_object_foreach (codes, code, code_status) {
+        const struct problem_row *row = find_problem(code);
+        if (!row || row->status != json_integer_value(code_status) || row->status != atoi(status))
+            fail_msg("%s, %s: %s is not in the table like that", where, status, code);
+    }
+    json_object_update(seen, codes);
+    json_decref(codes);
+}
+
+static void problems_are_those_of_the_table(void **state)
+{
+    const struct spec *spec = *state;
+    json_t *seen = json_object();
+    for (size_t i = 0; i < spec->operation_count; i++) {
+        const struct spec_operation *operation = &spec->operations[i];
+        const char *status;
+        json_t *unresolved;
+        json_object_foreach (json_object_get(operation->node, "responses"), status, unresolved)
+            check_codes(spec, operation->id, status, spec_response(spec, operation, atol(status)),
+                        seen);
+    }
+    for (size_t i = 0; i < PROBLEM_COUNT; i++)
+        if (!json_object_get(seen, PROBLEM_ROWS[i].code))
+            fail_msg("openapi.yaml never mentions %s", PROBLEM_ROWS[i].code);
+    json_decref(seen);
+}
+
+static void check_problem_examples(const struct spec *spec, const char *where,
+                                   const json_t *carrier)
+{
+    json_t *examples = spec_examples(carrier);
+    const char *name;
+    json_t *example;
+    (void)spec;
+    json_object_foreach (examples, name, example) {
+        const struct problem_row *row =
+            find_problem(json_string_value(json_object_get(example, "code")));
+        const char *title = json_string_value(json_object_get(example, "title"));
+        if (row && (!title || strcmp(title, row->title) != 0))
+            fail_msg("%s, %s: the title of %s is \"%s\"", where, name, row->code, row->title);
+    }
+    json_decref(examples);
+}
+
+static void examples_of_problems_have_their_titles(void **state)
+{
+    spec_each_schema_carrier(*state, check_problem_examples);
+}
+
+/* What the document has to say of a field, other than of its range. */
+static const struct {
+    const char *type;     /* in a body */
+    const char *in_query; /* in the query */
+    const char *lowest;   /* the keyword for the range, NULL where it says nothing of it */
+    const char *highest;
+} KINDS[] = {
+    [FIELD_DURATION] = {"integer", "string", "minimum", "maximum"},
+    [FIELD_INTEGER] = {"integer", "integer", "minimum", "maximum"},
+    [FIELD_MODE] = {"string", "string", NULL, NULL},
+    [FIELD_TEXT] = {"string", "string", "minLength", "maxLength"},
+    [FIELD_TOKEN] = {"string", "string", "minLength", "maxLength"},
+    [FIELD_OBJECT] = {"object", NULL, NULL, NULL},
+    [FIELD_FLAG] = {NULL, "boolean", NULL, NULL},
+};
+
+static void check_bound(const char *where, const json_t *schema, const char *keyword,
+                        int64_t expected)
+{
+    const json_t *bound = json_object_get(schema, keyword);
+    bool lowest_of_all = expected == 0 && !strcmp(keyword, "minLength");
+    if (!bound && lowest_of_all)
+        return;
+    if (!json_is_integer(bound) || json_integer_value(bound) != expected)
+        fail_msg("%s: %s is not %lld", where, keyword, (long long)expected);
+}
+
+/* The schema has to be that of the field, in the query or else in a body. */
+static void check_field(const struct spec *spec, const char *where, const json_t *schema,
+                        const struct field *field, bool in_query)
+{
+    schema = schema_resolve(spec->root, schema);
+    const char *expected = in_query ? KINDS[field->kind].in_query : KINDS[field->kind].type;
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    if (!type || !expected || strcmp(type, expected) != 0)
+        fail_msg("%s: the type is not %s", where, expected);
+    if (!KINDS[field->kind].lowest || (in_query && field->kind == FIELD_DURATION))
+        return;
+    check_bound(where, schema, KINDS[field->kind].lowest, field->lowest);
+    check_bound(where, schema, KINDS[field->kind].highest, field->highest);
+}
+
+/* The operation's parameter of that kind and name; its number among them counts as seen. */
+static const json_t *find_parameter(const json_t *parameters, const char *in, const char *name)
+{
+    size_t i;
+    json_t *parameter;
+    json_array_foreach (parameters, i, parameter)
+        if (!strcmp(json_string_value(json_object_get(parameter, "in")), in) &&
+            !strcmp(json_string_value(json_object_get(parameter, "name")), name))
+            return parameter;
+    return NULL;
+}
+
+static size_t count_in_query(const json_t *parameters)
+{
+    size_t i, count = 0;
+    json_t *parameter;
+    json_array_foreach (parameters, i, parameter)
+        count += !strcmp(json_string_value(json_object_get(parameter, "in")), "query");
+    return count;
+}
+
+/* The properties of the operation's body; NULL where it has none. */
+static const json_t *body_properties(const struct spec *spec,
+                                     const struct spec_operation *operation)
+{
+    const json_t *content =
+        json_object_get(json_object_get(operation->node, "requestBody"), "content");
+    const json_t *carrier = json_object_get(content, "application/json");
+    const json_t *schema = schema_resolve(spec->root, json_object_get(carrier, "schema"));
+    return json_object_get(schema, "properties");
+}
+
+static void check_query_fields(const struct spec *spec, const struct route *route,
+                               const json_t *parameters)
+{
+    char where[128];
+    size_t count = 0;
+    for (size_t id = 0; id < FIELD_COUNT; id++) {
+        if (!(route->fields & FIELD_BIT(id)) || !FIELDS[id].query)
+            continue;
+        snprintf(where, sizeof where, "%s, ?%s", route->operation_id, FIELDS[id].query);
+        const json_t *parameter = find_parameter(parameters, "query", FIELDS[id].query);
+        if (!parameter)
+            fail_msg("%s: not in openapi.yaml", where);
+        check_field(spec, where, json_object_get(parameter, "schema"), &FIELDS[id], true);
+        count++;
+    }
+    if (count != count_in_query(parameters))
+        fail_msg("%s: openapi.yaml has more parameters in the query", route->operation_id);
+}
+
+static void check_body_fields(const struct spec *spec, const struct route *route,
+                              const json_t *properties)
+{
+    char where[128];
+    size_t count = 0;
+    for (size_t id = 0; id < FIELD_COUNT; id++) {
+        if (!(route->fields & FIELD_BIT(id)) || !FIELDS[id].json)
+            continue;
+        snprintf(where, sizeof where, "%s, %s", route->operation_id, FIELDS[id].json);
+        const json_t *property = json_object_get(properties, FIELDS[id].json);
+        if (!property)
+            fail_msg("%s: not in openapi.yaml", where);
+        check_field(spec, where, property, &FIELDS[id], false);
+        count++;
+    }
+    if (count != json_object_size(properties))
+        fail_msg("%s: openapi.yaml has more fields in the body", route->operation_id);
+}
+
+static void parameters_are_the_fields(void **state)
+{
+    const struct spec *spec = *state;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        const struct route *route = &ROUTES[i];
+        const struct spec_operation *operation = spec_operation(spec, route->operation_id);
+        json_t *parameters = spec_parameters(spec, operation);
+        const json_t *properties = body_properties(spec, operation);
+        bool by_token = find_parameter(parameters, "header", "Lock-Token");
+        check_query_fields(spec, route, parameters);
+        if (properties)
+            check_body_fields(spec, route, properties);
+        if (by_token != ((route->fields & FIELD_BIT(FIELD_LOCK_TOKEN)) != 0))
+            fail_msg("%s: Lock-Token", route->operation_id);
+        json_decref(parameters);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operations_are_the_routes),
+        cmocka_unit_test(problems_are_those_of_the_table),
+        cmocka_unit_test(examples_of_problems_have_their_titles),
+        cmocka_unit_test(parameters_are_the_fields),
+    };
+    return cmocka_run_group_tests_name("tables", tests, load, unload);
+}
