@@ -112,11 +112,11 @@ enum handling acquire_lock(struct exchange *exchange)
         parameters->numbers[FIELD_TTL] = exchange->api->default_ttl_ms;
     bool token_is_new = !field_given(parameters, FIELD_LOCK_TOKEN);
     if (token_is_new) {
-        token_make(exchange->made_token);
+        token_make(&exchange->api->randomness, exchange->made_token);
         parameters->texts[FIELD_LOCK_TOKEN] = slice_of(exchange->made_token);
     }
     if (!field_given(parameters, FIELD_OWNER)) {
-        token_make(exchange->made_owner);
+        token_make(&exchange->api->randomness, exchange->made_owner);
         parameters->texts[FIELD_OWNER] = slice_of(exchange->made_owner);
     }
     const struct acquire acquire = {

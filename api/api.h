@@ -13,6 +13,7 @@ struct api {
     /* Writes the metrics of the whole process as Prometheus text, allocated by malloc. */
     char *(*metrics)(void *context);
     void *context;
+    struct random_pool randomness; /* for tokens, owners and request ids */
 };
 
 /* Answers the exchange at once, or parks it: then exchange->answered is called later, from the loop

@@ -1,7 +1,6 @@
 #include "locks/token.h"
 
 #include "base/base64url.h"
-#include "base/random.h"
 
 static bool is_token_character(char c)
 {
@@ -19,9 +18,9 @@ bool token_is_valid(struct slice token)
     return true;
 }
 
-void token_make(char token[TOKEN_SHORTEST + 1])
+void token_make(struct random_pool *randomness, char token[TOKEN_SHORTEST + 1])
 {
     unsigned char bytes[16];
-    random_bytes(bytes, sizeof bytes);
+    random_pool_take(randomness, bytes, sizeof bytes);
     base64url_encode(bytes, sizeof bytes, token);
 }

@@ -2,6 +2,7 @@
 #ifndef BATON_LOCKS_TOKEN_H
 #define BATON_LOCKS_TOKEN_H
 
+#include "base/random.h"
 #include "base/slice.h"
 
 enum {
@@ -13,6 +14,6 @@ enum {
 bool token_is_valid(struct slice token);
 
 /* Makes a token from 128 bits of the kernel's randomness. */
-void token_make(char token[TOKEN_SHORTEST + 1]);
+void token_make(struct random_pool *randomness, char token[TOKEN_SHORTEST + 1]);
 
 #endif

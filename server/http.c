@@ -1,7 +1,5 @@
 #include "server/http.h"
 
-#include "base/random.h"
-
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
@@ -10,8 +8,10 @@
 #include <unistd.h>
 
 enum {
-    IDLE_SECONDS = 75,             /* above the usual 60 s of proxies, so that they close first */
-    CONNECTION_MEMORY = 64 * 1024, /* request line and header fields; a cursor can be long */
+    IDLE_SECONDS = 75, /* above the usual 60 s of proxies, so that they close first */
+    /* For the request line and the header fields. Its size costs time: the library wipes it after
+     * every request. */
+    CONNECTION_MEMORY = 16 * 1024,
     CLOSE_DEADLINE_MS = 5000,
     HANDLES = 4,
 };
@@ -116,7 +116,7 @@ static void begin(struct record *record, const char *method)
     if (is_request_id(request_id))
         snprintf(exchange->request_id, sizeof exchange->request_id, "%s", request_id);
     else
-        token_make(exchange->request_id);
+        token_make(&record->http->api->randomness, exchange->request_id);
 }
 
 /* Whether the request says itself that its body is too long to be read at all. */

@@ -104,8 +104,11 @@ static int open_layers(struct worker *worker, int listen_fd)
         close(listen_fd);
         return result;
     }
-    worker->api = (struct api){worker->locks, settings->default_ttl_ms, settings->max_ttl_ms,
-                               worker->options->metrics, worker->options->context};
+    worker->api = (struct api){.locks = worker->locks,
+                               .default_ttl_ms = settings->default_ttl_ms,
+                               .max_ttl_ms = settings->max_ttl_ms,
+                               .metrics = worker->options->metrics,
+                               .context = worker->options->context};
     const struct http_options http = {listen_fd, worker->options->connections, &worker->api,
                                       worker->metrics};
     return http_open(&worker->http, &worker->loop, &http);
