@@ -25,7 +25,8 @@ int embedded_start(struct embedded **ret, const char *state_dir, struct failure 
 /* The URL to reach it by (unix:///…). Owned by the embedded server. */
 const char *embedded_url(const struct embedded *embedded);
 
-/* To be called on SIGCHLD: true if redis-server has ended by itself (then reaped). */
+/* To be called on SIGCHLD: true if redis-server has ended by itself. It is reaped then, and
+ * told once. */
 bool embedded_has_ended(struct embedded *embedded);
 
 /* Starts redis-server again after it has ended by itself. Does not wait for it to answer. */
