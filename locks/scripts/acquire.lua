@@ -28,7 +28,7 @@ if ARGV[9] == '1' then
         else
             hold[ATTEMPT] = REPEATED
         end
-        update(state, hold)
+        update(state, hold, call)
         save(state)
         return told(state, 'holding', hold)
     end

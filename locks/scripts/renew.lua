@@ -6,13 +6,13 @@ local state, changed = open()
 local hold = find(state, ARGV[2])
 if not hold then
     if changed then
-        save(state)
+        save_even_if_full(state)
     end
     return {'not_held'}
 end
 hold[ATTEMPT] = REPEATED -- its client knows of it
 hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
 hold[EXPIRES] = now + hold[TTL] * 1000
-update(state, hold)
+update(state, hold, even_if_full)
 save_even_if_full(state)
 return told(state, 'renewed', hold)

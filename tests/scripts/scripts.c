@@ -119,11 +119,11 @@ static redisReply *eval(struct scripts *scripts, const struct script *script, co
 static void check_keys(struct scripts *scripts, const char *key, int64_t version)
 {
     static const char PTTLS[] =
-        "local all, time = {0}, redis.call('time') "
+        "local all = {0} "
         "for i, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', "
         "':released:1', ':queue', ':waiters'}) do "
         "all[i + 1] = redis.call('pttl', KEYS[1] .. suffix) end "
-        "all[1] = time[1] * 1000000 + time[2] "
+        "local time = redis.call('time') all[1] = time[1] * 1000000 + time[2] "
         "return all";
     static const struct script script = {"pttls", PTTLS, sizeof PTTLS - 1,
                                          "0000000000000000000000000000000000000000"};

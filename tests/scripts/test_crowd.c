@@ -133,15 +133,13 @@ static void ten_thousand_end_together(void **state)
 {
     struct scripts *scripts = *state;
     share(scripts, 0, MANY, 60000);
-    int64_t end = redis_now(scripts);
     scripts->unwatched = true;
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY / 2; i++) {
         char token[24];
         snprintf(token, sizeof token, "t%d", i);
-        renew(scripts, "n", token, i < MANY / 2 ? 100 : 60000);
+        renew(scripts, "n", token, 100);
     }
     scripts->unwatched = false;
-    assert_true(redis_now(scripts) > end);
     sleep_past(scripts, 100);
     struct seen seen = inspect(scripts, "n", "");
     assert_int_equal(seen.holds, MANY / 2);
@@ -161,7 +159,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum { ROUNDS = 15, EACH = 200 };
+enum { ROUNDS = 11, EACH = 100 };
 
 /* The median of several rounds, since others use this machine as well. */
 static double median_cost(struct scripts *scripts, void (*round)(struct scripts *scripts, int i))

@@ -73,6 +73,22 @@ local function load()
     return state
 end
 
+-- Redis refuses a script's first write if it may need memory, but none after another write. So what
+-- frees or keeps what is there already can be written in a full Redis as well...
+local function even_if_full(...)
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and reply.err then
+        call('unlink', key .. ':none')
+        reply = call(...)
+    end
+    return reply
+end
+
+-- ... and what is new is to be refused before anything was removed: this fails in a full Redis.
+local function need_memory()
+    call('append', key, '')
+end
+
 local function save_by(set, state)
     local packed, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
     if state[ONLY] then
@@ -82,18 +98,13 @@ local function save_by(set, state)
         kept = state[KEPT]
     end
     kept = math.max(kept, state[VERSION]) -- which is ahead of time where many ended at once
-    return set('set', key, packed, 'pxat', digits((kept + retention) / 1000 + 1))
+    set('set', key, packed, 'pxat', digits((kept + retention) / 1000 + 1))
 end
 
 local function save(state)
     save_by(call, state)
 end
 
--- For what must succeed in a full Redis as well, since it frees or keeps what is there already.
--- Redis refuses a script's first write if it may need memory, but none after another write.
 local function save_even_if_full(state)
-    if save_by(redis.pcall, state).err then
-        call('del', key)
-        save_by(call, state)
-    end
+    save_by(even_if_full, state)
 end

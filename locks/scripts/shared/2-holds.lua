@@ -49,8 +49,8 @@ local function crowd()
 
     -- Writes a hold that is new or has changed. The keys are kept a little longer than they must
     -- be, so that their expiries need not be moved with every hold.
-    function self.put(state, hold)
-        call('hset', holds, hold[TOKEN], struct.pack(HOLD, unpack(hold, 1, TTL)))
+    function self.put(state, hold, write)
+        write('hset', holds, hold[TOKEN], struct.pack(HOLD, unpack(hold, 1, TTL)))
         call('zadd', expiries, digits(hold[EXPIRES]), hold[TOKEN])
         state[NEXT] = math.min(state[NEXT], hold[EXPIRES])
         if hold[EXPIRES] > state[KEPT] then
@@ -64,11 +64,12 @@ local function crowd()
 
     function self.add(state, hold)
         call('hincrby', owners, hold[OWNER], 1)
-        self.put(state, hold)
+        self.put(state, hold, call)
     end
 
     -- The state's lone hold becomes a crowd of one.
     function self.gather(state)
+        need_memory()
         call('unlink', holds, expiries, owners)
         state[KEPT] = 0
         self.add(state, state[ONLY])
@@ -79,12 +80,14 @@ local function crowd()
         local tokens = {}
         for i, hold in ipairs(gone) do
             tokens[i] = hold[TOKEN]
+        end
+        call('hdel', holds, unpack(tokens)) -- first, since a full Redis does not mind it
+        call('zrem', expiries, unpack(tokens))
+        for _, hold in ipairs(gone) do
             if call('hincrby', owners, hold[OWNER], -1) <= 0 then
                 call('hdel', owners, hold[OWNER])
             end
         end
-        call('hdel', holds, unpack(tokens))
-        call('zrem', expiries, unpack(tokens))
     end
 
     -- When the next hold ends; nil where there is none.
@@ -150,11 +153,11 @@ local function add(state, hold)
 end
 
 -- Stores what was changed in a hold that `find` returned. Its NEXT stays a lower bound.
-local function update(state, hold)
+local function update(state, hold, write)
     if state[ONLY] then
         state[NEXT] = hold[EXPIRES]
     else
-        crowd().put(state, hold)
+        crowd().put(state, hold, write)
     end
 end
 
@@ -175,8 +178,8 @@ local function remember_released(state)
         state[GENERATION] = generation
         call('unlink', released)
     end
-    call('hset', released, state[LAST_TOKEN],
-         struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS)))
+    even_if_full('hset', released, state[LAST_TOKEN],
+                 struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS)))
     if begins then
         call('pexpire', released, 2 * GENERATION_SPAN / 1000)
     end

@@ -1,0 +1,223 @@
+/* A Redis without memory left: nothing new is granted, but what is there can be kept and freed. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void set_memory(struct scripts *scripts, const char *bytes)
+{
+    freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET maxmemory %s", bytes));
+}
+
+static void fill(struct scripts *scripts)
+{
+    set_memory(scripts, "1");
+}
+
+static void empty(struct scripts *scripts)
+{
+    set_memory(scripts, "0");
+}
+
+static int clean(void **state)
+{
+    empty(*state);
+    return scripts_clean(state);
+}
+
+static void assert_oom(struct answer answer)
+{
+    if (!strstr(answer.status, "OOM"))
+        fail_msg("not an OOM error: %s", answer.status);
+}
+
+static void nothing_new_is_granted(void **state)
+{
+    struct scripts *scripts = *state;
+    fill(scripts);
+    assert_oom(acquire(scripts, .token = "a"));
+    assert_oom(acquire(scripts, .token = "a", .mode = "shared"));
+    assert_int_equal(key_count(scripts), 0);
+    assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+    empty(scripts);
+    assert_status(acquire(scripts, .token = "a"), "granted");
+}
+
+static void a_failed_acquire_changes_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int many = 1; many <= 3; many++) {
+        clean(state);
+        struct answer last = {.version = 0};
+        static const char *const TOKENS[] = {"a", "b", "c"};
+        for (int i = 0; i < many; i++)
+            last = acquire(scripts, .token = TOKENS[i], .mode = "shared");
+        int64_t keys = key_count(scripts);
+        fill(scripts);
+        assert_oom(acquire(scripts, .token = "x", .mode = "shared"));
+        assert_oom(acquire(scripts, .token = "x", .owner = "a", .mode = "shared"));
+        assert_status(acquire(scripts, .token = "x"), "locked");
+        assert_oom(acquire(scripts, .token = "x", .lease_ms = 1000, .claim_ms = 100));
+        assert_int_equal(key_count(scripts), keys);
+        struct seen seen = inspect(scripts, "n", "a");
+        assert_int_equal(seen.holds, many);
+        assert_int_equal(seen.version, last.version);
+        assert_int_equal(seen.mine, 1);
+        assert_int_equal(seen.waiters, 0);
+        empty(scripts);
+        for (int i = 0; i < many; i++)
+            assert_status(release(scripts, "n", TOKENS[i]), "released");
+        assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    }
+}
+
+static void a_lone_hold_is_renewed_and_released(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .ttl_ms = 20000);
+    fill(scripts);
+    assert_int_equal(renew(scripts, "n", "a", 30000).ttl_ms, 30000);
+    assert_status(release(scripts, "n", "a"), "released");
+    assert_status(release(scripts, "n", "a"), "released");
+    assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+}
+
+/* The release before has to make room for this one's. */
+static void a_second_release_within_seconds_works_too(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int round = 0; round < 2; round++) {
+        char token[3] = {(char)('a' + round), 'x', '\0'};
+        acquire(scripts, .token = token);
+        release(scripts, "n", token);
+    }
+    acquire(scripts, .token = "c");
+    struct answer last = acquire(scripts, .token = "d", .owner = "c");
+    fill(scripts);
+    assert_status(release(scripts, "n", "c"), "released");
+    assert_status(release(scripts, "n", "d"), "released");
+    assert_true(inspect(scripts, "n", "").version > last.version);
+
+    empty(scripts);
+    assert_status(acquire(scripts, .token = "e"), "granted");
+    fill(scripts);
+    assert_status(release(scripts, "n", "e"), "released");
+}
+
+static void holds_of_a_crowd_are_renewed_and_released(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    acquire(scripts, .token = "b", .mode = "shared");
+    acquire(scripts, .token = "c", .mode = "shared");
+    fill(scripts);
+    assert_status(renew(scripts, "n", "a", 20000), "renewed");
+    assert_status(renew(scripts, "n", "b", 90000), "renewed");
+    assert_status(release(scripts, "n", "b"), "released");
+    assert_status(release(scripts, "n", "c"), "released");
+    assert_status(take_back(scripts, "n", "a", "attempt"), "not_held");
+    assert_status(release(scripts, "n", "a"), "released");
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, 0);
+}
+
+static void a_grant_is_taken_back(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .attempt = "one");
+    fill(scripts);
+    assert_status(take_back(scripts, "n", "a", "one"), "released");
+    assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+}
+
+static void holds_are_broken(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .name = "released", .token = "z");
+    release(scripts, "released", "z");
+    acquire(scripts, .name = "released", .token = "a");
+    acquire(scripts, .name = "lone", .token = "a");
+    acquire(scripts, .name = "crowd", .token = "a", .mode = "shared");
+    acquire(scripts, .name = "crowd", .token = "b", .mode = "shared");
+    fill(scripts);
+    assert_int_equal(break_all(scripts, "released").count, 1);
+    assert_int_equal(break_all(scripts, "lone").count, 1);
+    assert_int_equal(break_all(scripts, "crowd").count, 2);
+    assert_int_equal(inspect(scripts, "crowd", "").holds, 0);
+}
+
+/* Every operation that notices an expiry writes it down. */
+static void an_expiry_is_noticed(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 24; i++) {
+        bool crowded = i & 1, after_release = i & 2;
+        clean(state);
+        if (after_release) {
+            acquire(scripts, .token = "z1");
+            release(scripts, "n", "z1");
+            acquire(scripts, .token = "z2");
+            release(scripts, "n", "z2");
+        }
+        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 10);
+        if (crowded)
+            acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 10);
+        fill(scripts);
+        sleep_past(scripts, 10);
+        struct answer answer = {.status = "not_held"};
+        if (i / 4 == 0)
+            answer = renew(scripts, "n", "a", 0);
+        else if (i / 4 == 1)
+            answer = release(scripts, "n", "a");
+        else if (i / 4 == 2)
+            answer = take_back(scripts, "n", "a", "attempt");
+        else if (i / 4 == 3)
+            assert_int_equal(break_all(scripts, "n").count, 0);
+        else if (i / 4 == 4)
+            assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+        else {
+            struct page *page = list(scripts, "0", "baton:{*}", 10, 1000, NULL, 0);
+            assert_string_equal(page->error, "");
+            assert_int_equal(page->count, 0);
+            free(page);
+        }
+        assert_status(answer, "not_held");
+        assert_string_equal(inspect(scripts, "n", "").last_reason, "expired");
+    }
+}
+
+static void a_waiter_is_granted_and_cancelled(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    for (int i = 0; i < 3; i++) {
+        char token[2] = {(char)('b' + i), '\0'};
+        assert_status(acquire(scripts, .token = token, .lease_ms = 60000, .claim_ms = 60000),
+                      "waiting");
+    }
+    fill(scripts);
+    assert_status(release(scripts, "n", "c"), "cancelled");
+    assert_status(release(scripts, "n", "a"), "released");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 1);
+    assert_int_equal(break_all(scripts, "n").count, 1);
+    assert_int_equal(inspect(scripts, "n", "d").mine, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_new_is_granted),
+        TEST(a_failed_acquire_changes_nothing),
+        TEST(a_lone_hold_is_renewed_and_released),
+        TEST(a_second_release_within_seconds_works_too),
+        TEST(holds_of_a_crowd_are_renewed_and_released),
+        TEST(a_grant_is_taken_back),
+        TEST(holds_are_broken),
+        TEST(an_expiry_is_noticed),
+        TEST(a_waiter_is_granted_and_cancelled),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}

@@ -1,0 +1,246 @@
+/* Fences and versions only grow, and a name that nobody uses is forgotten after the retention. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void every_event_takes_a_number(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t version = inspect(scripts, "n", "").version;
+    for (int i = 0; i < 20; i++) {
+        char token[2][24];
+        snprintf(token[0], sizeof token[0], "a%d", i);
+        snprintf(token[1], sizeof token[1], "b%d", i);
+        for (int j = 0; j < 2; j++) {
+            struct answer granted = acquire(scripts, .token = token[j], .mode = "shared");
+            assert_true(granted.fence > version);
+            assert_int_equal(granted.version, granted.fence);
+            version = granted.version;
+        }
+        struct answer ended = release(scripts, "n", token[0]);
+        assert_true(ended.version > version);
+        version = ended.version;
+        ended = i % 2 ? break_all(scripts, "n") : release(scripts, "n", token[1]);
+        assert_true(ended.version > version);
+        version = ended.version;
+    }
+}
+
+/* Whoever notices an expiry first: the version is the same, the time it ended. */
+static void an_expiry_takes_its_own_time_as_number(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 12; i++) {
+        bool crowded = i & 1, late = i & 2;
+        scripts_clean(state);
+        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = crowded ? 40 : 60);
+        if (crowded)
+            acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60);
+        struct seen held = inspect(scripts, "n", "");
+        int64_t end = held.version + 60000;
+        sleep_until(scripts, late ? end + 50000 : end);
+        if (i / 4 == 0)
+            assert_status(renew(scripts, "n", "a", 0), "not_held");
+        else if (i / 4 == 1)
+            assert_int_equal(break_all(scripts, "n").version, end);
+        struct seen seen = inspect(scripts, "n", "");
+        assert_int_equal(seen.version, end);
+        assert_int_equal(inspect(scripts, "n", "").version, end);
+    }
+}
+
+static void a_hold_that_expired_unseen_still_changed_the_version(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 30);
+    sleep_until(scripts, held.fence + 40000);
+    struct answer next = acquire(scripts, .token = "b");
+    assert_true(next.fence > held.fence + 30000);
+    assert_int_equal(next.version, next.fence);
+}
+
+static void numbers_grow_over_the_loss_of_all_keys(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t fence = 0;
+    for (int i = 0; i < 5; i++) {
+        struct answer granted = acquire(scripts, .token = "a");
+        assert_true(granted.fence > fence);
+        fence = granted.fence;
+        redis_process_flush(&scripts->redis);
+    }
+    assert_true(fence < INT64_C(9007199254740991));
+}
+
+/* A clock that was ahead before a failover: numbers go on from the last one. */
+static void numbers_go_on_where_the_clock_fell_back(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t ahead = redis_now(scripts) + INT64_C(3600000000);
+    acquire(scripts, .token = "a");
+    struct name_key key = key_of("n", "");
+    freeReplyObject(
+        redis_process_command(&scripts->redis, "EVAL %s 1 %b %lld",
+                              "redis.call('setrange', KEYS[1], 0, struct.pack('<d', ARGV[1]))",
+                              key.text, key.length, (long long)ahead));
+    scripts->unwatched = true;
+    assert_int_equal(release(scripts, "n", "a").version, ahead + 1);
+    assert_int_equal(acquire(scripts, .token = "b").fence, ahead + 2);
+    assert_int_equal(acquire(scripts, .token = "c", .owner = "b").fence, ahead + 3);
+}
+
+/* Over and over through the end of the retention: the version that anybody sees never goes back,
+ * and a new fence is above all that was seen. */
+static void a_version_never_goes_back_though_it_is_forgotten(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 60;
+    int64_t end = redis_now(scripts) + 1500000, next_use = 0, version = 0, forgotten = 0;
+    unsigned used = 0;
+    while (redis_now(scripts) < end) {
+        struct seen seen = inspect(scripts, "n", "");
+        assert_true(seen.version >= version);
+        version = seen.version;
+        if (redis_now(scripts) < next_use)
+            continue;
+        forgotten += redis_process_integer(&scripts->redis, "EXISTS %s", key_of("n", "").text) == 0;
+        struct answer granted =
+            acquire(scripts, .token = "a", .token_is_new = true, .ttl_ms = 1 + used % 7);
+        assert_status(granted, "granted");
+        assert_true(granted.fence > version);
+        version = granted.version;
+        if (used++ % 2)
+            release(scripts, "n", "a");
+        next_use = redis_now(scripts) + 40000 + 9000 * (used % 9);
+    }
+    assert_true(forgotten > 3);
+}
+
+static void a_version_of_no_name_stays_while_its_period_lasts(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 200;
+    for (int i = 0; i < 3; i++) {
+        int64_t version = inspect(scripts, "n", "").version;
+        int64_t now = redis_now(scripts);
+        if (now < version + 200000)
+            assert_true(version + 200000 > now);
+        sleep_until(scripts, version + 200000);
+        assert_true(inspect(scripts, "n", "").version >= version + 200000);
+    }
+    assert_int_equal(key_count(scripts), 0);
+}
+
+static void wait_until_left(struct scripts *scripts, int64_t keys, int64_t most_ms)
+{
+    int64_t deadline = redis_now(scripts) + most_ms * 1000;
+    while (key_count(scripts) > keys) {
+        assert_true(redis_now(scripts) < deadline);
+        sleep_past(scripts, 10);
+    }
+}
+
+static void a_million_names_used_once_leave_nothing(void **state)
+{
+    enum { NAMES = 2000 };
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 300;
+    for (int i = 0; i < NAMES; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "user:7:order:%d", i);
+        bool lone = i % 3, released = i % 2;
+        acquire(scripts, .name = name, .token = "a", .mode = "shared", .ttl_ms = 200);
+        if (!lone)
+            acquire(scripts, .name = name, .token = "b", .mode = "shared", .ttl_ms = 200);
+        if (i % 5 == 0)
+            acquire(scripts, .name = name, .token = "w", .lease_ms = 200, .claim_ms = 100);
+        if (released)
+            release(scripts, name, "a");
+    }
+    wait_until_left(scripts, 0, 5000);
+}
+
+/* Two releases within 30 s leave a key of released tokens, which lives for a minute at most; here
+ * it is the only key that may still be there. */
+static void what_outlives_the_retention_is_remembered_releases(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 50;
+    acquire(scripts, .token = "a");
+    release(scripts, "n", "a");
+    acquire(scripts, .token = "b");
+    release(scripts, "n", "b");
+    wait_until_left(scripts, 1, 5000);
+    assert_int_equal(redis_process_integer(&scripts->redis, "EXISTS %s %s",
+                                           key_of("n", ":released:0").text,
+                                           key_of("n", ":released:1").text),
+                     1);
+}
+
+static void a_hold_outlives_the_retention(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 30;
+    for (int crowded = 0; crowded < 2; crowded++) {
+        redis_process_flush(&scripts->redis);
+        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 150);
+        if (crowded)
+            acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 50);
+        renew(scripts, "n", "a", 300);
+        sleep_past(scripts, 200);
+        assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+        assert_status(acquire(scripts, .token = "x"), "locked");
+        wait_until_left(scripts, 0, 2000);
+    }
+}
+
+/* The common case takes three commands, whatever is in them. */
+static void a_lone_hold_costs_three_commands(void **state)
+{
+    enum { TIMES = 100 };
+    struct scripts *scripts = *state;
+    scripts->unwatched = true;
+    acquire(scripts, .token = "loads the script", .name = "other");
+    release(scripts, "other", "loads the script");
+    reset_stats(scripts);
+    for (int i = 0; i < TIMES; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "n%d", i);
+        acquire(scripts, .name = name, .token = "a");
+        release(scripts, name, "a");
+    }
+    assert_int_equal(calls_of(scripts, "evalsha"), 2 * TIMES);
+    assert_int_equal(calls_of(scripts, "eval"), 0);
+    assert_int_equal(calls_of(scripts, "time"), 2 * TIMES);
+    assert_int_equal(calls_of(scripts, "get"), 2 * TIMES);
+    assert_int_equal(calls_of(scripts, "set"), 2 * TIMES);
+    redisReply *stats = redis_process_command(&scripts->redis, "INFO commandstats");
+    size_t lines = 0;
+    for (const char *c = stats->str; *c; c++)
+        lines += *c == '\n';
+    freeReplyObject(stats);
+    /* its title, evalsha, time, get, set, CONFIG RESETSTAT and INFO itself */
+    assert_in_range(lines, 6, 7);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_event_takes_a_number),
+        TEST(an_expiry_takes_its_own_time_as_number),
+        TEST(a_hold_that_expired_unseen_still_changed_the_version),
+        TEST(numbers_grow_over_the_loss_of_all_keys),
+        TEST(numbers_go_on_where_the_clock_fell_back),
+        TEST(a_version_never_goes_back_though_it_is_forgotten),
+        TEST(a_version_of_no_name_stays_while_its_period_lasts),
+        TEST(a_million_names_used_once_leave_nothing),
+        TEST(what_outlives_the_retention_is_remembered_releases),
+        TEST(a_hold_outlives_the_retention),
+        TEST(a_lone_hold_costs_three_commands),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}

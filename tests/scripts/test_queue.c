@@ -1,0 +1,372 @@
+/* Waiting in a queue, being granted from it, and leaving it. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+enum { LEASE = 60000, CLAIM = 5000 };
+
+#define wait_for(scripts, ...)                                                                     \
+    assert_status(acquire(scripts, .lease_ms = LEASE, .claim_ms = CLAIM, __VA_ARGS__), "waiting")
+
+static void assert_holds(struct scripts *scripts, const char *token)
+{
+    if (!inspect(scripts, "n", token).mine)
+        fail_msg("%s has no hold", token);
+}
+
+static void waiters_are_granted_in_the_order_of_their_arrival(void **state)
+{
+    static const char *const TOKENS[] = {"a", "z", "b", "y", "c"};
+    struct scripts *scripts = *state;
+    int64_t fence = acquire(scripts, .token = "a").fence;
+    for (int i = 1; i < 5; i++) {
+        struct answer waiting =
+            acquire(scripts, .token = TOKENS[i], .lease_ms = LEASE, .claim_ms = CLAIM);
+        assert_status(waiting, "waiting");
+        assert_int_equal(waiting.view.waiters, i);
+        assert_int_equal(waiting.view.version, fence);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_status(release(scripts, "n", TOKENS[i]), "released");
+        struct seen seen = inspect(scripts, "n", TOKENS[i + 1]);
+        assert_int_equal(seen.mine, 1);
+        assert_int_equal(seen.holds, 1);
+        assert_int_equal(seen.waiters, 3 - i);
+        assert_true(seen.shown_holds[0].fence > fence);
+        fence = seen.shown_holds[0].fence;
+    }
+}
+
+static void a_grant_lasts_for_the_claim_window_until_it_is_claimed(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    wait_for(scripts, .token = "b", .owner = "B", .ttl_ms = 40000, .meta = "{}");
+    struct answer released = release(scripts, "n", "a");
+    struct seen seen = inspect(scripts, "n", "b");
+    assert_in_range(seen.shown_holds[0].ttl_ms, 1, CLAIM);
+    assert_string_equal(seen.shown_holds[0].meta, "{}");
+    assert_int_equal(seen.version, released.version);
+
+    struct answer claimed = acquire(scripts, .token = "b", .attempt = "claim");
+    assert_status(claimed, "holding");
+    assert_int_equal(claimed.ttl_ms, 40000);
+    assert_string_equal(claimed.owner, "B");
+    assert_int_equal(claimed.fence, seen.shown_holds[0].fence);
+    assert_int_equal(claimed.holds, 1);
+    sleep_past(scripts, 20);
+    struct answer repeat = acquire(scripts, .token = "b");
+    assert_status(repeat, "holding");
+    assert_in_range(repeat.ttl_ms, 1, 39980);
+}
+
+static void a_claim_whose_reply_was_lost_is_taken_back(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    wait_for(scripts, .token = "b");
+    wait_for(scripts, .token = "c");
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "b", .attempt = "claim"), "holding");
+    assert_status(take_back(scripts, "n", "b", "claim"), "released");
+    assert_holds(scripts, "c");
+}
+
+static void a_newcomer_does_not_pass_a_waiter(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    wait_for(scripts, .token = "x");
+    struct answer newcomer = acquire(scripts, .token = "b", .mode = "shared");
+    assert_status(newcomer, "locked");
+    assert_int_equal(newcomer.view.waiters, 1);
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "locked");
+    assert_holds(scripts, "x");
+}
+
+static void an_owner_passes_the_waiters(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A");
+    wait_for(scripts, .token = "x");
+    assert_status(acquire(scripts, .token = "a2", .owner = "A"), "granted");
+    assert_status(acquire(scripts, .token = "a3", .owner = "A", .mode = "shared"), "granted");
+    release(scripts, "n", "a");
+    release(scripts, "n", "a2");
+    assert_int_equal(inspect(scripts, "n", "x").mine, 0);
+    release(scripts, "n", "a3");
+    assert_holds(scripts, "x");
+}
+
+static void an_expiry_hands_over(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 40);
+    wait_for(scripts, .token = "b");
+    sleep_until(scripts, held.fence + 40000);
+    assert_status(renew(scripts, "n", "a", 0), "not_held");
+    assert_holds(scripts, "b");
+    assert_string_equal(inspect(scripts, "n", "").last_reason, "expired");
+}
+
+static void a_break_hands_over(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    acquire(scripts, .token = "b", .mode = "shared");
+    wait_for(scripts, .token = "x");
+    assert_int_equal(break_all(scripts, "n").count, 2);
+    assert_holds(scripts, "x");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
+}
+
+static void taking_back_hands_over(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .attempt = "one");
+    wait_for(scripts, .token = "b");
+    assert_status(take_back(scripts, "n", "a", "one"), "released");
+    assert_holds(scripts, "b");
+}
+
+static void an_unclaimed_grant_falls_to_the_next(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b", .lease_ms = LEASE, .claim_ms = 40);
+    wait_for(scripts, .token = "c");
+    release(scripts, "n", "a");
+    assert_holds(scripts, "b");
+    assert_int_equal(inspect(scripts, "n", "c").mine, 0);
+    sleep_past(scripts, 40);
+    struct seen seen = inspect(scripts, "n", "c");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.holds, 1);
+    assert_status(acquire(scripts, .token = "b"), "locked");
+}
+
+static void a_dead_waiter_is_skipped(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b", .lease_ms = 30, .claim_ms = CLAIM);
+    wait_for(scripts, .token = "c");
+    sleep_past(scripts, 30);
+    release(scripts, "n", "a");
+    struct seen seen = inspect(scripts, "n", "c");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.holds, 1);
+    assert_int_equal(seen.waiters, 0);
+}
+
+static void a_dead_waiter_blocks_nobody(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    acquire(scripts, .token = "x", .lease_ms = 30, .claim_ms = CLAIM);
+    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "locked");
+    sleep_past(scripts, 30);
+    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "granted");
+}
+
+static void a_dead_waiter_lets_those_behind_it_in(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    acquire(scripts, .token = "x", .lease_ms = 30, .claim_ms = CLAIM);
+    wait_for(scripts, .token = "b", .mode = "shared");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 0);
+    sleep_past(scripts, 30);
+    assert_holds(scripts, "b");
+}
+
+static void a_run_of_shared_waiters_is_granted_together(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    wait_for(scripts, .token = "b", .mode = "shared");
+    wait_for(scripts, .token = "c", .mode = "shared");
+    wait_for(scripts, .token = "x");
+    wait_for(scripts, .token = "d", .mode = "shared");
+    release(scripts, "n", "a");
+    assert_holds(scripts, "b");
+    assert_holds(scripts, "c");
+    struct seen seen = inspect(scripts, "n", "d");
+    assert_int_equal(seen.mine, 0);
+    assert_int_equal(seen.waiters, 2);
+    release(scripts, "n", "b");
+    assert_int_equal(inspect(scripts, "n", "x").mine, 0);
+    release(scripts, "n", "c");
+    assert_holds(scripts, "x");
+    assert_int_equal(inspect(scripts, "n", "d").mine, 0);
+    release(scripts, "n", "x");
+    assert_holds(scripts, "d");
+}
+
+static void a_limit_holds_for_waiters_too(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    wait_for(scripts, .token = "b", .mode = "shared", .limit = 2);
+    wait_for(scripts, .token = "c", .mode = "shared", .limit = 2);
+    wait_for(scripts, .token = "d", .mode = "shared", .limit = 2);
+    release(scripts, "n", "a");
+    struct seen seen = inspect(scripts, "n", "d");
+    assert_int_equal(seen.holds, 2);
+    assert_int_equal(seen.limit, 2);
+    assert_int_equal(seen.mine, 0);
+    release(scripts, "n", "b");
+    assert_holds(scripts, "d");
+}
+
+static void a_waiter_leaves_by_release(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    wait_for(scripts, .token = "b");
+    wait_for(scripts, .token = "c");
+    assert_status(release(scripts, "n", "b"), "cancelled");
+    assert_status(release(scripts, "n", "b"), "not_held");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    release(scripts, "n", "a");
+    assert_holds(scripts, "c");
+}
+
+static void those_behind_one_that_leaves_move_up(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    wait_for(scripts, .token = "x");
+    wait_for(scripts, .token = "b", .mode = "shared");
+    assert_status(release(scripts, "n", "x"), "cancelled");
+    assert_holds(scripts, "b");
+}
+
+static void a_repeat_keeps_the_place(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    wait_for(scripts, .token = "b");
+    wait_for(scripts, .token = "c");
+    for (int i = 0; i < 3; i++)
+        wait_for(scripts, .token = "b");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+    release(scripts, "n", "a");
+    assert_holds(scripts, "b");
+}
+
+static void a_repeat_renews_the_lease(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b", .lease_ms = 60, .claim_ms = CLAIM);
+    wait_for(scripts, .token = "b");
+    sleep_past(scripts, 70);
+    release(scripts, "n", "a");
+    assert_holds(scripts, "b");
+}
+
+static void an_upgrade_waits_for_the_others(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    wait_for(scripts, .token = "x", .owner = "A");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "x");
+    assert_int_equal(inspect(scripts, "n", "").holds, 2);
+}
+
+/* Who is let in past the queue, as its owner holds, must not stay in it and be granted twice. */
+static void a_waiter_that_enters_again_leaves_the_queue(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    wait_for(scripts, .token = "x");
+    wait_for(scripts, .token = "b2", .owner = "B");
+    release(scripts, "n", "a");
+    assert_status(
+        acquire(scripts, .token = "b2", .owner = "B", .lease_ms = LEASE, .claim_ms = CLAIM),
+        "granted");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    release(scripts, "n", "b");
+    release(scripts, "n", "b2");
+    assert_holds(scripts, "x");
+    release(scripts, "n", "x");
+    struct seen seen = inspect(scripts, "n", "b2");
+    assert_int_equal(seen.mine, 0);
+    assert_int_equal(seen.holds, 0);
+}
+
+static void a_queue_that_was_lost_blocks_nobody(void **state)
+{
+    struct scripts *scripts = *state;
+    static const char *const LOST[] = {":queue", ":waiters"};
+    for (int i = 0; i < 2; i++) {
+        redis_process_flush(&scripts->redis);
+        acquire(scripts, .token = "a");
+        wait_for(scripts, .token = "b");
+        delete_key(scripts, "n", LOST[i]);
+        wait_for(scripts, .token = "b");
+        release(scripts, "n", "a");
+        assert_holds(scripts, "b");
+        release(scripts, "n", "b");
+        assert_status(acquire(scripts, .token = "c"), "granted");
+        wait_for(scripts, .token = "d");
+        delete_key(scripts, "n", LOST[i]);
+        release(scripts, "n", "c");
+        assert_status(acquire(scripts, .token = "e"), "granted");
+    }
+}
+
+static void waiters_of_a_lost_name_can_wait_again(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    wait_for(scripts, .token = "b");
+    delete_key(scripts, "n", "");
+    assert_status(acquire(scripts, .token = "c"), "granted");
+    wait_for(scripts, .token = "d");
+    wait_for(scripts, .token = "b");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+    release(scripts, "n", "c");
+    const char *first = inspect(scripts, "n", "b").mine ? "b" : "d";
+    assert_holds(scripts, first);
+    release(scripts, "n", first);
+    assert_holds(scripts, *first == 'b' ? "d" : "b");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(waiters_are_granted_in_the_order_of_their_arrival),
+        TEST(a_grant_lasts_for_the_claim_window_until_it_is_claimed),
+        TEST(a_claim_whose_reply_was_lost_is_taken_back),
+        TEST(a_newcomer_does_not_pass_a_waiter),
+        TEST(an_owner_passes_the_waiters),
+        TEST(an_expiry_hands_over),
+        TEST(a_break_hands_over),
+        TEST(taking_back_hands_over),
+        TEST(an_unclaimed_grant_falls_to_the_next),
+        TEST(a_dead_waiter_is_skipped),
+        TEST(a_dead_waiter_blocks_nobody),
+        TEST(a_dead_waiter_lets_those_behind_it_in),
+        TEST(a_run_of_shared_waiters_is_granted_together),
+        TEST(a_limit_holds_for_waiters_too),
+        TEST(a_waiter_leaves_by_release),
+        TEST(those_behind_one_that_leaves_move_up),
+        TEST(a_repeat_keeps_the_place),
+        TEST(a_repeat_renews_the_lease),
+        TEST(an_upgrade_waits_for_the_others),
+        TEST(a_waiter_that_enters_again_leaves_the_queue),
+        TEST(a_queue_that_was_lost_blocks_nobody),
+        TEST(waiters_of_a_lost_name_can_wait_again),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
