@@ -13,7 +13,7 @@ local state, changed = open()
 
 local function refuse(...)
     if changed then
-        save(state)
+        save(state, call)
     end
     return {...}
 end
@@ -29,7 +29,7 @@ if ARGV[9] == '1' then
             hold[ATTEMPT] = REPEATED
         end
         update(state, hold, call)
-        save(state)
+        save(state, call)
         return told(state, 'holding', hold)
     end
     if find_released(state, token) then
@@ -44,14 +44,17 @@ if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= lim
 end
 if admits(state, owner, mode, limit) and (state[WAITERS] == 0 or owned(state, owner) > 0) then
     grant(state, hold, limit, ttl)
-    save(state)
+    if state[WAITERS] > 0 then
+        leave(state, token)
+    end
+    save(state, call)
     return told(state, 'granted', hold)
 end
 if lease > 0 then
     hold[EXPIRES], hold[ATTEMPT] = now + lease * 1000, ''
     hold[WANTED], hold[CLAIM] = limit, tonumber(ARGV[11])
     wait(state, hold)
-    save(state)
+    save(state, call)
     return {'waiting', view(state, '')}
 end
 return refuse('locked', view(state, ''))

@@ -40,7 +40,7 @@ static void a_crowd_that_ended_lets_the_next_in(void **state)
 {
     struct scripts *scripts = *state;
     for (int round = 0; round < 3; round++) {
-        char token[3][24];
+        char token[3][32];
         for (int i = 0; i < 3; i++) {
             snprintf(token[i], sizeof token[i], "t%d.%d", round, i);
             assert_status(acquire(scripts, .token = token[i], .mode = "shared", .ttl_ms = 40),
@@ -195,7 +195,7 @@ static void ten_thousand_holds_cost_no_more_than_one(void **state)
     scripts->unwatched = true;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < EACH; i++) {
-            char name[24];
+            char name[40];
             snprintf(name, sizeof name, "single%d.%d", round, i);
             acquire(scripts, .name = name, .token = "first", .mode = "shared");
         }

@@ -44,6 +44,10 @@ end
 -- Puts a waiter at the end of the queue, or renews the lease of one that is in it.
 local function wait(state, waiter)
     local queue, waiters = queue_keys()
+    if state[WAITERS] == 0 then -- those of a main key that was lost are not counted
+        need_memory()
+        call('unlink', queue, waiters)
+    end
     local arrival = math.max(state[ARRIVAL] + 1, now)
     if call('zadd', queue, 'nx', digits(arrival), waiter[TOKEN]) == 1 then
         state[ARRIVAL] = arrival
