@@ -284,7 +284,7 @@ bool schema_accepts(const json_t *root, const json_t *schema, const json_t *valu
                     struct failure *failure)
 {
     /* A branch that was left for another one leaves its failure behind: not one of the whole. */
-    struct failure why = {""};
+    struct failure why = {.text = ""};
     struct check check = {.root = root, .failure = &why};
     bool accepted = schema_check_accepts(&check, schema, value);
     if (!accepted)

@@ -65,7 +65,7 @@ static bool names_all(struct check *check, const json_t *schema, const json_t *v
 bool schema_names_all(const json_t *root, const json_t *schema, const json_t *value,
                       struct failure *failure)
 {
-    struct failure why = {""};
+    struct failure why = {.text = ""};
     struct check check = {.root = root, .failure = &why};
     bool named = names_all(&check, schema, value);
     if (!named)

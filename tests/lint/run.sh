@@ -45,7 +45,7 @@ check_tidy() {
 check_cppcheck() {
     cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu -j 2 \
         --enable=warning,performance,portability --suppress=missingIncludeSystem \
-        --suppress=normalCheckLevelMaxBranches --suppress=readdirCalled '--suppress=nullPointerOutOfMemory:tests/*' \
+        --suppress=normalCheckLevelMaxBranches --suppress=readdirCalled --suppress=varFuncNullUB '--suppress=nullPointerOutOfMemory:tests/*' \
         --include=tests/lint/cppcheck.h -I. -D_GNU_SOURCE "${sources[@]}"
 }
 
