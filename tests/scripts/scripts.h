@@ -9,6 +9,7 @@ struct scripts {
     struct redis_process redis;
     redisContext *link;   /* what operations use: the test's own, or another one for a while */
     int64_t retention_ms; /* ARGV[1] of every operation */
+    int64_t clock_us;     /* 0: Redis's own clock; else the time that operations are told */
     bool unwatched;       /* do not look at the keys afterwards, where time or calls are counted */
 };
 
