@@ -14,6 +14,7 @@ layers     := base redis locks api server
 sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c)))
 operations := $(wildcard locks/scripts/*.lua)
 shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
+common_lua := $(wildcard locks/scripts/common/*.lua)
 generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
@@ -124,11 +125,14 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 $(BUILD)/generated/%.o: $(BUILD)/generated/%.c $(BUILD)/flags
 	$(call say,compile $<) $(compile)
 
-# The Lua that the operations share is put in front of each, since Redis knows no modules.
-$(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk $(operations) $(shared_lua) $(BUILD)/inputs
+# The Lua that the operations share is put in front of each, since Redis knows no modules. Where an
+# operation has a common case, all but the state becomes a function that is not even set up for it:
+# Redis makes a script's functions anew at every run.
+$(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk locks/scripts/compose.sh $(operations) \
+                              $(shared_lua) $(common_lua) $(BUILD)/inputs
 	@mkdir -p $(@D)/lua
 	@rm -f $(@D)/lua/*
-	@for file in $(operations); do awk -f locks/scripts/fold.awk $(shared_lua) $$file > $(@D)/lua/$${file##*/}; done
+	@for file in $(operations); do locks/scripts/compose.sh $$file $(shared_lua) | awk -f locks/scripts/fold.awk > $(@D)/lua/$${file##*/}; done
 	@locks/scripts/embed.sh scripts $(@D)/lua/*.lua > $@
 
 $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml
@@ -142,6 +146,6 @@ $(BUILD)/flags: FORCE
 	@pkg-config --exists --print-errors $(libraries) || { echo "Missing libraries: $(packages) build" >&2; exit 1; }
 	@$(call write_if_changed,$(compile) $(link))
 $(BUILD)/inputs: FORCE
-	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(test_support))
+	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(common_lua) $(test_support))
 
 -include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d)

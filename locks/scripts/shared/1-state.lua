@@ -18,12 +18,6 @@ local retention = ARGV[1] * 1000
 local time = call('time')
 local now = time[1] * 1000000 + time[2]
 
--- Writes a number as digits. Redis would print it as a floating point number, which takes longer
--- than storing it.
-local function digits(number)
-    return string.format('%d', number)
-end
-
 -- A state: an array of these, packed by STATE.
 local VERSION = 1      -- the last number issued, be it as a fence or for the end of a hold
 local COUNT = 2        -- how many holds there are
@@ -47,7 +41,7 @@ local STATE = '<dddddddddddddss'
 local TOKEN = 1
 local OWNER = 2
 local MODE = 3         -- 'exclusive' or 'shared'
-local ATTEMPT = 4      -- the request it was granted to, REPEATED once its token came again, '' while unclaimed
+local ATTEMPT = 4      -- the request it was granted to; '' while unclaimed, REPEATED once that came again
 local META = 5
 local FENCE = 6
 local SINCE = 7        -- when it was granted
@@ -73,23 +67,10 @@ local function load()
     return state
 end
 
--- Redis refuses a script's first write if it may need memory, but none after another write. So what
--- frees or keeps what is there already can be written in a full Redis as well...
-local function even_if_full(...)
-    local reply = redis.pcall(...)
-    if type(reply) == 'table' and reply.err then
-        call('unlink', key .. ':none')
-        reply = call(...)
-    end
-    return reply
-end
-
--- ... and what is new is to be refused before anything was removed: this fails in a full Redis.
-local function need_memory()
-    call('append', key, '')
-end
-
-local function save_by(set, state)
+-- `write` is redis.call, or something that writes in a full Redis as well. The expiry is given in
+-- digits, since Redis would print a number as a floating point one, which takes longer than to store
+-- it.
+local function save(state, write)
     local packed, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
     if state[ONLY] then
         packed = packed .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
@@ -98,13 +79,5 @@ local function save_by(set, state)
         kept = state[KEPT]
     end
     kept = math.max(kept, state[VERSION]) -- which is ahead of time where many ended at once
-    set('set', key, packed, 'pxat', digits((kept + retention) / 1000 + 1))
-end
-
-local function save(state)
-    save_by(call, state)
-end
-
-local function save_even_if_full(state)
-    save_by(even_if_full, state)
+    write('set', key, packed, 'pxat', string.format('%d', (kept + retention) / 1000 + 1))
 end

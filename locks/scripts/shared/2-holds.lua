@@ -3,6 +3,32 @@
 -- until the last is gone: a hash of holds by token, a sorted set of tokens by expiry, and a hash
 -- that counts the holds of each owner.
 
+-- Writes a number as digits. Redis would print it as a floating point number, which takes longer
+-- than storing it.
+local function digits(number)
+    return string.format('%d', number)
+end
+
+-- Redis refuses a script's first write if it may need memory, but none after another write. So what
+-- frees or keeps what is there already can be written in a full Redis as well...
+local function even_if_full(...)
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and reply.err then
+        call('unlink', key .. ':none')
+        reply = call(...)
+    end
+    return reply
+end
+
+-- ... and what is new is to be refused before anything was removed: this fails in a full Redis.
+local function need_memory()
+    call('append', key, '')
+end
+
+local function save_even_if_full(state)
+    save(state, even_if_full)
+end
+
 -- Holds that are read or removed at once: well below what Lua can unpack onto its stack.
 local BATCH = 1000
 

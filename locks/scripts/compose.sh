@@ -1,0 +1,17 @@
+#!/bin/sh
+# Puts a script together: compose.sh OPERATION.lua STATE.lua SHARED.lua...
+set -eu
+
+operation=$1 state=$2
+shift 2
+common=$(dirname "$operation")/common/$(basename "$operation")
+
+cat "$state"
+if [ -e "$common" ]; then
+    echo 'local function general()'
+    cat "$@" "$operation"
+    echo 'end'
+    cat "$common"
+else
+    cat "$@" "$operation"
+fi
