@@ -45,7 +45,8 @@ check_tidy() {
 check_cppcheck() {
     cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu -j 2 \
         --enable=warning,performance,portability --suppress=missingIncludeSystem \
-        --suppress=normalCheckLevelMaxBranches --suppress=readdirCalled --suppress=varFuncNullUB '--suppress=nullPointerOutOfMemory:tests/*' \
+        --suppress=normalCheckLevelMaxBranches --suppress=readdirCalled --suppress=varFuncNullUB \
+        '--suppress=nullPointerOutOfMemory:tests/*' \
         --include=tests/lint/cppcheck.h -I. -D_GNU_SOURCE "${sources[@]}"
 }
 
@@ -74,18 +75,18 @@ check_shell() {
     shellcheck "${shell[@]}"
 }
 
-# The operations with the shared Lua in front, as Redis gets them. What is shared need not be used
-# by every operation, but by one.
+# The operations as Redis gets them. What is shared need not be used by every operation, but by one.
 check_lua() {
-    local shared bad=0
-    shared=$(cat locks/scripts/shared/*.lua | wc -l)
+    local scripts=("$build"/generated/lua/*.lua) bad=0
     luacheck --quiet --no-color --std lua51 --read-globals redis cmsgpack struct KEYS ARGV \
-        --no-max-line-length --ignore 211 -- "$build"/generated/lua/*.lua || bad=1
-    { luacheck --formatter plain --only 211 -- "$build"/generated/lua/*.lua || true; } |
-        awk -F: -v shared="$shared" -v scripts="$(find locks/scripts -maxdepth 1 -name '*.lua' | wc -l)" '
-            $2 > shared { print; bad = 1; next }
-            ++unused[$2 $4] == scripts { print $0 ", in every operation"; bad = 1 }
-            END { exit bad }' || bad=1
+        --no-max-line-length --ignore 211 -- "${scripts[@]}" || bad=1
+    { luacheck --formatter plain --only 211 -- "${scripts[@]}" || true; } |
+        awk -F"'" -v scripts=${#scripts[@]} '
+            FILENAME != "-" { shared[$1]; next }
+            !($2 in shared) { print; bad = 1 }
+            ++unused[$2] == scripts { print "unused everywhere: " $2; bad = 1 }
+            END { exit bad }' \
+            <(sed -nE 's/^local (function )?([A-Za-z_]+).*/\2/p' locks/scripts/shared/*.lua) - || bad=1
     return $bad
 }
 
