@@ -21,6 +21,39 @@ static void a_free_name_is_granted(void **state)
     assert_string_equal(inspect(scripts, "n", "t").shown_holds[0].meta, "{\"a\":1}");
 }
 
+/* Of a token that no request can have used before, less has to be looked up. */
+static void a_new_token_is_granted_the_same(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 2; i++) {
+        bool is_new = i == 1;
+        scripts_clean(state);
+        struct answer shared =
+            acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2, .ttl_ms = 40,
+                    .meta = "{\"a\":1}", .attempt = "one", .token_is_new = is_new);
+        assert_status(shared, "granted");
+        assert_int_equal(shared.version, shared.fence);
+        assert_int_equal(shared.ttl_ms, 40);
+        assert_int_equal(shared.holds, 1);
+        assert_int_equal(shared.limit, 2);
+        assert_string_equal(shared.owner, "A");
+        assert_string_equal(shared.mode, "shared");
+        struct seen seen = inspect(scripts, "n", "a");
+        assert_int_equal(seen.limit, 2);
+        assert_string_equal(seen.shown_holds[0].meta, "{\"a\":1}");
+        assert_status(acquire(scripts, .token = "x", .token_is_new = is_new), "locked");
+        assert_status(take_back(scripts, "n", "a", "one"), "released");
+
+        acquire(scripts, .token = "b", .ttl_ms = 40, .token_is_new = is_new);
+        assert_status(acquire(scripts, .token = "c", .token_is_new = is_new), "locked");
+        assert_status(acquire(scripts, .token = "b"), "holding");
+        sleep_past(scripts, 40);
+        assert_status(release(scripts, "n", "b"), "not_held");
+        assert_int_equal(acquire(scripts, .token = "c", .token_is_new = is_new).holds, 1);
+        assert_status(acquire(scripts, .token = "d", .token_is_new = is_new), "locked");
+    }
+}
+
 static void an_exclusive_hold_excludes_everybody_else(void **state)
 {
     struct scripts *scripts = *state;
@@ -373,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_free_name_is_granted),
+        TEST(a_new_token_is_granted_the_same),
         TEST(an_exclusive_hold_excludes_everybody_else),
         TEST(names_do_not_know_each_other),
         TEST(shared_holds_admit_one_another),

@@ -37,6 +37,7 @@ static void nothing_new_is_granted(void **state)
     struct scripts *scripts = *state;
     fill(scripts);
     assert_oom(acquire(scripts, .token = "a"));
+    assert_oom(acquire(scripts, .token = "a", .token_is_new = true));
     assert_oom(acquire(scripts, .token = "a", .mode = "shared"));
     assert_int_equal(key_count(scripts), 0);
     assert_int_equal(inspect(scripts, "n", "a").holds, 0);

@@ -43,14 +43,16 @@ static int64_t some_ms(struct run *run)
     return chance(run, 50) ? 1 + below(run, 80) : 1000 + below(run, 60000);
 }
 
-/* A token that was used lately, or a new one. */
-static void pick_token(struct run *run, uint32_t percent_new, char token[MODEL_TOKEN])
+/* A token that was used lately, or a new one; says whether it is new. */
+static bool pick_token(struct run *run, uint32_t percent_new, char token[MODEL_TOKEN])
 {
     size_t name = (size_t)(run->model - run->models);
     char *recent = run->recent[name][below(run, RECENT)];
-    if (*recent == '\0' || chance(run, percent_new))
+    bool is_new = *recent == '\0' || chance(run, percent_new);
+    if (is_new)
         snprintf(recent, MODEL_TOKEN, "t%u", run->tokens_made++);
     strcpy(token, recent);
+    return is_new;
 }
 
 /* Time goes on: not at all, a little, a lot, or to where something ends, or just before that. */
@@ -155,7 +157,7 @@ static void step_acquire(struct run *run)
     static const char *const OWNERS[] = {"A", "B", "C"}, *const ATTEMPTS[] = {"p", "q", "r"};
     static const int64_t LIMITS[] = {0, 0, 0, 0, 0, 2, 2, 2, 2, 3};
     char token[MODEL_TOKEN];
-    pick_token(run, 60, token);
+    bool is_new = pick_token(run, 60, token);
     if (is_in_doubt(run, token))
         return;
     struct acquiring acquiring = {.name = run->name,
@@ -163,7 +165,8 @@ static void step_acquire(struct run *run)
                                   .owner = OWNERS[below(run, 3)],
                                   .mode = chance(run, 65) ? "shared" : "exclusive",
                                   .ttl_ms = some_ms(run),
-                                  .attempt = ATTEMPTS[below(run, 3)]};
+                                  .attempt = ATTEMPTS[below(run, 3)],
+                                  .token_is_new = is_new && chance(run, 70)};
     if (acquiring.mode[0] == 's')
         acquiring.limit = LIMITS[below(run, 10)];
     if (chance(run, 30)) {

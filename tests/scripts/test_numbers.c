@@ -208,7 +208,7 @@ static void a_lone_hold_costs_three_commands(void **state)
     for (int i = 0; i < TIMES; i++) {
         char name[24];
         snprintf(name, sizeof name, "n%d", i);
-        acquire(scripts, .name = name, .token = "a");
+        acquire(scripts, .name = name, .token = "a", .token_is_new = i % 2);
         release(scripts, name, "a");
     }
     assert_int_equal(calls_of(scripts, "evalsha"), 2 * TIMES);
