@@ -1,0 +1,318 @@
+/* HTTP as it goes over the wire: connections, pieces, pipelines, versions, and what each reply
+ * carries beside its body. */
+#include "tests/integration/service.h"
+
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { REPLY_SIZE = 65536, PATIENCE_MS = 5000 };
+
+static struct http_client *client_of(void **state)
+{
+    return ((struct service *)*state)->client;
+}
+
+static int connect_to(void **state)
+{
+    int fd = raw_connect(((struct service *)*state)->batond.port);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    assert_true(raw_send(fd, text, strlen(text)));
+}
+
+/* Reads one reply, by its Content-Length. */
+static void hear(int fd, char reply[REPLY_SIZE])
+{
+    size_t length = 0;
+    long body = -1;
+    const char *end = NULL;
+    while (!end || length < (size_t)(end - reply) + (size_t)body) {
+        char byte[2];
+        if (raw_receive(fd, byte, sizeof byte, NULL, PATIENCE_MS, NULL) != 1)
+            fail_msg("the reply ends early: %.*s", (int)length, reply);
+        reply[length++] = byte[0];
+        reply[length] = '\0';
+        if (!end && (end = strstr(reply, "\r\n\r\n"))) {
+            const char *field = strstr(reply, "Content-Length: ");
+            body = field ? strtol(field + 16, NULL, 10) : 0;
+            end += 4;
+        }
+    }
+}
+
+static void expect_text(const char *reply, const char *text)
+{
+    if (!strstr(reply, text))
+        fail_msg("no %s in %s", text, reply);
+}
+
+static void a_connection_serves_many_requests(void **state)
+{
+    char reply[REPLY_SIZE];
+    int fd = connect_to(state);
+    for (int i = 0; i < 50; i++) {
+        char request[128];
+        snprintf(request, sizeof request, "POST /locks/kept%d HTTP/1.1\r\nHost: h\r\n\r\n", i);
+        say(fd, request);
+        hear(fd, reply);
+        expect_text(reply, "HTTP/1.1 201");
+        say(fd, request);
+        hear(fd, reply);
+        expect_text(reply, "HTTP/1.1 409");
+        say(fd, "GET /locks/%00 HTTP/1.1\r\nHost: h\r\n\r\n");
+        hear(fd, reply);
+        expect_text(reply, "HTTP/1.1 400");
+    }
+    close(fd);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+    enum { COUNT = 100 };
+    char request[256], reply[REPLY_SIZE];
+    int fd = connect_to(state);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(request, sizeof request,
+                 "POST /locks/pipe%d HTTP/1.1\r\nHost: h\r\nX-Request-Id: pipe-%d\r\n"
+                 "Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"owner\": \"o\"}"
+                 "GET /locks/pipe%d HTTP/1.1\r\nHost: h\r\n\r\n",
+                 i, i, i);
+        say(fd, request);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(request, sizeof request, "X-Request-Id: pipe-%d\r\n", i);
+        hear(fd, reply);
+        expect_text(reply, "HTTP/1.1 201");
+        expect_text(reply, request);
+        hear(fd, reply);
+        expect_text(reply, "HTTP/1.1 200");
+        expect_text(reply, "\"state\":\"held\"");
+    }
+    close(fd);
+}
+
+static void a_request_may_come_in_pieces(void **state)
+{
+    static const char REQUEST[] = "POST /locks/pieces?ttl=5s HTTP/1.1\r\nHost: h\r\n"
+                                  "Content-Type: application/json\r\nContent-Length: 39\r\n\r\n"
+                                  "{\"owner\": \"piece by piece\", \"meta\": {}}";
+    char reply[REPLY_SIZE];
+    int fd = connect_to(state);
+    for (const char *byte = REQUEST; *byte; byte++) {
+        assert_true(raw_send(fd, byte, 1));
+        if ((byte - REQUEST) % 16 == 0)
+            clock_sleep_ms(1);
+    }
+    hear(fd, reply);
+    expect_text(reply, "HTTP/1.1 201");
+    expect_text(reply, "\"owner\":\"piece by piece\"");
+    close(fd);
+}
+
+static void a_chunked_body_is_put_together(void **state)
+{
+    char reply[REPLY_SIZE];
+    int fd = connect_to(state);
+    say(fd, "POST /locks/chunks HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n"
+            "1\r\n{\r\n8;x=y\r\n\"owner\":\r\n");
+    say(fd, "7\r\n \"bits\"\r\n01\r\n}\r\n0\r\nX-Trailer: 1\r\n\r\n");
+    hear(fd, reply);
+    expect_text(reply, "HTTP/1.1 201");
+    expect_text(reply, "\"owner\":\"bits\"");
+    close(fd);
+}
+
+static void who_expects_100_is_told_to_go_on(void **state)
+{
+    char reply[REPLY_SIZE];
+    int fd = connect_to(state);
+    say(fd, "POST /locks/expect HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+            "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n");
+    hear(fd, reply);
+    expect_text(reply, "HTTP/1.1 100");
+    say(fd, "{}");
+    hear(fd, reply);
+    expect_text(reply, "HTTP/1.1 201");
+    close(fd);
+}
+
+static void a_body_announced_as_too_big_is_not_read(void **state)
+{
+    char reply[REPLY_SIZE];
+    int fd = connect_to(state);
+    say(fd, "POST /locks/huge HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+            "Content-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n");
+    hear(fd, reply);
+    expect_text(reply, "HTTP/1.1 413");
+    expect_text(reply, "\"code\":\"too_large\"");
+    close(fd);
+}
+
+static void http_1_0_is_answered_and_closed(void **state)
+{
+    char reply[REPLY_SIZE];
+    bool closed;
+    int fd = connect_to(state);
+    say(fd, "POST /locks/old?ttl=5s HTTP/1.0\r\n\r\n");
+    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, &closed);
+    assert_true(closed);
+    expect_text(reply, " 201 ");
+    expect_text(reply, "\"name\":\"old\"");
+    close(fd);
+}
+
+static void who_asks_to_close_is_closed(void **state)
+{
+    char reply[REPLY_SIZE];
+    bool closed;
+    int fd = connect_to(state);
+    say(fd, "GET /locks/old HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, &closed);
+    assert_true(closed);
+    expect_text(reply, "HTTP/1.1 200");
+    expect_text(reply, "Connection: close");
+    close(fd);
+}
+
+static void nonsense_harms_nobody_else(void **state)
+{
+    static const char *const NONSENSE[] = {"\r\n\r\n\r\n",
+                                           "\x16\x03\x01\x02\r\n\r\n",
+                                           "GET\r\n\r\n",
+                                           "GET / HTTP/9.9\r\n\r\n",
+                                           "*3\r\n$3\r\nSET\r\n\r\n\r\n",
+                                           "POST /locks/n HTTP/1.1\r\nHost: h\r\n"
+                                           "Content-Length: nine\r\n\r\n"};
+    char reply[REPLY_SIZE];
+    for (size_t i = 0; i < sizeof NONSENSE / sizeof *NONSENSE; i++) {
+        int fd = connect_to(state);
+        say(fd, NONSENSE[i]);
+        shutdown(fd, SHUT_WR);
+        raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+        assert_null(strstr(reply, "HTTP/1.1 2"));
+        close(fd);
+    }
+    answers(client_of(state), "GET /readyz", NULL, 200, NULL);
+    answers(client_of(state), "GET /locks/n", NULL, 200, NULL);
+    assert_string_equal(http_text(client_of(state), "state"), "free");
+}
+
+static void every_reply_has_a_request_id(void **state)
+{
+    static const char *const REQUESTS[] = {
+        "POST /locks/id",    "POST /locks/id", "PUT /locks/id",
+        "GET /locks/id",     "GET /locks",     "DELETE /locks/id?force=true",
+        "GET /livez",        "GET /readyz",    "GET /metrics",
+        "GET /openapi.yaml", "GET /nothing",   "BREW /locks/id",
+        "GET /locks/%00"};
+    struct http_client *client = client_of(state);
+    char last[80] = "";
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
+        char method[8];
+        const char *target = strchr(REQUESTS[i], ' ') + 1;
+        snprintf(method, sizeof method, "%.*s", (int)(target - REQUESTS[i] - 1), REQUESTS[i]);
+        http_call(client, method, target, NULL);
+        const char *made = http_header(client, "X-Request-Id");
+        assert_non_null(made);
+        assert_in_range(strlen(made), 1, 64);
+        assert_string_not_equal(made, last);
+        snprintf(last, sizeof last, "%s", made);
+
+        http_request(client, &(struct http_call){.method = method,
+                                                 .path = target,
+                                                 .headers = (const char *const[]){
+                                                     "X-Request-Id: My.own_id-7", NULL}});
+        assert_string_equal(http_header(client, "X-Request-Id"), "My.own_id-7");
+    }
+}
+
+static void a_request_id_of_another_form_is_replaced(void **state)
+{
+    static const char *const IDS[] = {"a b", "a,b", "a/b", "\"a\"", "\xc3\xa4", "a;b", ""};
+    struct http_client *client = client_of(state);
+    char header[128], longest[65], too_long[66];
+    for (size_t i = 0; i < sizeof IDS / sizeof *IDS; i++) {
+        snprintf(header, sizeof header, "X-Request-Id: %s", IDS[i]);
+        answers_with(client, header, "GET /livez", NULL, 200, NULL);
+        assert_string_not_equal(http_header(client, "X-Request-Id"), IDS[i]);
+    }
+    memset(longest, 'x', 64);
+    memset(too_long, 'x', 65);
+    longest[64] = too_long[65] = '\0';
+    snprintf(header, sizeof header, "X-Request-Id: %s", longest);
+    answers_with(client, header, "GET /livez", NULL, 200, NULL);
+    assert_string_equal(http_header(client, "X-Request-Id"), longest);
+    snprintf(header, sizeof header, "X-Request-Id: %s", too_long);
+    answers_with(client, header, "GET /livez", NULL, 200, NULL);
+    assert_in_range(strlen(http_header(client, "X-Request-Id")), 1, 64);
+}
+
+static void head_is_get_without_a_body(void **state)
+{
+    static const char *const TARGETS[] = {"/livez", "/readyz", "/openapi.yaml", "/locks/head",
+                                          "/locks?prefix=head"};
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < sizeof TARGETS / sizeof *TARGETS; i++) {
+        char type[80], length[40], etag[40];
+        assert_int_equal(http_call(client, "GET", TARGETS[i], NULL), 200);
+        snprintf(type, sizeof type, "%s", http_header(client, "Content-Type"));
+        snprintf(length, sizeof length, "%s", http_header(client, "Content-Length"));
+        snprintf(etag, sizeof etag, "%.39s", http_header(client, "ETag") ? client->header : "");
+        assert_int_equal(http_call(client, "HEAD", TARGETS[i], NULL), 200);
+        assert_int_equal(client->reply.length, 0);
+        assert_string_equal(http_header(client, "Content-Type"), type);
+        assert_string_equal(http_header(client, "Content-Length"), length);
+        assert_string_equal(http_header(client, "ETag") ? client->header : "", etag);
+    }
+    assert_int_equal(http_call(client, "HEAD", "/metrics", NULL), 200);
+    assert_int_equal(http_call(client, "HEAD", "/nothing", NULL), 404);
+    assert_int_equal(client->reply.length, 0);
+    assert_int_equal(http_call(client, "HEAD", "/locks/%00", NULL), 400);
+}
+
+static void what_operators_ask_is_answered(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "GET /livez", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "status"), "ok");
+    assert_string_equal(http_header(client, "Content-Type"), "application/json");
+    answers(client, "GET /readyz", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "status"), "ready");
+    answers(client, "GET /openapi.yaml", NULL, 200, NULL);
+    assert_string_equal(http_header(client, "Content-Type"), "application/yaml");
+    assert_int_equal(strncmp(client->reply.body, "openapi: 3.1.", 13), 0);
+    answers(client, "POST /locks/counted", NULL, 201, NULL);
+    answers(client, "GET /metrics", NULL, 200, NULL);
+    assert_int_equal(strncmp(http_header(client, "Content-Type"), "text/plain", 10), 0);
+    expect_text(client->reply.body, "operation=\"acquireLock\",status=\"201\"} ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_serves_many_requests),
+        cmocka_unit_test(pipelined_requests_are_answered_in_order),
+        cmocka_unit_test(a_request_may_come_in_pieces),
+        cmocka_unit_test(a_chunked_body_is_put_together),
+        cmocka_unit_test(who_expects_100_is_told_to_go_on),
+        cmocka_unit_test(a_body_announced_as_too_big_is_not_read),
+        cmocka_unit_test(http_1_0_is_answered_and_closed),
+        cmocka_unit_test(who_asks_to_close_is_closed),
+        cmocka_unit_test(nonsense_harms_nobody_else),
+        cmocka_unit_test(every_reply_has_a_request_id),
+        cmocka_unit_test(a_request_id_of_another_form_is_replaced),
+        cmocka_unit_test(head_is_get_without_a_body),
+        cmocka_unit_test(what_operators_ask_is_answered),
+    };
+    return cmocka_run_group_tests(tests, service_start, service_stop);
+}
