@@ -198,7 +198,7 @@ static void nonsense_harms_nobody_else(void **state)
         int fd = connect_to(state);
         say(fd, NONSENSE[i]);
         shutdown(fd, SHUT_WR);
-        raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+        raw_receive(fd, reply, sizeof reply, NULL, 200, NULL); /* some get no answer at all */
         assert_null(strstr(reply, "HTTP/1.1 2"));
         close(fd);
     }

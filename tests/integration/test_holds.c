@@ -1,0 +1,417 @@
+/* Holds of every kind: who may hold together, how a hold is kept, and how it ends. */
+#include "tests/integration/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct http_client *client_of(void **state)
+{
+    return ((struct service *)*state)->client;
+}
+
+static const char *state_of(struct http_client *client, const char *name)
+{
+    char request[200];
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(client, request, NULL, 200, NULL);
+    return http_text(client, "state");
+}
+
+static void wait_until_free(struct http_client *client, const char *name, int timeout_ms)
+{
+    int64_t deadline = clock_ms() + timeout_ms;
+    while (strcmp(state_of(client, name), "free") != 0) {
+        if (clock_ms() > deadline)
+            fail_msg("%s is still held: %s", name, client->reply.body);
+        clock_sleep_ms(5);
+    }
+}
+
+static void shared_holds_go_together_and_exclude_exclusive_ones(void **state)
+{
+    struct http_client *client = client_of(state);
+    char first[TOKEN_TEXT], second[TOKEN_TEXT];
+    answers(client, "POST /locks/read?mode=shared&owner=a", NULL, 201, NULL);
+    keep_token(client, first);
+    answers(client, "POST /locks/read?mode=shared&owner=b", NULL, 201, NULL);
+    keep_token(client, second);
+    answers(client, "POST /locks/read?owner=c", NULL, 409, "locked");
+    assert_int_equal(json_array_size(member(client, "holders")), 2);
+    answers_token(client, first, "DELETE /locks/read", NULL, 200, NULL);
+    answers(client, "POST /locks/read?owner=c", NULL, 409, "locked");
+    answers_token(client, second, "DELETE /locks/read", NULL, 200, NULL);
+    answers(client, "POST /locks/read?owner=c", NULL, 201, NULL);
+    answers(client, "POST /locks/read?mode=shared&owner=a", NULL, 409, "locked");
+}
+
+static void a_limit_counts_every_hold(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=a", NULL, 201, NULL);
+    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=a", NULL, 201, NULL);
+    assert_int_equal(http_integer(client, "holds"), 2);
+    assert_int_equal(http_integer(client, "limit"), 3);
+    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=b", NULL, 201, NULL);
+    keep_token(client, token);
+    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=c", NULL, 409, "locked");
+    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=a", NULL, 409, "locked");
+    answers(client, "GET /locks/seats", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "hold_count"), 3);
+    assert_int_equal(http_integer(client, "limit"), 3);
+    answers_token(client, token, "DELETE /locks/seats", NULL, 200, NULL);
+    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=c", NULL, 201, NULL);
+
+    /* Free again, it has no limit any more. */
+    answers(client, "DELETE /locks/seats?force=true", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "broken"), 3);
+    answers(client, "POST /locks/seats?mode=shared&limit=1", NULL, 201, NULL);
+}
+
+static void an_owner_comes_in_again_and_nobody_else(void **state)
+{
+    struct http_client *client = client_of(state);
+    char first[TOKEN_TEXT], second[TOKEN_TEXT];
+    answers(client, "POST /locks/mine?owner=me", NULL, 201, NULL);
+    keep_token(client, first);
+    int64_t fence = http_integer(client, "fence");
+    answers(client, "POST /locks/mine?owner=me&ttl=1m", NULL, 201, NULL);
+    keep_token(client, second);
+    assert_string_not_equal(first, second);
+    assert_int_equal(http_integer(client, "holds"), 2);
+    assert_true(http_integer(client, "fence") > fence);
+    answers(client, "POST /locks/mine?owner=other", NULL, 409, "locked");
+    answers(client, "POST /locks/mine", NULL, 409, "locked");
+
+    answers_token(client, first, "DELETE /locks/mine", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "holds"), 1);
+    answers(client, "POST /locks/mine?owner=other", NULL, 409, "locked");
+    answers_token(client, second, "DELETE /locks/mine", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "holds"), 0);
+    answers(client, "POST /locks/mine?owner=other", NULL, 201, NULL);
+}
+
+static void a_lone_reader_becomes_the_writer(void **state)
+{
+    struct http_client *client = client_of(state);
+    char reader[TOKEN_TEXT], other[TOKEN_TEXT];
+    answers(client, "POST /locks/up?mode=shared&owner=me", NULL, 201, NULL);
+    keep_token(client, reader);
+    answers(client, "POST /locks/up?mode=shared&owner=other", NULL, 201, NULL);
+    keep_token(client, other);
+    answers(client, "POST /locks/up?owner=me", NULL, 409, "locked");
+    answers_token(client, other, "DELETE /locks/up", NULL, 200, NULL);
+    answers(client, "POST /locks/up?owner=me", NULL, 201, NULL);
+    assert_string_equal(http_text(client, "mode"), "exclusive");
+    answers(client, "POST /locks/up?mode=shared&owner=other", NULL, 409, "locked");
+    answers_token(client, reader, "DELETE /locks/up", NULL, 200, NULL);
+    answers(client, "POST /locks/up?mode=shared&owner=other", NULL, 409, "locked");
+}
+
+static void a_writer_becomes_a_reader_without_a_gap(void **state)
+{
+    struct http_client *client = client_of(state);
+    char writer[TOKEN_TEXT];
+    answers(client, "POST /locks/down?owner=me", NULL, 201, NULL);
+    keep_token(client, writer);
+    answers(client, "POST /locks/down?mode=shared&owner=me", NULL, 201, NULL);
+    answers(client, "POST /locks/down?mode=shared&owner=other", NULL, 409, "locked");
+    answers_token(client, writer, "DELETE /locks/down", NULL, 200, NULL);
+    answers(client, "POST /locks/down?owner=other", NULL, 409, "locked");
+    answers(client, "POST /locks/down?mode=shared&owner=other", NULL, 201, NULL);
+}
+
+static void a_renewal_sets_what_remains(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT], etag[40];
+    answers(client, "POST /locks/keep?ttl=10s&owner=me", NULL, 201, NULL);
+    keep_token(client, token);
+    snprintf(etag, sizeof etag, "%.39s", http_header(client, "ETag"));
+    int64_t fence = http_integer(client, "fence");
+
+    answers_token(client, token, "PUT /locks/keep?ttl=60s", NULL, 200, NULL);
+    assert_in_range(http_integer(client, "ttl_ms"), 59000, 60000);
+    assert_int_equal(http_integer(client, "fence"), fence);
+    assert_string_equal(http_text(client, "owner"), "me");
+    assert_string_equal(http_text(client, "token"), token);
+    assert_string_equal(http_header(client, "ETag"), etag);
+    answers_token(client, token, "PUT /locks/keep?ttl=60s", NULL, 200, NULL);
+    assert_in_range(http_integer(client, "ttl_ms"), 59000, 60000); /* it does not add up */
+    answers_token(client, token, "PUT /locks/keep", "{\"ttl_ms\": 5000}", 200, NULL);
+    assert_in_range(http_integer(client, "ttl_ms"), 4000, 5000); /* it may shorten */
+    answers_token(client, token, "PUT /locks/keep", NULL, 200, NULL);
+    assert_in_range(http_integer(client, "ttl_ms"), 4000, 5000); /* the one last given */
+    answers(client, "GET /locks/keep", NULL, 200, NULL);
+    assert_in_range(member_integer(client, "holders.0.ttl_ms"), 1, 5000);
+}
+
+static void a_renewal_shortens_no_other_hold(void **state)
+{
+    struct http_client *client = client_of(state);
+    char reader[TOKEN_TEXT];
+    answers(client, "POST /locks/readers?mode=shared&owner=long&ttl=60s", NULL, 201, NULL);
+    answers(client, "POST /locks/readers?mode=shared&owner=short&ttl=50s", NULL, 201, NULL);
+    keep_token(client, reader);
+    answers_token(client, reader, "PUT /locks/readers?ttl=100ms", NULL, 200, NULL);
+    int64_t deadline = clock_ms() + 5000;
+    do
+        answers(client, "GET /locks/readers", NULL, 200, NULL);
+    while (http_integer(client, "hold_count") == 2 && clock_ms() < deadline);
+    assert_int_equal(http_integer(client, "hold_count"), 1);
+    assert_string_equal(member_text(client, "holders.0.owner"), "long");
+    assert_in_range(member_integer(client, "holders.0.ttl_ms"), 40000, 60000);
+}
+
+static void who_holds_nothing_renews_and_releases_nothing(void **state)
+{
+    struct http_client *client = client_of(state);
+    char holder[TOKEN_TEXT];
+    static const char STRANGER[] = "a-stranger-0123456789-";
+    answers(client, "POST /locks/theirs", NULL, 201, NULL);
+    keep_token(client, holder);
+    answers_token(client, STRANGER, "PUT /locks/theirs", NULL, 409, "not_held");
+    answers_token(client, STRANGER, "DELETE /locks/theirs", NULL, 409, "not_held");
+    answers_token(client, STRANGER, "PUT /locks/nobodys", NULL, 409, "not_held");
+    answers_token(client, STRANGER, "DELETE /locks/nobodys", NULL, 409, "not_held");
+    answers_token(client, holder, "PUT /locks/nobodys", NULL, 409, "not_held");
+    assert_null(strstr(client->reply.body, STRANGER));
+    answers_token(client, holder, "GET /locks/theirs", NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "mine")));
+    assert_string_equal(state_of(client, "nobodys"), "free");
+}
+
+static void what_has_expired_is_neither_revived_nor_released(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/gone?ttl=100ms", NULL, 201, NULL);
+    keep_token(client, token);
+    wait_until_free(client, "gone", 5000);
+    answers_token(client, token, "PUT /locks/gone?ttl=30s", NULL, 409, "not_held");
+    assert_string_equal(state_of(client, "gone"), "free");
+    answers(client, "POST /locks/gone", NULL, 201, NULL);
+    answers_token(client, token, "PUT /locks/gone?ttl=30s", NULL, 409, "not_held");
+    answers_token(client, token, "DELETE /locks/gone", NULL, 409, "not_held");
+    assert_string_equal(state_of(client, "gone"), "held");
+}
+
+static void a_release_can_be_repeated(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/back", NULL, 201, NULL);
+    keep_token(client, token);
+    int64_t fence = http_integer(client, "fence");
+    clock_sleep_ms(15);
+    answers_token(client, token, "DELETE /locks/back", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "name"), "back");
+    assert_true(json_is_true(member(client, "released")));
+    assert_int_equal(http_integer(client, "fence"), fence);
+    assert_int_equal(http_integer(client, "holds"), 0);
+    assert_in_range(http_integer(client, "held_ms"), 15, 5000);
+    char *first = strdup(client->reply.body);
+    answers(client, "POST /locks/back", NULL, 201, NULL);
+    answers_token(client, token, "DELETE /locks/back", NULL, 200, NULL);
+    assert_string_equal(client->reply.body, first);
+    free(first);
+    assert_string_equal(state_of(client, "back"), "held");
+
+    char body[TOKEN_TEXT + 16];
+    snprintf(body, sizeof body, "{\"token\": \"%s\"}", token);
+    answers(client, "DELETE /locks/back", body, 200, NULL);
+    answers(client, "PUT /locks/back", body, 409, "not_held");
+}
+
+static void force_breaks_every_hold(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    for (int i = 0; i < 5; i++)
+        answers(client, "POST /locks/broken?mode=shared", NULL, 201, NULL);
+    keep_token(client, token);
+    int64_t fence = http_integer(client, "fence");
+    answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "name"), "broken");
+    assert_int_equal(http_integer(client, "broken"), 5);
+    int64_t version = http_integer(client, "version");
+    assert_true(version > fence);
+    answers_token(client, token, "PUT /locks/broken", NULL, 409, "not_held");
+    answers_token(client, token, "DELETE /locks/broken", NULL, 409, "not_held");
+    assert_string_equal(state_of(client, "broken"), "free");
+    assert_int_equal(http_integer(client, "version"), version);
+    answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "broken"), 0);
+    assert_int_equal(http_integer(client, "version"), version);
+    answers(client, "POST /locks/broken", NULL, 201, NULL);
+    assert_true(http_integer(client, "fence") > version);
+}
+
+static void the_last_release_says_how_it_ended(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    assert_string_equal(state_of(client, "ends"), "free");
+    assert_true(json_is_null(member(client, "last_release")));
+    answers(client, "POST /locks/ends", NULL, 201, NULL);
+    keep_token(client, token);
+    int64_t fence = http_integer(client, "fence");
+    state_of(client, "ends");
+    assert_true(json_is_null(member(client, "last_release")));
+    answers_token(client, token, "DELETE /locks/ends", NULL, 200, NULL);
+    state_of(client, "ends");
+    assert_string_equal(member_text(client, "last_release.reason"), "released");
+    assert_int_equal(member_integer(client, "last_release.fence"), fence);
+    assert_in_range(member_integer(client, "last_release.ago_ms"), 0, 5000);
+
+    answers(client, "POST /locks/ends?ttl=100ms", NULL, 201, NULL);
+    fence = http_integer(client, "fence");
+    wait_until_free(client, "ends", 5000);
+    assert_string_equal(member_text(client, "last_release.reason"), "expired");
+    assert_int_equal(member_integer(client, "last_release.fence"), fence);
+    assert_in_range(member_integer(client, "last_release.ago_ms"), 0, 5000);
+
+    answers(client, "POST /locks/ends", NULL, 201, NULL);
+    fence = http_integer(client, "fence");
+    answers(client, "DELETE /locks/ends?force=true", NULL, 200, NULL);
+    state_of(client, "ends");
+    assert_string_equal(member_text(client, "last_release.reason"), "forced");
+    assert_int_equal(member_integer(client, "last_release.fence"), fence);
+}
+
+static void an_inspection_shows_all_but_tokens(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/look?mode=shared&limit=20&owner=a",
+            "{\"meta\": {\"host\": \"b3\"}, \"ttl_ms\": 9000}", 201, NULL);
+    keep_token(client, token);
+    int64_t fence = http_integer(client, "fence");
+    for (int i = 0; i < 11; i++)
+        answers(client, "POST /locks/look?mode=shared&limit=20&ttl=1m", NULL, 201, NULL);
+    answers(client, "GET /locks/look", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "name"), "look");
+    assert_string_equal(http_text(client, "state"), "held");
+    assert_int_equal(http_integer(client, "hold_count"), 12);
+    assert_int_equal(http_integer(client, "limit"), 20);
+    assert_int_equal(http_integer(client, "queue_length"), 0);
+    assert_int_equal(json_array_size(member(client, "holders")), 10);
+    assert_string_equal(member_text(client, "holders.0.owner"), "a");
+    assert_string_equal(member_text(client, "holders.0.mode"), "shared");
+    assert_string_equal(member_text(client, "holders.0.meta.host"), "b3");
+    assert_int_equal(member_integer(client, "holders.0.fence"), fence);
+    assert_in_range(member_integer(client, "holders.0.ttl_ms"), 1, 9000);
+    assert_in_range(member_integer(client, "holders.0.held_ms"), 0, 9000);
+    assert_true(json_is_null(member(client, "holders.1.meta")));
+    assert_null(member(client, "mine"));
+    assert_null(strstr(client->reply.body, token));
+    assert_null(strstr(client->reply.body, "token"));
+}
+
+static void the_reply_says_whether_a_token_holds(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/own", NULL, 201, NULL);
+    keep_token(client, token);
+    answers_token(client, token, "GET /locks/own", NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "mine")));
+    answers_token(client, "somebody-elses-token-1", "GET /locks/own", NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "mine")));
+    answers_token(client, token, "GET /locks/other", NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "mine")));
+    answers_token(client, token, "DELETE /locks/own", NULL, 200, NULL);
+    answers_token(client, token, "GET /locks/own", NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "mine")));
+}
+
+static void a_304_proves_that_nothing_happened(void **state)
+{
+    static const char *const FORMS[] = {"%s", "W/%s", "\"1\", %s", "%s,\"1\"", "\"a,b\" , W/%s,",
+                                        "*"};
+    static const char *const OTHERS[] = {"\"1\"", "", "\"*\"", "W/\"1\", \"2\""};
+    struct http_client *client = client_of(state);
+    char etag[40], header[128], form[100], token[TOKEN_TEXT];
+    answers(client, "POST /locks/tag", NULL, 201, NULL);
+    keep_token(client, token);
+    snprintf(etag, sizeof etag, "%.39s", http_header(client, "ETag"));
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
+        const char *at = strstr(FORMS[i], "%s");
+        snprintf(form, sizeof form, "%.*s%s%s", at ? (int)(at - FORMS[i]) : 100, FORMS[i],
+                 at ? etag : "", at ? at + 2 : "");
+        snprintf(header, sizeof header, "If-None-Match: %s", form);
+        answers_with(client, header, "GET /locks/tag", NULL, 304, NULL);
+        assert_int_equal(client->reply.length, 0);
+        assert_string_equal(http_header(client, "ETag"), etag);
+        assert_non_null(http_header(client, "X-Request-Id"));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(header, sizeof header, "If-None-Match: %s", OTHERS[i]);
+        answers_with(client, header, "GET /locks/tag", NULL, 200, NULL);
+    }
+    snprintf(header, sizeof header, "If-None-Match: %.*s", (int)strlen(etag) - 1, etag);
+    answers_with(client, header, "GET /locks/tag", NULL, 200, NULL);
+
+    snprintf(header, sizeof header, "If-None-Match: %s", etag);
+    answers_token(client, token, "PUT /locks/tag", NULL, 200, NULL);
+    answers_with(client, header, "GET /locks/tag", NULL, 304, NULL);
+    answers_token(client, token, "DELETE /locks/tag", NULL, 200, NULL);
+    assert_string_not_equal(http_header(client, "ETag"), etag);
+    answers_with(client, header, "GET /locks/tag", NULL, 200, NULL);
+}
+
+static void an_expiry_changes_the_version_once(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/version?ttl=100ms", NULL, 201, NULL);
+    int64_t fence = http_integer(client, "fence");
+    wait_until_free(client, "version", 5000);
+    int64_t version = http_integer(client, "version");
+    assert_in_range(version, fence + 100000, fence + 101000);
+    state_of(client, "version");
+    assert_int_equal(http_integer(client, "version"), version);
+    answers(client, "POST /locks/version", NULL, 201, NULL);
+    assert_true(http_integer(client, "fence") > version);
+}
+
+static void fences_and_versions_only_grow(void **state)
+{
+    struct http_client *client = client_of(state);
+    int64_t last = 0;
+    for (int i = 0; i < 100; i++) {
+        char token[TOKEN_TEXT];
+        answers(client, "POST /locks/grow", NULL, 201, NULL);
+        keep_token(client, token);
+        assert_true(http_integer(client, "fence") > last);
+        last = http_integer(client, "fence");
+        answers_token(client, token, "DELETE /locks/grow", NULL, 200, NULL);
+        int64_t version = strtoll(http_header(client, "ETag") + 1, NULL, 10);
+        assert_true(version > last);
+        last = version;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared_holds_go_together_and_exclude_exclusive_ones),
+        cmocka_unit_test(a_limit_counts_every_hold),
+        cmocka_unit_test(an_owner_comes_in_again_and_nobody_else),
+        cmocka_unit_test(a_lone_reader_becomes_the_writer),
+        cmocka_unit_test(a_writer_becomes_a_reader_without_a_gap),
+        cmocka_unit_test(a_renewal_sets_what_remains),
+        cmocka_unit_test(a_renewal_shortens_no_other_hold),
+        cmocka_unit_test(who_holds_nothing_renews_and_releases_nothing),
+        cmocka_unit_test(what_has_expired_is_neither_revived_nor_released),
+        cmocka_unit_test(a_release_can_be_repeated),
+        cmocka_unit_test(force_breaks_every_hold),
+        cmocka_unit_test(the_last_release_says_how_it_ended),
+        cmocka_unit_test(an_inspection_shows_all_but_tokens),
+        cmocka_unit_test(the_reply_says_whether_a_token_holds),
+        cmocka_unit_test(a_304_proves_that_nothing_happened),
+        cmocka_unit_test(an_expiry_changes_the_version_once),
+        cmocka_unit_test(fences_and_versions_only_grow),
+    };
+    return cmocka_run_group_tests(tests, service_start, service_stop);
+}

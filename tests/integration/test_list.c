@@ -1,0 +1,239 @@
+/* Listing: pages over hundreds of names, none missed and none too many, whatever they are called.
+ */
+#include "tests/integration/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct http_client *client_of(void **state)
+{
+    return ((struct service *)*state)->client;
+}
+
+static int forget_all(void **state)
+{
+    redis_process_flush(&((struct service *)*state)->redis);
+    return 0;
+}
+
+static void hold(struct http_client *client, const char *name, int number)
+{
+    char request[200];
+    snprintf(request, sizeof request, "POST /locks/%s%d", name, number);
+    answers(client, request, NULL, 201, NULL);
+}
+
+/* Goes through all pages. Returns the names as an object {name: times seen}, to be freed, and the
+ * number of pages; no page may have more than `limit`. */
+static json_t *list_all(struct http_client *client, const char *query, size_t limit, int *ret_pages)
+{
+    json_t *seen = json_object();
+    char cursor[8000] = "";
+    *ret_pages = 0;
+    do {
+        char target[8192];
+        snprintf(target, sizeof target, "/locks?limit=%zu%s%s%s", limit, query,
+                 cursor[0] ? "&cursor=" : "", cursor);
+        assert_int_equal(http_call(client, "GET", target, NULL), 200);
+        json_t *locks = member(client, "locks"), *lock;
+        size_t i;
+        assert_true(json_array_size(locks) <= limit);
+        json_array_foreach (locks, i, lock) {
+            const char *name = json_string_value(json_object_get(lock, "name"));
+            json_int_t times = json_integer_value(json_object_get(seen, name));
+            json_object_set_new(seen, name, json_integer(times + 1));
+            assert_string_equal(json_string_value(json_object_get(lock, "state")), "held");
+        }
+        const char *next = http_text(client, "cursor");
+        assert_true(next || json_is_null(member(client, "cursor")));
+        snprintf(cursor, sizeof cursor, "%s", next ? next : "");
+        assert_true(++*ret_pages < 2000);
+    } while (cursor[0]);
+    return seen;
+}
+
+static void nothing_held_is_an_empty_page(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "GET /locks", NULL, 200, NULL);
+    assert_true(json_is_array(member(client, "locks")));
+    assert_int_equal(json_array_size(member(client, "locks")), 0);
+    assert_true(json_is_null(member(client, "cursor")));
+}
+
+static void a_lock_is_listed_as_it_is_inspected(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/a%2Fb?mode=shared&limit=4", "{\"meta\": {\"x\": 1}}", 201, NULL);
+    answers(client, "GET /locks", NULL, 200, NULL);
+    json_t *listed = json_deep_copy(member(client, "locks.0"));
+    answers(client, "GET /locks/a%2Fb", NULL, 200, NULL);
+    static const char *const VOLATILE[] = {"ttl_ms", "held_ms"};
+    for (size_t i = 0; i < 2; i++) {
+        json_object_del(json_array_get(json_object_get(listed, "holders"), 0), VOLATILE[i]);
+        json_object_del(member(client, "holders.0"), VOLATILE[i]);
+    }
+    assert_true(json_equal(listed, client->reply.json));
+    json_decref(listed);
+}
+
+static void all_of_hundreds_are_listed_page_by_page(void **state)
+{
+    static const size_t LIMITS[] = {1, 7, 100, 1000};
+    struct http_client *client = client_of(state);
+    for (int i = 0; i < 500; i++)
+        hold(client, "name", i);
+    for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
+        int pages;
+        json_t *seen = list_all(client, "", LIMITS[i], &pages);
+        assert_int_equal(json_object_size(seen), 500);
+        assert_true((size_t)pages >= 500 / LIMITS[i]);
+        json_decref(seen);
+    }
+    answers(client, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 100);
+}
+
+static void a_prefix_chooses(void **state)
+{
+    struct http_client *client = client_of(state);
+    int pages;
+    for (int i = 0; i < 60; i++) {
+        hold(client, "order%3A", i);
+        hold(client, "ordinary", i);
+    }
+    json_t *seen = list_all(client, "&prefix=order%3A", 10, &pages);
+    assert_int_equal(json_object_size(seen), 60);
+    assert_non_null(json_object_get(seen, "order:59"));
+    json_decref(seen);
+    seen = list_all(client, "&prefix=ord", 1000, &pages);
+    assert_int_equal(json_object_size(seen), 120);
+    json_decref(seen);
+    seen = list_all(client, "&prefix=rder", 1000, &pages);
+    assert_int_equal(json_object_size(seen), 0);
+    json_decref(seen);
+}
+
+/* What Redis' patterns and keys would take for something else. */
+static void odd_names_are_listed_and_odd_prefixes_taken_literally(void **state)
+{
+    static const char *const NAMES[][2] = {
+        {"*", "%2A"},
+        {"?", "%3F"},
+        {"[a]", "%5Ba%5D"},
+        {"a", "a"},
+        {"[^a]", "%5B%5Ea%5D"},
+        {"\\", "%5C"},
+        {"\\*", "%5C%2A"},
+        {"{", "%7B"},
+        {"}", "%7D"},
+        {"{}", "%7B%7D"},
+        {"}{", "%7D%7B"},
+        {"{a}", "%7Ba%7D"},
+        {"%", "%25"},
+        {"%7B", "%257B"},
+        {"*a", "%2Aa"},
+        {":holds", "%3Aholds"},
+        {"}:holds", "%7D%3Aholds"},
+        {"\303\244", "%C3%A4"},
+        {" ", "%20"},
+        {"a-c", "a-c"},
+        {"[a-c]", "%5Ba-c%5D"},
+        {"\"", "%22"},
+        {"a:released:0", "a%3Areleased%3A0"},
+    };
+    enum { COUNT = sizeof NAMES / sizeof *NAMES };
+    struct http_client *client = client_of(state);
+    int pages;
+    for (size_t i = 0; i < COUNT; i++) {
+        char request[100];
+        snprintf(request, sizeof request, "POST /locks/%s?mode=shared", NAMES[i][1]);
+        answers(client, request, NULL, 201, NULL);
+        answers(client, request, NULL, 201, NULL); /* a second hold: keys of its own */
+    }
+    json_t *seen = list_all(client, "", 3, &pages);
+    assert_int_equal(json_object_size(seen), COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_non_null(json_object_get(seen, NAMES[i][0]));
+    json_decref(seen);
+
+    for (size_t i = 0; i < COUNT; i++) {
+        char query[100];
+        size_t expected = 0;
+        for (size_t j = 0; j < COUNT; j++)
+            expected += strncmp(NAMES[j][0], NAMES[i][0], strlen(NAMES[i][0])) == 0;
+        snprintf(query, sizeof query, "&prefix=%s", NAMES[i][1]);
+        seen = list_all(client, query, 100, &pages);
+        if (json_object_size(seen) != expected)
+            fail_msg("prefix %s lists %zu, not %zu", NAMES[i][0], json_object_size(seen), expected);
+        json_decref(seen);
+    }
+}
+
+static void free_and_expired_names_are_not_listed(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/stays", NULL, 201, NULL);
+    answers(client, "POST /locks/goes", NULL, 201, NULL);
+    keep_token(client, token);
+    answers_token(client, token, "DELETE /locks/goes", NULL, 200, NULL);
+    answers(client, "POST /locks/expires?ttl=100ms", NULL, 201, NULL);
+    int64_t deadline = clock_ms() + 5000;
+    do
+        answers(client, "GET /locks", NULL, 200, NULL);
+    while (json_array_size(member(client, "locks")) > 1 && clock_ms() < deadline);
+    assert_int_equal(json_array_size(member(client, "locks")), 1);
+    assert_string_equal(member_text(client, "locks.0.name"), "stays");
+}
+
+/* How many of the names in the latest page are new and begin with `beginning`. */
+static int count_new(struct http_client *client, json_t *seen, const char *beginning)
+{
+    json_t *lock;
+    size_t i;
+    int count = 0;
+    json_array_foreach (member(client, "locks"), i, lock) {
+        const char *name = json_string_value(json_object_get(lock, "name"));
+        count += !strncmp(name, beginning, strlen(beginning)) && !json_object_get(seen, name);
+        json_object_set_new(seen, name, json_true());
+    }
+    return count;
+}
+
+static void what_is_held_all_the_while_is_never_missed(void **state)
+{
+    struct http_client *client = client_of(state);
+    char cursor[8000] = "", target[8192];
+    int found = 0, round = 0;
+    json_t *seen = json_object();
+    for (int i = 0; i < 200; i++)
+        hold(client, "steady", i);
+    do { /* others come between the pages, so that Redis moves its table */
+        for (int i = 0; i < 40; i++)
+            hold(client, "passing", 1000 * round + i);
+        snprintf(target, sizeof target, "/locks?limit=20%s%s", cursor[0] ? "&cursor=" : "", cursor);
+        assert_int_equal(http_call(client, "GET", target, NULL), 200);
+        found += count_new(client, seen, "steady");
+        const char *next = http_text(client, "cursor");
+        snprintf(cursor, sizeof cursor, "%s", next ? next : "");
+    } while (cursor[0] && ++round < 200);
+    assert_string_equal(cursor, "");
+    assert_int_equal(found, 200);
+    json_decref(seen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(nothing_held_is_an_empty_page, forget_all),
+        cmocka_unit_test_setup(a_lock_is_listed_as_it_is_inspected, forget_all),
+        cmocka_unit_test_setup(all_of_hundreds_are_listed_page_by_page, forget_all),
+        cmocka_unit_test_setup(a_prefix_chooses, forget_all),
+        cmocka_unit_test_setup(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all),
+        cmocka_unit_test_setup(free_and_expired_names_are_not_listed, forget_all),
+        cmocka_unit_test_setup(what_is_held_all_the_while_is_never_missed, forget_all),
+    };
+    return cmocka_run_group_tests(tests, service_start, service_stop);
+}
