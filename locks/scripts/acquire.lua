@@ -1,26 +1,25 @@
 -- Acquire: a new hold, the hold that this token has already, or a refusal.
 --
--- ARGV  2 token, 3 owner, 4 mode, 5 limit (0: none), 6 TTL in ms, 7 attempt, 8 meta,
---       9 '1' if the token may have been sent before, 10 lease in ms of a waiter ('0': do not wait),
---       11 its claim window in ms
--- Returns {'granted' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit},
+-- ARGV  2 the texts of the hold, each ended by a NUL: token, owner, mode, attempt, meta,
+--       3 limit (0: none), 4 TTL in ms, 5 '1' if the token may have been sent before,
+--       and of a request that waits: 6 lease in ms, 7 claim window in ms
+-- Returns {'granted', fence, holds}, {'holding', fence, ttl_ms, holds, version, owner, mode, limit},
 --         {'locked' | 'waiting', view}, {'limit_mismatch', limit, view} or {'released'}.
-
-local token, owner, mode, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local ttl, attempt, lease = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[10])
+local token, owner, mode, attempt, meta = struct.unpack(HOLD_TEXTS, ARGV[2])
+local limit, ttl, lease = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6] or 0)
 
 local state, changed = open()
 
 local function refuse(...)
     if changed then
-        save(state, call)
+        save(state)
     end
     return {...}
 end
 
 -- Whoever comes back with its token is told of its hold, and from then on only a release or the end
 -- of its TTL takes it away. A hold handed over to a waiter is claimed by that: its TTL begins.
-if ARGV[9] == '1' then
+if ARGV[5] == '1' then
     local hold = find(state, token)
     if hold then
         if hold[ATTEMPT] == '' then
@@ -29,7 +28,7 @@ if ARGV[9] == '1' then
             hold[ATTEMPT] = REPEATED
         end
         update(state, hold, call)
-        save(state, call)
+        save(state)
         return told(state, 'holding', hold)
     end
     if find_released(state, token) then
@@ -37,7 +36,7 @@ if ARGV[9] == '1' then
     end
 end
 
-local hold = {token, owner, mode, attempt, ARGV[8], 0, now, 0, ttl}
+local hold = {token, owner, mode, attempt, meta, 0, now, 0, ttl}
 
 if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then
     return refuse('limit_mismatch', state[LIMIT], view(state, ''))
@@ -47,14 +46,14 @@ if admits(state, owner, mode, limit) and (state[WAITERS] == 0 or owned(state, ow
     if state[WAITERS] > 0 then
         leave(state, token)
     end
-    save(state, call)
-    return told(state, 'granted', hold)
+    save(state)
+    return {'granted', hold[FENCE], owned(state, owner)}
 end
 if lease > 0 then
     hold[EXPIRES], hold[ATTEMPT] = now + lease * 1000, ''
-    hold[WANTED], hold[CLAIM] = limit, tonumber(ARGV[11])
+    hold[WANTED], hold[CLAIM] = limit, tonumber(ARGV[7])
     wait(state, hold)
-    save(state, call)
+    save(state)
     return {'waiting', view(state, '')}
 end
 return refuse('locked', view(state, ''))

@@ -76,6 +76,13 @@ static void push(struct arguments *arguments, const char *text)
     arguments->length[arguments->count++] = strlen(text);
 }
 
+static void push_bytes(struct arguments *arguments, const char *bytes, size_t length)
+{
+    push(arguments, "");
+    arguments->text[arguments->count - 1] = bytes;
+    arguments->length[arguments->count - 1] = length;
+}
+
 static void push_number(struct arguments *arguments, int64_t number)
 {
     char *text = arguments->numbers[arguments->number_count++];
@@ -131,7 +138,7 @@ static redisReply *eval(struct scripts *scripts, const struct script *script, co
     push(&all, key);
     push(&all, retention);
     for (int i = 0; i < arguments->count; i++)
-        push(&all, arguments->text[i]);
+        push_bytes(&all, arguments->text[i], arguments->length[i]);
     if (scripts->clock_us)
         return eval_with_own_clock(scripts, script, &all);
     redisReply *reply = send(scripts, &all);
@@ -232,6 +239,13 @@ static void read_told(const redisReply *reply, struct answer *ret)
     ret->limit = integer(reply, 7);
 }
 
+/* A new hold is told only what the request did not say. */
+static void read_granted(const redisReply *reply, struct answer *ret)
+{
+    ret->fence = ret->version = integer(reply, 1);
+    ret->holds = integer(reply, 2);
+}
+
 static void read_ended(const redisReply *reply, struct answer *ret)
 {
     ret->fence = integer(reply, 1);
@@ -258,7 +272,7 @@ static const struct {
     const char *status;
     void (*read)(const redisReply *reply, struct answer *ret);
 } READERS[] = {
-    {"granted", read_told},    {"holding", read_told},           {"renewed", read_told},
+    {"granted", read_granted}, {"holding", read_told},           {"renewed", read_told},
     {"released", read_ended},  {"cancelled", read_cancelled},    {"locked", read_refusal},
     {"waiting", read_refusal}, {"limit_mismatch", read_refusal},
 };
@@ -295,21 +309,44 @@ static const char *or_else(const char *text, const char *otherwise)
     return text ? text : otherwise;
 }
 
-struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring)
+/* The texts of a hold, each ended by a NUL. Returns their length. */
+static size_t pack_texts(const struct acquiring *acquiring, char *packed)
 {
     const char *token = or_else(acquiring->token, "token");
+    const char *texts[] = {token, or_else(acquiring->owner, token),
+                           or_else(acquiring->mode, "exclusive"),
+                           or_else(acquiring->attempt, "attempt"), or_else(acquiring->meta, "")};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        memcpy(packed + length, texts[i], strlen(texts[i]) + 1);
+        length += strlen(texts[i]) + 1;
+    }
+    return length;
+}
+
+struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring)
+{
+    char texts[5 * TEXT];
     struct arguments arguments = {0};
-    push(&arguments, token);
-    push(&arguments, or_else(acquiring->owner, token));
-    push(&arguments, or_else(acquiring->mode, "exclusive"));
+    int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : 30000;
+    push_bytes(&arguments, texts, pack_texts(acquiring, texts));
     push_number(&arguments, acquiring->limit);
-    push_number(&arguments, acquiring->ttl_ms ? acquiring->ttl_ms : 30000);
-    push(&arguments, or_else(acquiring->attempt, "attempt"));
-    push(&arguments, or_else(acquiring->meta, ""));
+    push_number(&arguments, ttl_ms);
     push(&arguments, acquiring->token_is_new ? "0" : "1");
-    push_number(&arguments, acquiring->lease_ms);
-    push_number(&arguments, acquiring->claim_ms);
-    return operate(scripts, &script_acquire, or_else(acquiring->name, "n"), &arguments);
+    if (acquiring->lease_ms) {
+        push_number(&arguments, acquiring->lease_ms);
+        push_number(&arguments, acquiring->claim_ms);
+    }
+    struct answer answer =
+        operate(scripts, &script_acquire, or_else(acquiring->name, "n"), &arguments);
+    if (strcmp(answer.status, "granted") == 0) {
+        const char *token = or_else(acquiring->token, "token");
+        answer.ttl_ms = ttl_ms;
+        answer.limit = acquiring->limit;
+        snprintf(answer.owner, sizeof answer.owner, "%s", or_else(acquiring->owner, token));
+        snprintf(answer.mode, sizeof answer.mode, "%s", or_else(acquiring->mode, "exclusive"));
+    }
+    return answer;
 }
 
 struct answer renew(struct scripts *scripts, const char *name, const char *token, int64_t ttl_ms)

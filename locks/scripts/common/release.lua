@@ -1,5 +1,5 @@
 -- The common case of release: the lone hold is this token's, nobody waits, and no earlier release has
--- to be kept in mind. Runs before anything else is set up, and gives the same result as release.lua.
+-- to be kept in mind. Runs before anything else is set up, and does the same as release.lua.
 local state = load()
 local hold = state[ONLY]
 if ARGV[3] == '' and state[WAITERS] == 0 and state[LAST_TOKEN] == '' and
@@ -11,7 +11,7 @@ if ARGV[3] == '' and state[WAITERS] == 0 and state[LAST_TOKEN] == '' and
     state[LAST_REASON], state[LAST_TOKEN] = 'released', hold[TOKEN]
     -- A full Redis refuses this, and then release.lua finds another way.
     local written = true
-    save(state, function(...)
+    store(state, '', now, function(...)
         written = not redis.pcall(...).err
     end)
     if written then

@@ -37,7 +37,8 @@ local LAST_TOKEN = 15  -- '' unless its release may be asked for again
 local ONLY = 16        -- the hold, where there is just one; false where there is none or a crowd
 local STATE = '<dddddddddddddss'
 
--- A hold, packed by HOLD; of a waiter the first nine fields are the same, packed by WAITER.
+-- A hold, packed by HOLD: first its texts, which acquire is given packed, then its numbers. Of a waiter
+-- the first nine fields are the same, packed by WAITER.
 local TOKEN = 1
 local OWNER = 2
 local MODE = 3         -- 'exclusive' or 'shared'
@@ -50,6 +51,8 @@ local TTL = 9          -- milliseconds that it was last given
 local WANTED = 10      -- a waiter's limit
 local CLAIM = 11       -- a waiter's claim window in milliseconds
 local HOLD = '<sssssdddd'
+local HOLD_TEXTS = '<sssss'
+local HOLD_NUMBERS = '<dddd'
 local WAITER = '<sssssdddddd'
 local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
 
@@ -67,17 +70,12 @@ local function load()
     return state
 end
 
--- `write` is redis.call, or something that writes in a full Redis as well. The expiry is given in
--- digits, since Redis would print a number as a floating point one, which takes longer than to store
--- it.
-local function save(state, write)
-    local packed, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
-    if state[ONLY] then
-        packed = packed .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
-        kept = state[ONLY][EXPIRES]
-    elseif state[COUNT] > 0 then
-        kept = state[KEPT]
-    end
+-- Stores a state and the hold that goes with it, packed ('' for none), until `kept` and the retention
+-- have passed. `write` is redis.call, or something that writes in a full Redis as well. The expiry is
+-- given in digits: Redis would print a number as a floating point one, which takes longer than to
+-- store it.
+local function store(state, hold, kept, write)
     kept = math.max(kept, state[VERSION]) -- which is ahead of time where many ended at once
-    write('set', key, packed, 'pxat', string.format('%d', (kept + retention) / 1000 + 1))
+    write('set', key, struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) .. hold,
+          'pxat', string.format('%d', (kept + retention) / 1000 + 1))
 end

@@ -25,8 +25,21 @@ local function need_memory()
     call('append', key, '')
 end
 
+local function save_by(state, write)
+    local only = state[ONLY]
+    if only then
+        store(state, struct.pack(HOLD, unpack(only, 1, TTL)), only[EXPIRES], write)
+    else
+        store(state, '', state[COUNT] > 0 and state[KEPT] or now, write)
+    end
+end
+
+local function save(state)
+    save_by(state, call)
+end
+
 local function save_even_if_full(state)
-    save(state, even_if_full)
+    save_by(state, even_if_full)
 end
 
 -- Holds that are read or removed at once: well below what Lua can unpack onto its stack.
