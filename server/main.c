@@ -21,6 +21,7 @@ enum {
     CONNECTIONS_MOST = 100000, /* of a worker, whatever the limit of descriptors */
     PREFLIGHT_MS = 2000,
     RESTART_PAUSE_MS = 500,
+    EXIT_SETTINGS = 2,
 };
 
 /* The process. The main thread only starts, watches and ends the others. */
@@ -210,13 +211,21 @@ static int serve(struct process *process, struct failure *failure)
     return 0;
 }
 
+/* 2 where a setting has to be changed, as for a flag that does not exist; 1 for all else. */
+static int exit_code(int result)
+{
+    if (result == -EINVAL || result == -ENOTSUP)
+        return EXIT_SETTINGS;
+    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     static struct process process;
     struct failure failure;
     if (settings_read(&process.settings, argc, argv, &failure) < 0) {
         fprintf(stderr, "batond: %s\n", failure.text);
-        return 2;
+        return EXIT_SETTINGS;
     }
     if (process.settings.wants_help || process.settings.wants_version) {
         if (process.settings.wants_help)
@@ -241,5 +250,5 @@ int main(int argc, char **argv)
     uv_loop_close(&process.loop);
     redis_url_free(&process.redis_url);
     settings_free(&process.settings);
-    return result < 0 ? 1 : 0;
+    return exit_code(result);
 }

@@ -1,0 +1,500 @@
+/* Settings: how batond is told what to do, and what it says of what it cannot. */
+#include "tests/integration/service.h"
+
+#include "tests/support/free_port.h"
+#include "tests/support/raw.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000, ENDED_MS = 20000 };
+
+/* One Redis for all; a batond of its own for each story. */
+struct shared {
+    struct redis_process redis;
+};
+
+static const char *redis_url_of(void **state)
+{
+    return ((struct shared *)*state)->redis.url;
+}
+
+static int start(void **state)
+{
+    static struct shared shared;
+    redis_process_start(&shared.redis, &(struct redis_options){.port = true});
+    *state = &shared;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    redis_process_stop(&((struct shared *)*state)->redis);
+    return 0;
+}
+
+/* Starts batond with these flags and variables; to be ended with `put_away`. */
+static struct http_client *serve(struct batond_process *batond, const char *redis_url,
+                                 const char *const *arguments, const char *const *environment)
+{
+    struct batond_options options = {
+        .redis_url = redis_url, .arguments = arguments, .environment = environment};
+    batond_process_start(batond, &options);
+    return http_client_new(batond->url);
+}
+
+static void put_away(struct batond_process *batond, struct http_client *client)
+{
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(batond), 0);
+}
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Expects that it ends with this code, having said one line with all of these in it. */
+static void is_refused(const struct batond_options *options, int code, const char *const *words)
+{
+    struct batond_process batond;
+    batond_process_launch(&batond, options);
+    if (!process_wait(&batond.process, ENDED_MS))
+        fail_msg("it started in spite of %s", *words);
+    char *output = process_output(&batond.process);
+    size_t lines = 0;
+    for (const char *c = output; *c; c++)
+        lines += *c == '\n';
+    bool good = process_exit_code(&batond.process) == code && lines == 1 &&
+                strncmp(output, "batond: ", 8) == 0;
+    for (; *words; words++)
+        good &= strstr(output, *words) != NULL;
+    if (!good)
+        fail_msg("exit code %d (expected %d) and: %s", process_exit_code(&batond.process), code,
+                 output);
+    free(output);
+    batond_process_stop(&batond);
+}
+
+static void a_wrong_flag_is_named_in_one_line(void **state)
+{
+    static const struct {
+        const char *flag, *named, *mend;
+    } FLAGS[] = {
+        {"--listen=nonsense", "--listen", "127.0.0.1:7420"},
+        {"--listen=127.0.0.1", "--listen", "ADDRESS:PORT"},
+        {"--listen=127.0.0.1:65536", "--listen", "ADDRESS:PORT"},
+        {"--listen=127.0.0.1:http", "--listen", "ADDRESS:PORT"},
+        {"--listen=example.com:80", "--listen", "ADDRESS:PORT"},
+        {"--listen=", "--listen", "ADDRESS:PORT"},
+        {"--redis-url=http://h", "redis-url", "redis://"},
+        {"--redis-url=redis://:secret@h:port", "redis-url", "1 to 65535"},
+        {"--redis-url=redis://", "redis-url", "redis://host:6379/0"},
+        {"--key-prefix=a{b", "--key-prefix", "braces"},
+        {"--key-prefix=12345678901234567890123456789012345678901234567890123456789012345",
+         "--key-prefix", "64 bytes"},
+        {"--workers=-1", "--workers", "0 to 256"},
+        {"--workers=257", "--workers", "0 to 256"},
+        {"--workers=two", "--workers", "0 to 256"},
+        {"--workers=", "--workers", "0 to 256"},
+        {"--default-ttl=99ms", "--default-ttl", "100ms to 24h"},
+        {"--default-ttl=25h", "--default-ttl", "100ms to 24h"},
+        {"--default-ttl=soon", "--default-ttl", "such as 500ms"},
+        {"--max-ttl=0", "--max-ttl", "100ms to 24h"},
+        {"--max-ttl=25h", "--max-ttl", "100ms to 24h"},
+        {"--max-ttl=29s", "--default-ttl", "raise --max-ttl"},
+        {"--retention=999ms", "--retention", "1s to 24h"},
+        {"--log-format=xml", "--log-format", "json, text"},
+        {"--log-level=loud", "--log-level", "debug, info, warn, error"},
+        {"--allow-anonymous=perhaps", "--allow-anonymous", "true or false"},
+        {"--drain=5s", "--drain", "--help"},
+        {"--Workers=1", "--Workers", "--help"},
+        {"--", "--", "--help"},
+        {"-x", "-x", "--help"},
+        {"serve", "serve", "--help"},
+        {"--workers", "--workers", "--workers=N"},
+    };
+    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
+        is_refused(&(struct batond_options){.redis_url = redis_url_of(state),
+                                            .arguments = LIST(FLAGS[i].flag)},
+                   2, LIST(FLAGS[i].named, FLAGS[i].mend));
+}
+
+static void a_wrong_variable_is_named_in_one_line(void **state)
+{
+    static const struct {
+        const char *variable, *named;
+    } VARIABLES[] = {
+        {"BATON_WORKERS=many", "BATON_WORKERS"},
+        {"BATON_DEFAULT_TTL=1ms", "BATON_DEFAULT_TTL"},
+        {"BATON_MAX_TTL=", "BATON_MAX_TTL"},
+        {"BATON_RETENTION=x", "BATON_RETENTION"},
+        {"BATON_LOG_FORMAT=JSON", "BATON_LOG_FORMAT"},
+        {"BATON_LOG_LEVEL=9", "BATON_LOG_LEVEL"},
+        {"BATON_ALLOW_ANONYMOUS=1", "BATON_ALLOW_ANONYMOUS"},
+        {"BATON_REDIS_URL_FILE=/no/such/file", "BATON_REDIS_URL_FILE"},
+    };
+    for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
+        is_refused(&(struct batond_options){.redis_url = redis_url_of(state),
+                                            .environment = LIST(VARIABLES[i].variable)},
+                   2, LIST(VARIABLES[i].named));
+    }
+    is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_URL=redis://h",
+                                                            "BATON_REDIS_URL_FILE=/etc/hosts")},
+               2, LIST("BATON_REDIS_URL", "BATON_REDIS_URL_FILE", "keep one"));
+}
+
+static void a_password_is_never_printed(void **state)
+{
+    struct batond_process batond;
+    (void)state;
+    batond_process_launch(&batond,
+                          &(struct batond_options){.redis_url = "redis://:opensesame@h:port"});
+    assert_true(process_wait(&batond.process, ENDED_MS));
+    char *output = process_output(&batond.process);
+    assert_null(strstr(output, "opensesame"));
+    free(output);
+    batond_process_stop(&batond);
+}
+
+/* What a batond that only prints something says; to be freed. */
+static char *printed_by(const char *const *arguments, int *ret_code)
+{
+    struct batond_process batond;
+    batond_process_launch(&batond, &(struct batond_options){.arguments = arguments});
+    assert_true(process_wait(&batond.process, ENDED_MS));
+    *ret_code = process_exit_code(&batond.process);
+    char *output = process_output(&batond.process);
+    batond_process_stop(&batond);
+    return output;
+}
+
+static void help_lists_every_setting(void **state)
+{
+    static const char *const SETTINGS[] = {
+        "--listen",          "--redis-url",     "--state-dir",  "--key-prefix",   "--workers",
+        "--default-ttl",     "--max-ttl",       "--retention",  "--log-format",   "--log-level",
+        "--allow-anonymous", "--help",          "--version",    "127.0.0.1:7420", "(default: 30s)",
+        "(default: 24h)",    "BATON_REDIS_URL", "/openapi.yaml"};
+    int code;
+    (void)state;
+    char *help = printed_by(LIST("--help"), &code);
+    assert_int_equal(code, 0);
+    for (size_t i = 0; i < sizeof SETTINGS / sizeof *SETTINGS; i++)
+        if (!strstr(help, SETTINGS[i]))
+            fail_msg("no %s in %s", SETTINGS[i], help);
+    free(help);
+    help = printed_by(LIST("--workers=nonsense", "-h"), &code);
+    assert_int_equal(code, 0);
+    assert_non_null(strstr(help, "Usage: batond"));
+    free(help);
+}
+
+static void version_is_one_line(void **state)
+{
+    int code;
+    (void)state;
+    char *version = printed_by(LIST("--version"), &code);
+    assert_int_equal(code, 0);
+    assert_int_equal(strncmp(version, "batond ", 7), 0);
+    assert_ptr_equal(strchr(version, '\n'), version + strlen(version) - 1);
+    free(version);
+}
+
+static int64_t default_ttl(struct http_client *client, const char *name)
+{
+    char request[80];
+    snprintf(request, sizeof request, "POST /locks/%s", name);
+    answers(client, request, NULL, 201, NULL);
+    return (http_integer(client, "ttl_ms") + 999) / 1000;
+}
+
+static void a_flag_wins_over_a_variable_and_that_over_the_default(void **state)
+{
+    struct batond_process batond;
+    struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
+    assert_int_equal(default_ttl(client, "default"), 30);
+    put_away(&batond, client);
+    client = serve(&batond, redis_url_of(state), NULL, LIST("BATON_DEFAULT_TTL=20s"));
+    assert_int_equal(default_ttl(client, "variable"), 20);
+    put_away(&batond, client);
+    client = serve(&batond, redis_url_of(state), LIST("--default-ttl", "10s"),
+                   LIST("BATON_DEFAULT_TTL=20s"));
+    assert_int_equal(default_ttl(client, "flag"), 10);
+    put_away(&batond, client);
+    client =
+        serve(&batond, redis_url_of(state), LIST("--default-ttl=10s", "--default-ttl=9s"), NULL);
+    assert_int_equal(default_ttl(client, "last"), 9);
+    put_away(&batond, client);
+}
+
+static void max_ttl_bounds_what_clients_ask_for(void **state)
+{
+    struct batond_process batond;
+    char token[TOKEN_TEXT];
+    struct http_client *client = serve(&batond, redis_url_of(state), LIST("--max-ttl=40s"), NULL);
+    answers(client, "POST /locks/max?ttl=41s", NULL, 400, "invalid_parameter");
+    assert_non_null(strstr(http_text(client, "detail"), "40s"));
+    answers(client, "POST /locks/max", "{\"ttl_ms\": 40001}", 400, "invalid_parameter");
+    answers(client, "POST /locks/max", "{\"ttl_ms\": 40000}", 201, NULL);
+    keep_token(client, token);
+    answers_token(client, token, "PUT /locks/max?ttl=41s", NULL, 400, "invalid_parameter");
+    answers_token(client, token, "PUT /locks/max?ttl=40s", NULL, 200, NULL);
+    put_away(&batond, client);
+}
+
+static void retention_is_how_long_a_free_name_is_remembered(void **state)
+{
+    struct batond_process batond;
+    struct redis_process *redis = &((struct shared *)*state)->redis;
+    char token[TOKEN_TEXT];
+    struct http_client *client =
+        serve(&batond, redis_url_of(state), LIST("--retention=2s", "--key-prefix=r:"), NULL);
+    answers(client, "POST /locks/n?ttl=1s", NULL, 201, NULL);
+    keep_token(client, token);
+    answers_token(client, token, "DELETE /locks/n", NULL, 200, NULL);
+    assert_in_range(redis_process_integer(redis, "PTTL r:{n}"), 1, 4000);
+    put_away(&batond, client);
+}
+
+static void key_prefixes_keep_services_apart(void **state)
+{
+    struct batond_process one, two;
+    struct http_client *client_one =
+        serve(&one, redis_url_of(state), LIST("--key-prefix=one:"), NULL);
+    struct http_client *client_two =
+        serve(&two, redis_url_of(state), NULL, LIST("BATON_KEY_PREFIX=two*"));
+    answers(client_one, "POST /locks/same", NULL, 201, NULL);
+    answers(client_two, "POST /locks/same", NULL, 201, NULL);
+    answers(client_one, "POST /locks/alone", NULL, 201, NULL);
+    answers(client_one, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client_one, "locks")), 2);
+    answers(client_two, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client_two, "locks")), 1);
+    struct redis_process *redis = &((struct shared *)*state)->redis;
+    assert_int_equal(redis_process_integer(redis, "EXISTS one:{same} two*{same} one:{alone}"), 3);
+    put_away(&one, client_one);
+    put_away(&two, client_two);
+}
+
+static void two_batonds_on_one_redis_are_one_service(void **state)
+{
+    struct batond_process one, two;
+    char token[TOKEN_TEXT];
+    struct http_client *client_one = serve(&one, redis_url_of(state), NULL, NULL);
+    struct http_client *client_two =
+        serve(&two, ((struct shared *)*state)->redis.port_url, NULL, NULL);
+    answers(client_one, "POST /locks/both", NULL, 201, NULL);
+    keep_token(client_one, token);
+    answers(client_two, "POST /locks/both", NULL, 409, "locked");
+    answers_token(client_two, token, "PUT /locks/both", NULL, 200, NULL);
+    answers_token(client_two, token, "DELETE /locks/both", NULL, 200, NULL);
+    answers_token(client_one, token, "DELETE /locks/both", NULL, 200, NULL);
+    answers(client_one, "POST /locks/both", NULL, 201, NULL);
+    put_away(&one, client_one);
+    put_away(&two, client_two);
+}
+
+static void the_redis_url_may_come_from_a_file(void **state)
+{
+    struct batond_process batond;
+    struct temp_dir dir;
+    char path[120], variable[160];
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/url", dir.path);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%s\r\n", redis_url_of(state));
+    fclose(file);
+    snprintf(variable, sizeof variable, "BATON_REDIS_URL_FILE=%s", path);
+    struct http_client *client = serve(&batond, NULL, LIST("--key-prefix=file:"), LIST(variable));
+    answers(client, "POST /locks/n", NULL, 201, NULL);
+    struct redis_process *redis = &((struct shared *)*state)->redis;
+    assert_int_equal(redis_process_integer(redis, "EXISTS file:{n}"), 1);
+    put_away(&batond, client);
+
+    char wanted[200];
+    snprintf(wanted, sizeof wanted, "BATON_REDIS_URL=%s", redis_url_of(state));
+    client = serve(&batond, NULL, LIST("--key-prefix=variable:"), LIST(wanted));
+    answers(client, "POST /locks/n", NULL, 201, NULL);
+    assert_int_equal(redis_process_integer(redis, "EXISTS variable:{n}"), 1);
+    put_away(&batond, client);
+    temp_dir_remove(&dir);
+}
+
+/* Starts the program as it is, without the flags that batond_process gives it. */
+static void the_address_may_come_from_a_variable(void **state)
+{
+    struct process process;
+    struct temp_dir dir;
+    char log[100], listen[64], url[64];
+    const char *program = getenv("BATON_TEST_BATOND");
+    int port = free_port();
+    temp_dir_make(&dir);
+    snprintf(log, sizeof log, "%s/log", dir.path);
+    snprintf(listen, sizeof listen, "BATON_LISTEN=localhost:%d", port);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
+    process_start(&process,
+                  LIST(program ? program : "build/batond", "--redis-url", redis_url_of(state)),
+                  LIST(listen), log);
+    assert_true(process_wait_line(&process, url, NULL, NULL, 0, PATIENCE_MS));
+    struct http_client *client = http_client_new(url);
+    answers(client, "GET /livez", NULL, 200, NULL);
+    http_client_free(client);
+    assert_int_equal(process_stop(&process), 0);
+    temp_dir_remove(&dir);
+}
+
+static void serving_other_machines_has_to_be_allowed(void **state)
+{
+    struct batond_options options = {.redis_url = redis_url_of(state),
+                                     .arguments = LIST("--listen=0.0.0.0:0")};
+    is_refused(&options, 2, LIST("--listen", "--allow-anonymous"));
+    options.arguments = LIST("--listen=[::]:0");
+    is_refused(&options, 2, LIST("--listen", "--allow-anonymous"));
+    options.arguments = LIST("--listen=0.0.0.0:0", "--allow-anonymous=false");
+    is_refused(&options, 2, LIST("--listen", "--allow-anonymous"));
+
+    struct batond_process batond;
+    struct http_client *client =
+        serve(&batond, redis_url_of(state), LIST("--listen=0.0.0.0:0", "--allow-anonymous"), NULL);
+    answers(client, "GET /livez", NULL, 200, NULL);
+    put_away(&batond, client);
+    client = serve(&batond, redis_url_of(state), LIST("--listen=127.0.0.2:0"),
+                   LIST("BATON_ALLOW_ANONYMOUS=false"));
+    answers(client, "GET /livez", NULL, 200, NULL);
+    put_away(&batond, client);
+}
+
+static void a_port_in_use_is_named(void **state)
+{
+    struct batond_process batond;
+    char listen[64], port[16];
+    struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
+    snprintf(port, sizeof port, "%d", batond.port);
+    snprintf(listen, sizeof listen, "--listen=127.0.0.1:%s", port);
+    is_refused(
+        &(struct batond_options){.redis_url = redis_url_of(state), .arguments = LIST(listen)}, 1,
+        LIST("--listen", port, "in use", "another port"));
+    answers(client, "GET /livez", NULL, 200, NULL);
+    put_away(&batond, client);
+}
+
+static void a_state_directory_in_use_is_named_with_who_uses_it(void **state)
+{
+    struct batond_process batond;
+    struct temp_dir dir;
+    char pid[32];
+    (void)state;
+    temp_dir_make(&dir);
+    batond_process_start(&batond, &(struct batond_options){.state_dir = dir.path});
+    struct http_client *client = http_client_new(batond.url);
+    snprintf(pid, sizeof pid, "process %d", (int)batond.process.pid);
+    is_refused(&(struct batond_options){.state_dir = dir.path}, 1,
+               LIST(dir.path, pid, "--state-dir"));
+    answers(client, "POST /locks/n", NULL, 201, NULL);
+    put_away(&batond, client);
+    temp_dir_remove(&dir);
+}
+
+static void a_state_directory_that_cannot_be_is_named(void **state)
+{
+    (void)state;
+    is_refused(&(struct batond_options){.state_dir = "/dev/null/x"}, 1,
+               LIST("/dev/null", "--state-dir"));
+}
+
+static void the_log_is_json_or_text(void **state)
+{
+    struct batond_process batond;
+    struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
+    char line[512];
+    assert_true(
+        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, PATIENCE_MS));
+    json_t *json = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+    assert_string_equal(json_string_value(json_object_get(json, "level")), "info");
+    assert_string_equal(json_string_value(json_object_get(json, "msg")), "redis is up");
+    const char *time = json_string_value(json_object_get(json, "time"));
+    assert_int_equal(strlen(time), strlen("2026-01-01T00:00:00.000Z"));
+    json_decref(json);
+    put_away(&batond, client);
+
+    struct batond_options options = {.redis_url = redis_url_of(state),
+                                     .arguments = LIST("--log-format=text")};
+    batond_process_launch(&batond, &options);
+    assert_true(process_wait_line(&batond.process, "level=\"info\" msg=\"listening\" url=\"http://",
+                                  NULL, line, sizeof line, PATIENCE_MS));
+    assert_int_equal(strncmp(line, "time=\"20", 8), 0);
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+static void the_log_level_leaves_out_what_is_below(void **state)
+{
+    struct batond_process batond;
+    int port = free_port();
+    char listen[64];
+    snprintf(listen, sizeof listen, "--listen=127.0.0.1:%d", port);
+    struct batond_options options = {.redis_url = redis_url_of(state),
+                                     .arguments = LIST("--log-level=error", listen)};
+    batond_process_launch(&batond, &options);
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    int fd;
+    while ((fd = raw_connect(port)) < 0 && clock_ms() < deadline)
+        clock_sleep_ms(5);
+    assert_true(fd >= 0);
+    close(fd);
+    char *output = process_output(&batond.process);
+    assert_string_equal(output, "");
+    free(output);
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+static int threads_of(pid_t pid)
+{
+    char path[64];
+    int count = -2; /* "." and ".." */
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *dir = opendir(path);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+static void each_worker_is_a_thread(void **state)
+{
+    struct batond_process batond;
+    struct http_client *client = serve(&batond, redis_url_of(state), LIST("--workers=1"), NULL);
+    answers(client, "GET /readyz", NULL, 200, NULL);
+    int alone = threads_of(batond.process.pid);
+    put_away(&batond, client);
+    client = serve(&batond, redis_url_of(state), NULL, LIST("BATON_WORKERS=5"));
+    answers(client, "GET /readyz", NULL, 200, NULL);
+    assert_int_equal(threads_of(batond.process.pid) - alone, 4);
+    put_away(&batond, client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_flag_is_named_in_one_line),
+        cmocka_unit_test(a_wrong_variable_is_named_in_one_line),
+        cmocka_unit_test(a_password_is_never_printed),
+        cmocka_unit_test(help_lists_every_setting),
+        cmocka_unit_test(version_is_one_line),
+        cmocka_unit_test(a_flag_wins_over_a_variable_and_that_over_the_default),
+        cmocka_unit_test(max_ttl_bounds_what_clients_ask_for),
+        cmocka_unit_test(retention_is_how_long_a_free_name_is_remembered),
+        cmocka_unit_test(key_prefixes_keep_services_apart),
+        cmocka_unit_test(two_batonds_on_one_redis_are_one_service),
+        cmocka_unit_test(the_redis_url_may_come_from_a_file),
+        cmocka_unit_test(the_address_may_come_from_a_variable),
+        cmocka_unit_test(serving_other_machines_has_to_be_allowed),
+        cmocka_unit_test(a_port_in_use_is_named),
+        cmocka_unit_test(a_state_directory_in_use_is_named_with_who_uses_it),
+        cmocka_unit_test(a_state_directory_that_cannot_be_is_named),
+        cmocka_unit_test(the_log_is_json_or_text),
+        cmocka_unit_test(the_log_level_leaves_out_what_is_below),
+        cmocka_unit_test(each_worker_is_a_thread),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
