@@ -1,0 +1,450 @@
+#include "tests/history/crowd.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/http.h"
+#include "tests/support/raw.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    THREADS_MOST = 64,
+    TOKENS_PER_THREAD = 1000000,
+    TOKEN_TEXT = 129,
+    MADE_KEPT = 64, /* tokens made by the server that a thread still knows */
+    RECENT = 6,     /* a thread goes on with its latest tokens, or its latest that got a hold */
+    GHOST_OWNER = 500,
+    OWN_OWNER = 1000, /* and above: owners of a single token */
+};
+
+/* How a name is used. */
+static const struct flavour {
+    unsigned owners; /* 0: each token has an owner of its own */
+    unsigned exclusive_percent;
+    int limits[4];
+} FLAVOURS[] = {
+    {0, 100, {0, 0, 0, 0}}, {3, 50, {0, 0, 0, 0}}, {0, 8, {3, 3, 3, 3}},
+    {6, 30, {0, 0, 0, 0}},  {5, 5, {2, 2, 2, 4}},  {4, 40, {0, 2, 2, 5}},
+};
+enum { NAMES = sizeof FLAVOURS / sizeof FLAVOURS[0] };
+
+/* What follows from a token's number: whoever uses it asks for the same. */
+struct wish {
+    int token;
+    int name;
+    int owner;
+    bool shared;
+    int limit;
+    int64_t ttl_ms;
+    bool made_by_server;
+    bool ghost; /* its requests may be abandoned; its owner is one of the ghosts */
+};
+
+/* One step of a thread, drawn as a whole, whatever the replies were. */
+struct step {
+    enum operation operation;
+    bool new_token;
+    int back;     /* that many tokens ago */
+    bool granted; /* of those that got a hold, else of all */
+    int thread;
+    bool other_name;
+    bool with_token;
+    bool conditional;
+    bool abandoned;
+    bool again; /* the same request once more, to another server */
+    int server;
+    int64_t ttl_ms; /* of a renewal; 0: none given */
+    int64_t pause_us;
+    int64_t hang_up_us;
+};
+
+struct client {
+    const struct crowd_plan *plan;
+    int number;
+    uint64_t random;
+    int tokens; /* that it has used so far */
+    int granted[RECENT];
+    int grants;
+    struct http_client *http[CROWD_SERVERS];
+    char made[MADE_KEPT][TOKEN_TEXT];
+    int64_t seen[NAMES]; /* the version last seen of each name */
+    struct event *events;
+    size_t count, room;
+    int64_t deadline_us;
+    pthread_t thread;
+};
+
+static uint64_t mix(uint64_t number)
+{
+    number += 0x9e3779b97f4a7c15;
+    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+    number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+    return number ^ (number >> 31);
+}
+
+static unsigned draw(struct client *client, unsigned below)
+{
+    client->random = mix(client->random);
+    return (unsigned)((client->random >> 33) % below);
+}
+
+static struct wish wish_of(const struct client *client, int token)
+{
+    uint64_t hash = mix(client->plan->seed ^ mix((uint64_t)token));
+    struct wish wish = {.token = token, .name = (int)(hash % NAMES)};
+    const struct flavour *flavour = &FLAVOURS[wish.name];
+    hash = mix(hash);
+    wish.owner = flavour->owners ? (int)(hash % flavour->owners) : OWN_OWNER + token;
+    wish.shared = (hash >> 8) % 100 >= flavour->exclusive_percent;
+    wish.limit = wish.shared ? flavour->limits[(hash >> 16) % 4] : 0;
+    wish.ttl_ms = 100 + (int64_t)((hash >> 20) % ((hash >> 32) % 4 ? 300 : 900));
+    wish.ghost = (hash >> 36) % 10 == 0;
+    wish.made_by_server = !wish.ghost && (hash >> 40) % 8 == 0;
+    if (wish.ghost && flavour->owners)
+        wish.owner = GHOST_OWNER + (int)(hash % 2);
+    return wish;
+}
+
+static struct step draw_step(struct client *client)
+{
+    static const enum operation OPERATION[20] = {ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE,
+                                                 ACQUIRE, ACQUIRE, ACQUIRE, RENEW,   RENEW,
+                                                 RENEW,   RENEW,   RELEASE, RELEASE, RELEASE,
+                                                 RELEASE, INSPECT, INSPECT, INSPECT, INSPECT};
+    struct step step = {.operation = OPERATION[draw(client, 20)]};
+    if (draw(client, 150) == 0)
+        step.operation = BREAK;
+    step.new_token = draw(client, 4) > 0;
+    step.back = (int)draw(client, RECENT) * (int)draw(client, 2);
+    step.granted = draw(client, 4) > 0;
+    bool foreign = draw(client, 8) == 0;
+    int thread = (int)draw(client, (unsigned)client->plan->threads);
+    step.thread = foreign ? thread : client->number;
+    step.other_name = draw(client, 30) == 0;
+    step.with_token = draw(client, 2);
+    step.conditional = draw(client, 2);
+    step.abandoned = draw(client, 3) == 0;
+    step.again = draw(client, 6) == 0;
+    step.server = (int)draw(client, CROWD_SERVERS);
+    step.ttl_ms = draw(client, 4) ? 100 + (int64_t)draw(client, 500) : 0;
+    step.pause_us = draw(client, 40) ? (int64_t)draw(client, 6000) : (int64_t)draw(client, 200000);
+    step.hang_up_us = (int64_t)draw(client, 3) * (int64_t)draw(client, 1000);
+    return step;
+}
+
+/* A token's text. False where only the server could tell it, and did not. */
+static bool token_text(const struct client *client, const struct wish *wish, char *text)
+{
+    if (!wish->made_by_server) {
+        snprintf(text, TOKEN_TEXT, "history-%016" PRIx64 "-%d", client->plan->seed, wish->token);
+        return true;
+    }
+    const char *made = client->made[wish->token % MADE_KEPT];
+    snprintf(text, TOKEN_TEXT, "%s", made);
+    return made[0] && wish->token / TOKENS_PER_THREAD == client->number;
+}
+
+static void remember_token(struct client *client, const struct wish *wish, const char *text)
+{
+    if (wish->made_by_server)
+        snprintf(client->made[wish->token % MADE_KEPT], TOKEN_TEXT, "%s", text ? text : "");
+}
+
+static struct event *new_event(struct client *client)
+{
+    if (client->count == client->room) {
+        client->room = client->room ? 2 * client->room : 1024;
+        client->events = realloc(client->events, client->room * sizeof *client->events);
+        if (!client->events)
+            abort();
+    }
+    struct event *event = &client->events[client->count++];
+    memset(event, 0, sizeof *event);
+    return event;
+}
+
+/* Writes the body of a request; "" where it has none. */
+static void write_body(const struct event *event, const char *token, char *body, size_t size)
+{
+    FILE *out = fmemopen(body, size, "w");
+    const char *separator = "{";
+    body[0] = '\0';
+    if (event->ttl_ms > 0) {
+        fprintf(out, "%s\"ttl_ms\":%" PRId64, separator, event->ttl_ms);
+        separator = ",";
+    }
+    if (event->operation == ACQUIRE) {
+        fprintf(out, "%s\"owner\":\"o%d\"", separator, event->owner);
+        fprintf(out, ",\"mode\":\"%s\"", event->shared ? "shared" : "exclusive");
+        if (event->limit > 0)
+            fprintf(out, ",\"limit\":%d", event->limit);
+        separator = ",";
+    }
+    if (token[0] && event->operation != INSPECT) {
+        fprintf(out, "%s\"token\":\"%s\"", separator, token);
+        separator = ",";
+    }
+    if (*separator == ',')
+        fputc('}', out);
+    fclose(out);
+}
+
+static int owner_number(const char *text)
+{
+    return text && text[0] == 'o' ? atoi(text + 1) : NOBODY;
+}
+
+static bool is_shared(const json_t *object)
+{
+    const char *mode = json_string_value(json_object_get(object, "mode"));
+    return mode && !strcmp(mode, "shared");
+}
+
+static void read_shown(struct event *event, const struct http_client *http)
+{
+    size_t index;
+    json_t *holder, *holders = json_object_get(http->reply.json, "holders");
+    json_array_foreach(holders, index, holder) {
+        if (event->shown_count == SHOWN_MOST)
+            break;
+        event->shown[event->shown_count++] = (struct shown){
+            json_integer_value(json_object_get(holder, "fence")),
+            owner_number(json_string_value(json_object_get(holder, "owner"))), is_shared(holder)};
+    }
+}
+
+static int64_t count_in(const struct http_client *http, const char *member)
+{
+    int64_t number = http_integer(http, member);
+    return number > 0 ? number : 0;
+}
+
+static void read_reply(struct event *event, struct http_client *http)
+{
+    const char *etag = http_header(http, "ETag");
+    event->version = etag && *etag == '"' ? strtoll(etag + 1, NULL, 10) : 0;
+    event->fence = count_in(http, "fence");
+    event->left_ms = count_in(http, "ttl_ms");
+    event->holds = count_in(http, "holds");
+    event->held_ms = count_in(http, "held_ms");
+    event->count = count_in(http, event->operation == BREAK ? "broken" : "hold_count");
+    event->hold_owner = owner_number(http_text(http, "owner"));
+    event->hold_shared = is_shared(http->reply.json);
+    event->hold_limit = (int)count_in(http, "limit");
+    event->not_mine = json_is_false(json_object_get(http->reply.json, "mine"));
+    read_shown(event, http);
+}
+
+static enum outcome outcome_of(const struct event *event, const struct http_client *http)
+{
+    const char *code = http_text(http, "code");
+    switch (http->reply.status) {
+    case 0:
+    case 503:
+        return UNKNOWN;
+    case 201:
+        return event->operation == ACQUIRE ? DONE : STRANGE;
+    case 200:
+        return event->operation == ACQUIRE ? HOLDING : DONE;
+    case 304:
+        return event->operation == INSPECT ? UNCHANGED : STRANGE;
+    case 409:
+        if (code && !strcmp(code, "not_held"))
+            return NOT_HELD;
+        if (code && event->operation == ACQUIRE && !strcmp(code, "locked"))
+            return LOCKED;
+        if (code && event->operation == ACQUIRE && !strcmp(code, "limit_mismatch"))
+            return LIMIT_MISMATCH;
+        return STRANGE;
+    default:
+        return STRANGE;
+    }
+}
+
+/* A request as it goes out. */
+struct message {
+    const char *method;
+    char path[160];
+    char body[512];
+    char token_header[160]; /* "" where there is none */
+    char match_header[80];
+};
+
+static void compose(const struct client *client, const struct event *event, const struct step *step,
+                    const char *token, struct message *message)
+{
+    static const char *const METHODS[OPERATIONS] = {"POST", "PUT", "DELETE", "DELETE", "GET"};
+    bool conditional = event->operation == INSPECT && step->conditional;
+    *message = (struct message){.method = METHODS[event->operation]};
+    snprintf(message->path, sizeof message->path, "/locks/history-%d%s", event->name,
+             event->operation == BREAK ? "?force=true" : "");
+    write_body(event, token, message->body, sizeof message->body);
+    if (event->operation == INSPECT && token[0])
+        snprintf(message->token_header, sizeof message->token_header, "Lock-Token: %s", token);
+    if (conditional && client->seen[event->name] > 0)
+        snprintf(message->match_header, sizeof message->match_header,
+                 "If-None-Match: \"%" PRId64 "\"", client->seen[event->name]);
+}
+
+/* Sends the request and hangs up before the reply can be read. */
+static void send_and_leave(const struct client *client, int server, const struct step *step,
+                           const struct message *message)
+{
+    char request[1024];
+    int length = snprintf(request, sizeof request,
+                          "%s %s HTTP/1.1\r\nHost: baton\r\nContent-Type: application/json\r\n"
+                          "Content-Length: %zu\r\n%s%s\r\n%s",
+                          message->method, message->path, strlen(message->body),
+                          message->token_header, message->token_header[0] ? "\r\n" : "",
+                          message->body);
+    int fd = raw_connect(client->plan->ports[server]);
+    if (fd < 0)
+        return;
+    raw_send(fd, request, (size_t)length);
+    if (step->hang_up_us > 0)
+        usleep((useconds_t)step->hang_up_us);
+    close(fd);
+}
+
+static void send_and_read(struct client *client, int server, const struct message *message,
+                          struct event *event)
+{
+    const char *headers[3] = {NULL};
+    size_t count = 0;
+    if (message->token_header[0])
+        headers[count++] = message->token_header;
+    if (message->match_header[0])
+        headers[count++] = message->match_header;
+    const struct http_call call = {.method = message->method,
+                                   .path = message->path,
+                                   .body = message->body[0] ? message->body : NULL,
+                                   .headers = headers};
+    struct http_client *http = client->http[server];
+    http_request(http, &call);
+    event->received = clock_us();
+    event->outcome = outcome_of(event, http);
+    if (event->outcome == UNKNOWN)
+        return;
+    read_reply(event, http);
+    if (event->operation == ACQUIRE && event->outcome == DONE)
+        client->granted[client->grants++ % RECENT] = event->token;
+    if (event->operation == INSPECT)
+        client->seen[event->name] = event->version;
+    if (event->outcome == STRANGE)
+        fprintf(stderr, "%s %s %s: %ld %s\n", message->method, message->path, message->body,
+                http->reply.status, http->reply.body);
+}
+
+static void perform(struct client *client, const struct step *step, const struct wish *wish,
+                    int server)
+{
+    char token[TOKEN_TEXT] = "";
+    bool known = token_text(client, wish, token);
+    bool first = wish->made_by_server && step->operation == ACQUIRE && !known;
+    bool bare = step->operation == BREAK || (step->operation == INSPECT && !step->with_token);
+    if (!known && !bare && (!first || wish->token / TOKENS_PER_THREAD != client->number))
+        return;
+    if (bare || first)
+        token[0] = '\0';
+
+    struct event *event = new_event(client);
+    *event = (struct event){.operation = step->operation,
+                            .name = wish->name,
+                            .token = step->operation == BREAK ? EVERYBODY
+                                     : bare                   ? NOBODY
+                                                              : wish->token,
+                            .owner = wish->owner,
+                            .shared = wish->shared,
+                            .limit = wish->limit,
+                            .ttl_ms = step->operation == ACQUIRE ? wish->ttl_ms
+                                      : step->operation == RENEW ? step->ttl_ms
+                                                                 : 0};
+    struct message message;
+    compose(client, event, step, token, &message);
+    event->sent = clock_us();
+    if (step->abandoned && wish->ghost && step->operation != BREAK)
+        send_and_leave(client, server, step, &message);
+    else
+        send_and_read(client, server, &message, event);
+    if (first)
+        remember_token(client, wish, http_text(client->http[server], "token"));
+}
+
+static void take_step(struct client *client)
+{
+    struct step step = draw_step(client);
+    bool new_token = step.operation == ACQUIRE && step.new_token;
+    if (new_token)
+        client->tokens++;
+    int back = new_token ? 0 : step.back;
+    int thread = new_token ? client->number : step.thread;
+    int token = thread * TOKENS_PER_THREAD + (client->tokens > back ? client->tokens - back : 0);
+    if (!new_token && step.granted && thread == client->number && client->grants > back)
+        token = client->granted[(client->grants - 1 - back) % RECENT];
+    struct wish wish = wish_of(client, token);
+    if (new_token)
+        remember_token(client, &wish, NULL);
+    if (step.other_name && !new_token && !wish.made_by_server)
+        wish.name = (wish.name + 1) % NAMES;
+    perform(client, &step, &wish, step.server);
+    if (step.again)
+        perform(client, &step, &wish, (step.server + 1) % CROWD_SERVERS);
+    usleep((useconds_t)step.pause_us);
+}
+
+static void *run(void *context)
+{
+    struct client *client = context;
+    while (clock_us() < client->deadline_us)
+        take_step(client);
+    return NULL;
+}
+
+static void start(struct client *client, const struct crowd_plan *plan, int number)
+{
+    *client = (struct client){.plan = plan,
+                              .number = number,
+                              .random = mix(plan->seed ^ mix((uint64_t)number + 7)),
+                              .deadline_us = clock_us() + plan->duration_ms * 1000};
+    for (int i = 0; i < CROWD_SERVERS; i++)
+        client->http[i] = http_client_new(plan->urls[i]);
+    if (pthread_create(&client->thread, NULL, run, client))
+        abort();
+}
+
+static void finish(struct client *client, struct crowd_history *history)
+{
+    pthread_join(client->thread, NULL);
+    for (int i = 0; i < CROWD_SERVERS; i++)
+        http_client_free(client->http[i]);
+    size_t count = history->count + client->count;
+    history->events = realloc(history->events, (count + 1) * sizeof *history->events);
+    if (!history->events)
+        abort();
+    if (client->count > 0)
+        memcpy(history->events + history->count, client->events,
+               client->count * sizeof *client->events);
+    history->count = count;
+    free(client->events);
+}
+
+void crowd_run(const struct crowd_plan *plan, struct crowd_history *ret)
+{
+    struct client *clients = calloc((size_t)plan->threads, sizeof *clients);
+    if (!clients)
+        abort();
+    *ret = (struct crowd_history){NULL, 0};
+    for (int i = 0; i < plan->threads; i++)
+        start(&clients[i], plan, i);
+    for (int quarter = 1; quarter <= 3 && plan->meanwhile; quarter++) {
+        clock_sleep_ms(plan->duration_ms / 4);
+        plan->meanwhile(plan->context, quarter);
+    }
+    for (int i = 0; i < plan->threads; i++)
+        finish(&clients[i], ret);
+    free(clients);
+}

@@ -1,0 +1,62 @@
+/* history.h: what the clients of a run saw, one event for each request. */
+#ifndef BATON_TESTS_HISTORY_HISTORY_H
+#define BATON_TESTS_HISTORY_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum operation { ACQUIRE, RENEW, RELEASE, BREAK, INSPECT, OPERATIONS };
+
+enum outcome {
+    UNKNOWN,        /* no reply, or a 503: it may have happened, then or a little later */
+    DONE,           /* 201 of an acquire, else 200 */
+    HOLDING,        /* 200 of an acquire: the token has the hold already */
+    LOCKED,         /* 409 locked */
+    LIMIT_MISMATCH, /* 409 limit_mismatch */
+    NOT_HELD,       /* 409 not_held */
+    UNCHANGED,      /* 304 */
+    STRANGE,        /* any other */
+    OUTCOMES
+};
+
+enum { NOBODY = -1, EVERYBODY = -2, SHOWN_MOST = 10 };
+
+/* A hold as an inspection or a refusal shows it. */
+struct shown {
+    int64_t fence;
+    int owner;
+    bool shared;
+};
+
+/* Names, tokens and owners are numbers here. Times are microseconds of the monotonic clock. */
+struct event {
+    int64_t sent;     /* before the first byte of the request was */
+    int64_t received; /* after the last byte of the reply was; of UNKNOWN ones it means nothing */
+    enum operation operation;
+    enum outcome outcome;
+    int name;
+
+    /* What was asked for. */
+    int token; /* EVERYBODY: of a break */
+    int owner;
+    bool shared;
+    int limit;      /* 0: none */
+    int64_t ttl_ms; /* 0: none given */
+
+    /* What the reply said; 0 or NOBODY where it did not. */
+    int64_t version;
+    int64_t fence;
+    int64_t left_ms;
+    int64_t holds;
+    int64_t held_ms;
+    int64_t count; /* holds broken, or holds there are */
+    int hold_owner;
+    bool hold_shared;
+    int hold_limit;
+    bool not_mine;
+    size_t shown_count;
+    struct shown shown[SHOWN_MOST];
+};
+
+#endif

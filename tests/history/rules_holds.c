@@ -1,0 +1,142 @@
+#include "tests/history/rules.h"
+
+#include <inttypes.h>
+
+/* Whether both lived at one instant: their certain times overlap, or one was granted while the
+ * other lived before and after. */
+static bool met(const struct story *story, const struct hold *one, const struct hold *other)
+{
+    int64_t begin = one->begin > other->begin ? one->begin : other->begin;
+    int64_t end = one->end < other->end ? one->end : other->end;
+    if (begin < end)
+        return true;
+    if (one->grant != NO_EVENT && hold_spans(other, &story->events[one->grant]))
+        return true;
+    return other->grant != NO_EVENT && hold_spans(one, &story->events[other->grant]);
+}
+
+/* Whether `other` lived at the instant that `hold` was granted, or certainly lived already when it
+ * certainly did. */
+static bool was_there(const struct story *story, const struct hold *other, const struct hold *hold)
+{
+    if (hold->grant != NO_EVENT && hold_spans(other, &story->events[hold->grant]))
+        return true;
+    return hold->begin < hold->end && other->begin <= hold->begin && hold->begin < other->end;
+}
+
+static void check_with(const struct story *story, const struct hold *hold, const struct hold *other,
+                       struct findings *findings)
+{
+    if (!met(story, hold, other))
+        return;
+    if (!go_together(hold->owner, hold->shared, other->owner, other->shared))
+        finding(findings, COMPATIBLE, "%s and %s", hold_text(other), hold_text(hold));
+    else if (hold->shared && other->shared && hold->limit != other->limit)
+        finding(findings, ONE_LIMIT, "%s and %s", hold_text(other), hold_text(hold));
+}
+
+void check_compatible(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->hold_count; i++) {
+        const struct hold *hold = &story->holds[i];
+        int64_t until = hold->end > hold->begin ? hold->end : hold->begin;
+        int shared = hold->shared;
+        size_t first, last;
+        story_window(story, hold->asked, until, &first, &last);
+        for (size_t j = first; j < last; j++) {
+            const struct hold *other = &story->holds[j];
+            if (j == i)
+                continue;
+            if (j < i)
+                check_with(story, hold, other, findings);
+            shared += other->shared && was_there(story, other, hold);
+        }
+        if (hold->shared && hold->limit > 0 && shared > hold->limit)
+            finding(findings, WITHIN_LIMIT, "%d at once with %s", shared, hold_text(hold));
+    }
+}
+
+/* Whether a request that was answered before `sent` had certainly ended the hold. */
+static const struct event *ended_by(const struct story *story, const struct hold *hold, int token,
+                                    int64_t sent)
+{
+    size_t first, last;
+    story_token(story, token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *event = &story->events[story->by_token[i]];
+        bool release = event->operation == RELEASE && event->fence == hold->fence;
+        bool broken = event->operation == BREAK && event->version > hold->fence;
+        if (event->outcome == DONE && (release || broken) && event->received <= sent)
+            return event;
+    }
+    return NULL;
+}
+
+static void check_proof(const struct story *story, const struct hold *hold,
+                        const struct event *proof, struct findings *findings)
+{
+    int64_t latest = story_latest_expiry(story, hold, proof->sent);
+    const struct event *end = ended_by(story, hold, hold->token, proof->sent);
+    if (!end)
+        end = ended_by(story, hold, EVERYBODY, proof->sent);
+    if (end)
+        finding(findings, NO_REVIVAL, "%s after %s", event_text(proof), event_text(end));
+    else if (latest >= 0 && proof->sent > latest)
+        finding(findings, NO_REVIVAL, "%s, %" PRId64 " us after the latest end of its TTL",
+                event_text(proof), proof->sent - latest);
+}
+
+void check_revival(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->hold_count; i++) {
+        const struct hold *hold = &story->holds[i];
+        for (size_t j = 1; j < hold->proof_count; j++)
+            check_proof(story, hold, &story->events[story->proofs[hold->proof + j]], findings);
+    }
+}
+
+/* Each hold has one token, owner and mode, and a request that it can come from. */
+void check_origin(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->hold_count; i++) {
+        const struct hold *hold = &story->holds[i];
+        int grants = 0;
+        if (hold->asked < 0)
+            finding(findings, ASKED_FOR, "%s", hold_text(hold));
+        for (size_t j = 0; j < hold->proof_count; j++) {
+            const struct event *proof = &story->events[story->proofs[hold->proof + j]];
+            grants += proof->operation == ACQUIRE && proof->outcome == DONE;
+            if (proof->token != hold->token || proof->hold_owner != hold->owner ||
+                proof->hold_shared != hold->shared || proof->hold_limit != hold->limit)
+                finding(findings, FENCES_DIFFER, "%s and %s", hold_text(hold), event_text(proof));
+        }
+        if (grants > 1)
+            finding(findings, FENCES_DIFFER, "%d grants of %s", grants, hold_text(hold));
+    }
+}
+
+/* The first release of a hold that a reply tells of must have been sent before its certain end. */
+void check_releases_in_time(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->hold_count; i++) {
+        const struct hold *hold = &story->holds[i];
+        const struct event *release = NULL, *end;
+        size_t first, last;
+        story_token(story, hold->token, &first, &last);
+        for (size_t j = first; j < last && !release; j++) {
+            const struct event *event = &story->events[story->by_token[j]];
+            bool unsure = event->outcome == UNKNOWN && event->received >= hold->asked;
+            bool sure = event->outcome == DONE && event->fence == hold->fence;
+            if (event->operation == RELEASE && (sure || unsure))
+                release = event;
+        }
+        if (!release || release->outcome == UNKNOWN)
+            continue;
+        end = ended_by(story, hold, EVERYBODY, release->sent);
+        if (end)
+            finding(findings, NO_REVIVAL, "%s after %s", event_text(release), event_text(end));
+        else if (release->sent > hold->expired)
+            finding(findings, NO_REVIVAL, "%s of %s, whose TTL had ended", event_text(release),
+                    hold_text(hold));
+    }
+}

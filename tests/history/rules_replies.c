@@ -1,0 +1,279 @@
+#include "tests/history/rules.h"
+
+#include <inttypes.h>
+
+enum { REMEMBERED_US = 25000000, TOKENS_MOST = 4096 };
+
+/* A request with a token whose hold certainly lived all the while must have found that hold. */
+static void check_found(const struct event *event, const struct hold *hold,
+                        struct findings *findings)
+{
+    bool found = event->outcome == DONE && event->fence == hold->fence;
+    switch (event->operation) {
+    case ACQUIRE:
+        if (event->outcome == DONE)
+            finding(findings, NO_SECOND_HOLD, "%s had %s", event_text(event), hold_text(hold));
+        else if (event->outcome != HOLDING || event->fence != hold->fence)
+            finding(findings, NO_LOSS, "%s had %s", event_text(event), hold_text(hold));
+        break;
+    case RENEW:
+    case RELEASE:
+        if (!found)
+            finding(findings, NO_LOSS, "%s had %s", event_text(event), hold_text(hold));
+        break;
+    case INSPECT:
+        if (event->not_mine)
+            finding(findings, NO_LOSS, "%s had %s", event_text(event), hold_text(hold));
+        break;
+    case BREAK:
+    case OPERATIONS:
+        break;
+    }
+}
+
+void check_own_replies(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->hold_count; i++) {
+        const struct hold *hold = &story->holds[i];
+        size_t first, last;
+        story_token(story, hold->token, &first, &last);
+        for (size_t j = first; j < last; j++) {
+            const struct event *event = &story->events[story->by_token[j]];
+            if (event->outcome != UNKNOWN && hold_spans(hold, event))
+                check_found(event, hold, findings);
+        }
+    }
+}
+
+static bool add_token(int *tokens, size_t *count, int token)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (tokens[i] == token)
+            return false;
+    if (*count < TOKENS_MOST)
+        tokens[(*count)++] = token;
+    return true;
+}
+
+/* How many other holds this owner has while the event is under way: for certain, and at most. */
+static void count_others(const struct story *story, const struct event *event, int owner,
+                         int64_t *least, int64_t *most)
+{
+    int tokens[TOKENS_MOST] = {event->token};
+    size_t first, last, count = 1;
+    *least = 0;
+    story_window(story, event->sent, event->received, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct hold *hold = &story->holds[i];
+        if (hold->owner != owner || hold->token == event->token)
+            continue;
+        *least += hold_spans(hold, event);
+        if (hold_may_meet(hold, event))
+            add_token(tokens, &count, hold->token);
+    }
+    for (size_t i = 0; i < story->maybe_count; i++) {
+        const struct maybe *maybe = &story->maybes[i];
+        if (maybe->owner == owner && maybe->asked <= event->received && event->sent <= maybe->dead)
+            add_token(tokens, &count, maybe->token);
+    }
+    *most = (int64_t)count - 1;
+}
+
+/* Whether no other request can have been the one that released: its reply tells the count then. */
+static bool released_by(const struct story *story, const struct event *release)
+{
+    size_t first, last;
+    story_token(story, release->token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *event = &story->events[story->by_token[i]];
+        if (event != release && event->operation == RELEASE && event->sent <= release->received &&
+            (event->outcome == UNKNOWN ||
+             (event->outcome == DONE && event->fence == release->fence)))
+            return false;
+    }
+    return true;
+}
+
+void check_counts(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->count; i++) {
+        const struct event *event = &story->events[i];
+        bool has = event->operation == RENEW ? event->outcome == DONE
+                                             : event->operation == ACQUIRE &&
+                                                   (event->outcome == DONE ||
+                                                    event->outcome == HOLDING);
+        bool had = event->operation == RELEASE && event->outcome == DONE;
+        const struct hold *hold = has || had ? story_hold(story, event->fence) : NULL;
+        if (!hold || (had && !released_by(story, event)))
+            continue;
+        int64_t least, most;
+        count_others(story, event, hold->owner, &least, &most);
+        if (event->holds < least + has || event->holds > most + has)
+            finding(findings, HOLDS_COUNTED, "%" PRId64 ", not %" PRId64 " to %" PRId64 ": %s",
+                    event->holds, least + has, most + has, event_text(event));
+    }
+}
+
+void check_ttls(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->count; i++) {
+        const struct event *event = &story->events[i];
+        if (event->operation != ACQUIRE && event->operation != RENEW)
+            continue;
+        if (event->outcome == DONE && event->ttl_ms > 0 && event->left_ms != event->ttl_ms)
+            finding(findings, TTL_AS_ASKED, "%" PRId64 " ms instead of %" PRId64 ": %s",
+                    event->left_ms, event->ttl_ms, event_text(event));
+        const struct hold *hold = event->outcome == HOLDING ? story_hold(story, event->fence) : NULL;
+        if (!hold)
+            continue;
+        int64_t latest = story_latest_expiry(story, hold, event->received);
+        if (latest >= 0 && event->sent + event->left_ms * 1000 > latest)
+            finding(findings, TTL_AS_ASKED, "%" PRId64 " ms are left, too much: %s",
+                    event->left_ms, event_text(event));
+    }
+}
+
+static bool shows(const struct event *event, int64_t fence)
+{
+    for (size_t i = 0; i < event->shown_count; i++)
+        if (event->shown[i].fence == fence)
+            return true;
+    return false;
+}
+
+/* All that is shown is there at one instant, so all of it must go together. */
+static void check_picture(const struct event *event, struct findings *findings)
+{
+    int shared = 0;
+    for (size_t i = 0; i < event->shown_count; i++) {
+        const struct shown *one = &event->shown[i];
+        shared += one->shared;
+        for (size_t j = 0; j < i; j++) {
+            const struct shown *other = &event->shown[j];
+            if (!go_together(one->owner, one->shared, other->owner, other->shared))
+                finding(findings, COMPATIBLE, "%s shows %" PRId64 " and %" PRId64,
+                        event_text(event), other->fence, one->fence);
+            if (one->fence == other->fence)
+                finding(findings, FENCES_DIFFER, "%s shows %" PRId64 " twice", event_text(event),
+                        one->fence);
+        }
+    }
+    if (event->hold_limit > 0 && shared > event->hold_limit)
+        finding(findings, WITHIN_LIMIT, "%s shows %d of %d", event_text(event), shared,
+                event->hold_limit);
+}
+
+/* What is shown may live, and what lives is shown. */
+static void check_picture_of(const struct story *story, const struct event *event, bool complete,
+                             struct findings *findings)
+{
+    for (size_t i = 0; i < event->shown_count; i++) {
+        const struct shown *shown = &event->shown[i];
+        const struct hold *hold = story_hold(story, shown->fence);
+        if (hold && (!hold_may_meet(hold, event) || hold->owner != shown->owner ||
+                     hold->shared != shown->shared))
+            finding(findings, SHOWN_LIVES, "%s shows %s", event_text(event), hold_text(hold));
+    }
+    size_t first, last;
+    story_window(story, event->sent, event->received, &first, &last);
+    for (size_t i = first; complete && i < last; i++) {
+        const struct hold *hold = &story->holds[i];
+        if (hold_spans(hold, event) && !shows(event, hold->fence))
+            finding(findings, SHOWN_LIVES, "%s does not show %s", event_text(event),
+                    hold_text(hold));
+    }
+}
+
+/* Whether one of the holds shown keeps this request from being granted. */
+static bool hindered(const struct event *event)
+{
+    int shared = 0;
+    for (size_t i = 0; i < event->shown_count; i++) {
+        const struct shown *shown = &event->shown[i];
+        shared += shown->shared;
+        if (!go_together(event->owner, event->shared, shown->owner, shown->shared))
+            return true;
+    }
+    return event->shared && event->limit > 0 && shared >= event->limit;
+}
+
+void check_shown(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->count; i++) {
+        const struct event *event = &story->events[i];
+        bool refused = event->outcome == LOCKED;
+        if (!refused && (event->operation != INSPECT || event->outcome != DONE))
+            continue;
+        bool complete = event->shown_count < SHOWN_MOST;
+        check_picture(event, findings);
+        check_picture_of(story, event, complete, findings);
+        if (refused && complete && !hindered(event))
+            finding(findings, REFUSED_WITH_CAUSE, "%s", event_text(event));
+        if (!refused && (complete ? event->count != (int64_t)event->shown_count
+                                  : event->count < (int64_t)event->shown_count))
+            finding(findings, SHOWN_LIVES, "%s counts %" PRId64 " and shows %zu",
+                    event_text(event), event->count, event->shown_count);
+    }
+}
+
+/* A request of the same token after its release was told. */
+static void check_after(const struct event *release, const struct event *event,
+                        struct findings *findings)
+{
+    if (event->outcome == UNKNOWN || event->sent < release->received ||
+        event->received > release->sent + REMEMBERED_US)
+        return;
+    if (event->operation == ACQUIRE && event->outcome != NOT_HELD)
+        finding(findings, STAYS_RELEASED, "%s after %s", event_text(event), event_text(release));
+    if (event->operation == RELEASE && (event->outcome != DONE || event->fence != release->fence))
+        finding(findings, SAME_RELEASE, "%s after %s", event_text(event), event_text(release));
+}
+
+static void check_release(const struct story *story, const struct event *release,
+                          struct findings *findings)
+{
+    const struct hold *hold = story_hold(story, release->fence);
+    if (hold && hold->token != release->token)
+        finding(findings, OWN_RELEASE, "%s ended %s", event_text(release), hold_text(hold));
+    bool asked_for = hold && hold->token == release->token;
+    size_t first, last;
+    story_token(story, release->token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *event = &story->events[story->by_token[i]];
+        asked_for |= event->operation == ACQUIRE && event->outcome == UNKNOWN &&
+                     event->sent < release->received;
+        check_after(release, event, findings);
+        if (event->operation == RELEASE && event->outcome == DONE &&
+            event->fence == release->fence &&
+            (event->held_ms != release->held_ms || event->holds != release->holds))
+            finding(findings, SAME_RELEASE, "%s and %s", event_text(release), event_text(event));
+    }
+    if (!asked_for)
+        finding(findings, ASKED_FOR, "%s", event_text(release));
+}
+
+/* Only a token that may have been released may be told so. */
+static void check_refused(const struct story *story, const struct event *acquire,
+                          struct findings *findings)
+{
+    size_t first, last;
+    story_token(story, acquire->token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *event = &story->events[story->by_token[i]];
+        if (event->operation == RELEASE && (event->outcome == DONE || event->outcome == UNKNOWN) &&
+            event->sent < acquire->received)
+            return;
+    }
+    finding(findings, REFUSED_WITH_CAUSE, "%s", event_text(acquire));
+}
+
+void check_released(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->count; i++) {
+        const struct event *event = &story->events[i];
+        if (event->operation == RELEASE && event->outcome == DONE)
+            check_release(story, event, findings);
+        if (event->operation == ACQUIRE && event->outcome == NOT_HELD)
+            check_refused(story, event, findings);
+    }
+}

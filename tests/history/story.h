@@ -1,0 +1,84 @@
+/* story.h: what a history tells about one name: its holds, and how long each lived for certain and
+ * at most, whatever the delays on the way to Redis and back. */
+#ifndef BATON_TESTS_HISTORY_STORY_H
+#define BATON_TESTS_HISTORY_STORY_H
+
+#include "tests/history/history.h"
+
+enum {
+    LATE_US = 5000000,   /* a request without a reply has happened after that, or never will */
+    TOLERANCE_US = 2000, /* by so much may Redis's clock and ours come apart during a TTL */
+};
+
+#define NO_EVENT SIZE_MAX
+
+/* A hold that some reply proved. A request happens in Redis at one instant between `sent` and
+ * `received`; from that follows what is said of the hold here. */
+struct hold {
+    int64_t fence;
+    int token;
+    int owner;
+    bool shared;
+    int limit;
+    int64_t asked; /* it was granted no earlier; -1: nobody can have asked for it */
+    int64_t begin; /* it certainly lived from begin until before end; end <= begin: never */
+    int64_t end;
+    int64_t dead;       /* it had certainly ended by then */
+    int64_t expired;    /* the same if nobody ended it: the latest end of its TTL */
+    size_t grant;       /* the event of its 201, NO_EVENT where that reply is unknown */
+    size_t proof;       /* its proofs of life are story->proofs[proof], ... */
+    size_t proof_count; /* ... in order of `sent` */
+};
+
+/* A token that may have had a hold of which no reply tells. */
+struct maybe {
+    int token;
+    int owner;
+    int64_t asked;
+    int64_t dead;
+};
+
+struct story {
+    const struct event *events; /* of one name, in order of `sent` */
+    size_t count;
+    size_t *by_token; /* events by token, then `sent` */
+    size_t *proofs;
+    struct hold *holds; /* in order of their fences */
+    size_t hold_count;
+    int64_t *dead_before; /* the greatest `dead` up to each hold */
+    int64_t *asked_after; /* the least `asked` from each hold on */
+    struct maybe *maybes;
+    size_t maybe_count;
+};
+
+/* `events` outlives the story, is sorted, and in UNKNOWN ones `received` is sent + LATE_US. */
+void story_tell(struct story *story, const struct event *events, size_t count);
+void story_free(struct story *story);
+
+/* The hold with this fence, or NULL. */
+const struct hold *story_hold(const struct story *story, int64_t fence);
+
+/* The holds that may have lived at some time from `from` to `to` are all among those from *first
+ * until before *last. */
+void story_window(const struct story *story, int64_t from, int64_t to, size_t *first, size_t *last);
+
+/* Whether the hold certainly lived all the time that the request took. */
+bool hold_spans(const struct hold *hold, const struct event *event);
+
+/* Whether the hold may have lived at some time while the request was under way. */
+bool hold_may_meet(const struct hold *hold, const struct event *event);
+
+/* The events of a token are events[by_token[*first]] until before by_token[*last]. */
+void story_token(const struct story *story, int token, size_t *first, size_t *last);
+
+/* The latest instant at which the hold's TTL can have ended, by what was sent before `sent`; -1
+ * where nothing that was sent by then tells. */
+int64_t story_latest_expiry(const struct story *story, const struct hold *hold, int64_t sent);
+
+/* Whether two holds may live at the same time, but for a limit. */
+static inline bool go_together(int owner, bool shared, int other_owner, bool other_shared)
+{
+    return owner == other_owner || (shared && other_shared);
+}
+
+#endif

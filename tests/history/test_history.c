@@ -1,0 +1,143 @@
+/* Many clients at two servers, and all that they saw held against what Baton promises.
+ *
+ *   BATON_SEED             the choices of an earlier run, which printed it (a number)
+ *   BATON_HISTORY_SECONDS  how long the clients run (8)
+ */
+#include "tests/history/checker.h"
+#include "tests/history/crowd.h"
+#include "tests/support/batond_process.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/redis_process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { THREADS = 16, SECONDS = 8 };
+
+static struct site {
+    struct redis_process redis;
+    struct batond_process batond[CROWD_SERVERS];
+} *site_of(void **state)
+{
+    return *state;
+}
+
+static int start(void **state)
+{
+    static struct site site;
+    redis_process_start(&site.redis, NULL);
+    for (int i = 0; i < CROWD_SERVERS; i++)
+        batond_process_start(
+            &site.batond[i],
+            &(struct batond_options){.redis_url = site.redis.url,
+                                     .arguments = (const char *const[]){"--workers=2", NULL}});
+    *state = &site;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct site *site = site_of(state);
+    int code = 0;
+    for (int i = 0; i < CROWD_SERVERS; i++)
+        code |= batond_process_stop(&site->batond[i]);
+    redis_process_stop(&site->redis);
+    return code;
+}
+
+static uint64_t seed(void)
+{
+    const char *given = getenv("BATON_SEED");
+    uint64_t number = given ? strtoull(given, NULL, 0)
+                            : (uint64_t)clock_us() * 1000003 + (uint64_t)getpid();
+    print_message("BATON_SEED=%" PRIu64 "\n", number);
+    return number;
+}
+
+static int64_t duration_ms(void)
+{
+    const char *given = getenv("BATON_HISTORY_SECONDS");
+    int seconds = given ? atoi(given) : SECONDS;
+    return 1000 * (int64_t)(seconds > 0 ? seconds : SECONDS);
+}
+
+/* What an operator, or a bad day, does to Redis. */
+static void disturb(void *context, int quarter)
+{
+    struct site *site = context;
+    const char *command = quarter == 2 ? "CLIENT KILL TYPE normal SKIPME yes" : "SCRIPT FLUSH";
+    freeReplyObject(redis_process_command(&site->redis, command));
+}
+
+/* A run in which something never happened has not tested it. */
+static void assert_all_happened(const struct crowd_history *history)
+{
+    static const struct {
+        enum operation operation;
+        enum outcome outcome;
+        size_t least;
+        const char *text;
+    } EXPECTED[] = {
+        {ACQUIRE, DONE, 100, "acquired"},
+        {ACQUIRE, HOLDING, 5, "acquire repeated"},
+        {ACQUIRE, LOCKED, 50, "locked"},
+        {ACQUIRE, LIMIT_MISMATCH, 1, "limit mismatch"},
+        {ACQUIRE, NOT_HELD, 5, "acquire after release"},
+        {ACQUIRE, UNKNOWN, 5, "acquire without a reply"},
+        {RENEW, DONE, 20, "renewed"},
+        {RENEW, NOT_HELD, 20, "not renewed"},
+        {RELEASE, DONE, 20, "released"},
+        {RELEASE, NOT_HELD, 20, "not released"},
+        {BREAK, DONE, 5, "broken"},
+        {INSPECT, DONE, 50, "inspected"},
+        {INSPECT, UNCHANGED, 5, "unchanged"},
+    };
+    size_t counts[OPERATIONS][OUTCOMES] = {{0}};
+    for (size_t i = 0; i < history->count; i++)
+        counts[history->events[i].operation][history->events[i].outcome]++;
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof EXPECTED[0]; i++)
+        print_message("  %zu %s\n", counts[EXPECTED[i].operation][EXPECTED[i].outcome],
+                      EXPECTED[i].text);
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof EXPECTED[0]; i++)
+        if (counts[EXPECTED[i].operation][EXPECTED[i].outcome] < EXPECTED[i].least)
+            fail_msg("too seldom: %s", EXPECTED[i].text);
+}
+
+static void what_clients_see_is_what_was_promised(void **state)
+{
+    struct site *site = site_of(state);
+    struct crowd_plan plan = {.seed = seed(),
+                              .threads = THREADS,
+                              .duration_ms = duration_ms(),
+                              .meanwhile = disturb,
+                              .context = site};
+    for (int i = 0; i < CROWD_SERVERS; i++) {
+        plan.urls[i] = site->batond[i].url;
+        plan.ports[i] = site->batond[i].port;
+    }
+    struct crowd_history history;
+    crowd_run(&plan, &history);
+
+    struct findings findings;
+    int64_t begin = clock_ms();
+    history_check(history.events, history.count, &findings);
+    print_message("%zu operations checked in %" PRId64 " ms\n", history.count, clock_ms() - begin);
+    char *text = findings_text(&findings);
+    if (findings.total > 0)
+        print_error("%sBATON_SEED=%" PRIu64 "\n", text, plan.seed);
+    free(text);
+    assert_int_equal(findings.total, 0);
+    assert_all_happened(&history);
+    free(history.events);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_clients_see_is_what_was_promised),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
