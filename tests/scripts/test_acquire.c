@@ -18,7 +18,12 @@ static void a_free_name_is_granted(void **state)
     assert_int_equal(granted.limit, 0);
     assert_string_equal(granted.owner, "me");
     assert_string_equal(granted.mode, "exclusive");
-    assert_string_equal(inspect(scripts, "n", "t").shown_holds[0].meta, "{\"a\":1}");
+    struct seen seen = inspect(scripts, "n", "t");
+    assert_int_equal(seen.version, granted.version);
+    assert_in_range(seen.shown_holds[0].ttl_ms, 1000, 5000);
+    assert_string_equal(seen.shown_holds[0].owner, "me");
+    assert_string_equal(seen.shown_holds[0].mode, "exclusive");
+    assert_string_equal(seen.shown_holds[0].meta, "{\"a\":1}");
 }
 
 /* Of a token that no request can have used before, less has to be looked up. */
@@ -29,16 +34,19 @@ static void a_new_token_is_granted_the_same(void **state)
         bool is_new = i == 1;
         scripts_clean(state);
         struct answer shared =
-            acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2, .ttl_ms = 40,
-                    .meta = "{\"a\":1}", .attempt = "one", .token_is_new = is_new);
+            acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2,
+                    .ttl_ms = 2000, .meta = "{\"a\":1}", .attempt = "one", .token_is_new = is_new);
         assert_status(shared, "granted");
         assert_int_equal(shared.version, shared.fence);
-        assert_int_equal(shared.ttl_ms, 40);
         assert_int_equal(shared.holds, 1);
         assert_int_equal(shared.limit, 2);
         assert_string_equal(shared.owner, "A");
         assert_string_equal(shared.mode, "shared");
         struct seen seen = inspect(scripts, "n", "a");
+        assert_int_equal(seen.version, shared.version);
+        assert_in_range(seen.shown_holds[0].ttl_ms, 100, 2000);
+        assert_string_equal(seen.shown_holds[0].owner, "A");
+        assert_string_equal(seen.shown_holds[0].mode, "shared");
         assert_int_equal(seen.limit, 2);
         assert_string_equal(seen.shown_holds[0].meta, "{\"a\":1}");
         assert_status(acquire(scripts, .token = "x", .token_is_new = is_new), "locked");
