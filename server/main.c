@@ -159,13 +159,13 @@ static void on_child_signal(uv_signal_t *signal, int number)
     uv_timer_start(&process->restart, on_restart, RESTART_PAUSE_MS, 0);
 }
 
-/* Runs the main thread's loop until a signal ends it. */
+/* From now on the main thread's loop hears of signals; until here they end the process at once. */
 static void watch(struct process *process)
 {
     uv_signal_start(&process->terminate, on_stop_signal, SIGTERM);
     uv_signal_start(&process->interrupt, on_stop_signal, SIGINT);
     uv_signal_start(&process->child, on_child_signal, SIGCHLD);
-    uv_run(&process->loop, UV_RUN_DEFAULT);
+    on_child_signal(&process->child, SIGCHLD); /* it may have ended before */
 }
 
 static void prepare_loop(struct process *process)
@@ -196,8 +196,10 @@ static int serve(struct process *process, struct failure *failure)
         result = prepare_redis(process, failure);
     if (result == 0)
         result = check_redis(process, failure);
-    if (result == 0)
-        result = start_workers(process, failure);
+    if (result < 0)
+        return result;
+    watch(process); /* before anybody can connect, so that whoever is served is served to the end */
+    result = start_workers(process, failure);
     if (result < 0)
         return result;
 
@@ -205,7 +207,7 @@ static int serve(struct process *process, struct failure *failure)
     redis_url_describe(&process->redis_url, redis, sizeof redis);
     log_line(&process->log, LOG_INFO, "listening", "url", process->listener.url, "redis", redis,
              "version", BATON_VERSION, NULL);
-    watch(process);
+    uv_run(&process->loop, UV_RUN_DEFAULT); /* until a signal ends it */
     for (size_t i = 0; i < process->worker_count; i++)
         worker_join(process->workers[i]);
     return 0;
