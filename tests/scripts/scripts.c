@@ -281,7 +281,10 @@ static const struct {
 static struct answer read_answer(redisReply *reply)
 {
     struct answer answer = {.status = ""};
-    if (reply->type == REDIS_REPLY_ERROR) {
+    if (reply->type == REDIS_REPLY_INTEGER) { /* granted, in the common case */
+        answer = (struct answer){.status = "granted", .fence = reply->integer, .holds = 1};
+        answer.version = answer.fence;
+    } else if (reply->type == REDIS_REPLY_ERROR) {
         snprintf(answer.status, sizeof answer.status, "%s", reply->str);
     } else {
         text(reply, 0, answer.status, sizeof answer.status);
@@ -380,7 +383,10 @@ struct answer break_all(struct scripts *scripts, const char *name)
     struct arguments none = {0};
     struct answer answer = {.status = "broken"};
     redisReply *reply = eval(scripts, &script_break, key.text, &none);
-    if (reply->type == REDIS_REPLY_ERROR) {
+    if (reply->type == REDIS_REPLY_INTEGER) { /* granted, in the common case */
+        answer = (struct answer){.status = "granted", .fence = reply->integer, .holds = 1};
+        answer.version = answer.fence;
+    } else if (reply->type == REDIS_REPLY_ERROR) {
         snprintf(answer.status, sizeof answer.status, "%s", reply->str);
     } else {
         answer.count = integer(reply, 0);

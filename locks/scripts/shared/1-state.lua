@@ -56,11 +56,10 @@ local HOLD_NUMBERS = '<dddd'
 local WAITER = '<sssssdddddd'
 local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
 
--- A name without keys has had no event for the retention at least, so the start of the running
+-- The state in the value of the main key. A name without keys has had no event for the retention at least, so the start of the running
 -- retention period is greater than all its old numbers and not greater than any new one: such a
 -- name has a version that never goes back and never repeats, though nothing is stored.
-local function load()
-    local packed = call('get', key)
+local function load(packed)
     if not packed then
         return {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', false}
     end
@@ -70,12 +69,11 @@ local function load()
     return state
 end
 
--- Stores a state and the hold that goes with it, packed ('' for none), until `kept` and the retention
--- have passed. `write` is redis.call, or something that writes in a full Redis as well. The expiry is
--- given in digits: Redis would print a number as a floating point one, which takes longer than to
+-- Stores a record - a state, packed, and behind it the lone hold if there is one - until `kept` and the
+-- retention have passed; `kept` is at least the version, which runs ahead of time where many holds
+-- ended at once. `write` is redis.call, or something that writes in a full Redis as well. The expiry
+-- is given in digits: Redis would print a number as a floating point one, which takes longer than to
 -- store it.
-local function store(state, hold, kept, write)
-    kept = math.max(kept, state[VERSION]) -- which is ahead of time where many ended at once
-    write('set', key, struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) .. hold,
-          'pxat', string.format('%d', (kept + retention) / 1000 + 1))
+local function store(record, kept, write)
+    write('set', key, record, 'pxat', string.format('%d', (kept + retention) / 1000 + 1))
 end

@@ -26,12 +26,14 @@ local function need_memory()
 end
 
 local function save_by(state, write)
-    local only = state[ONLY]
-    if only then
-        store(state, struct.pack(HOLD, unpack(only, 1, TTL)), only[EXPIRES], write)
-    else
-        store(state, '', state[COUNT] > 0 and state[KEPT] or now, write)
+    local record, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
+    if state[ONLY] then
+        record = record .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
+        kept = state[ONLY][EXPIRES]
+    elseif state[COUNT] > 0 then
+        kept = state[KEPT]
     end
+    store(record, math.max(kept, state[VERSION]), write)
 end
 
 local function save(state)
