@@ -18,9 +18,9 @@ static const struct {
 };
 
 static rule_check *const CHECKS[] = {
-    check_compatible, check_revival,     check_origin, check_releases_in_time,
-    check_fences,     check_versions,    check_changes, check_own_replies,
-    check_counts,     check_ttls,        check_shown,   check_released,
+    check_compatible, check_revival,  check_origin,  check_releases_in_time,
+    check_fences,     check_versions, check_changes, check_own_replies,
+    check_counts,     check_ttls,     check_shown,   check_released,
 };
 
 const char *rule_text(enum rule rule)

@@ -21,7 +21,8 @@ enum {
     OWN_OWNER = 1000, /* and above: owners of a single token */
 };
 
-/* How a name is used. */
+/* How a busy name is used. Besides, each thread has a quiet one, where an end may long go unnoticed
+ * and the next to come is often the holder that is late. */
 static const struct flavour {
     unsigned owners; /* 0: each token has an owner of its own */
     unsigned exclusive_percent;
@@ -30,7 +31,7 @@ static const struct flavour {
     {0, 100, {0, 0, 0, 0}}, {3, 50, {0, 0, 0, 0}}, {0, 8, {3, 3, 3, 3}},
     {6, 30, {0, 0, 0, 0}},  {5, 5, {2, 2, 2, 4}},  {4, 40, {0, 2, 2, 5}},
 };
-enum { NAMES = sizeof FLAVOURS / sizeof FLAVOURS[0] };
+enum { BUSY_NAMES = sizeof FLAVOURS / sizeof FLAVOURS[0], NAMES = BUSY_NAMES + THREADS_MOST };
 
 /* What follows from a token's number: whoever uses it asks for the same. */
 struct wish {
@@ -95,13 +96,16 @@ static unsigned draw(struct client *client, unsigned below)
 static struct wish wish_of(const struct client *client, int token)
 {
     uint64_t hash = mix(client->plan->seed ^ mix((uint64_t)token));
-    struct wish wish = {.token = token, .name = (int)(hash % NAMES)};
-    const struct flavour *flavour = &FLAVOURS[wish.name];
+    bool quiet = (hash >> 40) % 6 == 0;
+    const struct flavour *flavour = &FLAVOURS[hash % BUSY_NAMES];
+    struct wish wish = {.token = token, .name = (int)(hash % BUSY_NAMES)};
+    if (quiet)
+        wish.name = BUSY_NAMES + token / TOKENS_PER_THREAD;
     hash = mix(hash);
     wish.owner = flavour->owners ? (int)(hash % flavour->owners) : OWN_OWNER + token;
     wish.shared = (hash >> 8) % 100 >= flavour->exclusive_percent;
     wish.limit = wish.shared ? flavour->limits[(hash >> 16) % 4] : 0;
-    wish.ttl_ms = 100 + (int64_t)((hash >> 20) % ((hash >> 32) % 4 ? 300 : 900));
+    wish.ttl_ms = 100 + (int64_t)((hash >> 20) % (quiet ? 50 : (hash >> 32) % 4 ? 300 : 900));
     wish.ghost = (hash >> 36) % 10 == 0;
     wish.made_by_server = !wish.ghost && (hash >> 40) % 8 == 0;
     if (wish.ghost && flavour->owners)
@@ -111,10 +115,9 @@ static struct wish wish_of(const struct client *client, int token)
 
 static struct step draw_step(struct client *client)
 {
-    static const enum operation OPERATION[20] = {ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE,
-                                                 ACQUIRE, ACQUIRE, ACQUIRE, RENEW,   RENEW,
-                                                 RENEW,   RENEW,   RELEASE, RELEASE, RELEASE,
-                                                 RELEASE, INSPECT, INSPECT, INSPECT, INSPECT};
+    static const enum operation OPERATION[20] = {
+        ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE, ACQUIRE, RENEW,   RENEW,
+        RENEW,   RENEW,   RELEASE, RELEASE, RELEASE, RELEASE, INSPECT, INSPECT, INSPECT, INSPECT};
     struct step step = {.operation = OPERATION[draw(client, 20)]};
     if (draw(client, 150) == 0)
         step.operation = BREAK;
@@ -208,7 +211,7 @@ static void read_shown(struct event *event, const struct http_client *http)
 {
     size_t index;
     json_t *holder, *holders = json_object_get(http->reply.json, "holders");
-    json_array_foreach(holders, index, holder) {
+    json_array_foreach (holders, index, holder) {
         if (event->shown_count == SHOWN_MOST)
             break;
         event->shown[event->shown_count++] = (struct shown){
@@ -295,12 +298,12 @@ static void send_and_leave(const struct client *client, int server, const struct
                            const struct message *message)
 {
     char request[1024];
-    int length = snprintf(request, sizeof request,
-                          "%s %s HTTP/1.1\r\nHost: baton\r\nContent-Type: application/json\r\n"
-                          "Content-Length: %zu\r\n%s%s\r\n%s",
-                          message->method, message->path, strlen(message->body),
-                          message->token_header, message->token_header[0] ? "\r\n" : "",
-                          message->body);
+    int length =
+        snprintf(request, sizeof request,
+                 "%s %s HTTP/1.1\r\nHost: baton\r\nContent-Type: application/json\r\n"
+                 "Content-Length: %zu\r\n%s%s\r\n%s",
+                 message->method, message->path, strlen(message->body), message->token_header,
+                 message->token_header[0] ? "\r\n" : "", message->body);
     int fd = raw_connect(client->plan->ports[server]);
     if (fd < 0)
         return;
@@ -330,7 +333,8 @@ static void send_and_read(struct client *client, int server, const struct messag
     if (event->outcome == UNKNOWN)
         return;
     read_reply(event, http);
-    if (event->operation == ACQUIRE && event->outcome == DONE)
+    bool got = event->operation == ACQUIRE && (event->outcome == DONE || event->outcome == HOLDING);
+    if (got && client->granted[(client->grants + RECENT - 1) % RECENT] != event->token)
         client->granted[client->grants++ % RECENT] = event->token;
     if (event->operation == INSPECT)
         client->seen[event->name] = event->version;
@@ -340,7 +344,7 @@ static void send_and_read(struct client *client, int server, const struct messag
 }
 
 static void perform(struct client *client, const struct step *step, const struct wish *wish,
-                    int server)
+                    int server, bool abandoned)
 {
     char token[TOKEN_TEXT] = "";
     bool known = token_text(client, wish, token);
@@ -366,7 +370,7 @@ static void perform(struct client *client, const struct step *step, const struct
     struct message message;
     compose(client, event, step, token, &message);
     event->sent = clock_us();
-    if (step->abandoned && wish->ghost && step->operation != BREAK)
+    if (abandoned && wish->ghost && step->operation != BREAK)
         send_and_leave(client, server, step, &message);
     else
         send_and_read(client, server, &message, event);
@@ -389,10 +393,10 @@ static void take_step(struct client *client)
     if (new_token)
         remember_token(client, &wish, NULL);
     if (step.other_name && !new_token && !wish.made_by_server)
-        wish.name = (wish.name + 1) % NAMES;
-    perform(client, &step, &wish, step.server);
-    if (step.again)
-        perform(client, &step, &wish, (step.server + 1) % CROWD_SERVERS);
+        wish.name = (wish.name + 1) % BUSY_NAMES;
+    perform(client, &step, &wish, step.server, step.abandoned);
+    if (step.again || (step.abandoned && wish.ghost))
+        perform(client, &step, &wish, (step.server + 1) % CROWD_SERVERS, false);
     usleep((useconds_t)step.pause_us);
 }
 

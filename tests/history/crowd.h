@@ -21,8 +21,8 @@ struct crowd_history {
     size_t count;
 };
 
-/* Runs the clients until the time is over. What each thread draws depends on the seed and the number
- * of its step alone. Free the events. */
+/* Runs the clients until the time is over. What each thread draws depends on the seed and the
+ * number of its step alone. Free the events. */
 void crowd_run(const struct crowd_plan *plan, struct crowd_history *ret);
 
 #endif

@@ -9,7 +9,8 @@
 __attribute__((format(printf, 3, 4))) void finding(struct findings *findings, enum rule rule,
                                                    const char *format, ...);
 
-/* What findings say of a hold or an event; valid until the same thread has asked four more times. */
+/* What findings say of a hold or an event; valid until the same thread has asked four more times.
+ */
 const char *hold_text(const struct hold *hold);
 const char *event_text(const struct event *event);
 

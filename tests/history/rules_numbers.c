@@ -122,17 +122,30 @@ void check_fences(const struct story *story, struct findings *findings)
     free(fences.items);
 }
 
+/* Whether this very request changed something, so that its version must be new. */
+static bool is_change(const struct event *event)
+{
+    return tells_fence(event) || (event->operation == BREAK && event->count > 0);
+}
+
+static void check_version(const struct event *event, const struct event *before, int64_t version,
+                          struct findings *findings)
+{
+    enum rule rule = event->outcome == UNCHANGED ? UNCHANGED_IS_TRUE : VERSIONS_GROW;
+    if (version > event->version)
+        finding(findings, rule, "%s after %s", event_text(event), event_text(before));
+    else if (version == event->version && is_change(event))
+        finding(findings, CHANGES_SHOW, "%s after %s", event_text(event), event_text(before));
+}
+
 void check_versions(const struct story *story, struct findings *findings)
 {
     struct numbers versions = known(story, tells_version, false);
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
-        if (!tells_version(event))
-            continue;
         const struct number *before = known_at(&versions, event->sent);
-        if (before && before->value > event->version)
-            finding(findings, event->outcome == UNCHANGED ? UNCHANGED_IS_TRUE : VERSIONS_GROW,
-                    "%s after %s", event_text(event), event_text(&story->events[before->event]));
+        if (before && tells_version(event))
+            check_version(event, &story->events[before->event], before->value, findings);
     }
     free(versions.items);
 }
@@ -150,7 +163,7 @@ static void check_change(const struct change *change, int64_t from, int64_t to, 
 {
     const struct number *before = known_at(&change->versions, from);
     size_t later = up_to(&change->told, to, false);
-    if (!before || later == change->told.count)
+    if (from > to || !before || later == change->told.count)
         return;
     const struct number *after = &change->told.items[later];
     if (after->value > before->value)

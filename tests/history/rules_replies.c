@@ -98,10 +98,10 @@ void check_counts(const struct story *story, struct findings *findings)
 {
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
-        bool has = event->operation == RENEW ? event->outcome == DONE
-                                             : event->operation == ACQUIRE &&
-                                                   (event->outcome == DONE ||
-                                                    event->outcome == HOLDING);
+        bool has = event->operation == RENEW
+                       ? event->outcome == DONE
+                       : event->operation == ACQUIRE &&
+                             (event->outcome == DONE || event->outcome == HOLDING);
         bool had = event->operation == RELEASE && event->outcome == DONE;
         const struct hold *hold = has || had ? story_hold(story, event->fence) : NULL;
         if (!hold || (had && !released_by(story, event)))
@@ -114,6 +114,33 @@ void check_counts(const struct story *story, struct findings *findings)
     }
 }
 
+/* Whether a renewal that may have been in time for this event was sent after it. */
+static bool renewed_meanwhile(const struct story *story, const struct event *event)
+{
+    size_t first, last;
+    story_token(story, event->token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *other = &story->events[story->by_token[i]];
+        if (other->operation == RENEW && other->sent >= event->sent &&
+            other->sent < event->received)
+            return true;
+    }
+    return false;
+}
+
+/* A repeated acquire tells what remains, and neither adds to it nor begins it anew. */
+static void check_left(const struct story *story, const struct event *event,
+                       struct findings *findings)
+{
+    const struct hold *hold = story_hold(story, event->fence);
+    if (!hold || renewed_meanwhile(story, event))
+        return;
+    int64_t latest = story_latest_expiry(story, hold, event->sent);
+    if (event->sent <= latest && event->sent + event->left_ms * 1000 > latest)
+        finding(findings, TTL_AS_ASKED, "%" PRId64 " ms are left, too much: %s", event->left_ms,
+                event_text(event));
+}
+
 void check_ttls(const struct story *story, struct findings *findings)
 {
     for (size_t i = 0; i < story->count; i++) {
@@ -123,13 +150,8 @@ void check_ttls(const struct story *story, struct findings *findings)
         if (event->outcome == DONE && event->ttl_ms > 0 && event->left_ms != event->ttl_ms)
             finding(findings, TTL_AS_ASKED, "%" PRId64 " ms instead of %" PRId64 ": %s",
                     event->left_ms, event->ttl_ms, event_text(event));
-        const struct hold *hold = event->outcome == HOLDING ? story_hold(story, event->fence) : NULL;
-        if (!hold)
-            continue;
-        int64_t latest = story_latest_expiry(story, hold, event->received);
-        if (latest >= 0 && event->sent + event->left_ms * 1000 > latest)
-            finding(findings, TTL_AS_ASKED, "%" PRId64 " ms are left, too much: %s",
-                    event->left_ms, event_text(event));
+        if (event->outcome == HOLDING)
+            check_left(story, event, findings);
     }
 }
 
@@ -211,8 +233,8 @@ void check_shown(const struct story *story, struct findings *findings)
             finding(findings, REFUSED_WITH_CAUSE, "%s", event_text(event));
         if (!refused && (complete ? event->count != (int64_t)event->shown_count
                                   : event->count < (int64_t)event->shown_count))
-            finding(findings, SHOWN_LIVES, "%s counts %" PRId64 " and shows %zu",
-                    event_text(event), event->count, event->shown_count);
+            finding(findings, SHOWN_LIVES, "%s counts %" PRId64 " and shows %zu", event_text(event),
+                    event->count, event->shown_count);
     }
 }
 

@@ -20,7 +20,7 @@ enum { THREADS = 16, SECONDS = 8 };
 static struct site {
     struct redis_process redis;
     struct batond_process batond[CROWD_SERVERS];
-} *site_of(void **state)
+} * site_of(void **state)
 {
     return *state;
 }
@@ -51,8 +51,8 @@ static int stop(void **state)
 static uint64_t seed(void)
 {
     const char *given = getenv("BATON_SEED");
-    uint64_t number = given ? strtoull(given, NULL, 0)
-                            : (uint64_t)clock_us() * 1000003 + (uint64_t)getpid();
+    uint64_t number =
+        given ? strtoull(given, NULL, 0) : (uint64_t)clock_us() * 1000003 + (uint64_t)getpid();
     print_message("BATON_SEED=%" PRIu64 "\n", number);
     return number;
 }
@@ -127,7 +127,7 @@ static void what_clients_see_is_what_was_promised(void **state)
     print_message("%zu operations checked in %" PRId64 " ms\n", history.count, clock_ms() - begin);
     char *text = findings_text(&findings);
     if (findings.total > 0)
-        print_error("%sBATON_SEED=%" PRIu64 "\n", text, plan.seed);
+        fprintf(stderr, "%sBATON_SEED=%" PRIu64 "\n", text, plan.seed);
     free(text);
     assert_int_equal(findings.total, 0);
     assert_all_happened(&history);

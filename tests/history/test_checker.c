@@ -1,0 +1,397 @@
+/* The checker itself: hand-made histories, good ones that it must not complain about and bad ones
+ * where it must. Times are written in milliseconds; every request takes two, if nothing else is
+ * said. */
+#include "tests/history/checker.h"
+#include "tests/history/story.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* An event is the usual one and, behind that, what differs. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+#define MS(ms) ((int64_t)(ms)*1000)
+
+/* An event from `at` on, with what differs from the usual. */
+#define EVENT(at, ...)                                                                             \
+    {                                                                                              \
+        .sent = MS(at), .received = MS(at) + 2000, .outcome = DONE, __VA_ARGS__                    \
+    }
+
+/* A granted acquire of token and owner `who`, for 100 ms, and what may be said otherwise. */
+#define GRANT(at, who, number, ...)                                                                \
+    EVENT(at, .operation = ACQUIRE, .token = (who), .owner = (who), .hold_owner = (who),           \
+          .ttl_ms = 100, .left_ms = 100, .holds = 1, .fence = (number), .version = (number),       \
+          __VA_ARGS__)
+#define SHARED(at, who, number, most)                                                              \
+    GRANT(at, who, number, .shared = true, .hold_shared = true, .limit = (most),                   \
+          .hold_limit = (most))
+#define AGAIN(at, who, number, left, ...)                                                          \
+    EVENT(at, .operation = ACQUIRE, .outcome = HOLDING, .token = (who), .owner = (who),            \
+          .hold_owner = (who), .ttl_ms = 100, .left_ms = (left), .holds = 1, .fence = (number),    \
+          .version = (number), __VA_ARGS__)
+#define RENEWED(at, who, number, ms, ...)                                                          \
+    EVENT(at, .operation = RENEW, .token = (who), .hold_owner = (who), .ttl_ms = (ms),             \
+          .left_ms = (ms), .holds = 1, .fence = (number), .version = (number), __VA_ARGS__)
+#define RELEASED(at, who, number, next, ...)                                                       \
+    EVENT(at, .operation = RELEASE, .token = (who), .fence = (number), .held_ms = 20,              \
+          .version = (next), __VA_ARGS__)
+#define REFUSED(at, what, how, who) EVENT(at, .operation = (what), .token = (who), .outcome = (how))
+#define BROKEN(at, number, holds)                                                                  \
+    EVENT(at, .operation = BREAK, .token = EVERYBODY, .version = (number), .count = (holds))
+#define SEEN(at, number, ...)                                                                      \
+    EVENT(at, .operation = INSPECT, .token = NOBODY, .version = (number), __VA_ARGS__)
+
+#define HISTORY(...)                                                                               \
+    (const struct event[]){__VA_ARGS__},                                                           \
+        sizeof((const struct event[]){__VA_ARGS__}) / sizeof(struct event)
+
+static void assert_good(const struct event *events, size_t count)
+{
+    struct findings findings;
+    history_check(events, count, &findings);
+    char *text = findings_text(&findings);
+    if (findings.total > 0)
+        fprintf(stderr, "%s", text);
+    free(text);
+    assert_int_equal(findings.total, 0);
+}
+
+/* Finds just this, and nothing else. */
+static void assert_breaks(enum rule rule, const struct event *events, size_t count)
+{
+    struct findings findings;
+    history_check(events, count, &findings);
+    char *text = findings_text(&findings);
+    if (findings.count[rule] == 0 || findings.total != findings.count[rule])
+        fprintf(stderr, "expected %s alone, found: %s\n", rule_name(rule), text);
+    free(text);
+    assert_true(findings.count[rule] > 0);
+    assert_int_equal(findings.total, findings.count[rule]);
+}
+
+static void nothing_is_good(void **state)
+{
+    (void)state;
+    assert_good(NULL, 0);
+}
+
+static void one_after_the_other_is_good(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), GRANT(30, 2, 30),
+                        SEEN(40, 30, .count = 1, .shown_count = 1, .shown = {{30, 2, false}}),
+                        GRANT(140, 3, 140), RENEWED(200, 3, 140, 100), BROKEN(250, 250, 1),
+                        GRANT(260, 4, 260)));
+}
+
+static void two_exclusive_holds_at_once_are_found(void **state)
+{
+    (void)state;
+    assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), GRANT(30, 2, 30)));
+    assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), RENEWED(90, 1, 10, 100), GRANT(150, 2, 30)));
+    assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), SHARED(30, 2, 30, 0)));
+    /* The second lived too shortly for a certain time of its own. */
+    assert_breaks(COMPATIBLE,
+                  HISTORY(GRANT(0, 1, 10), GRANT(10, 2, 30, .ttl_ms = 1, .left_ms = 1)));
+}
+
+static void two_holds_of_a_picture_that_do_not_go_together_are_found(void **state)
+{
+    (void)state;
+    assert_breaks(COMPATIBLE, HISTORY(SEEN(10, 30, .count = 2, .shown_count = 2,
+                                           .shown = {{20, 2, false}, {30, 3, true}})));
+}
+
+static void one_owner_and_readers_go_together(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(GRANT(0, 1, 10), GRANT(20, 2, 20, .hold_owner = 1, .holds = 2),
+                        SHARED(200, 3, 200, 0), SHARED(210, 4, 210, 0)));
+}
+
+/* A hold is certain only until its TTL may have ended, counted from when it was asked for, or until
+ * somebody may have ended it. */
+static void what_need_not_have_met_is_good(void **state)
+{
+    (void)state;
+    /* It took 60 ms to be told of the grant, which was perhaps 59 ms old then. */
+    assert_good(HISTORY(GRANT(0, 1, 10, .received = MS(60)), GRANT(99, 2, 99)));
+    /* A release, a break without a reply: perhaps it was done at once. */
+    assert_good(
+        HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20, .received = MS(80)), GRANT(30, 2, 30)));
+    assert_good(HISTORY(GRANT(0, 1, 10),
+                        EVENT(20, .operation = RELEASE, .outcome = UNKNOWN, .token = 1),
+                        GRANT(30, 2, 30)));
+    assert_good(HISTORY(GRANT(0, 1, 10),
+                        EVENT(20, .operation = BREAK, .outcome = UNKNOWN, .token = EVERYBODY),
+                        GRANT(30, 2, 30)));
+    /* A renewal may shorten. */
+    assert_good(HISTORY(GRANT(0, 1, 10), RENEWED(10, 1, 10, 10), GRANT(25, 2, 25)));
+    assert_good(HISTORY(GRANT(0, 1, 10),
+                        EVENT(10, .operation = RENEW, .outcome = UNKNOWN, .token = 1, .ttl_ms = 10),
+                        GRANT(25, 2, 25)));
+    /* A shorter TTL may have been set before or after a longer one that was under way with it. */
+    assert_good(
+        HISTORY(GRANT(0, 1, 10), RENEWED(10, 1, 10, 10), RENEWED(11, 1, 10, 90), GRANT(30, 2, 30)));
+}
+
+static void a_renewal_prolongs_what_is_certain(void **state)
+{
+    (void)state;
+    assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), RENEWED(10, 1, 10, 10),
+                                      RENEWED(13, 1, 10, 90), GRANT(30, 2, 30)));
+    /* That it lived at 90 proves that it lived at 30, whatever the TTL. */
+    assert_breaks(COMPATIBLE,
+                  HISTORY(GRANT(0, 1, 10), RENEWED(10, 1, 10, 10), RENEWED(11, 1, 10, 90),
+                          GRANT(30, 2, 30), AGAIN(90, 1, 10, 10, .version = 0)));
+}
+
+static void more_than_the_limit_is_found(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 2), RELEASED(20, 1, 10, 30),
+                        SHARED(30, 3, 40, 2)));
+    assert_breaks(WITHIN_LIMIT,
+                  HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 2), SHARED(20, 3, 30, 2)));
+    assert_breaks(WITHIN_LIMIT, HISTORY(SEEN(10, 30, .count = 2, .hold_limit = 1, .shown_count = 2,
+                                             .shown = {{20, 2, true}, {30, 3, true}})));
+}
+
+static void different_limits_at_once_are_found(void **state)
+{
+    (void)state;
+    assert_breaks(ONE_LIMIT, HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 3)));
+    assert_good(HISTORY(SHARED(0, 1, 10, 2), RELEASED(5, 1, 10, 15), SHARED(10, 2, 20, 3)));
+}
+
+static void fences_that_do_not_grow_are_found(void **state)
+{
+    (void)state;
+    assert_breaks(FENCES_GROW, HISTORY(GRANT(0, 1, 10, .version = 5), GRANT(200, 2, 9)));
+    /* Under way at the same time, both orders are possible. */
+    assert_good(HISTORY(SHARED(0, 1, 20, 0), SHARED(1, 2, 10, 0)));
+}
+
+static void a_fence_of_two_holds_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(FENCES_DIFFER, HISTORY(GRANT(0, 1, 10), GRANT(1, 1, 10)));
+    assert_breaks(FENCES_DIFFER, HISTORY(GRANT(0, 1, 10), AGAIN(10, 1, 10, 80, .hold_owner = 2)));
+    assert_breaks(FENCES_DIFFER, HISTORY(SEEN(10, 30, .count = 2, .shown_count = 2,
+                                              .shown = {{30, 2, true}, {30, 3, true}})));
+}
+
+static void a_version_that_goes_back_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(VERSIONS_GROW, HISTORY(SEEN(0, 10), SEEN(10, 9)));
+    assert_good(HISTORY(SEEN(0, 10), SEEN(1, 9)));
+    assert_good(HISTORY(SEEN(0, 10), SEEN(10, 9, .name = 1)));
+}
+
+static void a_change_without_a_new_version_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(CHANGES_SHOW, HISTORY(SEEN(0, 10), GRANT(10, 1, 10)));
+    assert_breaks(CHANGES_SHOW, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 10), SEEN(30, 10)));
+    assert_breaks(CHANGES_SHOW, HISTORY(GRANT(0, 1, 10), SEEN(150, 10)));
+    assert_breaks(CHANGES_SHOW, HISTORY(SEEN(0, 10), BROKEN(10, 10, 1)));
+    assert_good(HISTORY(SEEN(0, 10), BROKEN(10, 10, 0), SEEN(20, 10)));
+}
+
+#define SAME(at, number)                                                                           \
+    EVENT(at, .operation = INSPECT, .token = NOBODY, .outcome = UNCHANGED, .version = (number))
+
+static void an_untrue_304_is_found(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(SEEN(0, 10), SAME(5, 10), GRANT(10, 1, 20), SAME(20, 20)));
+    assert_good(HISTORY(SEEN(0, 10), GRANT(10, 1, 20), SAME(11, 10)));
+    assert_breaks(UNCHANGED_IS_TRUE, HISTORY(SEEN(0, 10), GRANT(10, 1, 20), SAME(20, 10)));
+    assert_breaks(UNCHANGED_IS_TRUE, HISTORY(GRANT(10, 1, 20), SAME(150, 20)));
+}
+
+static void a_renewal_after_the_end_is_found(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(GRANT(0, 1, 10), RENEWED(101, 1, 10, 50)));
+    assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), RENEWED(120, 1, 10, 50)));
+    assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), AGAIN(120, 1, 10, 0)));
+    assert_breaks(NO_REVIVAL,
+                  HISTORY(GRANT(0, 1, 10), RENEWED(120, 1, 10, 50), RENEWED(121, 1, 10, 50)));
+    assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20),
+                                      RENEWED(30, 1, 10, 50, .version = 20)));
+    assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), BROKEN(20, 20, 1),
+                                      RENEWED(30, 1, 10, 50, .version = 20)));
+}
+
+static void a_release_after_the_end_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), RELEASED(120, 1, 10, 120)));
+    assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), BROKEN(20, 20, 1), RELEASED(30, 1, 10, 30)));
+    assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), RELEASED(500, 1, 10, 20)));
+}
+
+static void a_hold_that_is_gone_too_early_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, RENEW, NOT_HELD, 1)));
+    assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, RELEASE, NOT_HELD, 1)));
+    assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, ACQUIRE, LIMIT_MISMATCH, 1)));
+    assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(20, RELEASE, NOT_HELD, 2),
+                                   REFUSED(50, RENEW, NOT_HELD, 1)));
+    assert_breaks(NO_LOSS,
+                  HISTORY(GRANT(0, 1, 10), EVENT(50, .operation = INSPECT, .token = 1,
+                                                 .version = 10, .not_mine = true, .count = 1,
+                                                 .shown_count = 1, .shown = {{10, 1, false}})));
+    assert_good(HISTORY(GRANT(0, 1, 10), REFUSED(97, RENEW, NOT_HELD, 1)));
+    assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(50, 1, 10, 50), REFUSED(51, RENEW, NOT_HELD, 1)));
+    assert_good(HISTORY(GRANT(0, 1, 10), BROKEN(50, 50, 1), REFUSED(51, RENEW, NOT_HELD, 1)));
+}
+
+static void a_repeat_with_a_hold_of_its_own_is_found(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(GRANT(0, 1, 10), AGAIN(20, 1, 10, 80)));
+    assert_breaks(NO_SECOND_HOLD, HISTORY(GRANT(0, 1, 10), GRANT(20, 1, 30)));
+    assert_good(HISTORY(GRANT(0, 1, 10), GRANT(120, 1, 130)));
+}
+
+static void a_release_of_anothers_hold_is_found(void **state)
+{
+    (void)state;
+    struct findings findings;
+    history_check(HISTORY(GRANT(0, 1, 10), RELEASED(20, 2, 10, 20)), &findings);
+    assert_true(findings.count[OWN_RELEASE] > 0);
+}
+
+static void a_repeated_release_that_differs_is_found(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), RELEASED(30, 1, 10, 20)));
+    assert_breaks(SAME_RELEASE, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20),
+                                        RELEASED(30, 1, 10, 20, .held_ms = 30)));
+    assert_breaks(SAME_RELEASE, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20),
+                                        REFUSED(30, RELEASE, NOT_HELD, 1)));
+    assert_good(
+        HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), REFUSED(40000, RELEASE, NOT_HELD, 1)));
+}
+
+static void a_released_token_that_locks_again_is_found(void **state)
+{
+    (void)state;
+    assert_good(
+        HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), REFUSED(30, ACQUIRE, NOT_HELD, 1)));
+    assert_breaks(STAYS_RELEASED,
+                  HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), GRANT(30, 1, 30)));
+    assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), GRANT(40000, 1, 30)));
+}
+
+static void a_wrong_number_of_holds_is_found(void **state)
+{
+    (void)state;
+#define HELD(at, who, number, count) GRANT(at, who, number, .hold_owner = 7, .holds = (count))
+    assert_good(
+        HISTORY(HELD(0, 1, 10, 1), HELD(10, 2, 20, 2), HELD(95, 3, 105, 3), HELD(198, 4, 198, 2)));
+    assert_breaks(HOLDS_COUNTED, HISTORY(HELD(0, 1, 10, 2)));
+    assert_breaks(HOLDS_COUNTED, HISTORY(HELD(0, 1, 10, 1), HELD(10, 2, 20, 3)));
+    assert_breaks(HOLDS_COUNTED, HISTORY(HELD(0, 1, 10, 1), HELD(10, 2, 20, 1)));
+    assert_breaks(HOLDS_COUNTED, HISTORY(GRANT(0, 1, 10), AGAIN(10, 1, 10, 90, .holds = 2)));
+    assert_breaks(HOLDS_COUNTED, HISTORY(GRANT(0, 1, 10), RELEASED(10, 1, 10, 20, .holds = 1)));
+    /* A request without a reply may have given it another. */
+    assert_good(HISTORY(EVENT(0, .operation = ACQUIRE, .outcome = UNKNOWN, .token = 9, .owner = 7),
+                        HELD(10, 2, 20, 2)));
+}
+
+static void another_ttl_than_asked_for_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10, .left_ms = 99)));
+    assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10), RENEWED(50, 1, 10, 100, .left_ms = 150)));
+    assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10), AGAIN(50, 1, 10, 100)));
+}
+
+static void a_hold_out_of_nothing_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(ASKED_FOR, HISTORY(AGAIN(10, 1, 10, 80)));
+    assert_breaks(ASKED_FOR, HISTORY(RELEASED(10, 1, 10, 80)));
+    assert_good(HISTORY(EVENT(0, .operation = ACQUIRE, .outcome = UNKNOWN, .token = 1, .owner = 1),
+                        AGAIN(10, 1, 10, 80)));
+}
+
+static void a_picture_that_cannot_be_is_found(void **state)
+{
+    (void)state;
+    assert_good(HISTORY(GRANT(0, 1, 10),
+                        SEEN(20, 10, .count = 1, .shown_count = 1, .shown = {{10, 1, false}})));
+    /* a hold is missing, a dead one shown, another owner, a wrong count */
+    assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(20, 10)));
+    assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(150, 110, .count = 1, .shown_count = 1,
+                                                             .shown = {{10, 1, false}})));
+    assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(20, 10, .count = 1, .shown_count = 1,
+                                                             .shown = {{10, 2, false}})));
+    assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(20, 10, .count = 2, .shown_count = 1,
+                                                             .shown = {{10, 1, false}})));
+}
+
+static void a_refusal_without_a_cause_is_found(void **state)
+{
+    (void)state;
+#define LOCKED_BY(at, ...)                                                                         \
+    EVENT(at, .operation = ACQUIRE, .outcome = LOCKED, .token = 5, .owner = 5, __VA_ARGS__)
+    assert_good(
+        HISTORY(GRANT(0, 1, 10), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 1, false}})));
+    assert_good(HISTORY(
+        LOCKED_BY(10, .shared = true, .limit = 1, .shown_count = 1, .shown = {{10, 5, true}})));
+    assert_breaks(REFUSED_WITH_CAUSE, HISTORY(LOCKED_BY(10)));
+    assert_breaks(REFUSED_WITH_CAUSE,
+                  HISTORY(LOCKED_BY(10, .shown_count = 1, .shown = {{10, 5, false}})));
+    assert_breaks(REFUSED_WITH_CAUSE,
+                  HISTORY(LOCKED_BY(10, .shared = true, .limit = 2, .shown_count = 1,
+                                    .shown = {{10, 1, true}})));
+    assert_breaks(REFUSED_WITH_CAUSE, HISTORY(REFUSED(30, ACQUIRE, NOT_HELD, 1)));
+}
+
+static void an_unexpected_reply_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(EXPECTED_REPLY, HISTORY(REFUSED(0, RENEW, STRANGE, 1)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_good),
+        cmocka_unit_test(one_after_the_other_is_good),
+        cmocka_unit_test(two_exclusive_holds_at_once_are_found),
+        cmocka_unit_test(two_holds_of_a_picture_that_do_not_go_together_are_found),
+        cmocka_unit_test(one_owner_and_readers_go_together),
+        cmocka_unit_test(what_need_not_have_met_is_good),
+        cmocka_unit_test(a_renewal_prolongs_what_is_certain),
+        cmocka_unit_test(more_than_the_limit_is_found),
+        cmocka_unit_test(different_limits_at_once_are_found),
+        cmocka_unit_test(fences_that_do_not_grow_are_found),
+        cmocka_unit_test(a_fence_of_two_holds_is_found),
+        cmocka_unit_test(a_version_that_goes_back_is_found),
+        cmocka_unit_test(a_change_without_a_new_version_is_found),
+        cmocka_unit_test(an_untrue_304_is_found),
+        cmocka_unit_test(a_renewal_after_the_end_is_found),
+        cmocka_unit_test(a_release_after_the_end_is_found),
+        cmocka_unit_test(a_hold_that_is_gone_too_early_is_found),
+        cmocka_unit_test(a_repeat_with_a_hold_of_its_own_is_found),
+        cmocka_unit_test(a_release_of_anothers_hold_is_found),
+        cmocka_unit_test(a_repeated_release_that_differs_is_found),
+        cmocka_unit_test(a_released_token_that_locks_again_is_found),
+        cmocka_unit_test(a_wrong_number_of_holds_is_found),
+        cmocka_unit_test(another_ttl_than_asked_for_is_found),
+        cmocka_unit_test(a_hold_out_of_nothing_is_found),
+        cmocka_unit_test(a_picture_that_cannot_be_is_found),
+        cmocka_unit_test(a_refusal_without_a_cause_is_found),
+        cmocka_unit_test(an_unexpected_reply_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
