@@ -98,9 +98,14 @@ void api_refuse_body(struct api *api, struct exchange *exchange)
                        EXCHANGE_BODY_LONGEST);
 }
 
+bool api_has_granted(const struct exchange *exchange)
+{
+    return exchange->granted.text[0] != '\0';
+}
+
 void api_undelivered(struct exchange *exchange)
 {
     struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
-    if (exchange->granted.text[0])
+    if (api_has_granted(exchange))
         locks_take_back(exchange->api->locks, exchange->name, token, &exchange->granted);
 }

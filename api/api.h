@@ -23,6 +23,9 @@ enum handling api_handle(struct api *api, struct exchange *exchange);
 /* Answers an exchange whose body is longer than EXCHANGE_BODY_LONGEST. */
 void api_refuse_body(struct api *api, struct exchange *exchange);
 
+/* Whether the reply tells of a new hold, which nobody else can tell the client of. */
+bool api_has_granted(const struct exchange *exchange);
+
 /* To be called when the reply did not reach the client: a new hold it told of is taken back. */
 void api_undelivered(struct exchange *exchange);
 

@@ -161,6 +161,25 @@ static enum MHD_Result handle(struct record *record)
     return MHD_YES;
 }
 
+/* Nobody watches the socket while the connection is suspended, and what is sent to a client that
+ * has gone looks delivered. */
+static bool has_hung_up(const struct record *record)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(record->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd client = {.fd = info->connect_fd, .events = POLLRDHUP};
+    return poll(&client, 1, 0) > 0;
+}
+
+/* A grant is not told to a client that has hung up: the connection ends without a reply, so that
+ * on_completed has it taken back. */
+static enum MHD_Result send_parked(struct record *record)
+{
+    if (api_has_granted(&record->exchange) && has_hung_up(record))
+        return MHD_NO;
+    return send_reply(record);
+}
+
 /* libmicrohttpd calls this when the header is complete, for each piece of the body, when the body
  * is complete, and again after a resume. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
@@ -178,7 +197,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *upload_length = 0;
         return MHD_YES;
     }
-    return record->exchange.reply.status ? send_reply(record) : handle(record);
+    return record->exchange.reply.status ? send_parked(record) : handle(record);
 }
 
 static void on_completed(void *context, struct MHD_Connection *connection, void **place,

@@ -1,0 +1,270 @@
+/* Grants that their client cannot have learnt of: none of them keeps a lock. */
+#include "tests/integration/proxy.h"
+#include "tests/integration/service.h"
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000 };
+
+/* A batond that reaches Redis through a proxy, and another that reaches it directly. */
+struct scene {
+    struct redis_process redis;
+    struct proxy proxy;
+    struct batond_process batond, other_batond;
+    struct http_client *client, *other;
+};
+
+static int set(void **state)
+{
+    static struct scene scene;
+    *state = &scene;
+    redis_process_start(&scene.redis, NULL);
+    proxy_start(&scene.proxy, scene.redis.socket);
+    batond_process_start(&scene.batond, &(struct batond_options){.redis_url = scene.proxy.url});
+    batond_process_start(&scene.other_batond,
+                         &(struct batond_options){.redis_url = scene.redis.url});
+    scene.client = http_client_new(scene.batond.url);
+    scene.other = http_client_new(scene.other_batond.url);
+    return 0;
+}
+
+static int strike(void **state)
+{
+    struct scene *scene = *state;
+    http_client_free(scene->client);
+    http_client_free(scene->other);
+    int code = batond_process_stop(&scene->batond) | batond_process_stop(&scene->other_batond);
+    proxy_stop(&scene->proxy);
+    redis_process_stop(&scene->redis);
+    return code;
+}
+
+/* Before each story: all is well, and batond knows. */
+static int begin(void **state)
+{
+    struct scene *scene = *state;
+    scene->proxy.mode = PROXY_OPEN;
+    if (!comes_to_answer(scene->client, "/readyz", 200, PATIENCE_MS))
+        return -1;
+    http_call(scene->client, "POST", "/locks/warm", NULL); /* Redis is given the script of it */
+    return http_call(scene->client, "DELETE", "/locks/warm?force=true", NULL) == 200 ? 0 : -1;
+}
+
+/* The latest reply is the 503 of an acquire, with what a client needs to repeat it. */
+static void keep_token_in_doubt(struct http_client *client, char token[TOKEN_TEXT])
+{
+    assert_string_equal(http_header(client, "Retry-After"), "1");
+    keep_token(client, token);
+}
+
+static int64_t hold_count(struct scene *scene, const char *name)
+{
+    char request[100];
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(scene->other, request, NULL, 200, NULL);
+    return http_integer(scene->other, "hold_count");
+}
+
+static void becomes_free(struct scene *scene, const char *name, int timeout_ms)
+{
+    int64_t deadline = clock_ms() + timeout_ms;
+    while (hold_count(scene, name) > 0) {
+        if (clock_ms() > deadline)
+            fail_msg("still held: %s", scene->other->reply.body);
+        clock_sleep_ms(2);
+    }
+}
+
+static void a_grant_whose_reply_was_lost_is_taken_back(void **state)
+{
+    struct scene *scene = *state;
+    char token[TOKEN_TEXT];
+    int losses = scene->proxy.losses;
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/lost?ttl=10m&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    keep_token_in_doubt(scene->client, token);
+    assert_int_equal(scene->proxy.losses, losses + 1);
+    assert_int_equal(hold_count(scene, "lost"), 1); /* it has been granted */
+    answers(scene->other, "POST /locks/lost", NULL, 409, "locked");
+
+    scene->proxy.mode = PROXY_OPEN;
+    becomes_free(scene, "lost", PATIENCE_MS);
+    answers(scene->other, "POST /locks/lost", NULL, 201, NULL);
+}
+
+/* The first that goes over the new connection is the taking back, so this client is never told that
+ * the lock is held by its own lost grant. */
+static void it_is_taken_back_before_anything_else(void **state)
+{
+    struct scene *scene = *state;
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/first?ttl=10m&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    assert_int_equal(hold_count(scene, "first"), 1);
+    scene->proxy.mode = PROXY_OPEN;
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    while (http_call(scene->client, "POST", "/locks/first", NULL) == 503 && clock_ms() < deadline)
+        clock_sleep_ms(1);
+    assert_int_equal(scene->client->reply.status, 201);
+}
+
+static void who_came_back_with_its_token_keeps_its_hold(void **state)
+{
+    struct scene *scene = *state;
+    char token[TOKEN_TEXT];
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/return?ttl=10m&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    keep_token_in_doubt(scene->client, token);
+    answers_token(scene->other, token, "POST /locks/return?ttl=10m", NULL, 200, NULL);
+    int64_t fence = http_integer(scene->other, "fence");
+
+    scene->proxy.mode = PROXY_OPEN;
+    assert_true(comes_to_answer(scene->client, "/readyz", 200, PATIENCE_MS));
+    answers_token(scene->client, token, "GET /locks/return", NULL, 200, NULL);
+    assert_true(json_is_true(member(scene->client, "mine")));
+    answers_token(scene->client, token, "POST /locks/return?ttl=10m", NULL, 200, NULL);
+    assert_int_equal(http_integer(scene->client, "fence"), fence);
+    answers_token(scene->client, token, "DELETE /locks/return", NULL, 200, NULL);
+}
+
+static void who_renewed_with_its_token_keeps_its_hold(void **state)
+{
+    struct scene *scene = *state;
+    char token[TOKEN_TEXT];
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/renewed?ttl=10m&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    keep_token_in_doubt(scene->client, token);
+    answers_token(scene->other, token, "PUT /locks/renewed", NULL, 200, NULL);
+    scene->proxy.mode = PROXY_OPEN;
+    assert_true(comes_to_answer(scene->client, "/readyz", 200, PATIENCE_MS));
+    answers_token(scene->client, token, "PUT /locks/renewed", NULL, 200, NULL);
+}
+
+static void repeating_after_the_return_acquires_once(void **state)
+{
+    struct scene *scene = *state;
+    char token[TOKEN_TEXT];
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/repeat?ttl=10m&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    keep_token_in_doubt(scene->client, token);
+    scene->proxy.mode = PROXY_OPEN;
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    char header[TOKEN_TEXT + 16];
+    snprintf(header, sizeof header, "Lock-Token: %s", token);
+    struct http_call again = {.method = "POST",
+                              .path = "/locks/repeat?ttl=10m",
+                              .headers = (const char *const[]){header, NULL}};
+    while (http_request(scene->client, &again) == 503 && clock_ms() < deadline)
+        clock_sleep_ms(1);
+    assert_int_equal(scene->client->reply.status, 201); /* taken back, and acquired anew */
+    assert_int_equal(hold_count(scene, "repeat"), 1);
+    answers_token(scene->client, token, "DELETE /locks/repeat", NULL, 200, NULL);
+    assert_int_equal(hold_count(scene, "repeat"), 0);
+}
+
+/* The acquire never came to Redis: there is nothing to take back, and nothing is taken from others.
+ */
+static void an_acquire_that_was_lost_itself_leaves_nothing(void **state)
+{
+    struct scene *scene = *state;
+    char token[TOKEN_TEXT], theirs[TOKEN_TEXT];
+    scene->proxy.mode = PROXY_LOSES_COMMAND;
+    answers(scene->client, "POST /locks/never?ttl=10m&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    keep_token_in_doubt(scene->client, token);
+    answers(scene->other, "POST /locks/never?ttl=10m", NULL, 201, NULL);
+    keep_token(scene->other, theirs);
+    scene->proxy.mode = PROXY_OPEN;
+    assert_true(comes_to_answer(scene->client, "/readyz", 200, PATIENCE_MS));
+    answers_token(scene->other, theirs, "PUT /locks/never", NULL, 200, NULL);
+    answers_token(scene->client, token, "PUT /locks/never", NULL, 409, "not_held");
+}
+
+static void a_lost_grant_of_one_owner_leaves_its_other_holds(void **state)
+{
+    struct scene *scene = *state;
+    char token[TOKEN_TEXT];
+    answers(scene->client, "POST /locks/several?owner=doubtful&ttl=10m", NULL, 201, NULL);
+    keep_token(scene->client, token);
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/several?owner=doubtful&ttl=10m", NULL, 503,
+            "store_unavailable");
+    assert_int_equal(hold_count(scene, "several"), 2);
+    scene->proxy.mode = PROXY_OPEN;
+    assert_true(comes_to_answer(scene->client, "/readyz", 200, PATIENCE_MS));
+    assert_int_equal(hold_count(scene, "several"), 1);
+    answers_token(scene->client, token, "PUT /locks/several", NULL, 200, NULL);
+}
+
+/* Sends an acquire whose client hangs up while Redis stands still, in the way of `abort_it`. */
+static void hang_up_before_the_grant(struct scene *scene, const char *name, bool abort_it)
+{
+    char request[200];
+    snprintf(request, sizeof request, "POST /locks/%s?ttl=10m HTTP/1.1\r\nHost: h\r\n\r\n", name);
+    int fd = raw_connect(scene->other_batond.port);
+    redis_process_freeze(&scene->redis);
+    assert_true(raw_send(fd, request, strlen(request)));
+    clock_sleep_ms(100); /* nothing tells that batond has sent it on */
+    if (abort_it) {
+        struct linger at_once = {.l_onoff = 1};
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+    close(fd);
+    redis_process_thaw(&scene->redis);
+    int64_t thawed = clock_ms();
+    int64_t granted = 0; /* it reached Redis: the name has a version by then */
+    while (granted == 0 && clock_ms() < thawed + 1000) {
+        answers(scene->other, "GET /readyz", NULL, 200, NULL);
+        granted = redis_process_integer(&scene->redis, "EXISTS baton:{%s}", name);
+    }
+    assert_int_equal(granted, 1);
+    becomes_free(scene, name, (int)(thawed + 1000 - clock_ms()));
+}
+
+static void who_hangs_up_before_its_201_holds_nothing(void **state)
+{
+    hang_up_before_the_grant(*state, "hangup", false);
+}
+
+static void who_aborts_before_its_201_holds_nothing(void **state)
+{
+    hang_up_before_the_grant(*state, "abort", true);
+}
+
+/* Redis answers too late for the client, who got its 503: the late grant is taken back. */
+static void a_grant_that_comes_after_the_503_is_taken_back(void **state)
+{
+    struct scene *scene = *state;
+    redis_process_freeze(&scene->redis);
+    answers(scene->other, "POST /locks/late?ttl=10m", NULL, 503, "store_unavailable");
+    redis_process_thaw(&scene->redis);
+    assert_true(comes_to_answer(scene->other, "/readyz", 200, PATIENCE_MS));
+    becomes_free(scene, "late", 1000);
+    answers(scene->other, "POST /locks/late", NULL, 201, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_grant_whose_reply_was_lost_is_taken_back, begin),
+        cmocka_unit_test_setup(it_is_taken_back_before_anything_else, begin),
+        cmocka_unit_test_setup(who_came_back_with_its_token_keeps_its_hold, begin),
+        cmocka_unit_test_setup(who_renewed_with_its_token_keeps_its_hold, begin),
+        cmocka_unit_test_setup(repeating_after_the_return_acquires_once, begin),
+        cmocka_unit_test_setup(an_acquire_that_was_lost_itself_leaves_nothing, begin),
+        cmocka_unit_test_setup(a_lost_grant_of_one_owner_leaves_its_other_holds, begin),
+        cmocka_unit_test_setup(who_hangs_up_before_its_201_holds_nothing, begin),
+        cmocka_unit_test_setup(who_aborts_before_its_201_holds_nothing, begin),
+        cmocka_unit_test_setup(a_grant_that_comes_after_the_503_is_taken_back, begin),
+    };
+    return cmocka_run_group_tests(tests, set, strike);
+}
