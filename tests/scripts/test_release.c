@@ -165,6 +165,40 @@ static void what_is_remembered_of_releases_ends(void **state)
     assert_in_range(longest, 30000, 60000);
 }
 
+enum { SECOND = 1000000, GENERATION = 30 * SECOND };
+
+static int64_t remembered_releases(struct scripts *scripts)
+{
+    return redis_process_integer(&scripts->redis, "HLEN %s", key_of("n", ":released:0").text) +
+           redis_process_integer(&scripts->redis, "HLEN %s", key_of("n", ":released:1").text);
+}
+
+/* With a release every five seconds, begun at any point of a generation: each is known for 30 s,
+ * and what is remembered does not grow. */
+static void a_release_is_known_for_half_a_minute_however_busy_the_name(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t generation = redis_now(scripts) / GENERATION * GENERATION + GENERATION;
+    for (int offset = 0; offset < 30; offset += 6) {
+        redis_process_flush(&scripts->redis);
+        for (int i = 0; i < 40; i++) {
+            char token[24];
+            scripts->clock_us = generation + (int64_t)(offset + 5 * i) * SECOND;
+            snprintf(token, sizeof token, "t%d", i);
+            assert_status(acquire(scripts, .token = token), "granted");
+            assert_status(release(scripts, "n", token), "released");
+            for (int back = 1; back <= 5 && back <= i; back++) {
+                snprintf(token, sizeof token, "t%d", i - back);
+                assert_status(release(scripts, "n", token), "released");
+                assert_status(acquire(scripts, .token = token), "released");
+            }
+            assert_in_range(remembered_releases(scripts), 0, 12);
+        }
+        assert_status(release(scripts, "n", "t0"), "not_held");
+        assert_status(release(scripts, "n", "t26"), "not_held");
+    }
+}
+
 static void a_doubtful_grant_is_taken_back(void **state)
 {
     struct scripts *scripts = *state;
@@ -273,6 +307,7 @@ int main(void)
         TEST(a_release_is_remembered_after_a_hundred_others),
         TEST(a_release_is_remembered_after_a_break_and_an_expiry),
         TEST(what_is_remembered_of_releases_ends),
+        TEST(a_release_is_known_for_half_a_minute_however_busy_the_name),
         TEST(a_doubtful_grant_is_taken_back),
         TEST(another_attempt_takes_nothing_back),
         TEST(a_taken_back_token_may_begin_anew),
