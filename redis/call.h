@@ -8,6 +8,8 @@ enum call_kind {
     CALL_AUTH,
     CALL_SELECT,
     CALL_INFO,
+    CALL_ID,     /* CLIENT ID */
+    CALL_KILL,   /* CLIENT KILL */
     CALL_LOAD,   /* SCRIPT LOAD */
     CALL_SCRIPT, /* EVALSHA on behalf of somebody */
 };

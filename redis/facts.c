@@ -48,13 +48,22 @@ static void read_eviction(struct facts *facts, struct slice value)
     copy(value, facts->eviction, sizeof facts->eviction);
 }
 
+static void read_run_id(struct facts *facts, struct slice value)
+{
+    copy(value, facts->run_id, sizeof facts->run_id);
+}
+
 static const struct field {
     const char *name;
     void (*read)(struct facts *facts, struct slice value);
 } FIELDS[] = {
-    {"redis_version", read_version},     {"valkey_version", read_valkey_version},
-    {"loading", read_loading},           {"role", read_role},
-    {"slave_read_only", read_read_only}, {"maxmemory_policy", read_eviction},
+    {"redis_version", read_version},
+    {"valkey_version", read_valkey_version},
+    {"loading", read_loading},
+    {"role", read_role},
+    {"slave_read_only", read_read_only},
+    {"maxmemory_policy", read_eviction},
+    {"run_id", read_run_id},
 };
 
 static void read_line(struct facts *facts, struct slice line)

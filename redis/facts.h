@@ -14,6 +14,7 @@ struct facts {
     bool loading; /* it reads its data and serves nobody yet */
     bool replica;
     bool replica_writable;
+    char run_id[48];   /* of this run of the server; "" where it does not say */
     char eviction[32]; /* maxmemory_policy; "" where it does not say */
 };
 

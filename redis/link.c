@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ enum link_state {
     LINK_WAITING,    /* for the next try */
     LINK_RESOLVING,  /* the host's name */
     LINK_CONNECTING, /* to `candidate` */
-    LINK_GREETING,   /* AUTH, SELECT, INFO are on their way */
+    LINK_GREETING,   /* AUTH, SELECT, CLIENT ID, INFO are on their way */
     LINK_UP,
     LINK_LEAVING, /* takes no new call, and is given up once the open ones are answered */
     LINK_CLOSING,
@@ -59,6 +60,9 @@ struct link {
     struct loaded loaded;
     uint32_t pause_ms;
     uint64_t up_since;
+    int64_t client_id;     /* of this connection, as Redis calls it; 0 where it does not say */
+    int64_t old_client_id; /* of the last one that was up, on the server's run `old_run_id` */
+    char old_run_id[sizeof((struct facts *)0)->run_id];
     char trouble[TROUBLE_SIZE];
     struct store_figures figures;
     void (*closed)(void *context);
@@ -311,11 +315,29 @@ static void link_greet(void *context)
         link_send_words(link, CALL_SELECT, (struct slice[]){slice_of("SELECT"), slice_of(number)},
                         2);
     }
+    link->client_id = 0;
+    link_send_words(link, CALL_ID, (struct slice[]){slice_of("CLIENT"), slice_of("ID")}, 2);
     link_send_words(link, CALL_INFO, (struct slice[]){slice_of("INFO")}, 1);
 }
 
-static void link_come_up(struct link *link, const struct failure *warning)
+/* Ends the connection before this one for Redis, too. What it still had to read from there, it
+ * would run at some later time: after a grant in doubt was taken back, it would grant it again. */
+static void link_bury_predecessor(struct link *link, const char *run_id)
 {
+    char number[24];
+    if (link->old_client_id != 0 && run_id[0] && strcmp(run_id, link->old_run_id) == 0) {
+        snprintf(number, sizeof number, "%" PRId64, link->old_client_id);
+        struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
+                               slice_of(number)};
+        link_send_words(link, CALL_KILL, kill, 4);
+    }
+    link->old_client_id = link->client_id;
+    snprintf(link->old_run_id, sizeof link->old_run_id, "%s", run_id);
+}
+
+static void link_come_up(struct link *link, const char *run_id, const struct failure *warning)
+{
+    link_bury_predecessor(link, run_id);
     uv_timer_stop(&link->timer);
     link_forget_addresses(link);
     link->state = LINK_UP;
@@ -352,6 +374,22 @@ static void link_step_answered(struct link *link, struct call *call, const redis
         link_greeting_refused(link, kind, reply->str);
 }
 
+static void link_id_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    free(call);
+    if (reply->type == REDIS_REPLY_INTEGER)
+        link->client_id = reply->integer;
+    else if (reply->type == REDIS_REPLY_ERROR && !error_has_code(reply->str, "NOPERM"))
+        link_greeting_refused(link, CALL_ID, reply->str);
+}
+
+/* Whether there was one to end, or this user may not: what counts is that it was asked first. */
+static void link_kill_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    (void)link, (void)reply;
+    free(call);
+}
+
 static void link_judge(struct link *link, const redisReply *reply)
 {
     struct facts facts;
@@ -365,7 +403,7 @@ static void link_judge(struct link *link, const redisReply *reply)
         return;
     }
     struct failure warning;
-    link_come_up(link, facts_warn(&facts, &warning) ? &warning : NULL);
+    link_come_up(link, facts.run_id, facts_warn(&facts, &warning) ? &warning : NULL);
 }
 
 static void link_info_answered(struct link *link, struct call *call, const redisReply *reply)
@@ -382,7 +420,7 @@ static void link_info_answered(struct link *link, struct call *call, const redis
         failure_set(&warning, 0,
                     "the version and the settings of Redis cannot be checked, since this user may "
                     "not run INFO: allow it with `ACL SETUSER … +info`");
-        link_come_up(link, &warning);
+        link_come_up(link, "", &warning);
     } else {
         link_greeting_refused(link, CALL_INFO, reply->str);
     }
@@ -393,7 +431,8 @@ static void link_info_answered(struct link *link, struct call *call, const redis
 static void (*const ANSWERED[])(struct link *link, struct call *call, const redisReply *reply) = {
     [CALL_AUTH] = link_step_answered,     [CALL_SELECT] = link_step_answered,
     [CALL_INFO] = link_info_answered,     [CALL_LOAD] = link_load_answered,
-    [CALL_SCRIPT] = link_script_answered,
+    [CALL_SCRIPT] = link_script_answered, [CALL_ID] = link_id_answered,
+    [CALL_KILL] = link_kill_answered,
 };
 
 static void link_unasked(struct link *link, const redisReply *reply)
