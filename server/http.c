@@ -338,6 +338,7 @@ static void on_close_deadline(uv_timer_t *timer)
 {
     struct http *http = timer->data;
     http->cut_off = true; /* who is still sending a request now will not get an answer */
+    uv_idle_start(&http->busy, on_busy); /* this turn may be the last for lack of events */
 }
 
 /* Serves the connections that the kernel has accepted for us already: closing the socket would

@@ -1,0 +1,219 @@
+/* The Redis that batond starts for itself: it ends with batond, comes back with it, and forgets
+ * nothing. */
+#include "tests/integration/service.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { GONE_MS = 1000, RESUMED_MS = 5000, PATIENCE_MS = 20000 };
+
+struct stage {
+    struct temp_dir dir; /* the state directory, which outlives batond */
+    struct batond_process batond;
+    struct http_client *client;
+};
+
+static void enter(struct stage *stage)
+{
+    batond_process_start(&stage->batond, &(struct batond_options){.state_dir = stage->dir.path});
+    stage->client = http_client_new(stage->batond.url);
+}
+
+static void leave(struct stage *stage)
+{
+    http_client_free(stage->client);
+    stage->client = NULL;
+    assert_int_equal(batond_process_stop(&stage->batond), 0);
+}
+
+static int set(void **state)
+{
+    static struct stage stage;
+    stage = (struct stage){.client = NULL};
+    temp_dir_make(&stage.dir);
+    enter(&stage);
+    *state = &stage;
+    return 0;
+}
+
+static int strike(void **state)
+{
+    struct stage *stage = *state;
+    http_client_free(stage->client);
+    int code = batond_process_stop(&stage->batond);
+    temp_dir_remove(&stage->dir);
+    return code;
+}
+
+/* The redis-server that batond started. */
+static pid_t redis_of(const struct stage *stage)
+{
+    char path[80];
+    int pid = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)stage->batond.process.pid,
+             (int)stage->batond.process.pid);
+    FILE *file = fopen(path, "r");
+    if (!file || fscanf(file, "%d", &pid) != 1)
+        fail_msg("batond has no child");
+    fclose(file);
+    return pid;
+}
+
+/* Whether the process has ended. Nobody may have reaped it yet, where its parent was killed. */
+static bool has_ended(pid_t pid)
+{
+    char path[64], status = 'X';
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return true;
+    int count = fscanf(file, "%*d (%*[^)]) %c", &status);
+    fclose(file);
+    return count != 1 || status == 'Z' || status == 'X';
+}
+
+static void comes_to_end(pid_t pid, int timeout_ms)
+{
+    int64_t deadline = clock_ms() + timeout_ms;
+    while (!has_ended(pid)) {
+        if (clock_ms() > deadline)
+            fail_msg("process %d still runs", (int)pid);
+        clock_sleep_ms(2);
+    }
+}
+
+static void kill_batond(struct stage *stage)
+{
+    http_client_free(stage->client);
+    stage->client = NULL;
+    process_kill(&stage->batond.process);
+}
+
+/* What was taken before is there with what remains of its TTL, and fences go on. */
+static void is_remembered(struct stage *stage, const char *token, int64_t fence)
+{
+    answers_token(stage->client, token, "GET /locks/kept", NULL, 200, NULL);
+    assert_true(json_is_true(member(stage->client, "mine")));
+    assert_int_equal(member_integer(stage->client, "holders.0.fence"), fence);
+    assert_in_range(member_integer(stage->client, "holders.0.ttl_ms"), 500000, 599999);
+    answers(stage->client, "POST /locks/kept", NULL, 409, "locked");
+    answers_token(stage->client, token, "PUT /locks/kept", NULL, 200, NULL);
+    answers_token(stage->client, token, "DELETE /locks/kept", NULL, 200, NULL);
+    answers(stage->client, "POST /locks/kept", NULL, 201, NULL);
+    assert_true(http_integer(stage->client, "fence") > fence);
+}
+
+static int64_t take(struct stage *stage, char token[TOKEN_TEXT])
+{
+    answers(stage->client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
+    keep_token(stage->client, token);
+    return http_integer(stage->client, "fence");
+}
+
+static void a_restart_forgets_nothing(void **state)
+{
+    struct stage *stage = *state;
+    char token[TOKEN_TEXT];
+    int64_t fence = take(stage, token);
+    pid_t redis = redis_of(stage);
+    leave(stage);
+    comes_to_end(redis, GONE_MS);
+    enter(stage);
+    is_remembered(stage, token, fence);
+}
+
+static void redis_ends_with_a_killed_batond(void **state)
+{
+    struct stage *stage = *state;
+    char token[TOKEN_TEXT];
+    int64_t fence = take(stage, token);
+    pid_t redis = redis_of(stage);
+    kill_batond(stage);
+    comes_to_end(redis, GONE_MS);
+    batond_process_stop(&stage->batond);
+    enter(stage);
+    is_remembered(stage, token, fence);
+}
+
+static void killing_both_forgets_nothing(void **state)
+{
+    struct stage *stage = *state;
+    char token[TOKEN_TEXT];
+    int64_t fence = take(stage, token);
+    pid_t redis = redis_of(stage);
+    kill(stage->batond.process.pid, SIGSTOP); /* so that it does not start another */
+    kill(redis, SIGKILL);
+    kill_batond(stage);
+    comes_to_end(redis, GONE_MS);
+    batond_process_stop(&stage->batond);
+    enter(stage);
+    is_remembered(stage, token, fence);
+}
+
+static void a_killed_redis_is_started_again(void **state)
+{
+    struct stage *stage = *state;
+    char token[TOKEN_TEXT];
+    int64_t fence = take(stage, token);
+    pid_t redis = redis_of(stage);
+    for (int i = 0; i < 2; i++) {
+        kill(redis, SIGKILL);
+        answers(stage->client, "POST /locks/meanwhile", NULL, 503, "store_unavailable");
+        assert_true(comes_to_answer(stage->client, "/readyz", 200, RESUMED_MS));
+        assert_int_not_equal(redis_of(stage), redis);
+        redis = redis_of(stage);
+    }
+    is_remembered(stage, token, fence);
+    leave(stage);
+    comes_to_end(redis, GONE_MS);
+}
+
+/* A restart under supervision: the new one comes up although the old Redis is on its way out. */
+static void a_successor_takes_over_at_once(void **state)
+{
+    struct stage *stage = *state;
+    char token[TOKEN_TEXT];
+    int64_t fence = take(stage, token);
+    kill_batond(stage);
+    struct batond_process gone = stage->batond;
+    enter(stage);
+    batond_process_stop(&gone);
+    is_remembered(stage, token, fence);
+}
+
+static void nobody_else_can_reach_it(void **state)
+{
+    struct stage *stage = *state;
+    char path[160];
+    redisReply *reply;
+    snprintf(path, sizeof path, "%s/redis.sock", stage->dir.path);
+    redisContext *link = redisConnectUnix(path);
+    assert_int_equal(link->err, 0);
+    reply = redisCommand(link, "CONFIG GET port");
+    assert_string_equal(reply->element[1]->str, "0");
+    freeReplyObject(reply);
+    reply = redisCommand(link, "CONFIG GET appendfsync");
+    assert_string_equal(reply->element[1]->str, "always");
+    freeReplyObject(reply);
+    redisFree(link);
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 077, 0);
+    answers(stage->client, "POST /locks/a", NULL, 201, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_restart_forgets_nothing, set, strike),
+        cmocka_unit_test_setup_teardown(redis_ends_with_a_killed_batond, set, strike),
+        cmocka_unit_test_setup_teardown(killing_both_forgets_nothing, set, strike),
+        cmocka_unit_test_setup_teardown(a_killed_redis_is_started_again, set, strike),
+        cmocka_unit_test_setup_teardown(a_successor_takes_over_at_once, set, strike),
+        cmocka_unit_test_setup_teardown(nobody_else_can_reach_it, set, strike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

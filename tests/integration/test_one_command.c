@@ -1,0 +1,75 @@
+/* An uncontended acquire is exactly one command to Redis: one EVALSHA, in which the clock is read,
+ * the name is read and the name is written, once each. */
+#include "tests/integration/service.h"
+
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ACQUIRES = 10000, BATCH = 100, REPLIES_SIZE = 128 * 1024 };
+
+static const char *const COUNTED[] = {"evalsha", "time", "get", "set"};
+enum { COUNTED_COUNT = sizeof COUNTED / sizeof *COUNTED };
+
+/* How many commands Redis has run, those of scripts and our own INFO included. */
+static long long commands_processed(struct redis_process *redis)
+{
+    redisReply *reply = redis_process_command(redis, "INFO stats");
+    static const char FIELD[] = "total_commands_processed:";
+    long long count = strtoll(strstr(reply->str, FIELD) + strlen(FIELD), NULL, 10);
+    freeReplyObject(reply);
+    return count;
+}
+
+/* Sends a batch of acquires over one kept connection, and hears all of them granted. */
+static void acquire_batch(int fd, int first)
+{
+    static char requests[BATCH * 80], replies[REPLIES_SIZE];
+    char *end = requests;
+    for (int i = first; i < first + BATCH; i++)
+        end += sprintf(end, "POST /locks/name%d HTTP/1.1\r\nHost: h\r\n\r\n", i);
+    assert_true(raw_send(fd, requests, (size_t)(end - requests)));
+    size_t length = 0;
+    int granted = 0;
+    while (granted < BATCH) {
+        length += raw_receive(fd, replies + length, REPLIES_SIZE - length, "}", 10000, NULL);
+        granted = 0;
+        for (char *at = replies; (at = strstr(at, "\"holds\":1}")); at++)
+            granted++;
+        assert_true(length + 1 < REPLIES_SIZE);
+    }
+}
+
+static void ten_thousand_acquires_are_ten_thousand_commands(void **state)
+{
+    struct service *service = *state;
+    long long before[COUNTED_COUNT];
+    int fd = raw_connect(service->batond.port);
+    answers(service->client, "POST /locks/first", NULL, 201, NULL); /* loads the script */
+    for (int i = 0; i < COUNTED_COUNT; i++)
+        before[i] = redis_process_calls(&service->redis, COUNTED[i]);
+    long long own = commands_processed(&service->redis);
+    own = commands_processed(&service->redis) - own; /* what asking itself counts */
+    long long all = commands_processed(&service->redis);
+
+    for (int i = 0; i < ACQUIRES; i += BATCH)
+        acquire_batch(fd, i);
+    close(fd);
+
+    all = commands_processed(&service->redis) - all - own;
+    for (int i = 0; i < COUNTED_COUNT; i++)
+        assert_int_equal(redis_process_calls(&service->redis, COUNTED[i]) - before[i], ACQUIRES);
+    /* Nothing else: each of the four ran once for each acquire, or only the EVALSHA is counted. */
+    assert_true(all == ACQUIRES || all == (long long)COUNTED_COUNT * ACQUIRES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_thousand_acquires_are_ten_thousand_commands),
+    };
+    return cmocka_run_group_tests(tests, service_start, service_stop);
+}

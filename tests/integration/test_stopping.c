@@ -1,0 +1,123 @@
+/* SIGTERM: who is being served is served, nobody is left behind, and the exit code says so. */
+#include "tests/integration/service.h"
+
+#include "tests/support/raw.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000, IN_FLIGHT = 20 };
+
+static void stopping_is_announced(const struct service *service, int signal)
+{
+    process_signal(&service->batond.process, signal);
+    assert_true(
+        process_wait_line(&service->batond.process, "\"stopping\"", NULL, NULL, 0, PATIENCE_MS));
+}
+
+static void requests_in_flight_are_finished(void **state)
+{
+    struct service service;
+    int fds[IN_FLIGHT];
+    char request[200], reply[4096];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    for (int i = 0; i < IN_FLIGHT; i++)
+        assert_true((fds[i] = raw_connect(service.batond.port)) >= 0);
+    redis_process_freeze(&service.redis);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        int length = snprintf(request, sizeof request,
+                              "POST /locks/flight%d HTTP/1.1\r\nHost: h\r\n\r\n", i);
+        assert_true(raw_send(fds[i], request, (size_t)length));
+    }
+    stopping_is_announced(&service, SIGTERM);
+    redis_process_thaw(&service.redis);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        bool closed;
+        raw_receive(fds[i], reply, sizeof reply, NULL, PATIENCE_MS, &closed);
+        if (strncmp(reply, "HTTP/1.1 201", 12) != 0 || !strstr(reply, "Connection: close"))
+            fail_msg("request %d: %s", i, reply);
+        assert_true(closed);
+        close(fds[i]);
+    }
+    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&service.batond.process), 0);
+    assert_int_equal(
+        redis_process_integer(&service.redis, "EXISTS baton:{flight0} baton:{flight19}"), 2);
+    service_close(&service);
+}
+
+static void a_redis_that_is_away_does_not_hold_it_up(void **state)
+{
+    struct service service;
+    char reply[4096];
+    static const char REQUEST[] = "POST /locks/away HTTP/1.1\r\nHost: h\r\n\r\n";
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    int fd = raw_connect(service.batond.port);
+    redis_process_freeze(&service.redis);
+    assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
+    int64_t begun = clock_ms();
+    stopping_is_announced(&service, SIGINT);
+    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+    assert_int_equal(strncmp(reply, "HTTP/1.1 503", 12), 0);
+    assert_non_null(strstr(reply, "\"token\":"));
+    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&service.batond.process), 0);
+    assert_true(clock_ms() - begun < 4000);
+    close(fd);
+    redis_process_thaw(&service.redis);
+    service_close(&service);
+}
+
+static void idle_connections_do_not_hold_it_up(void **state)
+{
+    struct service service;
+    char reply[1024];
+    static const char HALF[] = "POST /locks/half HTTP/1.1\r\nHost: h\r\nContent-Le";
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--workers=3", NULL});
+    answers(service.client, "GET /readyz", NULL, 200, NULL); /* kept open */
+    int idle = raw_connect(service.batond.port);
+    int half = raw_connect(service.batond.port);
+    assert_true(raw_send(half, HALF, strlen(HALF)));
+    process_signal(&service.batond.process, SIGTERM);
+    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&service.batond.process), 0);
+    assert_int_equal(raw_receive(idle, reply, sizeof reply, NULL, PATIENCE_MS, NULL), 0);
+    assert_int_equal(raw_connect(service.batond.port), -1);
+    close(idle);
+    close(half);
+    service_close(&service);
+}
+
+static void a_second_signal_changes_nothing(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "POST /locks/twice", NULL, 201, NULL);
+    process_signal(&service.batond.process, SIGTERM);
+    process_signal(&service.batond.process, SIGTERM);
+    process_signal(&service.batond.process, SIGINT);
+    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&service.batond.process), 0);
+    service_close(&service);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_in_flight_are_finished),
+        cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
+        cmocka_unit_test(idle_connections_do_not_hold_it_up),
+        cmocka_unit_test(a_second_signal_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

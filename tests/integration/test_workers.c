@@ -1,0 +1,238 @@
+/* Several workers: many connections, spread over threads that meet only in Redis. */
+#include "tests/integration/service.h"
+
+#include "tests/support/raw.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CLIENTS = 32 };
+
+static int start(void **state)
+{
+    static const char *const FOUR[] = {"--workers=4", NULL};
+    static struct service service;
+    service_open(&service, NULL, FOUR);
+    *state = &service;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    service_close(*state);
+    return 0;
+}
+
+/* One of many clients, each on a connection and a thread of its own. */
+struct actor {
+    const char *url;
+    int number;
+    long wins, failures;
+    int64_t fence;
+    pthread_barrier_t *begin;
+    pthread_t thread;
+};
+
+/* Lets all of them do the same at the same time. */
+static void all_at_once(const struct service *service, struct actor actors[CLIENTS],
+                        void *(*act)(void *actor))
+{
+    pthread_barrier_t begin;
+    pthread_barrier_init(&begin, NULL, CLIENTS);
+    for (int i = 0; i < CLIENTS; i++) {
+        actors[i] = (struct actor){.url = service->batond.url, .number = i, .begin = &begin};
+        assert_int_equal(pthread_create(&actors[i].thread, NULL, act, &actors[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(actors[i].thread, NULL);
+    pthread_barrier_destroy(&begin);
+}
+
+static struct http_client *connect_and_wait(struct actor *actor)
+{
+    struct http_client *client = http_client_new(actor->url);
+    actor->failures += http_call(client, "GET", "/readyz", NULL) != 200;
+    pthread_barrier_wait(actor->begin);
+    return client;
+}
+
+static void *take_one_lock(void *context)
+{
+    struct actor *actor = context;
+    struct http_client *client = connect_and_wait(actor);
+    long status = http_call(client, "POST", "/locks/one", NULL);
+    actor->wins += status == 201;
+    actor->failures += status != 201 && status != 409;
+    http_client_free(client);
+    return NULL;
+}
+
+static void one_of_many_gets_the_lock(void **state)
+{
+    struct actor actors[CLIENTS];
+    long wins = 0, failures = 0;
+    all_at_once(*state, actors, take_one_lock);
+    for (int i = 0; i < CLIENTS; i++) {
+        wins += actors[i].wins;
+        failures += actors[i].failures;
+    }
+    assert_int_equal(wins, 1);
+    assert_int_equal(failures, 0);
+}
+
+static void *take_a_prize(void *context)
+{
+    struct actor *actor = context;
+    struct http_client *client = connect_and_wait(actor);
+    for (int i = 0; i < 3; i++) {
+        long status = http_call(client, "POST", "/locks/prizes?mode=shared&limit=10", NULL);
+        actor->wins += status == 201;
+        actor->failures += status != 201 && status != 409;
+    }
+    http_client_free(client);
+    return NULL;
+}
+
+static void ten_prizes_make_ten_winners(void **state)
+{
+    struct actor actors[CLIENTS];
+    long wins = 0, failures = 0;
+    all_at_once(*state, actors, take_a_prize);
+    for (int i = 0; i < CLIENTS; i++) {
+        wins += actors[i].wins;
+        failures += actors[i].failures;
+    }
+    assert_int_equal(wins, 10);
+    assert_int_equal(failures, 0);
+}
+
+/* All of them send the same request with the same token, as a client that lost patience would. */
+static void *repeat_oneself(void *context)
+{
+    struct actor *actor = context;
+    struct http_client *client = connect_and_wait(actor);
+    long status = http_call(client, "POST", "/locks/repeated",
+                            "{\"token\": \"one-token-for-all-of-us\", \"owner\": \"me\"}");
+    actor->wins += status == 201;
+    actor->failures += status != 201 && status != 200;
+    actor->fence = http_integer(client, "fence");
+    http_client_free(client);
+    return NULL;
+}
+
+static void one_token_is_one_hold_whichever_worker_it_comes_to(void **state)
+{
+    struct actor actors[CLIENTS];
+    long wins = 0;
+    all_at_once(*state, actors, repeat_oneself);
+    for (int i = 0; i < CLIENTS; i++) {
+        wins += actors[i].wins;
+        assert_int_equal(actors[i].failures, 0);
+        assert_int_equal(actors[i].fence, actors[0].fence);
+    }
+    assert_int_equal(wins, 1);
+    struct http_client *client = ((struct service *)*state)->client;
+    answers(client, "GET /locks/repeated", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "hold_count"), 1);
+}
+
+/* Takes, renews, inspects and releases; the lock may be anybody's, the reply has to be its own. */
+static void *live(void *context)
+{
+    struct actor *actor = context;
+    struct http_client *client = connect_and_wait(actor);
+    char path[64], header[TOKEN_TEXT + 16], id[80];
+    for (int i = 0; i < 20; i++) {
+        snprintf(path, sizeof path, "/locks/shared-by-some%d", (actor->number + i) % 8);
+        snprintf(id, sizeof id, "X-Request-Id: %d-%d", actor->number, i);
+        struct http_call call = {
+            .method = "POST", .path = path, .headers = (const char *const[]){id, NULL}};
+        long status = http_request(client, &call);
+        const char *echoed = http_header(client, "X-Request-Id");
+        actor->failures += !echoed || strcmp(echoed, id + strlen("X-Request-Id: ")) != 0;
+        actor->failures += status != 201 && status != 409;
+        if (status != 201)
+            continue;
+        actor->wins++;
+        snprintf(header, sizeof header, "Lock-Token: %s", http_text(client, "token"));
+        call.headers = (const char *const[]){header, NULL};
+        call.method = "PUT";
+        actor->failures += http_request(client, &call) != 200;
+        call.method = "GET";
+        actor->failures += http_request(client, &call) != 200;
+        actor->failures += !json_is_true(json_object_get(client->reply.json, "mine"));
+        call.method = "DELETE";
+        actor->failures += http_request(client, &call) != 200;
+    }
+    http_client_free(client);
+    return NULL;
+}
+
+static void each_client_gets_its_own_replies(void **state)
+{
+    struct actor actors[CLIENTS];
+    all_at_once(*state, actors, live);
+    for (int i = 0; i < CLIENTS; i++)
+        assert_int_equal(actors[i].failures, 0);
+}
+
+/* The sum of all samples of a metric whose name and labels begin so. */
+static long long metric(struct http_client *client, const char *beginning)
+{
+    long long sum = 0;
+    answers(client, "GET /metrics", NULL, 200, NULL);
+    for (const char *line = client->reply.body; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, beginning, strlen(beginning)) == 0)
+            sum += strtoll(line + strcspn(line, " "), NULL, 10);
+    }
+    return sum;
+}
+
+static void the_metrics_are_those_of_all_workers(void **state)
+{
+    static const char BEGINNING[] = "baton_http_requests_total{operation=\"inspectLock\"";
+    const struct service *service = *state;
+    long long before = metric(service->client, BEGINNING);
+    for (int i = 0; i < CLIENTS; i++) {
+        struct http_client *client = http_client_new(service->batond.url);
+        answers(client, "GET /locks/counted", NULL, 200, NULL);
+        http_client_free(client);
+    }
+    assert_int_equal(metric(service->client, BEGINNING) - before, CLIENTS);
+}
+
+static void many_connections_stay_open_side_by_side(void **state)
+{
+    enum { COUNT = 300 };
+    const struct service *service = *state;
+    static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
+    int fds[COUNT];
+    char reply[1024];
+    for (int i = 0; i < COUNT; i++)
+        assert_true((fds[i] = raw_connect(service->batond.port)) >= 0);
+    for (int round = 0; round < 2; round++)
+        for (int i = COUNT - 1; i >= 0; i--) {
+            assert_true(raw_send(fds[i], REQUEST, strlen(REQUEST)));
+            raw_receive(fds[i], reply, sizeof reply, "\"ok\"}", 5000, NULL);
+            assert_int_equal(strncmp(reply, "HTTP/1.1 200", 12), 0);
+        }
+    for (int i = 0; i < COUNT; i++)
+        close(fds[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_of_many_gets_the_lock),
+        cmocka_unit_test(ten_prizes_make_ten_winners),
+        cmocka_unit_test(one_token_is_one_hold_whichever_worker_it_comes_to),
+        cmocka_unit_test(each_client_gets_its_own_replies),
+        cmocka_unit_test(the_metrics_are_those_of_all_workers),
+        cmocka_unit_test(many_connections_stay_open_side_by_side),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
