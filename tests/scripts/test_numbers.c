@@ -179,6 +179,35 @@ static void what_outlives_the_retention_is_remembered_releases(void **state)
                      1);
 }
 
+/* At the very start of a period the version of a name without keys is the time itself. */
+static void a_fence_is_above_the_version_of_a_name_never_used(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t period = scripts->retention_ms * 1000;
+    scripts->clock_us = (redis_now(scripts) / period + 1) * period;
+    for (int i = 0; i < 2; i++) {
+        redis_process_flush(&scripts->redis);
+        int64_t version = inspect(scripts, "n", "").version;
+        assert_int_equal(version, scripts->clock_us);
+        struct answer granted = acquire(scripts, .token = "a", .token_is_new = i);
+        assert_int_equal(granted.fence, version + 1);
+        assert_int_equal(inspect(scripts, "n", "").version, version + 1);
+    }
+}
+
+static void a_new_hold_outlives_the_retention(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 20;
+    for (int i = 0; i < 2; i++) {
+        redis_process_flush(&scripts->redis);
+        acquire(scripts, .token = "a", .ttl_ms = 300, .token_is_new = i);
+        sleep_past(scripts, 100);
+        assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+        assert_status(acquire(scripts, .token = "x", .token_is_new = true), "locked");
+    }
+}
+
 static void a_hold_outlives_the_retention(void **state)
 {
     struct scripts *scripts = *state;
@@ -239,6 +268,8 @@ int main(void)
         TEST(a_version_of_no_name_stays_while_its_period_lasts),
         TEST(a_million_names_used_once_leave_nothing),
         TEST(what_outlives_the_retention_is_remembered_releases),
+        TEST(a_fence_is_above_the_version_of_a_name_never_used),
+        TEST(a_new_hold_outlives_the_retention),
         TEST(a_hold_outlives_the_retention),
         TEST(a_lone_hold_costs_three_commands),
     };
