@@ -12,11 +12,11 @@ enum { CLIENTS = 12, PATIENCE_MS = 5000 };
 
 struct client {
     struct scripts scripts;
-    int number;
     const char *name;
     atomic_int *winners;
-    int granted;
     int64_t fence;
+    int number;
+    int granted;
     pthread_t thread;
 };
 
