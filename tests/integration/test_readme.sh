@@ -1,0 +1,234 @@
+#!/bin/bash
+# README.md, tried: its commands are run in order, and what it shows is what they answer.
+#
+# A block marked ```sh is run, and a ```text block behind it is its output. There, … stands for
+# anything and a number of four or more digits for any number; line breaks and the indentation behind
+# them do not count. A comment above a block, <!-- not run: WHY -->, is for what a test cannot do as
+# it stands; what such a block says is checked by the tests below. The addresses of batond
+# and Redis are replaced by those of servers that this test starts.
+set -euo pipefail
+shopt -s inherit_errexit
+export LC_ALL=C
+
+root=$PWD
+readme=$root/README.md
+batond=${BATON_TEST_BATOND:-$root/build/batond}
+dir=$(mktemp -d "${TMPDIR:-/tmp}/readme.XXXXXX")
+mkdir "$dir/blocks" "$dir/bin" "$dir/sandbox"
+started=()
+
+stop_all() {
+    for pid in "${started[@]}"; do
+        { kill "$pid" && wait "$pid"; } 2>/dev/null || true
+    done
+    rm -rf "$dir"
+}
+trap stop_all EXIT
+
+fail() {
+    printf '%s\n' "$@" >&2
+    exit 1
+}
+
+# Waits for the line in which a batond says where it listens; prints HOST:PORT.
+address_in() { # LOG
+    local address
+    for _ in {1..200}; do
+        address=$(sed -n 's|.*"msg":"listening","url":"http://\([^"]*\)".*|\1|p' "$1")
+        [[ -z $address ]] || { echo "$address" && return; }
+        sleep 0.05
+    done
+    fail "batond does not listen:" "$(<"$1")"
+}
+
+start_redis() { # sets redis_address
+    local port
+    for _ in {1..20}; do
+        port=$((20000 + RANDOM % 12000))
+        redis-server --bind 127.0.0.1 --port "$port" --save '' --dir "$dir" >"$dir/redis.log" &
+        started+=($!)
+        for _ in {1..100}; do
+            kill -0 $! 2>/dev/null || break # the port is in use
+            redis_address=127.0.0.1:$port
+            ! grep -q 'Ready to accept' "$dir/redis.log" || return 0
+            sleep 0.05
+        done
+    done
+    fail "redis-server does not start:" "$(<"$dir/redis.log")"
+}
+
+# ---- The blocks, each in a file: N.sh, N.text for its output, N.mark for the comment above it.
+
+split_into_blocks() {
+    awk -v dir="$dir/blocks" '
+        /^```/ && open { open = 0; close(file); next }
+        /^```sh$/   { file = dir "/" sprintf("%03d", ++n) ".sh"; printf "%s", mark > (dir "/" sprintf("%03d", n) ".mark") }
+        /^```text$/ {
+            if (!follows) { print "README.md:" NR ": output of no command"; exit 1 }
+            file = dir "/" sprintf("%03d", n) ".text"
+        }
+        /^```/ {
+            open = NR; shell = /^```sh$/
+            if (!/^```(sh|text)$/) file = "/dev/null"
+            next
+        }
+        open { print > file; follows = shell; next }
+        { follows = 0; mark = /^<!-- / ? $0 : "" }
+        END { if (open) { print "README.md:" open ": a block without end"; exit 1 } }' "$readme"
+}
+
+is_run() { # BLOCK
+    [[ $(<"${1%.sh}.mark") != *'not run:'* ]]
+}
+
+# What the README shows, as a regular expression for what came.
+pattern_of() { # FILE
+    one_line "$1" | sed -E 's/[][\.*^$+?(){}|]/\\&/g; s/…/.*/g; s/[0-9]{4,}/[0-9]+/g'
+}
+
+one_line() { # FILE
+    sed 's/^ *//' "$1" | tr -d '\n'
+}
+
+# ---- The tests
+
+commands_answer_what_is_shown() {
+    # In one shell, since a block uses what one before it has set.
+    {
+        echo "set -e; export PATH=$dir/bin:\$PATH; cd $dir/sandbox"
+        for block in "$dir"/blocks/*.sh; do
+            is_run "$block" || continue
+            sed -i "s/127\.0\.0\.1:7420/$address/g; s/127\.0\.0\.1:6379/$redis_address/g" "$block"
+            echo "exec >${block%.sh}.out; echo ${block##*/} >$dir/at; . $block"
+        done
+    } >"$dir/session"
+    timeout 60 bash "$dir/session" 2>"$dir/errors" </dev/null ||
+        fail "exit code $? of block $(<"$dir/at"):" "$(<"$dir/blocks/$(<"$dir/at")")" "$(tail "$dir/errors")"
+
+    for block in "$dir"/blocks/*.text; do
+        local came
+        came=$(one_line "${block%.text}.out")
+        [[ $came =~ ^$(pattern_of "$block")$ ]] ||
+            fail "shown:" "$(<"$block")" "but this came:" "$came" "of:" "$(<"${block%.text}.sh")"
+    done
+}
+
+# Stands in front of curl and notes "METHOD /path" of each request.
+note_requests() {
+    cat >"$dir/bin/curl" <<END
+#!/bin/bash
+method=GET url=
+for ((i = 1; i <= \$#; i++)); do
+    case \${!i} in
+    -X) next=\$((i + 1)) && method=\${!next} ;;
+    --json) method=POST ;;
+    http://*) url=\${!i#http://*/} ;;
+    esac
+done
+echo "\$method /\${url%%\?*}" >>$dir/requests
+exec $(command -v curl) "\$@"
+END
+    chmod +x "$dir/bin/curl"
+}
+
+requests_are_in_openapi() {
+    awk '/^  \// { sub(/:$/, ""); path = $1 }
+         /^    (get|post|put|delete):$/ { sub(/:$/, ""); print toupper($1), path }
+         /^components:/ { exit }' openapi.yaml >"$dir/operations"
+    sed -E 's|^(.*) /locks/[^/]+$|\1 /locks/{name}|' "$dir/requests" | sort -u >"$dir/used"
+    local unknown missing
+    unknown=$(grep -vxFf "$dir/operations" "$dir/used" || true)
+    [[ -z $unknown ]] || fail "not in openapi.yaml:" "$unknown"
+    missing=$(grep -vxFf "$dir/used" "$dir/operations" || true)
+    [[ -z $missing ]] || fail "the tour leaves out:" "$missing"
+}
+
+# The one batond command of the README, with the file and the user that the block before it made.
+another_redis_serves() {
+    local block log=$dir/other.log base token
+    block=$(grep -l '^BATON_REDIS_URL_FILE=' "$dir"/blocks/*.sh)
+    sed -i "s|build/batond\$|exec $batond --listen 127.0.0.1:0|" "$block"
+    (cd "$dir/sandbox" && exec bash -c "$(<"$block")") 2>"$log" </dev/null &
+    started+=($!)
+    base=http://$(address_in "$log")
+    [[ $(redis-cli -p "${redis_address#*:}" CLIENT LIST) == *user=baton* ]]
+    curl -sSf -o "$dir/reply" "$base/readyz"
+    token=$(curl -sSf -X POST -H 'Accept: text/plain' "$base/locks/one")
+    for _ in 1 2 3; do # enough for all the kinds of keys
+        curl -sSf -o "$dir/reply" -X POST "$base/locks/many?mode=shared"
+    done
+    curl -sSf -o "$dir/reply" -X PUT -H "Lock-Token: $token" "$base/locks/one"
+    curl -sSf -o "$dir/reply" "$base/locks"
+    [[ $(<"$dir/reply") == *'"hold_count":3'* ]] || fail "listed: $(<"$dir/reply")"
+    for _ in 1 2; do
+        curl -sSf -o "$dir/reply" -X DELETE -H "Lock-Token: $token" "$base/locks/one"
+    done
+    curl -sSf -o "$dir/reply" -X DELETE "$base/locks/many?force=true"
+    ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
+    [[ -z $(redis-cli -p "${redis_address#*:}" ACL LOG) ]] || fail "the user lacks a permission:" \
+        "$(redis-cli -p "${redis_address#*:}" ACL LOG)"
+}
+
+settings_are_those_of_help() {
+    # shellcheck disable=SC2016 # they are backticks of Markdown
+    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' "$readme" | tr -d '`') \
+        <("$batond" --help | awk '
+            /^  --(help|version)$/ { exit }
+            /^  --/ { standard = /=/ ? "unset" : "false"; sub(/=.*/, ""); name = substr($1, 3); next }
+            name != "" {
+                if (match($0, /\(default: .*\)$/)) standard = substr($0, RSTART + 10, RLENGTH - 11)
+                if (match($0, /\(\$XDG.*\)$/)) standard = substr($0, RSTART + 1, RLENGTH - 2)
+                print name, standard
+                name = ""
+            }') || fail "< README.md, > batond --help"
+}
+
+# Links, and all in `code` that looks like a path of this repository.
+files_exist() {
+    local file
+    {
+        sed -nE 's/.*\]\(([^)#:]+)\).*/\1/p' "$readme"
+        # shellcheck disable=SC2016 # they are backticks of Markdown
+        grep -oE '`[A-Za-z0-9_.][A-Za-z0-9_./-]*`' "$readme" | tr -d '`' |
+            grep -E '/|\.(c|h|sh|lua|yaml)$' | grep -vE '^(text|application)/'
+    } >"$dir/files"
+    [[ -s $dir/files ]]
+    while read -r file; do
+        [[ -e $file ]] || fail "README.md names $file, which does not exist"
+    done <"$dir/files"
+}
+
+# What is not run here: `make TARGET` of blocks and of the text.
+targets_exist() {
+    local target
+    make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
+    grep -ohE '^make [a-z]+|`make [a-z]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"
+    grep -qx run "$dir/made" && grep -qx test "$dir/made"
+    while read -r target; do
+        grep -qx "$target" "$dir/targets" || fail "README.md says make $target; no such target"
+    done <"$dir/made"
+    local run
+    run=$(make -n run)
+    [[ $run == *"deploy/install-packages.sh build run"* && $run == *"exec build"*/batond* ]] ||
+        fail "make run does:" "$run"
+}
+
+install_works() {
+    make -s -o all install DESTDIR="$dir/stage" PREFIX=/usr BUILD="$(dirname "$batond")"
+    [[ $("$dir/stage/usr/bin/batond" --version) == "batond "* ]]
+    cmp README.md "$dir/stage/usr/share/doc/baton/README.md"
+}
+
+mkdir "$dir/state"
+"$batond" --listen 127.0.0.1:0 --state-dir "$dir/state" 2>"$dir/batond.log" </dev/null &
+started+=($!)
+address=$(address_in "$dir/batond.log")
+start_redis
+note_requests
+split_into_blocks
+
+for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves \
+    settings_are_those_of_help files_exist targets_exist install_works; do
+    echo "$check"
+    "$check"
+done
