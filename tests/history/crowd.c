@@ -107,7 +107,7 @@ static struct wish wish_of(const struct client *client, int token)
     wish.limit = wish.shared ? flavour->limits[(hash >> 16) % 4] : 0;
     wish.ttl_ms = 100 + (int64_t)((hash >> 20) % (quiet ? 50 : (hash >> 32) % 4 ? 300 : 900));
     wish.ghost = (hash >> 36) % 10 == 0;
-    wish.made_by_server = !wish.ghost && (hash >> 40) % 8 == 0;
+    wish.made_by_server = !wish.ghost && (hash >> 40) % 5 < 2;
     if (wish.ghost && flavour->owners)
         wish.owner = GHOST_OWNER + (int)(hash % 2);
     return wish;

@@ -5,10 +5,9 @@
  */
 #include "tests/history/checker.h"
 #include "tests/history/crowd.h"
-#include "tests/support/batond_process.h"
+#include "tests/history/site.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/redis_process.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,37 +15,6 @@
 #include <unistd.h>
 
 enum { THREADS = 16, SECONDS = 8 };
-
-static struct site {
-    struct redis_process redis;
-    struct batond_process batond[CROWD_SERVERS];
-} * site_of(void **state)
-{
-    return *state;
-}
-
-static int start(void **state)
-{
-    static struct site site;
-    redis_process_start(&site.redis, NULL);
-    for (int i = 0; i < CROWD_SERVERS; i++)
-        batond_process_start(
-            &site.batond[i],
-            &(struct batond_options){.redis_url = site.redis.url,
-                                     .arguments = (const char *const[]){"--workers=2", NULL}});
-    *state = &site;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    struct site *site = site_of(state);
-    int code = 0;
-    for (int i = 0; i < CROWD_SERVERS; i++)
-        code |= batond_process_stop(&site->batond[i]);
-    redis_process_stop(&site->redis);
-    return code;
-}
 
 static uint64_t seed(void)
 {
@@ -108,7 +76,7 @@ static void assert_all_happened(const struct crowd_history *history)
 
 static void what_clients_see_is_what_was_promised(void **state)
 {
-    struct site *site = site_of(state);
+    struct site *site = *state;
     struct crowd_plan plan = {.seed = seed(),
                               .threads = THREADS,
                               .duration_ms = duration_ms(),
@@ -139,5 +107,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_clients_see_is_what_was_promised),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, site_set_up, site_tear_down);
 }

@@ -1,0 +1,236 @@
+/* Bugs that other lock services had, by name, over HTTP. */
+#include "tests/history/site.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A POST with one token, time and again. */
+struct repeater {
+    struct http_client *http;
+    const char *path;
+    int granted, repeated, other;
+    int64_t fence;
+    int64_t most_holds;
+};
+
+static void repeat(void *item)
+{
+    struct repeater *repeater = item;
+    for (int i = 0; i < 50; i++) {
+        long status =
+            ask_with(repeater->http, "one-token-many-requests", "POST", "%s", repeater->path);
+        int64_t fence = http_integer(repeater->http, "fence");
+        int64_t holds = http_integer(repeater->http, "holds");
+        repeater->granted += status == 201;
+        repeater->repeated += status == 200 && (!repeater->fence || repeater->fence == fence);
+        repeater->other += status != 200 && status != 201;
+        repeater->fence = fence;
+        repeater->most_holds = holds > repeater->most_holds ? holds : repeater->most_holds;
+    }
+}
+
+/* The requests of all threads make one hold, and its one release ends it. */
+static void assert_repeats_make_one_hold(struct site *site, const char *path)
+{
+    enum { THREADS = 8 };
+    struct repeater repeaters[THREADS];
+    int granted = 0, repeated = 0;
+    for (int i = 0; i < THREADS; i++)
+        repeaters[i] =
+            (struct repeater){.path = path, .http = http_client_new(site->batond[i % 2].url)};
+    side_by_side(THREADS, repeat, repeaters, sizeof *repeaters);
+    for (int i = 0; i < THREADS; i++) {
+        http_client_free(repeaters[i].http);
+        granted += repeaters[i].granted;
+        repeated += repeaters[i].repeated;
+        assert_int_equal(repeaters[i].other, 0);
+        assert_int_equal(repeaters[i].most_holds, 1);
+        assert_int_equal(repeaters[i].fence, repeaters[0].fence);
+    }
+    assert_int_equal(granted, 1);
+    assert_int_equal(repeated, THREADS * 50 - 1);
+    assert_int_equal(ask_with(site->http[0], "one-token-many-requests", "DELETE", "/locks/n"), 200);
+    assert_int_equal(http_integer(site->http[0], "holds"), 0);
+    assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
+    assert_string_equal(http_text(site->http[1], "state"), "free");
+}
+
+static void hold_count_doubled_by_a_retried_script(void **state)
+{
+    struct site *site = *state;
+    assert_repeats_make_one_hold(site, "/locks/n?ttl=30s&owner=me");
+    redis_process_flush(&site->redis);
+    assert_repeats_make_one_hold(site, "/locks/n?ttl=30s&owner=me&mode=shared&limit=8");
+}
+
+static void renew_after_expiry_revives_or_deletes(void **state)
+{
+    struct site *site = *state;
+    struct http_client *http = site->http[0], *other = site->http[1];
+    assert_int_equal(ask(http, "POST", "/locks/n?ttl=100ms"), 201);
+    char *late = token_of(http);
+    clock_sleep_ms(105);
+    assert_int_equal(ask_with(http, late, "PUT", "/locks/n?ttl=10s"), 409);
+    assert_string_equal(http_text(http, "code"), "not_held");
+    assert_int_equal(ask(other, "GET", "/locks/n"), 200);
+    assert_string_equal(http_text(other, "state"), "free");
+
+    assert_int_equal(ask(other, "POST", "/locks/n?ttl=10s"), 201);
+    char *next = token_of(other);
+    assert_int_equal(ask_with(http, late, "PUT", "/locks/n?ttl=10s"), 409);
+    assert_int_equal(ask_with(other, next, "PUT", "/locks/n"), 200);
+    assert_int_equal(ask_with(http, late, "PUT", "/locks/n?ttl=100ms"), 409);
+    assert_int_equal(ask_with(other, next, "GET", "/locks/n"), 200);
+    assert_true(json_is_true(json_object_get(other->reply.json, "mine")));
+    assert_in_range(holder_integer(other, "ttl_ms"), 5000, 10000);
+    free(late);
+    free(next);
+}
+
+static void extend_adds_instead_of_sets(void **state)
+{
+    struct site *site = *state;
+    struct http_client *http = site->http[0];
+    assert_int_equal(ask(http, "POST", "/locks/n?ttl=60s"), 201);
+    char *token = token_of(http);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ask_with(http, token, "PUT", "/locks/n?ttl=20s"), 200);
+        assert_int_equal(http_integer(http, "ttl_ms"), 20000);
+    }
+    assert_int_equal(ask(http, "GET", "/locks/n"), 200);
+    assert_in_range(holder_integer(http, "ttl_ms"), 10000, 20000);
+    assert_int_equal(ask_with(http, token, "PUT", "/locks/n"), 200);
+    assert_int_equal(http_integer(http, "ttl_ms"), 20000);
+    free(token);
+}
+
+static void flush_scripts(struct site *site)
+{
+    freeReplyObject(redis_process_command(&site->redis, "SCRIPT FLUSH"));
+}
+
+static void noscript_after_script_flush_with_a_green_health_check(void **state)
+{
+    struct site *site = *state;
+    for (int i = 0; i < SITE_SERVERS; i++) {
+        struct http_client *http = site->http[i];
+        flush_scripts(site);
+        assert_int_equal(ask(http, "POST", "/locks/n?ttl=30s"), 201);
+        char *token = token_of(http);
+        flush_scripts(site);
+        assert_int_equal(ask_with(http, token, "PUT", "/locks/n"), 200);
+        flush_scripts(site);
+        assert_int_equal(ask(http, "GET", "/locks/n"), 200);
+        flush_scripts(site);
+        assert_int_equal(ask(http, "GET", "/locks"), 200);
+        flush_scripts(site);
+        assert_int_equal(ask_with(http, token, "DELETE", "/locks/n"), 200);
+        flush_scripts(site);
+        assert_int_equal(ask(http, "DELETE", "/locks/n?force=true"), 200);
+        flush_scripts(site);
+        assert_int_equal(ask(http, "GET", "/readyz"), 200);
+        free(token);
+    }
+}
+
+/* The health check says what an acquire would: here, that Redis refuses to store anything. */
+static void a_health_check_that_is_green_while_nothing_can_be_locked(void **state)
+{
+    struct site *site = *state;
+    assert_int_equal(ask(site->http[0], "GET", "/readyz"), 200);
+    freeReplyObject(redis_process_command(&site->redis, "CONFIG SET maxmemory 1"));
+    long acquire = ask(site->http[0], "POST", "/locks/n");
+    long ready = ask(site->http[0], "GET", "/readyz");
+    long alive = ask(site->http[0], "GET", "/livez");
+    freeReplyObject(redis_process_command(&site->redis, "CONFIG SET maxmemory 0"));
+    assert_int_equal(acquire, 503);
+    assert_int_equal(ready, 503);
+    assert_int_equal(alive, 200);
+    assert_int_equal(ask(site->http[0], "GET", "/readyz"), 200);
+    assert_int_equal(ask(site->http[0], "POST", "/locks/n"), 201);
+}
+
+/* What finds nothing stores nothing. test_field_failures.c has what does store something. */
+static void per_name_state_never_freed(void **state)
+{
+    struct site *site = *state;
+    for (int i = 0; i < 100; i++) {
+        struct http_client *http = site->http[i % 2];
+        static const char token[] = "a-token-that-nobody-got";
+        assert_int_equal(ask(http, "GET", "/locks/unused-%d", i), 200);
+        assert_int_equal(ask_with(http, token, "GET", "/locks/unused-%d", i), 200);
+        assert_int_equal(ask_with(http, token, "PUT", "/locks/unused-%d", i), 409);
+        assert_int_equal(ask_with(http, token, "DELETE", "/locks/unused-%d", i), 409);
+        assert_int_equal(ask(http, "DELETE", "/locks/unused-%d?force=true", i), 200);
+    }
+    assert_int_equal(redis_process_integer(&site->redis, "DBSIZE"), 0);
+}
+
+static void a_reader_shortens_another_readers_hold(void **state)
+{
+    struct site *site = *state;
+    struct http_client *http = site->http[0], *other = site->http[1];
+    assert_int_equal(ask(http, "POST", "/locks/n?mode=shared&ttl=30s"), 201);
+    char *longer = token_of(http);
+    assert_int_equal(ask(other, "POST", "/locks/n?mode=shared&ttl=10s"), 201);
+    char *shorter = token_of(other);
+    assert_int_equal(ask_with(other, shorter, "PUT", "/locks/n?ttl=100ms"), 200);
+    assert_int_equal(ask(other, "POST", "/locks/n?mode=shared&ttl=100ms"), 201);
+    clock_sleep_ms(105);
+    assert_int_equal(ask_with(other, shorter, "DELETE", "/locks/n"), 409);
+
+    assert_int_equal(ask(other, "POST", "/locks/n"), 409);
+    assert_int_equal(ask_with(http, longer, "GET", "/locks/n"), 200);
+    assert_true(json_is_true(json_object_get(http->reply.json, "mine")));
+    assert_int_equal(http_integer(http, "hold_count"), 1);
+    assert_in_range(holder_integer(http, "ttl_ms"), 20000, 30000);
+    redisReply *keys = redis_process_command(&site->redis, "KEYS *");
+    for (size_t i = 0; i < keys->elements; i++)
+        assert_true(redis_process_integer(&site->redis, "PTTL %s", keys->element[i]->str) > 20000);
+    freeReplyObject(keys);
+    assert_int_equal(ask_with(http, longer, "PUT", "/locks/n"), 200);
+    free(longer);
+    free(shorter);
+}
+
+static void busy_and_store_down_look_the_same(void **state)
+{
+    (void)state;
+    static const char token[] = "the-token-of-the-holder";
+    struct site own;
+    site_start(&own, NULL);
+    struct http_client *http = own.http[0];
+    assert_int_equal(ask_with(http, token, "POST", "/locks/n?ttl=60s"), 201);
+    assert_int_equal(ask(http, "POST", "/locks/n"), 409);
+    assert_string_equal(http_text(http, "code"), "locked");
+    assert_null(http_text(http, "token"));
+
+    redis_process_halt(&own.redis);
+    static const char *const METHODS[] = {"POST", "PUT", "DELETE", "GET"};
+    for (size_t i = 0; i < sizeof METHODS / sizeof METHODS[0]; i++) {
+        assert_int_equal(ask_with(http, token, METHODS[i], "/locks/n"), 503);
+        assert_string_equal(http_text(http, "code"), "store_unavailable");
+        assert_non_null(http_header(http, "Retry-After"));
+    }
+    assert_int_equal(ask(http, "POST", "/locks/n"), 503);
+    assert_non_null(http_text(http, "token"));
+    assert_int_equal(site_stop(&own), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script, site_clean),
+        cmocka_unit_test_setup(renew_after_expiry_revives_or_deletes, site_clean),
+        cmocka_unit_test_setup(extend_adds_instead_of_sets, site_clean),
+        cmocka_unit_test_setup(noscript_after_script_flush_with_a_green_health_check, site_clean),
+        cmocka_unit_test_setup(a_health_check_that_is_green_while_nothing_can_be_locked,
+                               site_clean),
+        cmocka_unit_test_setup(per_name_state_never_freed, site_clean),
+        cmocka_unit_test_setup(a_reader_shortens_another_readers_hold, site_clean),
+        cmocka_unit_test_setup(busy_and_store_down_look_the_same, site_clean),
+    };
+    return cmocka_run_group_tests(tests, site_set_up, site_tear_down);
+}
