@@ -63,7 +63,7 @@ say       = $(if $(V),,@echo '  $(1)';)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs lint format install clean help FORCE
+.PHONY: all run test test-programs figures lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -80,6 +80,11 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@$(submake) test-programs
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
+
+figures: ## measure what README says of speed and size (PARTS='webdis code' for some)
+	@$(packages) build run bench
+	@$(submake) all
+	@tests/bench/figures.sh $(PARTS)
 
 lint: ## check format, warnings, layers, scripts and openapi.yaml
 	@$(packages) build test lint

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test lint
+#   deploy/install-packages.sh build run test bench lint
 set -euo pipefail
 
 # group, package, the command that makes the package needless (- for none), what it is for
@@ -18,6 +18,8 @@ run    curl                  curl          to try it
 test   libcmocka-dev         -             the test framework
 test   libcurl4-openssl-dev  -             the HTTP client of the tests
 test   libyaml-dev           -             reads openapi.yaml in the tests
+bench  wrk                   wrk           makes load
+bench  webdis                webdis        what to compare with
 lint   clang                 clang         a second compiler
 lint   clang-format          clang-format  checks the layout of the code
 lint   clang-tidy            clang-tidy    checks C

@@ -1,0 +1,189 @@
+#!/bin/bash
+# Prints the figures that can be measured in a minute or two. The parts, all of them if none is named:
+#   start    from starting batond, and from `make run`, to a held lock
+#   command  what an acquire asks of Redis
+#   crowd    what an acquire costs Redis with 1 and with 10,000 shared holds
+#   webdis   acquires a second with 64 connections, beside webdis with a bare SET NX script
+#   code     lengths of functions, sizes of files, what includes what
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+batond=$PWD/build/batond
+dir=$(mktemp -d)
+pids=()
+
+finish() {
+    kill "${pids[@]}" 2>/dev/null || true
+    wait 2>/dev/null || true
+    rm -rf "$dir"
+}
+trap finish EXIT
+
+redis() {
+    redis-cli -s "$dir/redis.sock" "$@"
+}
+
+until_ok() { # COMMAND...: until it succeeds, 10 s at most
+    local i
+    for ((i = 0; i < 1000; i++)); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.01
+    done
+    echo "did not come up: $*" >&2
+    return 1
+}
+
+start_redis() {
+    redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" >"$dir/redis.log" &
+    pids+=($!)
+    until_ok redis ping
+}
+
+start_batond() { # once; sets $url
+    [[ -n ${url-} ]] && return
+    "$batond" --listen=127.0.0.1:0 --redis-url="unix://$dir/redis.sock" 2>"$dir/batond.log" &
+    pids+=($!)
+    until_ok grep -q listening "$dir/batond.log"
+    url=$(sed -n 's/.*"url":"\([^"]*\)".*/\1/p' "$dir/batond.log")
+    until_ok curl -fs "$url/readyz"
+}
+
+calls() { # COMMAND: how often Redis has run it
+    redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
+}
+
+usec() { # microseconds of one EVALSHA, on average since the last reset
+    redis info commandstats | sed -n 's/^cmdstat_evalsha:.*usec_per_call=\([0-9.]*\),.*/\1/p'
+}
+
+median() {
+    sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+part_start() {
+    local from to port=17420
+    from=$(date +%s%N)
+    "$batond" --listen=127.0.0.1:$port --state-dir="$dir/state" 2>/dev/null &
+    local batond_pid=$!
+    until_ok curl -fs -X POST "http://127.0.0.1:$port/locks/first"
+    to=$(date +%s%N)
+    kill $batond_pid
+    wait $batond_pid || true
+    echo "from starting batond with its embedded Redis to a held lock: $(((to - from) / 1000000)) ms"
+
+    rm -rf "$dir/clone"
+    git clone -q . "$dir/clone"
+    from=$(date +%s%N)
+    BATON_STATE_DIR=$dir/state2 BATON_LISTEN=127.0.0.1:$port setsid \
+        make -C "$dir/clone" run >"$dir/make.log" 2>&1 &
+    local make_pid=$!
+    timeout 120 bash -c "until curl -fs -X POST http://127.0.0.1:$port/locks/first; do sleep 0.05; done" \
+        >/dev/null
+    to=$(date +%s%N)
+    kill -TERM -- -$make_pid
+    wait $make_pid || true
+    echo "from \`make run\` in a fresh clone to a held lock: $(((to - from) / 1000000)) ms"
+}
+
+part_command() {
+    local before after
+    start_batond
+    curl -fs -X POST "$url/locks/warm" >/dev/null
+    before=$(calls evalsha)
+    seq -f "url = \"$url/locks/command-%g\"" 10000 >"$dir/urls"
+    curl -s -X POST -K "$dir/urls" >/dev/null
+    after=$(calls evalsha)
+    echo "10,000 acquires of free locks: $((after - before)) calls of EVALSHA"
+}
+
+part_crowd() {
+    local round one many i
+    start_batond
+    for round in 1 2 3 4 5; do
+        curl -fs -X POST "$url/locks/one?mode=shared&ttl=10m" >/dev/null
+        redis config resetstat >/dev/null
+        seq -f "url = \"$url/locks/lone$round-%g?mode=shared&ttl=10m\"" 500 >"$dir/first"
+        curl -s -X POST -K "$dir/first" >/dev/null # a hold on each of 500 names...
+        redis config resetstat >/dev/null
+        curl -s -X POST -K "$dir/first" >/dev/null # ... and a second one beside it
+        one="${one-} $(usec)"
+        if ((round == 1)); then
+            seq -f "url = \"$url/locks/many?mode=shared&ttl=10m&owner=o%g\"" 10000 >"$dir/crowd"
+            curl -s -X POST -K "$dir/crowd" >/dev/null
+        fi
+        seq -f "url = \"$url/locks/many?mode=shared&ttl=10m&owner=r$round-%g\"" 500 >"$dir/more"
+        redis config resetstat >/dev/null
+        curl -s -X POST -K "$dir/more" >/dev/null
+        many="${many-} $(usec)"
+    done
+    # shellcheck disable=SC2086
+    one=$(printf '%s\n' $one | median) many=$(printf '%s\n' $many | median)
+    echo "an acquire with 1 shared hold there: $one us of Redis; with 10,000: $many us" \
+        "(ratio $(awk "BEGIN { printf \"%.2f\", $many / $one }"))"
+}
+
+rate() { # URL SCRIPT [ARGUMENT]: requests a second
+    local address=$1 script=$2
+    shift 2
+    wrk -t1 -c64 -d"${SECONDS_EACH:-4}" -s "$script" "$address" -- "$@" >"$dir/wrk.log"
+    if grep -q Non-2xx "$dir/wrk.log"; then
+        cat "$dir/wrk.log" >&2
+        return 1
+    fi
+    sed -n 's/^Requests.sec: *//p' "$dir/wrk.log"
+}
+
+part_webdis() {
+    local sha port=17379 ours theirs ratios='' round
+    start_batond
+    sha=$(redis script load "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])")
+    # The settings of Debian's package, but for the place of Redis and the log.
+    cat >"$dir/webdis.json" <<END
+{"redis_host": "$dir/redis.sock", "http_host": "127.0.0.1", "http_port": $port, "threads": 2,
+ "daemonize": false, "database": 0, "acl": [{"disabled": ["DEBUG"]}],
+ "verbosity": 3, "logfile": "$dir/webdis.log"}
+END
+    webdis "$dir/webdis.json" >/dev/null 2>&1 &
+    pids+=($!)
+    until_ok curl -fs "http://127.0.0.1:$port/PING"
+    echo 'acquires a second, wrk with 64 connections, one Redis, two cores:'
+    for round in 1 2 3 4 5; do
+        ours=$(rate "$url" tests/bench/acquire.lua)
+        redis flushall >/dev/null
+        theirs=$(rate "http://127.0.0.1:$port" tests/bench/setnx.lua "$sha")
+        redis flushall >/dev/null
+        ratios="$ratios $(awk "BEGIN { printf \"%.2f\", $ours / $theirs }")"
+        echo "  round $round: batond $ours, webdis $theirs"
+    done
+    # shellcheck disable=SC2086
+    echo "  ratio, median of 5:$(printf '%s\n' $ratios | median | sed 's/^/ /') (all:$ratios)"
+}
+
+part_code() {
+    local layer
+    echo 'lines of functions, from opening to closing brace (base redis locks api server):'
+    awk '/^\{/ { start = FNR } /^\}/ && start { print FNR - start + 1, FILENAME; start = 0 }' \
+        {base,redis,locks,api,server}/*.c | sort -n >"$dir/functions"
+    awk '{ v[NR] = $1; if ($1 > 40) long++ } END {
+        printf "  %d functions, median %d, 95%% at most %d, longest %d, over 40: %d\n",
+               NR, v[int((NR + 1) / 2)], v[int(NR * 0.95)], v[NR], long }' "$dir/functions"
+    tail -n 3 "$dir/functions" | sed 's/^/  /'
+    echo 'files:'
+    for layer in base redis locks api server; do
+        wc -l "$layer"/*.[ch] | awk -v layer="$layer" '$2 != "total" {
+            n++; sum += $1; if ($1 > most) { most = $1; name = $2 } }
+            END { printf "  %-7s %3d files %5d lines, largest %s (%d)\n", layer, n, sum, name, most }'
+    done
+    wc -l locks/scripts/*.lua locks/scripts/*/*.lua | tail -n 1 | sed 's/^ */  lua     /'
+    echo 'includes between layers (number of files):'
+    grep -oE '^#include "(base|redis|locks|api|server)/' -r base redis locks api server \
+        --include='*.[ch]' | sed -E 's#^([a-z]+)/[^:]*:\#include "([a-z]+)/#\1 \2#' |
+        awk '$1 != $2' | sort | uniq -c | sed 's/^ */  /; s/ \([a-z]*\) \([a-z]*\)$/ \1 -> \2/'
+}
+
+parts=("$@")
+((${#parts[@]})) || parts=(start command crowd webdis code)
+start_redis
+for part in "${parts[@]}"; do
+    echo "== $part"
+    "part_$part"
+done
