@@ -101,10 +101,8 @@ static bool go_on(struct listing *listing, const struct value *reply)
 static void listed(void *context, const struct store_result *result)
 {
     struct listing *listing = context;
-    if (result->outcome != STORE_REPLIED)
-        listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), result->error);
-    else if (!go_on(listing, result->reply))
-        listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), "Redis gave an unknown reply");
+    if (result->outcome != STORE_REPLIED || !go_on(listing, result->reply))
+        listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), unavailable_because(result));
 }
 
 static void ask(struct listing *listing, const struct cursor *cursor)

@@ -18,16 +18,28 @@ struct slice operation_key(const struct locks *locks, struct slice name, char ke
     return (struct slice){key, name_to_key(prefix, name, key)};
 }
 
+const char *unavailable_because(const struct store_result *result)
+{
+    switch (result->outcome) {
+    case STORE_UNSENT:
+        return "there is no connection to Redis now, so nothing was done (batond's log says why)";
+    case STORE_IN_DOUBT:
+        return "Redis did not answer in time, so the outcome is unknown";
+    case STORE_REFUSED:
+        return result->error ? result->error : "Redis refused, so nothing was done";
+    case STORE_REPLIED:
+        break;
+    }
+    return "Redis gave a reply that is none of this version's scripts";
+}
+
 void operation_read(const struct store_result *result, operation_reader *read,
                     struct locks_reply *ret)
 {
-    if (result->outcome != STORE_REPLIED) {
-        ret->result = LOCKS_UNAVAILABLE;
-        ret->error = result->error ? result->error : "Redis did not answer";
-    } else if (!read(result->reply, ret)) {
-        ret->result = LOCKS_UNAVAILABLE;
-        ret->error = "Redis gave a reply that is none of this version's scripts";
-    }
+    if (result->outcome == STORE_REPLIED && read(result->reply, ret))
+        return;
+    ret->result = LOCKS_UNAVAILABLE;
+    ret->error = unavailable_because(result);
 }
 
 static void operation_done(void *context, const struct store_result *result)

@@ -37,6 +37,10 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
 void operation_read(const struct store_result *result, operation_reader *read,
                     struct locks_reply *ret);
 
+/* Why there is no answer, as far as a client may know it: where Redis is and what ails it is for
+ * batond's own log. */
+const char *unavailable_because(const struct store_result *result);
+
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);
 
