@@ -79,13 +79,20 @@ static enum MHD_Result send_reply(struct record *record)
     return queued;
 }
 
+static void on_busy(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
 /* The API has answered a parked exchange. Runs from the loop, outside of MHD_run, where a resume is
- * seen at once: the daemon runs later in this turn. */
+ * seen at once: the daemon runs later in this turn. That may be about to sleep, which the idle
+ * handle prevents: libmicrohttpd would not wake it. */
 static void answered(struct exchange *exchange)
 {
     struct record *record = (struct record *)exchange;
     record->parked = false;
     MHD_resume_connection(record->connection);
+    uv_idle_start(&record->http->busy, on_busy);
 }
 
 static bool is_request_id(const char *text)
@@ -257,11 +264,6 @@ static void finish(struct http *http)
 static void on_nothing(uv_timer_t *timer)
 {
     (void)timer; /* the turn of the loop that it brings about is what counts */
-}
-
-static void on_busy(uv_idle_t *idle)
-{
-    (void)idle;
 }
 
 static void on_events(uv_poll_t *events, int status, int what)

@@ -1,0 +1,356 @@
+/* Redis away, stuck, full, forgetful or of the wrong kind: what clients hear, and that it passes.
+ */
+#include "tests/integration/proxy.h"
+#include "tests/integration/service.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { AT_ONCE_MS = 1000, RESUMED_MS = 3000, PATIENCE_MS = 20000 };
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char TOKEN[] = "my-token-0123456789abcdef";
+
+/* Every operation that needs Redis. */
+static const char *const OPERATIONS[] = {
+    "POST /locks/a", "PUT /locks/a", "DELETE /locks/a", "DELETE /locks/a?force=true",
+    "GET /locks/a",  "GET /locks",   "GET /readyz",
+};
+
+static bool is_forced(const char *request)
+{
+    return strstr(request, "force") != NULL;
+}
+
+/* Each operation answers 503 soon, and says when to come again. */
+static void all_are_told_to_come_again(struct http_client *client)
+{
+    for (size_t i = 0; i < sizeof OPERATIONS / sizeof *OPERATIONS; i++) {
+        int64_t begun = clock_ms();
+        const char *token =
+            is_forced(OPERATIONS[i]) ? "X-None: 1" : "Lock-Token: my-token-0123456789abcdef";
+        answers_with(client, token, OPERATIONS[i], NULL, 503, "store_unavailable");
+        if (clock_ms() - begun > AT_ONCE_MS)
+            fail_msg("%s took %ld ms", OPERATIONS[i], (long)(clock_ms() - begun));
+        assert_string_equal(http_header(client, "Retry-After"), "1");
+        if (strncmp(OPERATIONS[i], "POST", 4) == 0)
+            assert_string_equal(http_text(client, "token"), TOKEN);
+        else
+            assert_null(member(client, "token"));
+    }
+    answers(client, "POST /locks/a", NULL, 503, "store_unavailable");
+    assert_int_equal(strlen(http_text(client, "token")), 22);
+    answers_with(client, "Accept: text/plain", "POST /locks/a", NULL, 503, NULL);
+    assert_int_equal(strncmp(client->reply.body, "store_unavailable: ", 19), 0);
+    answers(client, "GET /livez", NULL, 200, NULL);
+    answers(client, "GET /metrics", NULL, 200, NULL);
+    answers(client, "GET /locks/%00", NULL, 400, "invalid_name");
+    assert_int_equal(http_call(client, "HEAD", "/readyz", NULL), 503);
+}
+
+static double cpu_seconds(pid_t pid)
+{
+    char path[64], text[1024];
+    unsigned long user = 0, system = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+           &system);
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void a_redis_that_goes_and_comes_back(void **state)
+{
+    struct service service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    service_open(&service, &(struct redis_options){.durable = true}, NULL);
+    answers(service.client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
+    keep_token(service.client, token);
+    int64_t fence = http_integer(service.client, "fence");
+    redis_process_halt(&service.redis);
+    all_are_told_to_come_again(service.client);
+
+    double before = cpu_seconds(service.batond.process.pid);
+    clock_sleep_ms(2000);
+    assert_true(cpu_seconds(service.batond.process.pid) - before < 0.2);
+    all_are_told_to_come_again(service.client);
+
+    redis_process_resume(&service.redis);
+    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    answers_token(service.client, token, "PUT /locks/kept", NULL, 200, NULL);
+    assert_int_equal(http_integer(service.client, "fence"), fence);
+    answers_token(service.client, token, "DELETE /locks/kept", NULL, 200, NULL);
+    answers(service.client, "POST /locks/kept", NULL, 201, NULL);
+    assert_true(http_integer(service.client, "fence") > fence);
+    service_close(&service);
+}
+
+static void fences_grow_even_if_redis_lost_everything(void **state)
+{
+    struct service service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "POST /locks/lost", NULL, 201, NULL);
+    keep_token(service.client, token);
+    int64_t fence = http_integer(service.client, "fence");
+    redis_process_kill(&service.redis);
+    redis_process_resume(&service.redis);
+    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    answers_token(service.client, token, "PUT /locks/lost", NULL, 409, "not_held");
+    answers(service.client, "POST /locks/lost", NULL, 201, NULL);
+    assert_true(http_integer(service.client, "fence") > fence);
+    service_close(&service);
+}
+
+/* The connection stands, and nothing comes back. */
+static void a_redis_that_is_stuck(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    redis_process_freeze(&service.redis);
+    all_are_told_to_come_again(service.client);
+    redis_process_thaw(&service.redis);
+    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    int64_t deadline = clock_ms() + AT_ONCE_MS; /* all that was in doubt is taken back */
+    do
+        answers(service.client, "GET /locks/a", NULL, 200, NULL);
+    while (http_integer(service.client, "hold_count") > 0 && clock_ms() < deadline);
+    answers(service.client, "POST /locks/a", NULL, 201, NULL);
+    service_close(&service);
+}
+
+/* A client that takes and releases locks until it is told to stop. */
+struct load {
+    const char *url;
+    int number;
+    atomic_bool stop;
+    long rounds, failures;
+    pthread_t thread;
+};
+
+static void *load_run(void *context)
+{
+    struct load *load = context;
+    struct http_client *client = http_client_new(load->url);
+    char path[64], header[TOKEN_TEXT + 16];
+    while (!load->stop) {
+        snprintf(path, sizeof path, "/locks/load%d-%ld", load->number, load->rounds++);
+        load->failures += http_call(client, "POST", path, NULL) != 201;
+        snprintf(header, sizeof header, "Lock-Token: %s", http_text(client, "token"));
+        struct http_call release = {.method = "DELETE", .path = path, .headers = LIST(header)};
+        load->failures += http_request(client, &release) != 200;
+    }
+    http_client_free(client);
+    return NULL;
+}
+
+static void scripts_that_redis_forgets_are_nobodys_trouble(void **state)
+{
+    enum { CLIENTS = 4, FLUSHES = 50 };
+    struct service service;
+    struct load loads[CLIENTS];
+    long rounds = 0, failures = 0;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    for (int i = 0; i < CLIENTS; i++) {
+        loads[i] = (struct load){.url = service.batond.url, .number = i};
+        pthread_create(&loads[i].thread, NULL, load_run, &loads[i]);
+    }
+    for (int i = 0; i < FLUSHES; i++) {
+        freeReplyObject(redis_process_command(&service.redis, "SCRIPT FLUSH"));
+        clock_sleep_ms(5);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        loads[i].stop = true;
+    for (int i = 0; i < CLIENTS; i++) {
+        pthread_join(loads[i].thread, NULL);
+        rounds += loads[i].rounds;
+        failures += loads[i].failures;
+    }
+    assert_int_equal(failures, 0);
+    assert_true(rounds >= CLIENTS);
+    service_close(&service);
+}
+
+static void a_full_redis_grants_nothing_and_releases(void **state)
+{
+    struct service service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "POST /locks/full", NULL, 201, NULL);
+    keep_token(service.client, token);
+    freeReplyObject(redis_process_command(&service.redis, "CONFIG SET maxmemory 1"));
+    answers(service.client, "POST /locks/other", NULL, 503, "store_unavailable");
+    assert_string_equal(http_header(service.client, "Retry-After"), "1");
+    assert_non_null(http_text(service.client, "token"));
+    answers(service.client, "GET /readyz", NULL, 503, "store_unavailable");
+    answers_token(service.client, token, "GET /locks/full", NULL, 200, NULL);
+    assert_true(json_is_true(member(service.client, "mine")));
+    answers_token(service.client, token, "PUT /locks/full", NULL, 200, NULL);
+    answers_token(service.client, token, "DELETE /locks/full", NULL, 200, NULL);
+    answers(service.client, "GET /locks/full", NULL, 200, NULL);
+    assert_string_equal(http_text(service.client, "state"), "free");
+
+    freeReplyObject(redis_process_command(&service.redis, "CONFIG SET maxmemory 0"));
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    answers(service.client, "POST /locks/other", NULL, 201, NULL);
+    service_close(&service);
+}
+
+static void a_redis_that_becomes_a_replica_is_not_written_to(void **state)
+{
+    struct service service;
+    struct redis_process primary;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    redis_process_start(&primary, &(struct redis_options){.port = true});
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    freeReplyObject(redis_process_command(&service.redis, "REPLICAOF 127.0.0.1 %d", primary.port));
+    all_are_told_to_come_again(service.client);
+    freeReplyObject(redis_process_command(&service.redis, "REPLICAOF NO ONE"));
+    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    answers(service.client, "POST /locks/primary", NULL, 201, NULL);
+    redis_process_stop(&primary);
+    service_close(&service);
+}
+
+static void eviction_is_warned_of_at_the_start(void **state)
+{
+    static const char *const EVICTING[] = {"--maxmemory-policy", "allkeys-lru", NULL};
+    struct service service;
+    char line[1024];
+    (void)state;
+    service_open(&service, &(struct redis_options){.arguments = EVICTING}, NULL);
+    assert_true(process_wait_line(&service.batond.process, "noeviction", NULL, line, sizeof line,
+                                  PATIENCE_MS));
+    assert_non_null(strstr(line, "\"level\":\"warn\""));
+    assert_non_null(strstr(line, "allkeys-lru"));
+    answers(service.client, "POST /locks/a", NULL, 201, NULL);
+    service_close(&service);
+}
+
+/* The start is refused with exit code 1 and one line that has these words. */
+static void start_is_refused(const char *redis_url, const char *const *words)
+{
+    struct batond_process batond;
+    batond_process_launch(&batond, &(struct batond_options){.redis_url = redis_url});
+    if (!process_wait(&batond.process, PATIENCE_MS))
+        fail_msg("it started with %s", redis_url);
+    char *output = process_output(&batond.process);
+    assert_int_equal(process_exit_code(&batond.process), 1);
+    assert_ptr_equal(strchr(output, '\n'), output + strlen(output) - 1);
+    for (; *words; words++)
+        if (!strstr(output, *words))
+            fail_msg("no %s in %s", *words, output);
+    assert_null(strstr(output, "opensesame"));
+    free(output);
+    batond_process_stop(&batond);
+}
+
+static void an_old_redis_is_refused_at_the_start(void **state)
+{
+    struct redis_process redis;
+    struct proxy proxy;
+    (void)state;
+    redis_process_start(&redis, NULL);
+    proxy_start(&proxy, redis.socket);
+    proxy.mode = PROXY_OLD;
+    start_is_refused(proxy.url, LIST("version 5.", "6.2", "upgrade"));
+    proxy_stop(&proxy);
+    redis_process_stop(&redis);
+}
+
+static void a_redis_with_a_password(void **state)
+{
+    static const char *const GUARDED[] = {"--requirepass", "open/sesame", NULL};
+    struct redis_process redis;
+    struct batond_process batond;
+    char url[200];
+    (void)state;
+    redis_process_start(&redis, &(struct redis_options){.port = true, .arguments = GUARDED});
+    start_is_refused(redis.url, LIST("password", "redis-url"));
+    snprintf(url, sizeof url, "redis://:opensesame@127.0.0.1:%d", redis.port);
+    start_is_refused(url, LIST("WRONGPASS", "password", "redis-url"));
+    snprintf(url, sizeof url, "redis://:open%%2Fsesame@127.0.0.1:%d/77", redis.port);
+    start_is_refused(url, LIST("database", "redis-url"));
+
+    snprintf(url, sizeof url, "redis://default:open%%2Fsesame@127.0.0.1:%d/3", redis.port);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
+    struct http_client *client = http_client_new(batond.url);
+    answers(client, "POST /locks/a", NULL, 201, NULL);
+    freeReplyObject(redis_process_command(&redis, "AUTH open/sesame"));
+    assert_int_equal(redis_process_integer(&redis, "EXISTS baton:{a}"), 0);
+    freeReplyObject(redis_process_command(&redis, "SELECT 3"));
+    assert_int_equal(redis_process_integer(&redis, "EXISTS baton:{a}"), 1);
+    char *output = process_output(&batond.process);
+    assert_null(strstr(output, "sesame"));
+    free(output);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    redis_process_stop(&redis);
+}
+
+static void a_redis_that_comes_later(void **state)
+{
+    struct redis_process redis;
+    struct batond_process batond;
+    (void)state;
+    redis_process_start(&redis, NULL);
+    redis_process_halt(&redis);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = redis.url});
+    struct http_client *client = http_client_new(batond.url);
+    all_are_told_to_come_again(client);
+    redis_process_resume(&redis);
+    assert_true(comes_to_answer(client, "/readyz", 200, RESUMED_MS));
+    answers(client, "POST /locks/a", NULL, 201, NULL);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    redis_process_stop(&redis);
+}
+
+/* A name in a URL that nobody can be reached by is not refused: it may be so later. */
+static void a_port_without_redis_is_waited_for(void **state)
+{
+    struct redis_process redis;
+    struct batond_process batond;
+    (void)state;
+    redis_process_start(&redis, &(struct redis_options){.port = true});
+    redis_process_kill(&redis);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = redis.port_url});
+    struct http_client *client = http_client_new(batond.url);
+    answers(client, "POST /locks/a", NULL, 503, "store_unavailable");
+    assert_non_null(strstr(http_text(client, "detail"), "127.0.0.1"));
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    redis_process_stop(&redis);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_redis_that_goes_and_comes_back),
+        cmocka_unit_test(fences_grow_even_if_redis_lost_everything),
+        cmocka_unit_test(a_redis_that_is_stuck),
+        cmocka_unit_test(scripts_that_redis_forgets_are_nobodys_trouble),
+        cmocka_unit_test(a_full_redis_grants_nothing_and_releases),
+        cmocka_unit_test(a_redis_that_becomes_a_replica_is_not_written_to),
+        cmocka_unit_test(eviction_is_warned_of_at_the_start),
+        cmocka_unit_test(an_old_redis_is_refused_at_the_start),
+        cmocka_unit_test(a_redis_with_a_password),
+        cmocka_unit_test(a_redis_that_comes_later),
+        cmocka_unit_test(a_port_without_redis_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
