@@ -58,8 +58,9 @@ int site_clean(void **state)
     return 0;
 }
 
-static long request(struct http_client *http, const char *token, const char *method,
-                    const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static long request(struct http_client *http,
+                                                          const char *token, const char *method,
+                                                          const char *format, va_list arguments)
 {
     char path[PATH_LENGTH], header[200];
     vsnprintf(path, sizeof path, format, arguments);

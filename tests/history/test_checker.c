@@ -20,28 +20,33 @@
     }
 
 /* A granted acquire of token and owner `who`, for 100 ms, and what may be said otherwise. */
-#define GRANT(at, who, number, ...)                                                                \
-    EVENT(at, .operation = ACQUIRE, .token = (who), .owner = (who), .hold_owner = (who),           \
-          .ttl_ms = 100, .left_ms = 100, .holds = 1, .fence = (number), .version = (number),       \
-          __VA_ARGS__)
+#define GRANT(...) GRANT_WITH(__VA_ARGS__, .operation = ACQUIRE)
+#define GRANT_WITH(at, who, number, ...)                                                           \
+    EVENT(at, .token = (who), .owner = (who), .hold_owner = (who), .ttl_ms = 100, .left_ms = 100,  \
+          .holds = 1, .fence = (number), .version = (number), __VA_ARGS__)
 #define SHARED(at, who, number, most)                                                              \
     GRANT(at, who, number, .shared = true, .hold_shared = true, .limit = (most),                   \
           .hold_limit = (most))
-#define AGAIN(at, who, number, left, ...)                                                          \
-    EVENT(at, .operation = ACQUIRE, .outcome = HOLDING, .token = (who), .owner = (who),            \
-          .hold_owner = (who), .ttl_ms = 100, .left_ms = (left), .holds = 1, .fence = (number),    \
-          .version = (number), __VA_ARGS__)
-#define RENEWED(at, who, number, ms, ...)                                                          \
-    EVENT(at, .operation = RENEW, .token = (who), .hold_owner = (who), .ttl_ms = (ms),             \
-          .left_ms = (ms), .holds = 1, .fence = (number), .version = (number), __VA_ARGS__)
-#define RELEASED(at, who, number, next, ...)                                                       \
-    EVENT(at, .operation = RELEASE, .token = (who), .fence = (number), .held_ms = 20,              \
-          .version = (next), __VA_ARGS__)
+
+/* The same asked for again, a renewal and a release. */
+#define AGAIN(...) AGAIN_WITH(__VA_ARGS__, .operation = ACQUIRE)
+#define AGAIN_WITH(at, who, number, left, ...)                                                     \
+    EVENT(at, .outcome = HOLDING, .token = (who), .owner = (who), .hold_owner = (who),             \
+          .ttl_ms = 100, .left_ms = (left), .holds = 1, .fence = (number), .version = (number),    \
+          __VA_ARGS__)
+#define RENEWED(...) RENEWED_WITH(__VA_ARGS__, .operation = RENEW)
+#define RENEWED_WITH(at, who, number, ms, ...)                                                     \
+    EVENT(at, .token = (who), .hold_owner = (who), .ttl_ms = (ms), .left_ms = (ms), .holds = 1,    \
+          .fence = (number), .version = (number), __VA_ARGS__)
+#define RELEASED(...) RELEASED_WITH(__VA_ARGS__, .operation = RELEASE)
+#define RELEASED_WITH(at, who, number, next, ...)                                                  \
+    EVENT(at, .token = (who), .fence = (number), .held_ms = 20, .version = (next), __VA_ARGS__)
+
 #define REFUSED(at, what, how, who) EVENT(at, .operation = (what), .token = (who), .outcome = (how))
 #define BROKEN(at, number, holds)                                                                  \
     EVENT(at, .operation = BREAK, .token = EVERYBODY, .version = (number), .count = (holds))
-#define SEEN(at, number, ...)                                                                      \
-    EVENT(at, .operation = INSPECT, .token = NOBODY, .version = (number), __VA_ARGS__)
+#define SEEN(...)                  SEEN_WITH(__VA_ARGS__, .operation = INSPECT)
+#define SEEN_WITH(at, number, ...) EVENT(at, .token = NOBODY, .version = (number), __VA_ARGS__)
 
 #define HISTORY(...)                                                                               \
     (const struct event[]){__VA_ARGS__},                                                           \
@@ -341,8 +346,8 @@ static void a_picture_that_cannot_be_is_found(void **state)
 static void a_refusal_without_a_cause_is_found(void **state)
 {
     (void)state;
-#define LOCKED_BY(at, ...)                                                                         \
-    EVENT(at, .operation = ACQUIRE, .outcome = LOCKED, .token = 5, .owner = 5, __VA_ARGS__)
+#define LOCKED_BY(...)          LOCKED_BY_WITH(__VA_ARGS__, .operation = ACQUIRE)
+#define LOCKED_BY_WITH(at, ...) EVENT(at, .outcome = LOCKED, .token = 5, .owner = 5, __VA_ARGS__)
     assert_good(
         HISTORY(GRANT(0, 1, 10), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 1, false}})));
     assert_good(HISTORY(

@@ -142,11 +142,11 @@ static void a_release_after_the_own_ttl_does_not_free_the_next_holders_lock(void
 
 struct duel {
     const struct site *site;
-    int number;
     const char *name;
     const char *old; /* token of the hold that ends */
     _Atomic(bool) *over;
     int64_t begin_us;
+    int number;
     int releases, freed, strange;
 };
 
@@ -201,7 +201,7 @@ static int run_duel(const struct site *site, int round)
     assert_int_equal(ask_with(site->http[0], old, "POST", "/locks/%s?ttl=100ms", name), 201);
     int64_t begin = clock_us() + TTL_US - 2000 + 500 * round;
     for (int i = 0; i < FIGHTERS; i++)
-        duels[i] = (struct duel){site, i, name, old, &over, begin, 0, 0, 0};
+        duels[i] = (struct duel){site, name, old, &over, begin, i, 0, 0, 0};
     side_by_side(FIGHTERS, fight, duels, sizeof *duels);
     for (int i = 0; i < FIGHTERS; i++) {
         releases += duels[i].releases;
