@@ -26,6 +26,7 @@ struct http {
     uv_idle_t busy;   /* keeps the loop from sleeping while the daemon has more to do */
     uv_timer_t timer; /* the daemon's own next deadline, later that of closing */
     size_t under_way; /* requests begun and not completed */
+    size_t parked;    /* of them, those that wait for the API */
     bool closing;
     bool cut_off; /* closing takes too long */
     int open_handles;
@@ -39,7 +40,6 @@ struct record {
     struct http *http;
     struct MHD_Connection *connection;
     bool begun;
-    bool parked;
     bool too_large;
     char *body;
     size_t body_length;
@@ -90,7 +90,7 @@ static void on_busy(uv_idle_t *idle)
 static void answered(struct exchange *exchange)
 {
     struct record *record = (struct record *)exchange;
-    record->parked = false;
+    record->http->parked--;
     MHD_resume_connection(record->connection);
     uv_idle_start(&record->http->busy, on_busy);
 }
@@ -163,7 +163,7 @@ static enum MHD_Result handle(struct record *record)
     exchange->body = (struct slice){record->body, record->body_length};
     if (api_handle(record->http->api, exchange) == ANSWERED)
         return send_reply(record);
-    record->parked = true;
+    record->http->parked++;
     MHD_suspend_connection(record->connection);
     return MHD_YES;
 }
@@ -250,8 +250,13 @@ static void on_handle_closed(uv_handle_t *handle)
     free(http);
 }
 
-/* Nothing is under way any more, or the deadline has passed: the daemon may stop. It must not have
- * a suspended connection then, which Redis' own deadline sees to. */
+/* Whether the daemon may stop: nothing is under way any more, or the deadline has passed. It must
+ * not have a suspended connection then, but Redis' own deadline is short. */
+static bool is_finished(const struct http *http)
+{
+    return http->under_way == 0 || (http->cut_off && http->parked == 0);
+}
+
 static void finish(struct http *http)
 {
     uv_handle_t *handles[HANDLES] = {(uv_handle_t *)&http->events, (uv_handle_t *)&http->turn,
@@ -292,7 +297,7 @@ static void on_turn(uv_check_t *turn)
 {
     struct http *http = turn->data;
     MHD_run(http->daemon);
-    if (http->closing && (http->under_way == 0 || http->cut_off))
+    if (http->closing && is_finished(http))
         finish(http);
     else
         plan_next_turn(http);
@@ -330,10 +335,14 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
     uv_timer_init(loop, &http->timer);
     http->open_handles = HANDLES;
     http->events.data = http->turn.data = http->busy.data = http->timer.data = http;
-    uv_poll_start(&http->events, UV_READABLE, on_events);
-    uv_check_start(&http->turn, on_turn);
     *ret = http;
     return 0;
+}
+
+void http_serve(struct http *http)
+{
+    uv_poll_start(&http->events, UV_READABLE, on_events);
+    uv_check_start(&http->turn, on_turn);
 }
 
 static void on_close_deadline(uv_timer_t *timer)
@@ -356,6 +365,7 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
 {
     http->closed = closed;
     http->context = context;
+    http_serve(http); /* whoever waits is answered, even if nobody was so far */
     int listen_fd = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
     accept_the_last(http, listen_fd);
     listen_fd = MHD_quiesce_daemon(http->daemon);

@@ -19,8 +19,12 @@ struct http_options {
     struct metrics *metrics;
 };
 
-/* Returns 0 or a negative errno; the descriptor is closed then, too. */
+/* Clients may connect from now on, and wait for http_serve. Returns 0 or a negative errno; the
+ * descriptor is closed then, too. */
 int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *options);
+
+/* Begins to serve; does nothing where it has begun. */
+void http_serve(struct http *http);
 
 /* Ends in good order: serves whom the kernel has already accepted, takes no new connection, lets
  * requests under way finish (5 s at most), closes, and calls `closed` from the loop, by which time

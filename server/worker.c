@@ -25,6 +25,14 @@ struct worker {
     struct metrics *metrics;
 };
 
+/* Redis has been reached, or has turned out to be away. Whoever connected before has waited until
+ * now rather than be told 503 of a Redis that is well. */
+static void serve(struct worker *worker)
+{
+    if (worker->http)
+        http_serve(worker->http);
+}
+
 static void on_redis_up(void *context)
 {
     struct worker *worker = context;
@@ -32,6 +40,7 @@ static void on_redis_up(void *context)
     atomic_store(&worker->metrics->redis_up, true);
     atomic_fetch_add(&worker->metrics->redis_connects, 1);
     log_line(worker->options->log, LOG_INFO, "redis is up", NULL);
+    serve(worker);
 }
 
 static void on_redis_down(void *context, const char *reason)
@@ -41,6 +50,7 @@ static void on_redis_down(void *context, const char *reason)
     atomic_fetch_add(&worker->metrics->redis_losses, 1);
     log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
              "reason", reason, NULL);
+    serve(worker);
 }
 
 static void on_redis_warning(void *context, const char *text)
