@@ -8,7 +8,7 @@ build=$1
 flags=("${@:2}")
 mapfile -t sources < <(find base redis locks api server tests -name '*.c' | sort)
 mapfile -t headers < <(find base redis locks api server tests -name '*.h' ! -path 'tests/lint/*' | sort)
-mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} '^#!.*\b(ba)?sh$' . | sort)
+mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} --exclude='*.md' '^#!.*\b(ba)?sh$' . | sort)
 
 each_source() { # COMMAND...: runs it for every source, two at a time
     printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P 2 "$@"
