@@ -14,8 +14,13 @@ root=$PWD
 readme=$root/README.md
 batond=${BATON_TEST_BATOND:-$root/build/batond}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/readme.XXXXXX")
-mkdir "$dir/blocks" "$dir/bin" "$dir/sandbox"
+mkdir "$dir/blocks" "$dir/bin" "$dir/sandbox" "$dir/state"
+touch "$dir/batond.log" "$dir/other.log" "$dir/redis.log"
 started=()
+
+# No setting of whoever runs this has a say, and no proxy stands between.
+unset "${!BATON_@}"
+export no_proxy=127.0.0.1
 
 stop_all() {
     for pid in "${started[@]}"; do
@@ -143,12 +148,13 @@ requests_are_in_openapi() {
     [[ -z $missing ]] || fail "the tour leaves out:" "$missing"
 }
 
-# The one batond command of the README, with the file and the user that the block before it made.
+other_batond='BATON_REDIS_URL_FILE=redis-url build/batond'
+
+# That command of the README, with the file and the user that the block before it made.
 another_redis_serves() {
-    local block log=$dir/other.log base token
-    block=$(grep -l '^BATON_REDIS_URL_FILE=' "$dir"/blocks/*.sh)
-    sed -i "s|build/batond\$|exec $batond --listen 127.0.0.1:0|" "$block"
-    (cd "$dir/sandbox" && exec bash -c "$(<"$block")") 2>"$log" </dev/null &
+    local log=$dir/other.log base token
+    (cd "$dir/sandbox" && exec bash -c "${other_batond/build/"exec $(dirname "$batond")"} --listen 127.0.0.1:0") \
+        2>"$log" </dev/null &
     started+=($!)
     base=http://$(address_in "$log")
     [[ $(redis-cli -p "${redis_address#*:}" CLIENT LIST) == *user=baton* ]]
@@ -198,12 +204,15 @@ files_exist() {
     done <"$dir/files"
 }
 
-# What is not run here: `make TARGET` of blocks and of the text.
-targets_exist() {
-    local target
+# What is not run here is no more than this, and exists.
+rest_is_known() {
+    local block target
+    for block in "$dir"/blocks/*.sh; do
+        is_run "$block" || cat "$block"
+    done | diff - <(printf '%s\n' 'make run' 'make test' "$other_batond") || fail "< not run, > known"
+
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z]+|`make [a-z]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"
-    grep -qx run "$dir/made" && grep -qx test "$dir/made"
     while read -r target; do
         grep -qx "$target" "$dir/targets" || fail "README.md says make $target; no such target"
     done <"$dir/made"
@@ -219,7 +228,6 @@ install_works() {
     cmp README.md "$dir/stage/usr/share/doc/baton/README.md"
 }
 
-mkdir "$dir/state"
 "$batond" --listen 127.0.0.1:0 --state-dir "$dir/state" 2>"$dir/batond.log" </dev/null &
 started+=($!)
 address=$(address_in "$dir/batond.log")
@@ -228,7 +236,13 @@ note_requests
 split_into_blocks
 
 for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves \
-    settings_are_those_of_help files_exist targets_exist install_works; do
+    settings_are_those_of_help files_exist rest_is_known install_works; do
     echo "$check"
     "$check"
 done
+
+for pid in "${started[@]}"; do # a sanitizer may have something to say in the end
+    kill "$pid"
+    wait "$pid" || fail "exit code $?" "$(<"$dir/batond.log")" "$(<"$dir/other.log")"
+done
+started=()
