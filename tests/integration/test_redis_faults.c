@@ -2,6 +2,7 @@
  */
 #include "tests/integration/proxy.h"
 #include "tests/integration/service.h"
+#include "tests/integration/stall.h"
 #include "tests/support/free_port.h"
 #include "tests/support/raw.h"
 
@@ -30,15 +31,16 @@ static bool is_forced(const char *request)
 }
 
 /* Each operation answers 503 soon, and says when to come again. */
-static void all_are_told_to_come_again(struct http_client *client)
+static void all_are_told_to_come_again(struct stall *stall, struct http_client *client)
 {
     for (size_t i = 0; i < sizeof OPERATIONS / sizeof *OPERATIONS; i++) {
-        int64_t begun = clock_ms();
+        int64_t begun = clock_ms(), late = stall_ms(stall);
         const char *token =
             is_forced(OPERATIONS[i]) ? "X-None: 1" : "Lock-Token: my-token-0123456789abcdef";
         answers_with(client, token, OPERATIONS[i], NULL, 503, "store_unavailable");
-        if (clock_ms() - begun > AT_ONCE_MS)
-            fail_msg("%s took %ld ms", OPERATIONS[i], (long)(clock_ms() - begun));
+        int64_t took = stall_elapsed_ms(stall, begun, late);
+        if (took > AT_ONCE_MS)
+            fail_msg("%s took %ld ms", OPERATIONS[i], (long)took);
         assert_string_equal(http_header(client, "Retry-After"), "1");
         if (strncmp(OPERATIONS[i], "POST", 4) == 0)
             assert_string_equal(http_text(client, "token"), TOKEN);
@@ -53,6 +55,17 @@ static void all_are_told_to_come_again(struct http_client *client)
     answers(client, "GET /metrics", NULL, 200, NULL);
     answers(client, "GET /locks/%00", NULL, 400, "invalid_name");
     assert_int_equal(http_call(client, "HEAD", "/readyz", NULL), 503);
+}
+
+/* Redis is there again: the service resumes by itself. */
+static void resumes(struct stall *stall, struct http_client *client)
+{
+    int64_t begun = clock_ms(), late = stall_ms(stall);
+    while (http_call(client, "GET", "/readyz", NULL) != 200) {
+        if (stall_elapsed_ms(stall, begun, late) > RESUMED_MS)
+            fail_msg("not ready after %d ms: %s", RESUMED_MS, client->reply.body);
+        clock_sleep_ms(5);
+    }
 }
 
 static double cpu_seconds(pid_t pid)
@@ -73,21 +86,20 @@ static void a_redis_that_goes_and_comes_back(void **state)
 {
     struct service service;
     char token[TOKEN_TEXT];
-    (void)state;
     service_open(&service, &(struct redis_options){.durable = true}, NULL);
     answers(service.client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
     keep_token(service.client, token);
     int64_t fence = http_integer(service.client, "fence");
     redis_process_halt(&service.redis);
-    all_are_told_to_come_again(service.client);
+    all_are_told_to_come_again(*state, service.client);
 
     double before = cpu_seconds(service.batond.process.pid);
     clock_sleep_ms(2000);
     assert_true(cpu_seconds(service.batond.process.pid) - before < 0.2);
-    all_are_told_to_come_again(service.client);
+    all_are_told_to_come_again(*state, service.client);
 
     redis_process_resume(&service.redis);
-    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    resumes(*state, service.client);
     answers_token(service.client, token, "PUT /locks/kept", NULL, 200, NULL);
     assert_int_equal(http_integer(service.client, "fence"), fence);
     answers_token(service.client, token, "DELETE /locks/kept", NULL, 200, NULL);
@@ -100,14 +112,13 @@ static void fences_grow_even_if_redis_lost_everything(void **state)
 {
     struct service service;
     char token[TOKEN_TEXT];
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "POST /locks/lost", NULL, 201, NULL);
     keep_token(service.client, token);
     int64_t fence = http_integer(service.client, "fence");
     redis_process_kill(&service.redis);
     redis_process_resume(&service.redis);
-    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    resumes(*state, service.client);
     answers_token(service.client, token, "PUT /locks/lost", NULL, 409, "not_held");
     answers(service.client, "POST /locks/lost", NULL, 201, NULL);
     assert_true(http_integer(service.client, "fence") > fence);
@@ -118,13 +129,12 @@ static void fences_grow_even_if_redis_lost_everything(void **state)
 static void a_redis_that_is_stuck(void **state)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     redis_process_freeze(&service.redis);
-    all_are_told_to_come_again(service.client);
+    all_are_told_to_come_again(*state, service.client);
     redis_process_thaw(&service.redis);
-    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    resumes(*state, service.client);
     int64_t deadline = clock_ms() + AT_ONCE_MS; /* all that was in doubt is taken back */
     do
         answers(service.client, "GET /locks/a", NULL, 200, NULL);
@@ -216,14 +226,13 @@ static void a_redis_that_becomes_a_replica_is_not_written_to(void **state)
 {
     struct service service;
     struct redis_process primary;
-    (void)state;
     service_open(&service, NULL, NULL);
     redis_process_start(&primary, &(struct redis_options){.port = true});
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     freeReplyObject(redis_process_command(&service.redis, "REPLICAOF 127.0.0.1 %d", primary.port));
-    all_are_told_to_come_again(service.client);
+    all_are_told_to_come_again(*state, service.client);
     freeReplyObject(redis_process_command(&service.redis, "REPLICAOF NO ONE"));
-    assert_true(comes_to_answer(service.client, "/readyz", 200, RESUMED_MS));
+    resumes(*state, service.client);
     answers(service.client, "POST /locks/primary", NULL, 201, NULL);
     redis_process_stop(&primary);
     service_close(&service);
@@ -309,14 +318,13 @@ static void a_redis_that_comes_later(void **state)
 {
     struct redis_process redis;
     struct batond_process batond;
-    (void)state;
     redis_process_start(&redis, NULL);
     redis_process_halt(&redis);
     batond_process_start(&batond, &(struct batond_options){.redis_url = redis.url});
     struct http_client *client = http_client_new(batond.url);
-    all_are_told_to_come_again(client);
+    all_are_told_to_come_again(*state, client);
     redis_process_resume(&redis);
-    assert_true(comes_to_answer(client, "/readyz", 200, RESUMED_MS));
+    resumes(*state, client);
     answers(client, "POST /locks/a", NULL, 201, NULL);
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
@@ -369,6 +377,20 @@ static void who_comes_first_is_served_already(void **state)
     redis_process_stop(&redis);
 }
 
+static int set(void **state)
+{
+    static struct stall stall;
+    stall_start(&stall);
+    *state = &stall;
+    return 0;
+}
+
+static int strike(void **state)
+{
+    stall_stop(*state);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,5 +407,5 @@ int main(void)
         cmocka_unit_test(a_port_without_redis_is_waited_for),
         cmocka_unit_test(who_comes_first_is_served_already),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set, strike);
 }
