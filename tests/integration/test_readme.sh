@@ -38,7 +38,7 @@ fail() {
 # Waits for the line in which a batond says where it listens; prints HOST:PORT.
 address_in() { # LOG
     local address
-    for _ in {1..200}; do
+    for _ in {1..600}; do
         address=$(sed -n 's|.*"msg":"listening","url":"http://\([^"]*\)".*|\1|p' "$1")
         [[ -z $address ]] || { echo "$address" && return; }
         sleep 0.05
@@ -52,7 +52,7 @@ start_redis() { # sets redis_address
         port=$((20000 + RANDOM % 12000))
         redis-server --bind 127.0.0.1 --port "$port" --save '' --dir "$dir" >"$dir/redis.log" &
         started+=($!)
-        for _ in {1..100}; do
+        for _ in {1..600}; do
             kill -0 $! 2>/dev/null || break # the port is in use
             redis_address=127.0.0.1:$port
             ! grep -q 'Ready to accept' "$dir/redis.log" || return 0
@@ -107,7 +107,7 @@ commands_answer_what_is_shown() {
             echo "exec >${block%.sh}.out; echo ${block##*/} >$dir/at; . $block"
         done
     } >"$dir/session"
-    timeout 60 bash "$dir/session" 2>"$dir/errors" </dev/null ||
+    timeout 200 bash "$dir/session" 2>"$dir/errors" </dev/null ||
         fail "exit code $? of block $(<"$dir/at"):" "$(<"$dir/blocks/$(<"$dir/at")")" "$(tail "$dir/errors")"
 
     for block in "$dir"/blocks/*.text; do
@@ -196,7 +196,7 @@ files_exist() {
         sed -nE 's/.*\]\(([^)#:]+)\).*/\1/p' "$readme"
         # shellcheck disable=SC2016 # they are backticks of Markdown
         grep -oE '`[A-Za-z0-9_.][A-Za-z0-9_./-]*`' "$readme" | tr -d '`' |
-            grep -E '/|\.(c|h|sh|lua|yaml)$' | grep -vE '^(text|application)/'
+            grep -E '/|\.(c|h|sh|lua|yaml)$' | grep -vE '^(text|application|build)/'
     } >"$dir/files"
     [[ -s $dir/files ]]
     while read -r file; do
