@@ -12,6 +12,7 @@
 
 enum {
     READ_SIZE = 64 * 1024,
+    PUSH_LENGTH = 1024,       /* a few commands; from 512 to 4096 makes no difference */
     KEPT_OUTPUT = 256 * 1024, /* a larger buffer is given back once it is empty */
 };
 
@@ -182,6 +183,16 @@ static void output_sent(struct connection *connection, size_t count)
         connection->output = NULL;
         connection->output_room = 0;
     }
+}
+
+void connection_push(struct connection *connection)
+{
+    size_t length = connection->output_end - connection->output_start;
+    if (connection->state != OPEN || length < PUSH_LENGTH)
+        return;
+    ssize_t count = transmit(connection, connection->output + connection->output_start, length);
+    if (count > 0)
+        output_sent(connection, (size_t)count);
 }
 
 void connection_flush(struct connection *connection)

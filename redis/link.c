@@ -182,6 +182,7 @@ static void link_send(struct link *link, struct call *call)
 {
     call_queue_push(&link->pending, call);
     call->end = connection_append(link->connection, call->bytes, call->length);
+    connection_push(link->connection);
     turn_request(&link->turn);
 }
 
