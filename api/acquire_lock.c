@@ -31,8 +31,8 @@ static void answer_hold(struct exchange *exchange, const struct locks_reply *rep
         reply_text(exchange, status, line);
         return;
     }
-    reply_json(exchange, status, "application/json",
-               represent_hold(exchange->name, token_of(exchange), &reply->hold));
+    reply_owned(exchange, status, "application/json",
+                represent_hold(exchange->name, token_of(exchange), &reply->hold));
 }
 
 /* Adds who holds the lock, and when it may be worth while to ask again: when the first hold ends.

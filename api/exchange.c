@@ -41,8 +41,7 @@ void reply_constant(struct exchange *exchange, unsigned status, const char *cont
     exchange->reply.length = length;
 }
 
-static void reply_owned(struct exchange *exchange, unsigned status, const char *content_type,
-                        char *body)
+void reply_owned(struct exchange *exchange, unsigned status, const char *content_type, char *body)
 {
     if (!body)
         abort();

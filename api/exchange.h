@@ -71,10 +71,11 @@ void exchange_clear(struct exchange *exchange);
 void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Each of these answers the exchange. The document is taken over; the text is copied; the constant
- * must last for ever. */
+/* Each of these answers the exchange. The document and the owned body, which goes to free(3), are
+ * taken over; the text is copied; the constant must last for ever. */
 void reply_json(struct exchange *exchange, unsigned status, const char *content_type,
                 json_t *document);
+void reply_owned(struct exchange *exchange, unsigned status, const char *content_type, char *body);
 void reply_text(struct exchange *exchange, unsigned status, const char *text);
 void reply_constant(struct exchange *exchange, unsigned status, const char *content_type,
                     const char *body, size_t length);

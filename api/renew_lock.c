@@ -9,9 +9,9 @@ static void renewed(void *context, const struct locks_reply *reply)
     struct exchange *exchange = context;
     if (reply->result == LOCKS_DONE) {
         etag_reply(exchange, reply->hold.version);
-        reply_json(exchange, 200, "application/json",
-                   represent_hold(exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
-                                  &reply->hold));
+        reply_owned(exchange, 200, "application/json",
+                    represent_hold(exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
+                                   &reply->hold));
     } else if (reply->result == LOCKS_NOT_HELD) {
         problem_simply(exchange, PROBLEM_NOT_HELD,
                        "this token has no live hold, so nothing was renewed: stop what the lock "

@@ -1,5 +1,7 @@
 #include "api/represent.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static json_t *required(json_t *json)
@@ -15,11 +17,6 @@ json_t *represent_text(struct slice text)
     return string ? string : required(json_string(""));
 }
 
-static json_t *mode(enum lock_mode mode)
-{
-    return required(json_string(mode == LOCK_SHARED ? "shared" : "exclusive"));
-}
-
 static void set(json_t *object, const char *key, json_t *value)
 {
     if (json_object_set_new_nocheck(object, key, required(value)) < 0)
@@ -32,18 +29,52 @@ static void set_limit(json_t *object, int64_t limit)
         set(object, "limit", json_integer(limit));
 }
 
-json_t *represent_hold(struct slice name, struct slice token, const struct hold *hold)
+static const char *mode_name(enum lock_mode mode)
+{
+    return mode == LOCK_SHARED ? "shared" : "exclusive";
+}
+
+static char *hold_as_document(struct slice name, struct slice token, const struct hold *hold)
 {
     json_t *object = required(json_object());
     set(object, "name", represent_text(name));
     set(object, "token", represent_text(token));
     set(object, "owner", represent_text(hold->owner));
-    set(object, "mode", mode(hold->mode));
+    set(object, "mode", json_string(mode_name(hold->mode)));
     set(object, "fence", json_integer(hold->fence));
     set(object, "ttl_ms", json_integer(hold->ttl_ms));
     set(object, "holds", json_integer(hold->holds));
     set_limit(object, hold->limit);
-    return object;
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    return text;
+}
+
+/* Whether a JSON string can hold it as it is: the texts of a hold have no control characters. */
+static bool is_plain(struct slice text)
+{
+    return !memchr(text.bytes, '"', text.length) && !memchr(text.bytes, '\\', text.length);
+}
+
+/* This is the body of every granted acquire. Where nothing needs escaping, which is nearly always,
+ * it is written in one go: a document costs six times as much. */
+char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
+{
+    char *text;
+    if (hold->limit > 0 || !is_plain(name) || !is_plain(hold->owner)) {
+        text = hold_as_document(name, token, hold);
+    } else if (asprintf(&text,
+                        "{\"name\":\"%.*s\",\"token\":\"%.*s\",\"owner\":\"%.*s\","
+                        "\"mode\":\"%s\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64
+                        ",\"holds\":%" PRId64 "}",
+                        (int)name.length, name.bytes, (int)token.length, token.bytes,
+                        (int)hold->owner.length, hold->owner.bytes, mode_name(hold->mode),
+                        hold->fence, hold->ttl_ms, hold->holds) < 0) {
+        text = NULL;
+    }
+    if (!text)
+        abort();
+    return text;
 }
 
 /* What its holder wrote, checked when it came in; null where it wrote nothing. */
@@ -57,7 +88,7 @@ static json_t *represent_holder(const struct holder *holder)
 {
     json_t *object = required(json_object());
     set(object, "owner", represent_text(holder->owner));
-    set(object, "mode", mode(holder->mode));
+    set(object, "mode", json_string(mode_name(holder->mode)));
     set(object, "fence", json_integer(holder->fence));
     set(object, "ttl_ms", json_integer(holder->ttl_ms));
     set(object, "held_ms", json_integer(holder->held_ms));

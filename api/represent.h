@@ -8,8 +8,8 @@
 
 /* Each returns a new reference and ends the process when there is no memory. */
 
-/* What the owner of a hold is told. */
-json_t *represent_hold(struct slice name, struct slice token, const struct hold *hold);
+/* What the owner of a hold is told, as text for free(3). */
+char *represent_hold(struct slice name, struct slice token, const struct hold *hold);
 
 /* What anybody is told of a lock. */
 json_t *represent_view(struct slice name, const struct lock_view *view);
