@@ -57,6 +57,7 @@ static size_t worker_count(const struct settings *settings)
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (settings->workers > 0)
         return (size_t)settings->workers;
+    /* Redis, and whatever sends the requests, want processors, too. */
     return processors > 1 ? (size_t)processors / 2 : 1;
 }
 
@@ -128,12 +129,21 @@ static int start_workers(struct process *process, struct failure *failure)
     return 0;
 }
 
+/* Those that have started: all of them end side by side. */
+static void stop_workers(struct process *process)
+{
+    for (size_t i = 0; i < process->worker_count; i++)
+        if (process->workers[i])
+            worker_ask_to_stop(process->workers[i]);
+    for (size_t i = 0; i < process->worker_count; i++)
+        if (process->workers[i])
+            worker_join(process->workers[i]);
+}
+
 static void on_stop_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
     log_line(&process->log, LOG_INFO, "stopping", "signal", strsignal(number), NULL);
-    for (size_t i = 0; i < process->worker_count; i++)
-        worker_ask_to_stop(process->workers[i]);
     uv_stop(&process->loop);
 }
 
@@ -154,8 +164,9 @@ static void on_child_signal(uv_signal_t *signal, int number)
     (void)number;
     if (!process->embedded || !embedded_has_ended(process->embedded))
         return;
-    log_line(&process->log, LOG_ERROR, "redis-server has ended by itself; starting it again", "log",
-             process->settings.state_dir, NULL);
+    log_line(&process->log, LOG_ERROR,
+             "redis-server has ended by itself; starting it again; see redis.log there",
+             "directory", process->settings.state_dir, NULL);
     uv_timer_start(&process->restart, on_restart, RESTART_PAUSE_MS, 0);
 }
 
@@ -200,17 +211,15 @@ static int serve(struct process *process, struct failure *failure)
         return result;
     watch(process); /* before anybody can connect, so that whoever is served is served to the end */
     result = start_workers(process, failure);
-    if (result < 0)
-        return result;
-
-    char redis[256];
-    redis_url_describe(&process->redis_url, redis, sizeof redis);
-    log_line(&process->log, LOG_INFO, "listening", "url", process->listener.url, "redis", redis,
-             "version", BATON_VERSION, NULL);
-    uv_run(&process->loop, UV_RUN_DEFAULT); /* until a signal ends it */
-    for (size_t i = 0; i < process->worker_count; i++)
-        worker_join(process->workers[i]);
-    return 0;
+    if (result == 0) {
+        char redis[256];
+        redis_url_describe(&process->redis_url, redis, sizeof redis);
+        log_line(&process->log, LOG_INFO, "listening", "url", process->listener.url, "redis", redis,
+                 "version", BATON_VERSION, NULL);
+        uv_run(&process->loop, UV_RUN_DEFAULT); /* until a signal ends it */
+    }
+    stop_workers(process);
+    return result;
 }
 
 /* 2 where a setting has to be changed, as for a flag that does not exist; 1 for all else. */
