@@ -94,6 +94,12 @@ static void check_name(const struct event *events, size_t count, struct findings
     story_free(&story);
 }
 
+/* When the last was heard of a request without a proper reply. */
+static int64_t latest(const struct event *event)
+{
+    return event->received > event->sent ? event->received : event->sent;
+}
+
 void history_check(const struct event *events, size_t count, struct findings *ret)
 {
     *ret = (struct findings){.total = 0};
@@ -104,7 +110,7 @@ void history_check(const struct event *events, size_t count, struct findings *re
         memcpy(sorted, events, count * sizeof *sorted);
     for (size_t i = 0; i < count; i++)
         if (sorted[i].outcome == UNKNOWN)
-            sorted[i].received = sorted[i].sent + LATE_US;
+            sorted[i].received = latest(&sorted[i]) + LATE_US;
     qsort(sorted, count, sizeof *sorted, by_name_and_time);
     for (size_t first = 0, last; first < count; first = last) {
         for (last = first; last < count && sorted[last].name == sorted[first].name; last++)

@@ -53,6 +53,7 @@ struct step {
     bool granted; /* of those that got a hold, else of all */
     int thread;
     bool other_name;
+    bool disguised; /* as another owner than the token's, who wants another kind of hold */
     bool with_token;
     bool conditional;
     bool abandoned;
@@ -122,7 +123,7 @@ static struct step draw_step(struct client *client)
     if (draw(client, 150) == 0)
         step.operation = BREAK;
     step.new_token = draw(client, 4) > 0;
-    step.back = (int)draw(client, RECENT) * (int)draw(client, 2);
+    step.back = draw(client, 2) ? (int)draw(client, RECENT) : 0;
     step.granted = draw(client, 4) > 0;
     bool foreign = draw(client, 8) == 0;
     int thread = (int)draw(client, (unsigned)client->plan->threads);
@@ -135,7 +136,8 @@ static struct step draw_step(struct client *client)
     step.server = (int)draw(client, CROWD_SERVERS);
     step.ttl_ms = draw(client, 4) ? 100 + (int64_t)draw(client, 500) : 0;
     step.pause_us = draw(client, 40) ? (int64_t)draw(client, 6000) : (int64_t)draw(client, 200000);
-    step.hang_up_us = (int64_t)draw(client, 3) * (int64_t)draw(client, 1000);
+    step.hang_up_us = draw(client, 3) ? (int64_t)draw(client, 2000) : 0;
+    step.disguised = draw(client, 20) == 0;
     return step;
 }
 
@@ -378,22 +380,33 @@ static void perform(struct client *client, const struct step *step, const struct
         remember_token(client, wish, http_text(client->http[server], "token"));
 }
 
+/* What the step is about: a new token, or one of the latest, of this thread or another. */
+static struct wish choose(struct client *client, const struct step *step)
+{
+    if (step->operation == ACQUIRE && step->new_token) {
+        struct wish wish = wish_of(client, client->number * TOKENS_PER_THREAD + ++client->tokens);
+        remember_token(client, &wish, NULL);
+        return wish;
+    }
+    int number = client->tokens > step->back ? client->tokens - step->back : 0;
+    int token = step->thread * TOKENS_PER_THREAD + number;
+    if (step->granted && step->thread == client->number && client->grants > step->back)
+        token = client->granted[(client->grants - 1 - step->back) % RECENT];
+    struct wish wish = wish_of(client, token);
+    if (step->other_name && !wish.made_by_server)
+        wish.name = (wish.name + 1) % BUSY_NAMES;
+    if (step->disguised && !wish.ghost) {
+        wish.owner++;
+        wish.shared = !wish.shared;
+        wish.limit = 0;
+    }
+    return wish;
+}
+
 static void take_step(struct client *client)
 {
     struct step step = draw_step(client);
-    bool new_token = step.operation == ACQUIRE && step.new_token;
-    if (new_token)
-        client->tokens++;
-    int back = new_token ? 0 : step.back;
-    int thread = new_token ? client->number : step.thread;
-    int token = thread * TOKENS_PER_THREAD + (client->tokens > back ? client->tokens - back : 0);
-    if (!new_token && step.granted && thread == client->number && client->grants > back)
-        token = client->granted[(client->grants - 1 - back) % RECENT];
-    struct wish wish = wish_of(client, token);
-    if (new_token)
-        remember_token(client, &wish, NULL);
-    if (step.other_name && !new_token && !wish.made_by_server)
-        wish.name = (wish.name + 1) % BUSY_NAMES;
+    struct wish wish = choose(client, &step);
     perform(client, &step, &wish, step.server, step.abandoned);
     if (step.again || (step.abandoned && wish.ghost))
         perform(client, &step, &wish, (step.server + 1) % CROWD_SERVERS, false);

@@ -32,7 +32,7 @@ struct shown {
 /* Names, tokens and owners are numbers here. Times are microseconds of the monotonic clock. */
 struct event {
     int64_t sent;     /* before the first byte of the request was */
-    int64_t received; /* after the last byte of the reply was; of UNKNOWN ones it means nothing */
+    int64_t received; /* after the last byte of the reply was; 0 where there was none */
     enum operation operation;
     enum outcome outcome;
     int name;

@@ -51,7 +51,8 @@ struct story {
     size_t maybe_count;
 };
 
-/* `events` outlives the story, is sorted, and in UNKNOWN ones `received` is sent + LATE_US. */
+/* `events` outlives the story, is sorted, and `received` of UNKNOWN ones is when they were last
+ * heard of, and LATE_US. */
 void story_tell(struct story *story, const struct event *events, size_t count);
 void story_free(struct story *story);
 

@@ -59,7 +59,7 @@ static void assert_all_happened(const struct crowd_history *history)
         {RENEW, NOT_HELD, 20, "not renewed"},
         {RELEASE, DONE, 20, "released"},
         {RELEASE, NOT_HELD, 20, "not released"},
-        {BREAK, DONE, 5, "broken"},
+        {BREAK, DONE, 1, "broken"},
         {INSPECT, DONE, 50, "inspected"},
         {INSPECT, UNCHANGED, 5, "unchanged"},
     };
