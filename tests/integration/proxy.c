@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -12,10 +13,12 @@
 
 enum { PAIRS = 16, STEP_MS = 5, CLIENT = 0, REDIS = 1 };
 
-/* The two sockets of one connection; -1 where the place is free. */
+/* The two sockets of one connection; -1 where there is none. */
 struct pair {
     int ends[2];
-    bool marked; /* the next reply is to be lost */
+    bool marked;  /* the next reply is to be lost */
+    char *behind; /* bytes held back from Redis, whose end stays open alone */
+    size_t behind_length;
 };
 
 static int unix_socket(const char *path, bool listening)
@@ -40,6 +43,28 @@ static void pair_close(struct pair *pair)
             close(pair->ends[i]);
         pair->ends[i] = -1;
     }
+    free(pair->behind);
+    pair->behind = NULL;
+}
+
+static void hold_back(struct pair *pair, const char *bytes, size_t length)
+{
+    pair->behind = malloc(length);
+    memcpy(pair->behind, bytes, length);
+    pair->behind_length = length;
+    close(pair->ends[CLIENT]);
+    pair->ends[CLIENT] = -1;
+}
+
+/* Sends on what was held back, if Redis still has the other end open. */
+static void deliver(struct pair *pair)
+{
+    char reply[1024];
+    if (!pair->behind)
+        return;
+    if (send(pair->ends[REDIS], pair->behind, pair->behind_length, MSG_NOSIGNAL) > 0)
+        recv(pair->ends[REDIS], reply, sizeof reply, 0); /* it has done it */
+    pair_close(pair);
 }
 
 static void accept_one(const struct proxy *proxy, struct pair *pairs)
@@ -47,7 +72,7 @@ static void accept_one(const struct proxy *proxy, struct pair *pairs)
     int client = accept(proxy->listener, NULL, NULL);
     int redis = proxy->mode == PROXY_CLOSED ? -1 : unix_socket(proxy->redis_socket, false);
     struct pair *pair = pairs;
-    while (pair < pairs + PAIRS && pair->ends[CLIENT] >= 0)
+    while (pair < pairs + PAIRS && (pair->ends[CLIENT] >= 0 || pair->ends[REDIS] >= 0))
         pair++;
     if (redis >= 0 && pair < pairs + PAIRS) {
         *pair = (struct pair){.ends = {client, redis}};
@@ -68,6 +93,11 @@ static bool let_pass(struct proxy *proxy, struct pair *pair, int from, char *byt
         proxy->losses++;
         return false;
     }
+    if (mode == PROXY_HOLDS_BACK && marked) {
+        hold_back(pair, bytes, length);
+        proxy->mode = PROXY_OPEN;
+        return true;
+    }
     pair->marked |= mode == PROXY_LOSES_REPLY && marked;
     static const char VERSION[] = "redis_version:";
     char *version = from == REDIS && mode == PROXY_OLD
@@ -85,6 +115,8 @@ static bool pass_on(struct proxy *proxy, struct pair *pair, int from)
     ssize_t length = recv(pair->ends[from], bytes, sizeof bytes, 0);
     if (length <= 0 || !let_pass(proxy, pair, from, bytes, (size_t)length))
         return false;
+    if (pair->behind)
+        return from == CLIENT;
     return send(pair->ends[!from], bytes, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
@@ -99,6 +131,11 @@ static void turn(struct proxy *proxy, struct pair *pairs, const struct pollfd *p
                 pair_close(&pairs[i]);
     for (int i = 0; proxy->mode == PROXY_CLOSED && i < PAIRS; i++)
         pair_close(&pairs[i]);
+    if (proxy->mode == PROXY_DELIVERS) {
+        for (int i = 0; i < PAIRS; i++)
+            deliver(&pairs[i]);
+        proxy->mode = PROXY_OPEN;
+    }
 }
 
 static void *run(void *context)

@@ -14,7 +14,9 @@ enum proxy_mode {
     PROXY_CLOSED,        /* hangs up on everybody at once */
     PROXY_LOSES_REPLY,   /* drops the reply to the first command with PROXY_MARK, then is closed */
     PROXY_LOSES_COMMAND, /* drops that command itself, then is closed */
-    PROXY_OLD,           /* Redis seems to be of version 5 */
+    PROXY_HOLDS_BACK, /* hangs up instead of passing that command on, and has it still; then open */
+    PROXY_DELIVERS, /* passes on what it held back, as a network may after a partition; then open */
+    PROXY_OLD,      /* Redis seems to be of version 5 */
 };
 
 /* It runs on a thread of its own. */

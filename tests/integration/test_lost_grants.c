@@ -252,6 +252,21 @@ static void a_grant_that_comes_after_the_503_is_taken_back(void **state)
     answers(scene->other, "POST /locks/late", NULL, 201, NULL);
 }
 
+/* The acquire itself arrives after everything: the client had its 503, and the grant in doubt was
+ * taken back before it was there. It must not be granted any more, since nobody would know. */
+static void an_acquire_that_arrives_after_its_take_back_grants_nothing(void **state)
+{
+    struct scene *scene = *state;
+    scene->proxy.mode = PROXY_HOLDS_BACK;
+    answers(scene->client, "POST /locks/belated?ttl=10m&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    assert_true(comes_to_answer(scene->client, "/readyz", 200, PATIENCE_MS));
+    scene->proxy.mode = PROXY_DELIVERS;
+    while (scene->proxy.mode == PROXY_DELIVERS)
+        clock_sleep_ms(1);
+    assert_int_equal(hold_count(scene, "belated"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup(who_hangs_up_before_its_201_holds_nothing, begin),
         cmocka_unit_test_setup(who_aborts_before_its_201_holds_nothing, begin),
         cmocka_unit_test_setup(a_grant_that_comes_after_the_503_is_taken_back, begin),
+        cmocka_unit_test_setup(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin),
     };
     return cmocka_run_group_tests(tests, set, strike);
 }

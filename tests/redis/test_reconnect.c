@@ -130,31 +130,6 @@ static void a_frozen_redis_costs_less_than_a_second(void **state)
     assert_int_equal(store_fixture_run(&world->store, COUNT, "b", "").integer, 1);
 }
 
-/* Redis may still have commands of the lost connection to read: more than it reads at once.
- * Whatever is asked first over the new one, nothing of the old one may run after it. */
-static void nothing_of_a_lost_connection_runs_after_the_new_one_is_up(void **state)
-{
-    struct world *world = *state;
-    enum { MANY = 150, BULK = 1000 };
-    static const char SLOW_COUNT[] = "for i = 1, 200000 do end return redis.call('INCR', KEYS[1])";
-    struct outcome *outcomes = calloc(MANY, sizeof *outcomes);
-    char bulk[BULK + 1];
-    memset(bulk, 'x', BULK);
-    bulk[BULK] = '\0';
-    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
-    redis_process_freeze(&world->redis);
-    for (int i = 0; i < MANY; i++)
-        store_fixture_call(&world->store, &outcomes[i], fixture_script(SLOW_COUNT), "a", bulk);
-    store_fixture_await(&world->store, &world->store.ended, 1 + MANY);
-
-    redis_process_thaw(&world->redis);
-    store_fixture_await(&world->store, &world->store.ups, 2);
-    int64_t seen = store_fixture_run(&world->store, COUNT, "a", "").integer;
-    store_fixture_idle(&world->store, 500);
-    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, seen + 1);
-    free(outcomes);
-}
-
 /* A reply that waits in the socket while this process is held up is no lost reply. */
 static void a_pause_of_our_own_loses_nothing(void **state)
 {
@@ -457,7 +432,6 @@ int main(void)
         ON_REDIS(a_call_during_the_loss_is_in_doubt_or_done),
         ON_REDIS(a_command_that_never_left_is_not_in_doubt),
         ON_REDIS(a_frozen_redis_costs_less_than_a_second),
-        ON_REDIS(nothing_of_a_lost_connection_runs_after_the_new_one_is_up),
         ON_REDIS(a_pause_of_our_own_loses_nothing),
         ON_REDIS(a_steady_connection_is_replaced_at_once),
         ON_REDIS(a_killed_connection_is_replaced),
