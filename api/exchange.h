@@ -71,6 +71,9 @@ void exchange_clear(struct exchange *exchange);
 void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The document as one line, newline included, for free(3). Takes the document over. */
+char *dump_line(json_t *document);
+
 /* Each of these answers the exchange. The document and the owned body, which goes to free(3), are
  * taken over; the text is copied; the constant must last for ever. */
 void reply_json(struct exchange *exchange, unsigned status, const char *content_type,

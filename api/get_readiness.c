@@ -4,7 +4,7 @@
 
 static void checked(void *context, const struct locks_reply *reply)
 {
-    static const char BODY[] = "{\"status\":\"ready\"}";
+    static const char BODY[] = "{\"status\":\"ready\"}\n";
     struct exchange *exchange = context;
     if (reply->result == LOCKS_DONE)
         reply_constant(exchange, 200, "application/json", BODY, sizeof BODY - 1);

@@ -45,9 +45,7 @@ static char *hold_as_document(struct slice name, struct slice token, const struc
     set(object, "ttl_ms", json_integer(hold->ttl_ms));
     set(object, "holds", json_integer(hold->holds));
     set_limit(object, hold->limit);
-    char *text = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
-    return text;
+    return dump_line(object);
 }
 
 /* Whether a JSON string can hold it as it is: the texts of a hold have no control characters. */
@@ -66,7 +64,7 @@ char *represent_hold(struct slice name, struct slice token, const struct hold *h
     } else if (asprintf(&text,
                         "{\"name\":\"%.*s\",\"token\":\"%.*s\",\"owner\":\"%.*s\","
                         "\"mode\":\"%s\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64
-                        ",\"holds\":%" PRId64 "}",
+                        ",\"holds\":%" PRId64 "}\n",
                         (int)name.length, name.bytes, (int)token.length, token.bytes,
                         (int)hold->owner.length, hold->owner.bytes, mode_name(hold->mode),
                         hold->fence, hold->ttl_ms, hold->holds) < 0) {
