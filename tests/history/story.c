@@ -90,11 +90,12 @@ static size_t collect(const struct story *story, const struct hold *hold, int64_
     return count;
 }
 
-/* Whether what it said of the end was out of date once a later one had happened. */
-static bool superseded(const struct setter *setters, size_t count, const struct setter *by)
+/* Whether what `one` said of the end was out of date at `time`, since a later one had happened. */
+static bool superseded(const struct setter *setters, size_t count, const struct setter *one,
+                       int64_t time)
 {
     for (size_t i = 0; i < count; i++)
-        if (setters[i].sure && setters[i].sent >= by->received)
+        if (setters[i].sure && setters[i].sent >= one->received && setters[i].received <= time)
             return true;
     return false;
 }
@@ -104,7 +105,7 @@ static int64_t earliest_expiry(const struct setter *setters, size_t count)
     int64_t earliest = INT64_MAX;
     for (size_t i = 0; i < count; i++) {
         int64_t end = setters[i].sent + setters[i].least - TOLERANCE_US;
-        if (end < earliest && !superseded(setters, count, &setters[i]))
+        if (end < earliest && !superseded(setters, count, &setters[i], INT64_MAX))
             earliest = end;
     }
     return earliest;
@@ -119,7 +120,7 @@ int64_t story_latest_expiry(const struct story *story, const struct hold *hold, 
     for (size_t i = 0; i < count; i++) {
         int64_t end = setters[i].received + setters[i].most + TOLERANCE_US;
         sure |= setters[i].sure;
-        if (end > latest && !superseded(setters, count, &setters[i]))
+        if (end > latest && !superseded(setters, count, &setters[i], sent))
             latest = end;
     }
     return sure ? latest : -1;

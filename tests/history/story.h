@@ -72,8 +72,9 @@ bool hold_may_meet(const struct hold *hold, const struct event *event);
 /* The events of a token are events[by_token[*first]] until before by_token[*last]. */
 void story_token(const struct story *story, int token, size_t *first, size_t *last);
 
-/* The latest instant at which the hold's TTL can have ended, by what was sent before `sent`; -1
- * where nothing that was sent by then tells. */
+/* The latest instant at which the hold's TTL can have ended, for a request that was sent at `sent`:
+ * by what was sent before it, of which only what was answered by then had certainly happened. -1
+ * where nothing tells. */
 int64_t story_latest_expiry(const struct story *story, const struct hold *hold, int64_t sent);
 
 /* Whether two holds may live at the same time, but for a limit. */

@@ -317,6 +317,13 @@ static void another_ttl_than_asked_for_is_found(void **state)
     assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10, .left_ms = 99)));
     assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10), RENEWED(50, 1, 10, 100, .left_ms = 150)));
     assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10), AGAIN(50, 1, 10, 100)));
+    /* A renewal under way at the same time may be in time for it or not. */
+    assert_good(
+        HISTORY(GRANT(0, 1, 10), RENEWED(40, 1, 10, 10, .received = MS(60)), AGAIN(45, 1, 10, 54)));
+    assert_good(HISTORY(GRANT(0, 1, 10), RENEWED(40, 1, 10, 200, .received = MS(60)),
+                        AGAIN(45, 1, 10, 199)));
+    assert_good(HISTORY(GRANT(0, 1, 10), AGAIN(45, 1, 10, 199, .received = MS(60)),
+                        RENEWED(46, 1, 10, 200)));
 }
 
 static void a_hold_out_of_nothing_is_found(void **state)
