@@ -1,0 +1,179 @@
+#include "base/utf8.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct boundary {
+    const char *bytes;
+    bool clean;
+    const char *what;
+} BOUNDARIES[] = {
+    {"", true, "the empty text"},
+    {"\x01", false, "first C0 after NUL"},
+    {"\t", false, "tab"},
+    {"\n", false, "line feed"},
+    {"\x1f", false, "last C0"},
+    {" ", true, "space"},
+    {"~", true, "last before DEL"},
+    {"\x7f", false, "DEL"},
+    {"\x80", false, "a lone continuation byte"},
+    {"\xbf", false, "the last continuation byte"},
+    {"\xc0\x80", false, "NUL, overlong"},
+    {"\xc1\xbf", false, "DEL, overlong"},
+    {"\xc2\x80", false, "first C1"},
+    {"\xc2\x85", false, "next line"},
+    {"\xc2\x9f", false, "last C1"},
+    {"\xc2\xa0", true, "U+00A0"},
+    {"\xc2\xc0", false, "a second byte too high"},
+    {"\xc3\x7f", false, "a second byte too low"},
+    {"\xdf\xbf", true, "U+07FF"},
+    {"\xe0\x9f\xbf", false, "U+07FF, overlong"},
+    {"\xe0\xa0\x80", true, "U+0800"},
+    {"\xec\xbf\xbf", true, "U+CFFF"},
+    {"\xed\x9f\xbf", true, "U+D7FF"},
+    {"\xed\xa0\x80", false, "the first surrogate"},
+    {"\xed\xbf\xbf", false, "the last surrogate"},
+    {"\xee\x80\x80", true, "U+E000"},
+    {"\xef\xbb\xbf", true, "the byte order mark"},
+    {"\xef\xbf\xbd", true, "U+FFFD"},
+    {"\xef\xbf\xbf", true, "U+FFFF"},
+    {"\xf0\x8f\xbf\xbf", false, "U+FFFF, overlong"},
+    {"\xf0\x90\x80\x80", true, "U+10000"},
+    {"\xf3\xbf\xbf\xbf", true, "U+FFFFF"},
+    {"\xf4\x8f\xbf\xbf", true, "U+10FFFF"},
+    {"\xf4\x90\x80\x80", false, "U+110000"},
+    {"\xf5\x80\x80\x80", false, "a first byte too high"},
+    {"\xf8\x88\x80\x80\x80", false, "five bytes"},
+    {"\xfc\x84\x80\x80\x80\x80", false, "six bytes"},
+    {"\xfe", false, "FE"},
+    {"\xff", false, "FF"},
+    {"\xf0\x90\x80\x7f", false, "a fourth byte too low"},
+    {"\xf0\x90\x80\xc0", false, "a fourth byte too high"},
+    {"\xf0\x90\x7f\x80", false, "a third byte too low"},
+    {"\xf0\x90\xc0\x80", false, "a third byte too high"},
+    {"\xc3", false, "the first of two bytes"},
+    {"\xe2\x82", false, "the first two of three bytes"},
+    {"\xf0\x9f\x94", false, "the first three of four bytes"},
+    {"\xed\xa0\xbd\xed\xb4\x92", false, "a pair of surrogates"},
+};
+
+static void every_boundary_is_where_the_standard_has_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BOUNDARIES); i++)
+        if (utf8_is_clean(slice_of(BOUNDARIES[i].bytes)) != BOUNDARIES[i].clean)
+            fail_msg("%s", BOUNDARIES[i].what);
+}
+
+static void what_stands_around_a_sequence_does_not_hide_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BOUNDARIES); i++) {
+        char text[32] = "ab\xe2\x82\xac";
+        strcat(text, BOUNDARIES[i].bytes);
+        strcat(text, "\xf0\x9f\x94\x92z");
+        if (utf8_is_clean(slice_of(text)) != BOUNDARIES[i].clean)
+            fail_msg("%s, in the midst", BOUNDARIES[i].what);
+    }
+}
+
+static void a_nul_is_no_text(void **state)
+{
+    (void)state;
+    assert_false(utf8_is_clean((struct slice){"\0", 1}));
+    assert_false(utf8_is_clean((struct slice){"a\0b", 3}));
+    assert_true(utf8_is_clean(slice_of(NULL)));
+}
+
+static void bytes_after_the_slice_do_not_count(void **state)
+{
+    (void)state;
+    assert_false(utf8_is_clean((struct slice){"\xc3\xa9", 1}));
+    assert_false(utf8_is_clean((struct slice){"\xe2\x82\xac", 2}));
+    assert_false(utf8_is_clean((struct slice){"\xf0\x9f\x94\x92", 3}));
+    assert_true(utf8_is_clean((struct slice){"a\xff", 1}));
+}
+
+/* Another decoder, by RFC 3629's bit patterns: the length of a sequence and its code point, or 0.
+ */
+static size_t decode(const unsigned char *bytes, size_t length, uint32_t *ret_point)
+{
+    static const uint32_t SMALLEST[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t count = bytes[0] < 0x80             ? 1
+                   : (bytes[0] & 0xe0) == 0xc0 ? 2
+                   : (bytes[0] & 0xf0) == 0xe0 ? 3
+                   : (bytes[0] & 0xf8) == 0xf0 ? 4
+                                               : 0;
+    if (count == 0 || count > length)
+        return 0;
+    uint32_t point = count == 1 ? bytes[0] : bytes[0] & (0x7fu >> count);
+    for (size_t i = 1; i < count; i++) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (bytes[i] & 0x3f);
+    }
+    *ret_point = point;
+    return point < SMALLEST[count] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)
+               ? 0
+               : count;
+}
+
+static bool is_clean(const unsigned char *bytes, size_t length)
+{
+    while (length > 0) {
+        uint32_t point = 0;
+        size_t count = decode(bytes, length, &point);
+        if (count == 0 || point < 0x20 || (point >= 0x7f && point <= 0x9f))
+            return false;
+        bytes += count;
+        length -= count;
+    }
+    return true;
+}
+
+static void compare(const unsigned char *bytes, size_t length)
+{
+    if (utf8_is_clean((struct slice){(const char *)bytes, length}) != is_clean(bytes, length))
+        fail_msg("%zu bytes, %02x %02x %02x %02x", length, bytes[0], bytes[1], bytes[2], bytes[3]);
+}
+
+static void all_sequences_of_up_to_three_bytes_are_judged_alike_by_another_decoder(void **state)
+{
+    (void)state;
+    for (size_t length = 1; length <= 3; length++) {
+        for (uint32_t number = 0; number < UINT32_C(1) << 8 * length; number++) {
+            const unsigned char bytes[4] = {(unsigned char)number, (unsigned char)(number >> 8),
+                                            (unsigned char)(number >> 16)};
+            compare(bytes, length);
+        }
+    }
+}
+
+static void sequences_of_four_bytes_are_judged_alike_too(void **state)
+{
+    static const unsigned char ENDS[] = {0x00, 0x41, 0x7f, 0x80, 0x81, 0x8f, 0x90, 0x9f,
+                                         0xa0, 0xbf, 0xc0, 0xc2, 0xe0, 0xf0, 0xff};
+    (void)state;
+    for (unsigned first = 0xe0; first <= 0xff; first++)
+        for (unsigned second = 0; second <= 0xff; second++)
+            for (size_t i = 0; i < LENGTH(ENDS) * LENGTH(ENDS); i++) {
+                const unsigned char bytes[4] = {(unsigned char)first, (unsigned char)second,
+                                                ENDS[i / LENGTH(ENDS)], ENDS[i % LENGTH(ENDS)]};
+                compare(bytes, sizeof bytes);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_boundary_is_where_the_standard_has_it),
+        cmocka_unit_test(what_stands_around_a_sequence_does_not_hide_it),
+        cmocka_unit_test(a_nul_is_no_text),
+        cmocka_unit_test(bytes_after_the_slice_do_not_count),
+        cmocka_unit_test(all_sequences_of_up_to_three_bytes_are_judged_alike_by_another_decoder),
+        cmocka_unit_test(sequences_of_four_bytes_are_judged_alike_too),
+    };
+    return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
+}
