@@ -18,21 +18,25 @@ void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
     base64url_encode(bytes, length, text);
 }
 
+/* A number of 64 bits, as Redis writes it: any other it would answer with an error. */
 static bool is_scan_cursor(struct slice scan)
 {
+    static const char LARGEST[] = "18446744073709551615";
     for (size_t i = 0; i < scan.length; i++)
         if (scan.bytes[i] < '0' || scan.bytes[i] > '9')
             return false;
-    return scan.length <= CURSOR_SCAN_LENGTH;
+    if (scan.length > 1 && scan.bytes[0] == '0')
+        return false;
+    return scan.length < CURSOR_SCAN_LENGTH ||
+           (scan.length == CURSOR_SCAN_LENGTH && memcmp(scan.bytes, LARGEST, scan.length) <= 0);
 }
 
-/* Cuts the bytes up to the next NUL off the front of `rest`. */
+/* Cuts the bytes up to the next NUL off the front of `rest`; absent where there was none. */
 static struct slice next_part(struct slice *rest)
 {
     const char *end = memchr(rest->bytes, '\0', rest->length);
     struct slice part = {rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length};
-    size_t used = part.length + (end ? 1 : 0);
-    *rest = (struct slice){rest->bytes + used, rest->length - used};
+    *rest = end ? (struct slice){end + 1, rest->length - part.length - 1} : slice_of(NULL);
     return part;
 }
 
@@ -44,7 +48,7 @@ int cursor_decode(struct slice text, char bytes[CURSOR_BYTES], struct cursor *re
 
     ret->scan = next_part(&rest);
     ret->name_count = 0;
-    while (rest.length > 0) {
+    while (rest.bytes) {
         struct slice name = next_part(&rest);
         if (ret->name_count == CURSOR_NAMES || !name_is_valid(name))
             return -EINVAL;
