@@ -73,17 +73,19 @@ size_t name_from_key(struct slice prefix, struct slice key, char name[NAME_LENGT
     size_t length = 0;
     for (size_t i = prefix.length + 1; i < key.length - 1; i++) {
         char character = key.bytes[i];
+        if (character == '{' || character == '}')
+            return 0;
         if (character == '%') {
             if (i + ESCAPE_LENGTH > key.length - 1)
                 return 0;
             character = unescape(key.bytes + i);
             i += ESCAPE_LENGTH - 1;
         }
-        if (character == '\0' || length == NAME_LENGTH)
+        if (length == NAME_LENGTH)
             return 0;
         name[length++] = character;
     }
-    return length;
+    return name_is_valid((struct slice){name, length}) ? length : 0;
 }
 
 size_t name_to_pattern(struct slice prefix, struct slice beginning,
