@@ -1,0 +1,136 @@
+#include "api/routes.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct request {
+    const char *method;
+    const char *path;
+    const char *operation;
+    const char *name; /* NULL: absent */
+} REQUESTS[] = {
+    {"POST", "/locks/a", "acquireLock", "a"},
+    {"PUT", "/locks/a", "renewLock", "a"},
+    {"DELETE", "/locks/a", "releaseLock", "a"},
+    {"GET", "/locks/a", "inspectLock", "a"},
+    {"HEAD", "/locks/a", "inspectLock", "a"},
+    {"GET", "/locks/a%2Fb%00", "inspectLock", "a%2Fb%00"},
+    {"GET", "/locks/{name}", "inspectLock", "{name}"},
+    {"GET", "/locks/", "inspectLock", ""},
+    {"GET", "/locks", "listLocks", NULL},
+    {"HEAD", "/locks", "listLocks", NULL},
+    {"GET", "/livez", "getLiveness", NULL},
+    {"HEAD", "/livez", "getLiveness", NULL},
+    {"GET", "/readyz", "getReadiness", NULL},
+    {"HEAD", "/readyz", "getReadiness", NULL},
+    {"GET", "/metrics", "getMetrics", NULL},
+    {"HEAD", "/metrics", "getMetrics", NULL},
+    {"GET", "/openapi.yaml", "getOpenapi", NULL},
+    {"HEAD", "/openapi.yaml", "getOpenapi", NULL},
+};
+
+static void every_request_finds_its_operation(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(REQUESTS); i++) {
+        const struct request *request = &REQUESTS[i];
+        char allowed[ROUTE_ALLOWED_LENGTH];
+        struct slice name;
+        const struct route *route =
+            route_find(request->method, slice_of(request->path), &name, allowed);
+        if (!route)
+            fail_msg("%s %s", request->method, request->path);
+        assert_string_equal(route->operation_id, request->operation);
+        assert_non_null(route->handle);
+        if (request->name)
+            assert_true(name.bytes && slice_equals(name, request->name));
+        else
+            assert_null(name.bytes);
+    }
+}
+
+static void every_route_is_asked_for_above(void **state)
+{
+    (void)state;
+    for (size_t route = 0; route < ROUTE_COUNT; route++) {
+        size_t found = 0;
+        for (size_t i = 0; i < LENGTH(REQUESTS); i++)
+            found += strcmp(REQUESTS[i].operation, ROUTES[route].operation_id) == 0;
+        if (found == 0)
+            fail_msg("%s", ROUTES[route].operation_id);
+    }
+}
+
+static const struct refusal {
+    const char *method;
+    const char *path;
+    const char *allowed; /* "" where there is no such path */
+} REFUSALS[] = {
+    {"PATCH", "/locks/a", "POST, PUT, DELETE, GET, HEAD"},
+    {"OPTIONS", "/locks/", "POST, PUT, DELETE, GET, HEAD"},
+    {"get", "/locks/a", "POST, PUT, DELETE, GET, HEAD"},
+    {"head", "/locks/a", "POST, PUT, DELETE, GET, HEAD"},
+    {"", "/locks/a", "POST, PUT, DELETE, GET, HEAD"},
+    {"POSTS", "/locks/a", "POST, PUT, DELETE, GET, HEAD"},
+    {"POST", "/locks", "GET, HEAD"},
+    {"DELETE", "/locks", "GET, HEAD"},
+    {"POST", "/livez", "GET, HEAD"},
+    {"PUT", "/readyz", "GET, HEAD"},
+    {"POST", "/metrics", "GET, HEAD"},
+    {"DELETE", "/openapi.yaml", "GET, HEAD"},
+    {"GET", "", ""},
+    {"GET", "/", ""},
+    {"GET", "/lock", ""},
+    {"GET", "/lockss", ""},
+    {"GET", "/Locks/a", ""},
+    {"GET", "//locks/a", ""},
+    {"GET", "/locks/a/", ""},
+    {"GET", "/locks/a/b", ""},
+    {"GET", "/locks//", ""},
+    {"GET", "/locks/a/events", ""},
+    {"POST", "/locks/a/b", ""},
+    {"GET", "/livez/", ""},
+    {"GET", "/live", ""},
+    {"GET", "/livezz", ""},
+    {"GET", "/metrics.", ""},
+    {"GET", "/openapi.yml", ""},
+    {"GET", "/openapi.yaml.", ""},
+};
+
+static void what_is_not_there_is_refused_with_what_is(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(REFUSALS); i++) {
+        const struct refusal *refusal = &REFUSALS[i];
+        char allowed[ROUTE_ALLOWED_LENGTH] = "?";
+        struct slice name;
+        if (route_find(refusal->method, slice_of(refusal->path), &name, allowed))
+            fail_msg("%s %s has a route", refusal->method, refusal->path);
+        assert_string_equal(allowed, refusal->allowed);
+    }
+}
+
+static void only_the_slice_is_looked_at(void **state)
+{
+    char allowed[ROUTE_ALLOWED_LENGTH];
+    struct slice name;
+    (void)state;
+    const struct route *route = route_find("GET", (struct slice){"/locks/abc", 8}, &name, allowed);
+    assert_non_null(route);
+    assert_true(slice_equals(name, "a"));
+    assert_null(route_find("GET", (struct slice){"/locks", 5}, &name, allowed));
+    assert_null(route_find("GET", (struct slice){"/livez\0", 7}, &name, allowed));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_request_finds_its_operation),
+        cmocka_unit_test(every_route_is_asked_for_above),
+        cmocka_unit_test(what_is_not_there_is_refused_with_what_is),
+        cmocka_unit_test(only_the_slice_is_looked_at),
+    };
+    return cmocka_run_group_tests_name("routes", tests, NULL, NULL);
+}
