@@ -130,9 +130,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 $(BUILD)/generated/%.o: $(BUILD)/generated/%.c $(BUILD)/flags
 	$(call say,compile $<) $(compile)
 
-# The Lua that the operations share is put in front of each, since Redis knows no modules. Where an
-# operation has a common case, all but the state becomes a function that is not even set up for it:
-# Redis makes a script's functions anew at every run.
+# The Lua that the operations share is put in front of each, since Redis knows no modules.
 $(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk locks/scripts/compose.sh $(operations) \
                               $(shared_lua) $(common_lua) $(BUILD)/inputs
 	@mkdir -p $(@D)/lua

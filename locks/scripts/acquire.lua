@@ -3,7 +3,8 @@
 -- ARGV  2 the texts of the hold, each ended by a NUL: token, owner, mode, attempt, meta,
 --       3 limit (0: none), 4 TTL in ms, 5 '1' if the token may have been sent before,
 --       and of a request that waits: 6 lease in ms, 7 claim window in ms
--- Returns {'granted', fence, holds} or, for an owner's only hold, also the fence alone, {'holding', fence, ttl_ms, holds, version, owner, mode, limit},
+-- Returns {'granted', fence, holds}, or for an owner's only hold also the fence alone;
+--         {'holding', fence, ttl_ms, holds, version, owner, mode, limit};
 --         {'locked' | 'waiting', view}, {'limit_mismatch', limit, view} or {'released'}.
 local token, owner, mode, attempt, meta = struct.unpack(HOLD_TEXTS, ARGV[2])
 local limit, ttl, lease = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6] or 0)

@@ -5,13 +5,5 @@ set -eu
 operation=$1 state=$2
 shift 2
 common=$(dirname "$operation")/common/$(basename "$operation")
-
-cat "$state"
-if [ -e "$common" ]; then
-    echo 'local function general()'
-    cat "$@" "$operation"
-    echo 'end'
-    cat "$common"
-else
-    cat "$@" "$operation"
-fi
+[ -e "$common" ] || common=/dev/null
+cat "$state" "$common" "$@" "$operation"

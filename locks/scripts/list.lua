@@ -1,7 +1,8 @@
 -- List: names that are held, a page at a time, by SCAN.
 --
 -- ARGV  2 SCAN cursor to go on from, '' for none (only the keys below), 3 pattern of the main keys,
---       4 at most so many names, 5 how many keys to look at, 6... keys that did not fit the page before
+--       4 at most so many names, 5 how many keys to look at,
+--       6... keys that did not fit the page before
 -- Returns {cursor ('' at the end), keys that did not fit, {{key, view}, ...}}.
 --
 -- SCAN can only be resumed where it stopped, which need not be where the page is full. So a page

@@ -1,5 +1,6 @@
 -- What Redis keeps of a name, and the clock that every decision uses. The files of this folder
--- stand in front of each script when Baton is built.
+-- stand in front of each script when Baton is built; between this one and the next comes the
+-- script's common case, if it has one (../common).
 --
 -- KEYS[1]  the name's main key, PREFIX{NAME}. Its other keys hang off it; they share its hash tag
 --          and so its Cluster slot.
@@ -37,12 +38,12 @@ local LAST_TOKEN = 15  -- '' unless its release may be asked for again
 local ONLY = 16        -- the hold, where there is just one; false where there is none or a crowd
 local STATE = '<dddddddddddddss'
 
--- A hold, packed by HOLD: first its texts, which acquire is given packed, then its numbers. Of a waiter
--- the first nine fields are the same, packed by WAITER.
+-- A hold, packed by HOLD: first its texts, which acquire is given packed, then its numbers. Of a
+-- waiter the first nine fields are the same, packed by WAITER.
 local TOKEN = 1
 local OWNER = 2
 local MODE = 3         -- 'exclusive' or 'shared'
-local ATTEMPT = 4      -- the request it was granted to; '' while unclaimed, REPEATED once that came again
+local ATTEMPT = 4      -- the request it was granted to; '' while unclaimed, REPEATED: told again
 local META = 5
 local FENCE = 6
 local SINCE = 7        -- when it was granted
@@ -55,25 +56,3 @@ local HOLD_TEXTS = '<sssss'
 local HOLD_NUMBERS = '<dddd'
 local WAITER = '<sssssdddddd'
 local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
-
--- The state in the value of the main key. A name without keys has had no event for the retention at least, so the start of the running
--- retention period is greater than all its old numbers and not greater than any new one: such a
--- name has a version that never goes back and never repeats, though nothing is stored.
-local function load(packed)
-    if not packed then
-        return {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', false}
-    end
-    local state = {struct.unpack(STATE, packed)}
-    local rest = state[ONLY] -- where the lone hold begins
-    state[ONLY] = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
-    return state
-end
-
--- Stores a record - a state, packed, and behind it the lone hold if there is one - until `kept` and the
--- retention have passed; `kept` is at least the version, which runs ahead of time where many holds
--- ended at once. `write` is redis.call, or something that writes in a full Redis as well. The expiry
--- is given in digits: Redis would print a number as a floating point one, which takes longer than to
--- store it.
-local function store(record, kept, write)
-    write('set', key, record, 'pxat', string.format('%d', (kept + retention) / 1000 + 1))
-end

@@ -25,15 +25,31 @@ local function need_memory()
     call('append', key, '')
 end
 
+-- A name without keys has had no event for the retention at least, so the start of the running
+-- retention period is greater than all its old numbers and not greater than any new one: such a
+-- name has a version that never goes back and never repeats, though nothing is stored.
+local function load()
+    local packed = call('get', key)
+    if not packed then
+        return {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', false}
+    end
+    local state = {struct.unpack(STATE, packed)}
+    local rest = state[ONLY] -- where the lone hold begins
+    state[ONLY] = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
+    return state
+end
+
+-- `write` is redis.call, or even_if_full.
 local function save_by(state, write)
-    local record, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
+    local packed, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
     if state[ONLY] then
-        record = record .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
+        packed = packed .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
         kept = state[ONLY][EXPIRES]
     elseif state[COUNT] > 0 then
         kept = state[KEPT]
     end
-    store(record, math.max(kept, state[VERSION]), write)
+    kept = math.max(kept, state[VERSION]) -- which is ahead of time where many ended at once
+    write('set', key, packed, 'pxat', digits((kept + retention) / 1000 + 1))
 end
 
 local function save(state)

@@ -84,7 +84,7 @@ end
 -- The state of the name as of now: what has expired is gone, and whom that lets in is granted.
 -- Also says whether that changed anything that must be saved.
 local function open()
-    local state = load(call('get', key))
+    local state = load()
     local changed = expire(state)
     if state[WAITERS] > 0 then
         hand_over(state)
