@@ -1,12 +1,20 @@
 #include "server/log.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_LENGTH = 2048 };
+enum {
+    LINE_LENGTH = 2048,
+    QUOTED_END = 12, /* an escape, a quote, and the line's end */
+    PAIR_LEAST = 24, /* a pair's comma, colon and quotes, and QUOTED_END */
+};
+
+static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD, for a byte that is no UTF-8 */
 
 static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
 
@@ -25,23 +33,42 @@ static void put(struct line *line, const char *text)
     line->length += length;
 }
 
+/* How long the clean UTF-8 sequence at the start is; 0 where there is none. */
+static size_t sequence_length(const char *text)
+{
+    size_t left = strnlen(text, 4);
+    for (size_t length = 1; length <= left; length++)
+        if (utf8_is_clean((struct slice){text, length}))
+            return length;
+    return 0;
+}
+
 /* Writes `text` between quotes, as a JSON string; text lines quote likewise. */
 static void put_quoted(struct line *line, const char *text)
 {
     put(line, "\"");
-    for (const char *c = text; *c && line->length < sizeof line->text - 12; c++) {
-        char escaped[8] = {*c};
-        if (*c == '"' || *c == '\\')
-            snprintf(escaped, sizeof escaped, "\\%c", *c);
-        else if ((unsigned char)*c < ' ')
-            snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)*c);
+    while (*text && line->length < sizeof line->text - QUOTED_END) {
+        char escaped[8];
+        size_t length = sequence_length(text);
+        if (*text == '"' || *text == '\\')
+            snprintf(escaped, sizeof escaped, "\\%c", *text);
+        else if ((unsigned char)*text < ' ' || *text == 0x7f)
+            snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)*text);
+        else if (length > 0)
+            snprintf(escaped, sizeof escaped, "%.*s", (int)length, text);
+        else
+            snprintf(escaped, sizeof escaped, "%s", REPLACEMENT);
         put(line, escaped);
+        text += length ? length : 1;
     }
     put(line, "\"");
 }
 
+/* A pair that the line has no room to begin is left out, as half of it would be no JSON. */
 static void put_pair(struct line *line, enum log_format format, const char *name, const char *text)
 {
+    if (line->length + strlen(name) > sizeof line->text - PAIR_LEAST)
+        return;
     if (format == LOG_JSON) {
         put(line, line->length > 1 ? "," : "");
         put_quoted(line, name);
