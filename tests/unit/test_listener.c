@@ -1,0 +1,212 @@
+#include "server/listener.h"
+#include "tests/support/cmocka.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct good {
+    const char *text;
+    const char *url; /* without the port */
+    bool loopback;
+} GOOD[] = {
+    {"127.0.0.1:0", "http://127.0.0.1:", true},     {"127.1.2.3:0", "http://127.1.2.3:", true},
+    {"localhost:0", "http://127.0.0.1:", true},     {"0.0.0.0:0", "http://0.0.0.0:", false},
+    {"127.0.0.1:00000", "http://127.0.0.1:", true},
+};
+
+static void an_address_with_port_0_gets_a_free_port(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(GOOD); i++) {
+        struct listener listener;
+        struct failure failure = {""};
+        if (listener_init(&listener, GOOD[i].text, &failure) != 0)
+            fail_msg("%s: %s", GOOD[i].text, failure.text);
+        size_t length = strlen(GOOD[i].url);
+        assert_memory_equal(listener.url, GOOD[i].url, length);
+        assert_int_equal(listener.loopback, GOOD[i].loopback);
+        uint16_t port = ntohs(((const struct sockaddr_in *)&listener.address)->sin_port);
+        assert_int_not_equal(port, 0);
+        assert_int_equal(atoi(listener.url + length), port);
+    }
+}
+
+static void ipv6_stands_in_brackets(void **state)
+{
+    static const struct good SIX[] = {{"[::1]:0", "http://[::1]:", true},
+                                      {"[::]:0", "http://[::]:", false}};
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
+                                          .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    (void)state;
+    bool known = fd >= 0 && bind(fd, (const struct sockaddr *)&loopback, sizeof loopback) == 0;
+    if (fd >= 0)
+        close(fd);
+    if (!known)
+        skip(); /* this machine has no IPv6 */
+    for (size_t i = 0; i < LENGTH(SIX); i++) {
+        struct listener listener;
+        assert_int_equal(listener_init(&listener, SIX[i].text, NULL), 0);
+        assert_memory_equal(listener.url, SIX[i].url, strlen(SIX[i].url));
+        assert_int_equal(listener.loopback, SIX[i].loopback);
+    }
+}
+
+static void other_addresses_are_refused_with_an_example(void **state)
+{
+    static const char *const BAD[] = {
+        "",
+        ":",
+        ":80",
+        "80",
+        "127.0.0.1",
+        "127.0.0.1:",
+        "127.0.0.1:65536",
+        "127.0.0.1:99999",
+        "127.0.0.1:100000",
+        "127.0.0.1:-1",
+        "127.0.0.1:+1",
+        "127.0.0.1: 1",
+        "127.0.0.1:1 ",
+        "127.0.0.1:http",
+        "127.0.0.1:0x50",
+        "256.0.0.1:80",
+        "1.2.3.4.5:80",
+        "host.invalid:80",
+        "localhost.:80",
+        "::1:80",
+        "[::1]",
+        "[::1]80",
+        "[::1:80",
+        "::1]:80",
+        "[]:80",
+        "[:80",
+        "[::g]:80",
+        "http://127.0.0.1:80",
+        "127.0.0.1:80/",
+        " 127.0.0.1:80",
+        "1234567890123456789012345678901234567890123456789012345678901234:80",
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BAD); i++) {
+        struct listener listener;
+        struct failure failure = {""};
+        if (listener_init(&listener, BAD[i], &failure) != -EINVAL)
+            fail_msg("\"%s\" is read", BAD[i]);
+        assert_non_null(strstr(failure.text, "--listen: \""));
+        assert_non_null(strstr(failure.text, BAD[i]));
+        assert_non_null(strstr(failure.text, "such as 127.0.0.1:7420"));
+    }
+}
+
+/* Somebody else's socket on a port of its own. Returns the descriptor. */
+static int stranger(int option, char address[32])
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof in;
+    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, option, &on, sizeof on), 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &length), 0);
+    snprintf(address, 32, "127.0.0.1:%d", ntohs(in.sin_port));
+    return fd;
+}
+
+static void a_port_in_use_is_refused_even_if_it_would_be_shared(void **state)
+{
+    static const int OPTIONS[] = {SO_REUSEADDR, SO_REUSEPORT};
+    (void)state;
+    for (size_t i = 0; i < LENGTH(OPTIONS); i++) {
+        char address[32];
+        struct listener listener;
+        struct failure failure = {""};
+        int fd = stranger(OPTIONS[i], address);
+        assert_int_equal(listener_init(&listener, address, &failure), -EADDRINUSE);
+        assert_non_null(strstr(failure.text, address));
+        assert_non_null(strstr(failure.text, "choose another port"));
+        close(fd);
+    }
+}
+
+static void an_address_of_another_machine_is_refused(void **state)
+{
+    struct listener listener;
+    struct failure failure = {""};
+    (void)state;
+    /* From the range that is kept for documentation. */
+    assert_int_equal(listener_init(&listener, "192.0.2.1:0", &failure), -EADDRNOTAVAIL);
+    assert_non_null(strstr(failure.text, "192.0.2.1:0"));
+    assert_null(strstr(failure.text, "choose another port"));
+}
+
+static void refused_by(int fd, const struct listener *listener)
+{
+    assert_int_equal(connect(fd, (const struct sockaddr *)&listener->address, listener->length),
+                     -1);
+    assert_int_equal(errno, ECONNREFUSED);
+}
+
+static void workers_share_the_port(void **state)
+{
+    struct listener listener;
+    struct failure failure = {""};
+    int fds[3];
+    (void)state;
+    assert_int_equal(listener_init(&listener, "127.0.0.1:0", NULL), 0);
+    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    refused_by(client, &listener); /* nobody listens yet */
+    close(client);
+    for (size_t i = 0; i < LENGTH(fds); i++) {
+        fds[i] = listener_socket(&listener, &failure);
+        assert_true(fds[i] >= 0);
+    }
+    client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(client, (const struct sockaddr *)&listener.address, listener.length),
+                     0);
+    close(client);
+
+    struct listener second;
+    assert_int_equal(listener_init(&second, listener.url + strlen("http://"), NULL), -EADDRINUSE);
+    for (size_t i = 0; i < LENGTH(fds); i++)
+        close(fds[i]);
+}
+
+static void a_port_that_was_taken_meanwhile_is_told(void **state)
+{
+    char address[32];
+    struct listener listener;
+    struct failure failure = {""};
+    (void)state;
+    close(stranger(SO_REUSEADDR, address));
+    assert_int_equal(listener_init(&listener, address, &failure), 0);
+    struct sockaddr_in in;
+    memcpy(&in, &listener.address, sizeof in);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(listener_socket(&listener, &failure), -EADDRINUSE);
+    assert_non_null(strstr(failure.text, listener.url));
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_with_port_0_gets_a_free_port),
+        cmocka_unit_test(ipv6_stands_in_brackets),
+        cmocka_unit_test(other_addresses_are_refused_with_an_example),
+        cmocka_unit_test(a_port_in_use_is_refused_even_if_it_would_be_shared),
+        cmocka_unit_test(an_address_of_another_machine_is_refused),
+        cmocka_unit_test(workers_share_the_port),
+        cmocka_unit_test(a_port_that_was_taken_meanwhile_is_told),
+    };
+    return cmocka_run_group_tests_name("listener", tests, NULL, NULL);
+}
