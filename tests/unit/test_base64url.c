@@ -35,7 +35,7 @@ static void bytes_of_every_length_come_back(void **state)
 {
     (void)state;
     for (size_t length = 0; length <= LONGEST; length++) {
-        unsigned char bytes[LONGEST], back[LONGEST_TEXT * 3 / 4];
+        unsigned char bytes[LONGEST] = {0}, back[LONGEST_TEXT * 3 / 4];
         char text[LONGEST_TEXT + 1];
         size_t back_length = 0;
         for (size_t i = 0; i < length; i++)
