@@ -13,6 +13,7 @@ enum {
      * every request. */
     CONNECTION_MEMORY = 16 * 1024,
     CLOSE_DEADLINE_MS = 5000,
+    LAST_ROUNDS = 1024, /* each accepts one at least, unless all places are taken */
     HANDLES = 4,
 };
 
@@ -353,11 +354,12 @@ static void on_close_deadline(uv_timer_t *timer)
 }
 
 /* Serves the connections that the kernel has accepted for us already: closing the socket would
- * reset them. */
+ * reset them. Bounded, since where idle connections take all places the daemon accepts nobody, and
+ * since clients that go on connecting must not put off the end. */
 static void accept_the_last(struct http *http, int listen_fd)
 {
     struct pollfd waiting = {.fd = listen_fd, .events = POLLIN};
-    while (poll(&waiting, 1, 0) > 0)
+    for (int round = 0; round < LAST_ROUNDS && poll(&waiting, 1, 0) > 0; round++)
         MHD_run(http->daemon);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 10000, IN_FLIGHT = 20 };
@@ -111,6 +112,27 @@ static void a_second_signal_changes_nothing(void **state)
     service_close(&service);
 }
 
+/* All places are taken by connections that do nothing, and more clients wait behind them. The last
+ * test, as a process cannot raise such a limit again. */
+static void a_crowd_at_the_door_does_not_hold_it_up(void **state)
+{
+    enum { FILES = 200, CROWD = 160 }; /* 64 of the files are not for connections */
+    struct service service;
+    int fds[CROWD];
+    (void)state;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES}), 0);
+    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
+    for (int i = 0; i < CROWD; i++)
+        assert_true((fds[i] = raw_connect(service.batond.port)) >= 0);
+    process_signal(&service.batond.process, SIGTERM);
+    bool ended = process_wait(&service.batond.process, PATIENCE_MS);
+    for (int i = 0; i < CROWD; i++)
+        close(fds[i]);
+    assert_true(ended);
+    assert_int_equal(process_exit_code(&service.batond.process), 0);
+    service_close(&service);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +140,7 @@ int main(void)
         cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
         cmocka_unit_test(idle_connections_do_not_hold_it_up),
         cmocka_unit_test(a_second_signal_changes_nothing),
+        cmocka_unit_test(a_crowd_at_the_door_does_not_hold_it_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
