@@ -90,7 +90,7 @@ int listener_init(struct listener *ret, const char *text, struct failure *failur
     struct listener listener = {.length = sizeof listener.address};
     if (resolve(&listener, text) < 0)
         return failure_set(failure, -EINVAL,
-                           "--listen: \"%s\" will not do; expected ADDRESS:PORT, such as "
+                           "--listen: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
                            "127.0.0.1:7420, 0.0.0.0:7420 or [::1]:7420",
                            text);
     /* Without SO_REUSEPORT this fails if anybody else has the port, whatever they set. */

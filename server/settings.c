@@ -61,7 +61,8 @@ static const struct setting {
 enum {
     SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0],
     NAME_TEXT = 64,
-    SECRET_LONGEST = 4096
+    SECRET_LONGEST = 4096,
+    SHOWN_LENGTH = 100, /* of a wrong value, so that what is expected is still said */
 };
 
 static char **text_at(struct settings *settings, const struct setting *setting)
@@ -168,8 +169,8 @@ static int set(struct settings *settings, const struct setting *setting, const c
         return 0;
     char expected[128];
     describe(setting, expected, sizeof expected);
-    return failure_set(failure, -EINVAL, "%s: \"%s\" will not do; expected %s", origin, value,
-                       expected);
+    return failure_set(failure, -EINVAL, "%s: \"%.*s\" will not do; expected %s", origin,
+                       SHOWN_LENGTH, value, expected);
 }
 
 static void variable_name(const struct setting *setting, const char *suffix, char name[NAME_TEXT])
@@ -179,22 +180,27 @@ static void variable_name(const struct setting *setting, const char *suffix, cha
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-/* Reads the secret in a file, without the newline that editors put at its end. */
+/* Reads the secret in a file, without the newline that editors put at its end. A file that holds
+ * none is a mistake, unlike an empty variable: without a URL, batond would start a Redis. */
 static int set_from_file(struct settings *settings, const struct setting *setting, const char *path,
                          const char *origin, struct failure *failure)
 {
-    char value[SECRET_LONGEST];
+    char value[SECRET_LONGEST + 1];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, value, sizeof value - 1);
+    ssize_t length = fd < 0 ? -1 : read(fd, value, SECRET_LONGEST);
     int error = errno;
     if (fd >= 0)
         close(fd);
     if (length < 0)
         return failure_set(failure, -EINVAL, "%s: cannot read %s: %s", origin, path,
                            strerror(error));
+    bool too_long = length == SECRET_LONGEST;
     value[length] = '\0';
     value[strcspn(value, "\r\n")] = '\0';
-    int result = set(settings, setting, value, origin, failure);
+    int result = too_long ? failure_set(failure, -EINVAL, "%s: %s has more than %d bytes", origin,
+                                        path, SECRET_LONGEST - 1)
+                 : !value[0] ? failure_set(failure, -EINVAL, "%s: %s is empty", origin, path)
+                             : set(settings, setting, value, origin, failure);
     explicit_bzero(value, sizeof value);
     return result;
 }
@@ -229,8 +235,8 @@ static int read_flag(struct settings *settings, int argc, char **argv, int *inde
 {
     const char *argument = argv[*index];
     if (strncmp(argument, "--", 2) != 0)
-        return failure_set(failure, -EINVAL, "\"%s\" is no flag; batond --help lists them",
-                           argument);
+        return failure_set(failure, -EINVAL, "\"%.*s\" is no flag; batond --help lists them",
+                           SHOWN_LENGTH, argument);
     const char *name = argument + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     const struct setting *setting = setting_find(name, length);

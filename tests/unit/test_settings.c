@@ -1,0 +1,437 @@
+#include "server/settings.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/temp_dir.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+enum { ARGUMENTS = 6 };
+
+static const char *const VARIABLES[] = {
+    "BATON_LISTEN",         "BATON_REDIS_URL",  "BATON_REDIS_URL_FILE", "BATON_STATE_DIR",
+    "BATON_KEY_PREFIX",     "BATON_WORKERS",    "BATON_DEFAULT_TTL",    "BATON_MAX_TTL",
+    "BATON_RETENTION",      "BATON_LOG_FORMAT", "BATON_LOG_LEVEL",      "BATON_ALLOW_ANONYMOUS",
+    "BATON_STATE_DIR_FILE", "XDG_STATE_HOME",
+};
+
+/* Nothing of the environment that the tests run in. */
+static int clean_environment(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(VARIABLES); i++)
+        unsetenv(VARIABLES[i]);
+    return setenv("HOME", "/home/me", 1);
+}
+
+/* Reads what is set and the arguments up to the first NULL. */
+static int read_arguments(struct settings *ret, const char *const arguments[ARGUMENTS],
+                          struct failure *failure)
+{
+    char *argv[ARGUMENTS + 2] = {"batond"};
+    int argc = 1;
+    for (int i = 0; i < ARGUMENTS && arguments[i]; i++)
+        argv[argc++] = (char *)(uintptr_t)arguments[i];
+    return settings_read(ret, argc, argv, failure);
+}
+
+static void read_well(struct settings *ret, const char *const arguments[ARGUMENTS])
+{
+    struct failure failure = {""};
+    if (read_arguments(ret, arguments, &failure) != 0)
+        fail_msg("%s", failure.text);
+}
+
+/* What each failure is to say. */
+static void assert_refused(const char *const arguments[ARGUMENTS], const char *said)
+{
+    struct settings settings = {.workers = 99};
+    struct failure failure = {""};
+    if (read_arguments(&settings, arguments, &failure) != -EINVAL)
+        fail_msg("%s %s is read", arguments[0], arguments[1]);
+    if (!strstr(failure.text, said))
+        fail_msg("\"%s\" does not say \"%s\"", failure.text, said);
+    assert_int_equal(settings.workers, 99); /* untouched */
+    assert_null(settings.listen);
+}
+
+static const char *const NOTHING[ARGUMENTS] = {NULL};
+
+static void what_is_not_given_has_a_default(void **state)
+{
+    struct settings settings;
+    (void)state;
+    read_well(&settings, NOTHING);
+    assert_string_equal(settings.listen, "127.0.0.1:7420");
+    assert_null(settings.redis_url);
+    assert_string_equal(settings.state_dir, "/home/me/.local/state/baton");
+    assert_string_equal(settings.key_prefix, "baton:");
+    assert_int_equal(settings.workers, 0);
+    assert_int_equal(settings.default_ttl_ms, 30000);
+    assert_int_equal(settings.max_ttl_ms, 86400000);
+    assert_int_equal(settings.retention_ms, 3600000);
+    assert_int_equal(settings.log_format, LOG_JSON);
+    assert_int_equal(settings.log_level, LOG_INFO);
+    assert_false(settings.allow_anonymous);
+    assert_false(settings.wants_help);
+    assert_false(settings.wants_version);
+    settings_free(&settings);
+    settings_free(&settings); /* a zeroed one too */
+}
+
+/* Each setting but the state directory, which redis-url makes needless. */
+static void assert_all_other(const struct settings *settings)
+{
+    assert_string_equal(settings->listen, "[::1]:1");
+    assert_string_equal(settings->redis_url, "redis://h");
+    assert_string_equal(settings->key_prefix, "b=c");
+    assert_int_equal(settings->workers, 256);
+    assert_int_equal(settings->default_ttl_ms, 100);
+    assert_int_equal(settings->max_ttl_ms, 3600000);
+    assert_int_equal(settings->retention_ms, 1000);
+    assert_int_equal(settings->log_format, LOG_TEXT);
+    assert_int_equal(settings->log_level, LOG_ERROR);
+    assert_true(settings->allow_anonymous);
+}
+
+static const struct given {
+    const char *flag;
+    const char *variable;
+    const char *value;
+} GIVEN[] = {
+    {"--listen", "BATON_LISTEN", "[::1]:1"},
+    {"--redis-url", "BATON_REDIS_URL", "redis://h"},
+    {"--key-prefix", "BATON_KEY_PREFIX", "b=c"},
+    {"--workers", "BATON_WORKERS", "256"},
+    {"--default-ttl", "BATON_DEFAULT_TTL", "100ms"},
+    {"--max-ttl", "BATON_MAX_TTL", "1h"},
+    {"--retention", "BATON_RETENTION", "1"},
+    {"--log-format", "BATON_LOG_FORMAT", "text"},
+    {"--log-level", "BATON_LOG_LEVEL", "error"},
+    {"--allow-anonymous", "BATON_ALLOW_ANONYMOUS", "true"},
+};
+
+static void every_setting_may_be_a_variable(void **state)
+{
+    struct settings settings;
+    (void)state;
+    for (size_t i = 0; i < LENGTH(GIVEN); i++)
+        setenv(GIVEN[i].variable, GIVEN[i].value, 1);
+    read_well(&settings, NOTHING);
+    assert_all_other(&settings);
+    settings_free(&settings);
+}
+
+static void every_setting_may_be_a_flag(void **state)
+{
+    static char texts[LENGTH(GIVEN)][64];
+    char *joined[LENGTH(GIVEN) + 2] = {"batond"}, *apart[2 * LENGTH(GIVEN) + 2] = {"batond"};
+    int joined_count = 1, apart_count = 1;
+    struct settings settings;
+    (void)state;
+    for (size_t i = 0; i < LENGTH(GIVEN); i++) {
+        snprintf(texts[i], sizeof texts[i], "%s=%s", GIVEN[i].flag, GIVEN[i].value);
+        joined[joined_count++] = texts[i];
+        apart[apart_count++] = (char *)(uintptr_t)GIVEN[i].flag;
+        if (strcmp(GIVEN[i].flag, "--allow-anonymous") != 0)
+            apart[apart_count++] = (char *)(uintptr_t)GIVEN[i].value;
+    }
+    assert_int_equal(settings_read(&settings, joined_count, joined, NULL), 0);
+    assert_all_other(&settings);
+    settings_free(&settings);
+    assert_int_equal(settings_read(&settings, apart_count, apart, NULL), 0);
+    assert_all_other(&settings);
+    settings_free(&settings);
+}
+
+static void a_flag_wins_over_a_variable_over_a_default(void **state)
+{
+    struct settings settings;
+    (void)state;
+    setenv("BATON_LISTEN", "127.0.0.1:1", 1);
+    setenv("BATON_LOG_LEVEL", "debug", 1);
+    setenv("BATON_ALLOW_ANONYMOUS", "true", 1);
+    read_well(&settings,
+              (const char *[ARGUMENTS]){"--listen=127.0.0.1:2", "--allow-anonymous=false",
+                                        "--workers=1", "--workers", "2"});
+    assert_string_equal(settings.listen, "127.0.0.1:2");
+    assert_int_equal(settings.log_level, LOG_DEBUG);
+    assert_false(settings.allow_anonymous);
+    assert_int_equal(settings.workers, 2); /* the last one */
+    settings_free(&settings);
+}
+
+static void a_secret_may_be_in_a_file(void **state)
+{
+    static const char *const CONTENTS[] = {"redis://:pw@h", "redis://:pw@h\n", "redis://:pw@h\r\n",
+                                           "redis://:pw@h\nmore"};
+    struct temp_dir dir;
+    struct settings settings;
+    char path[128];
+    (void)state;
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/url", dir.path);
+    for (size_t i = 0; i < LENGTH(CONTENTS); i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(CONTENTS[i], file);
+        fclose(file);
+        setenv("BATON_REDIS_URL_FILE", path, 1);
+        read_well(&settings, NOTHING);
+        assert_string_equal(settings.redis_url, "redis://:pw@h");
+        settings_free(&settings);
+    }
+    read_well(&settings, (const char *[ARGUMENTS]){"--redis-url=redis://flag"});
+    assert_string_equal(settings.redis_url, "redis://flag");
+    settings_free(&settings);
+
+    setenv("BATON_REDIS_URL", "redis://h", 1);
+    assert_refused(NOTHING, "BATON_REDIS_URL and BATON_REDIS_URL_FILE are both set");
+    unsetenv("BATON_REDIS_URL");
+    unlink(path);
+    assert_refused(NOTHING, "BATON_REDIS_URL_FILE: cannot read ");
+    assert_refused(NOTHING, ": No such file or directory");
+    setenv("BATON_REDIS_URL_FILE", dir.path, 1);
+    assert_refused(NOTHING, ": Is a directory");
+    temp_dir_remove(&dir);
+}
+
+static void a_file_that_holds_no_secret_is_refused(void **state)
+{
+    static char large[5000];
+    struct temp_dir dir;
+    char path[128];
+    (void)state;
+    memset(large, 'x', sizeof large - 1);
+    const char *const contents[] = {"", "\n", large};
+    static const char *const SAID[] = {"is empty", "is empty", "has more than 4095 bytes"};
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/url", dir.path);
+    setenv("BATON_REDIS_URL_FILE", path, 1);
+    for (size_t i = 0; i < LENGTH(contents); i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(contents[i], file);
+        fclose(file);
+        assert_refused(NOTHING, SAID[i]);
+    }
+    temp_dir_remove(&dir);
+}
+
+static void only_a_secret_may_be_in_a_file(void **state)
+{
+    struct settings settings;
+    (void)state;
+    setenv("BATON_STATE_DIR_FILE", "/nowhere", 1);
+    read_well(&settings, NOTHING);
+    settings_free(&settings);
+}
+
+static void an_empty_redis_url_is_none(void **state)
+{
+    struct settings settings;
+    (void)state;
+    setenv("BATON_REDIS_URL", "", 1);
+    read_well(&settings, NOTHING);
+    assert_null(settings.redis_url);
+    assert_string_equal(settings.state_dir, "/home/me/.local/state/baton");
+    settings_free(&settings);
+}
+
+static const struct wrong {
+    const char *arguments[ARGUMENTS];
+    const char *said;
+} WRONG[] = {
+    {{"--workers=257"}, "--workers: \"257\" will not do; expected a number from 0 to 256"},
+    {{"--workers=-1"}, "--workers: \"-1\""},
+    {{"--workers=+1"}, "--workers: \"+1\""},
+    {{"--workers= 1"}, "--workers: \" 1\""},
+    {{"--workers=1x"}, "--workers: \"1x\""},
+    {{"--workers=1.5"}, "--workers: \"1.5\""},
+    {{"--workers="}, "--workers: \"\""},
+    {{"--workers=0x1"}, "--workers: \"0x1\""},
+    {{"--workers=99999999999999999999"}, "--workers: \"99999999999999999999\""},
+    {{"--default-ttl=99ms"}, "--default-ttl: \"99ms\" will not do; expected a duration from 100ms"},
+    {{"--max-ttl=86400001ms"}, "to 24h, such as 500ms, 30s, 5m or 2h"},
+    {{"--max-ttl=25h"}, "--max-ttl: \"25h\""},
+    {{"--max-ttl=1d"}, "--max-ttl: \"1d\""},
+    {{"--max-ttl", "-1s"}, "--max-ttl: \"-1s\""},
+    {{"--retention=999ms"}, "expected a duration from 1s to 24h"},
+    {{"--retention=24h1ms"}, "--retention: \"24h1ms\""},
+    {{"--log-format=xml"}, "--log-format: \"xml\" will not do; expected one of json, text"},
+    {{"--log-format=JSON"}, "--log-format: \"JSON\""},
+    {{"--log-level=trace"}, "expected one of debug, info, warn, error"},
+    {{"--log-level="}, "--log-level: \"\""},
+    {{"--allow-anonymous=yes"}, "--allow-anonymous: \"yes\" will not do; expected true or false"},
+    {{"--allow-anonymous="}, "--allow-anonymous: \"\""},
+    {{"--allow-anonymous", "false"}, "\"false\" is no flag"},
+    {{"--key-prefix=a{b"}, "--key-prefix: expected at most 64 bytes"},
+    {{"--key-prefix=\n"}, "--key-prefix: expected"},
+    {{"--default-ttl=2m", "--max-ttl=1m"}, "--default-ttl is longer than --max-ttl"},
+    {{"--max-ttl=29s"}, "--default-ttl is longer than --max-ttl"},
+    {{"--nonsense"}, "there is no flag --nonsense"},
+    {{"--nonsense=1"}, "there is no flag --nonsense;"},
+    {{"--listenx=1"}, "there is no flag --listenx"},
+    {{"--liste=1"}, "there is no flag --liste;"},
+    {{"--Listen=1"}, "there is no flag --Listen"},
+    {{"--=1"}, "there is no flag --;"},
+    {{"--"}, "there is no flag --;"},
+    {{"-l"}, "\"-l\" is no flag"},
+    {{""}, "\"\" is no flag"},
+    {{"serve"}, "\"serve\" is no flag"},
+    {{"--listen"}, "--listen needs a value: --listen=ADDRESS:PORT"},
+    {{"--workers", "1", "--redis-url"}, "--redis-url needs a value: --redis-url=URL"},
+};
+
+static void wrong_flags_are_refused_by_name_with_what_is_expected(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(WRONG); i++)
+        assert_refused(WRONG[i].arguments, WRONG[i].said);
+}
+
+static void wrong_variables_are_refused_by_their_name(void **state)
+{
+    static const struct given WRONG_VARIABLES[] = {
+        {"BATON_WORKERS: \"many\" will not do", "BATON_WORKERS", "many"},
+        {"BATON_WORKERS: \"\" will not do", "BATON_WORKERS", ""},
+        {"BATON_MAX_TTL: \"1d\" will not do", "BATON_MAX_TTL", "1d"},
+        {"BATON_LOG_FORMAT: \"xml\" will not do", "BATON_LOG_FORMAT", "xml"},
+        {"BATON_ALLOW_ANONYMOUS: \"1\" will not do", "BATON_ALLOW_ANONYMOUS", "1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(WRONG_VARIABLES); i++) {
+        setenv(WRONG_VARIABLES[i].variable, WRONG_VARIABLES[i].value, 1);
+        assert_refused(NOTHING, WRONG_VARIABLES[i].flag);
+        unsetenv(WRONG_VARIABLES[i].variable);
+    }
+}
+
+static void a_long_value_is_cut_in_what_is_said(void **state)
+{
+    static char text[1000];
+    const char *const arguments[ARGUMENTS] = {text};
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    assert_refused(arguments, "is no flag");
+    memcpy(text, "--", 2);
+    assert_refused(arguments, "there is no flag --xxx");
+    memcpy(text, "--workers=", 10);
+    assert_refused(arguments, "--workers: \"xxx");
+}
+
+static const struct place {
+    const char *state_home;
+    const char *home;
+    const char *state_dir; /* NULL: refused */
+} PLACES[] = {
+    {NULL, "/h", "/h/.local/state/baton"},
+    {"", "/h", "/h/.local/state/baton"},
+    {"relative", "/h", "/h/.local/state/baton"},
+    {"/s", "/h", "/s/baton"},
+    {"/s", NULL, "/s/baton"},
+    {NULL, NULL, NULL},
+    {"relative", "", NULL},
+};
+
+static void set_or_unset(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static void the_state_is_kept_where_the_desktop_standard_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(PLACES); i++) {
+        struct settings settings;
+        set_or_unset("XDG_STATE_HOME", PLACES[i].state_home);
+        set_or_unset("HOME", PLACES[i].home);
+        if (!PLACES[i].state_dir) {
+            assert_refused(NOTHING, "--state-dir: HOME is not set");
+            continue;
+        }
+        read_well(&settings, NOTHING);
+        assert_string_equal(settings.state_dir, PLACES[i].state_dir);
+        settings_free(&settings);
+    }
+}
+
+static void a_state_directory_that_is_given_or_not_needed_needs_no_home(void **state)
+{
+    struct settings settings;
+    (void)state;
+    unsetenv("HOME");
+    read_well(&settings, (const char *[ARGUMENTS]){"--state-dir=/var/lib/baton"});
+    assert_string_equal(settings.state_dir, "/var/lib/baton");
+    settings_free(&settings);
+    read_well(&settings, (const char *[ARGUMENTS]){"--redis-url=redis://h"});
+    settings_free(&settings);
+}
+
+static void help_is_given_whatever_else_is_wrong(void **state)
+{
+    static const char *const ASKING[][ARGUMENTS] = {
+        {"--help"}, {"-h"}, {"--nonsense", "--help"}, {"--help", "--workers=x"}, {"-h", "--"}};
+    struct settings settings;
+    (void)state;
+    setenv("BATON_WORKERS", "many", 1);
+    for (size_t i = 0; i < LENGTH(ASKING); i++) {
+        read_well(&settings, ASKING[i]);
+        assert_true(settings.wants_help);
+        assert_false(settings.wants_version);
+        settings_free(&settings);
+    }
+    read_well(&settings, (const char *[ARGUMENTS]){"--version"});
+    assert_true(settings.wants_version);
+    assert_false(settings.wants_help);
+    settings_free(&settings);
+}
+
+static void the_help_names_every_flag(void **state)
+{
+    char *text = NULL, word[64];
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    (void)state;
+    assert_non_null(out);
+    settings_help(out);
+    fclose(out);
+    for (size_t i = 0; i < LENGTH(GIVEN); i++) {
+        snprintf(word, sizeof word, "\n  %s", GIVEN[i].flag);
+        assert_non_null(strstr(text, word));
+    }
+    assert_non_null(strstr(text, "\n  --state-dir=DIRECTORY\n"));
+    assert_non_null(strstr(text, "(default: 127.0.0.1:7420)\n"));
+    assert_non_null(strstr(text, "\n  --help\n"));
+    free(text);
+}
+
+#define TEST(test) cmocka_unit_test_setup(test, clean_environment)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_not_given_has_a_default),
+        TEST(every_setting_may_be_a_variable),
+        TEST(every_setting_may_be_a_flag),
+        TEST(a_flag_wins_over_a_variable_over_a_default),
+        TEST(a_secret_may_be_in_a_file),
+        TEST(a_file_that_holds_no_secret_is_refused),
+        TEST(only_a_secret_may_be_in_a_file),
+        TEST(an_empty_redis_url_is_none),
+        TEST(wrong_flags_are_refused_by_name_with_what_is_expected),
+        TEST(wrong_variables_are_refused_by_their_name),
+        TEST(a_long_value_is_cut_in_what_is_said),
+        TEST(the_state_is_kept_where_the_desktop_standard_says),
+        TEST(a_state_directory_that_is_given_or_not_needed_needs_no_home),
+        TEST(help_is_given_whatever_else_is_wrong),
+        TEST(the_help_names_every_flag),
+    };
+    return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}
