@@ -28,7 +28,7 @@ const struct field FIELDS[FIELD_COUNT] = {
                       "the cursor of the page before, unchanged"},
 };
 
-enum { JSON_DEPTH = 16, EXPECTED_LENGTH = 160 };
+enum { JSON_DEPTH = 16, EXPECTED_LENGTH = 160, NAME_SHOWN = 60 };
 
 /* One value on its way from the request into the parameters. */
 struct input {
@@ -227,12 +227,21 @@ static void list_names(unsigned accepted, bool in_query, char *text, size_t size
     }
 }
 
+/* How much of a name a problem shows; no character is cut in two. */
+static int shown_length(struct slice name)
+{
+    size_t length = name.length > NAME_SHOWN ? NAME_SHOWN : name.length;
+    while (length < name.length && length > 0 && (name.bytes[length] & 0xc0) == 0x80)
+        length--;
+    return (int)length;
+}
+
 static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct slice name,
                            bool in_query)
 {
-    char known[128], detail[256], shown[64];
+    char known[128], detail[256], shown[NAME_SHOWN + 1];
     list_names(accepted, in_query, known, sizeof known);
-    snprintf(shown, sizeof shown, "%.*s", (int)(name.length > 60 ? 60 : name.length), name.bytes);
+    snprintf(shown, sizeof shown, "%.*s", shown_length(name), name.bytes);
     if (in_query && slice_equals(name, "token"))
         snprintf(detail, sizeof detail,
                  "a token never travels in the URL; send it in the Lock-Token header");

@@ -1,0 +1,703 @@
+#include "api/api.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+#define TOKEN "abcdefghijklmnopqrst-_"
+
+/* The route that takes a request, by its operation. */
+static const struct route *route_of(const char *operation)
+{
+    for (size_t i = 0; i < ROUTE_COUNT; i++)
+        if (strcmp(ROUTES[i].operation_id, operation) == 0)
+            return &ROUTES[i];
+    fail_msg("no route %s", operation);
+}
+
+/* A request as the server hands it over, with all that its fields may be read from. */
+struct request {
+    const char *operation;
+    const char *query; /* without the question mark; NULL: none */
+    const char *body;  /* NULL: none */
+    const char *content_type;
+    const char *lock_token;
+};
+
+struct reading {
+    struct api api;
+    struct exchange exchange;
+    char target[40000];
+    bool read;
+};
+
+/* The reading is the caller's to close. */
+static struct reading *reading_of(const struct request *request)
+{
+    struct reading *reading = calloc(1, sizeof *reading);
+    assert_non_null(reading);
+    reading->api.max_ttl_ms = 86400000;
+    struct exchange *exchange = &reading->exchange;
+    exchange->api = &reading->api;
+    exchange->route = route_of(request->operation);
+    exchange->method = exchange->route->method;
+    int length = snprintf(reading->target, sizeof reading->target, "/locks/a%s%s",
+                          request->query ? "?" : "", request->query ? request->query : "");
+    assert_true(length < (int)sizeof reading->target);
+    exchange->target = reading->target;
+    exchange->body = slice_of(request->body);
+    exchange->content_type = request->content_type;
+    if (request->body && !request->content_type)
+        exchange->content_type = "application/json";
+    exchange->lock_token = request->lock_token;
+    reading->read = fields_read(exchange, exchange->route->fields);
+    if (reading->read)
+        assert_int_equal(exchange->reply.status, 0);
+    return reading;
+}
+
+static void reading_close(struct reading *reading)
+{
+    exchange_clear(&reading->exchange);
+    free(reading);
+}
+
+static const char *shown(const char *text)
+{
+    return text ? text : "";
+}
+
+/* Refused with a problem of that code that names the field, "" for none, and says so much. */
+static void assert_refused(const struct request *request, unsigned status, const char *code,
+                           const char *parameter, const char *said)
+{
+    struct reading *reading = reading_of(request);
+    struct reply *reply = &reading->exchange.reply;
+    if (reading->read || reply->status != status)
+        fail_msg("%s ?%s %.200s: %u", request->operation, shown(request->query),
+                 shown(request->body), reply->status);
+    json_t *problem = json_loadb(reply->body, reply->length, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(problem);
+    assert_string_equal(reply->content_type, "application/problem+json");
+    assert_int_equal(json_integer_value(json_object_get(problem, "status")), status);
+    assert_string_equal(json_string_value(json_object_get(problem, "code")), code);
+    assert_string_equal(shown(json_string_value(json_object_get(problem, "parameter"))), parameter);
+    const char *detail = json_string_value(json_object_get(problem, "detail"));
+    if (!strstr(detail, said) || strncmp(detail, parameter, strlen(parameter)) != 0)
+        fail_msg("\"%s\" does not say \"%s\" of \"%s\"", detail, said, parameter);
+    json_decref(problem);
+    reading_close(reading);
+}
+
+static void assert_wrong(const struct request *request, const char *parameter, const char *said)
+{
+    assert_refused(request, 400, "invalid_parameter", parameter, said);
+}
+
+static struct reading *read_well(const struct request *request)
+{
+    struct reading *reading = reading_of(request);
+    if (!reading->read)
+        fail_msg("%s ?%s %.200s: %.*s", request->operation, shown(request->query),
+                 shown(request->body), (int)reading->exchange.reply.length,
+                 reading->exchange.reply.body);
+    return reading;
+}
+
+static void assert_number(const char *operation, const char *query, const char *body,
+                          enum field_id id, int64_t number)
+{
+    struct request request = {.operation = operation, .query = query, .body = body};
+    struct reading *reading = read_well(&request);
+    assert_int_equal(reading->exchange.parameters.given, FIELD_BIT(id));
+    if (reading->exchange.parameters.numbers[id] != number)
+        fail_msg("%s %s is not read as %ld", shown(query), shown(body), (long)number);
+    reading_close(reading);
+}
+
+static void a_request_may_carry_nothing(void **state)
+{
+    static const char *const QUERIES[] = {NULL, "", "&", "&&"};
+    (void)state;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        for (size_t j = 0; j < LENGTH(QUERIES); j++) {
+            struct request request = {.operation = ROUTES[i].operation_id, .query = QUERIES[j]};
+            struct reading *reading = read_well(&request);
+            assert_int_equal(reading->exchange.parameters.given, 0);
+            reading_close(reading);
+        }
+    }
+}
+
+/* At the bounds, in each place where the field may stand. */
+static const struct number {
+    const char *operation;
+    const char *query;
+    const char *body;
+    enum field_id id;
+    int64_t number;
+} NUMBERS[] = {
+    {"acquireLock", "ttl=100ms", "{\"ttl_ms\":100}", FIELD_TTL, 100},
+    {"acquireLock", "ttl=24h", "{\"ttl_ms\":86400000}", FIELD_TTL, 86400000},
+    {"acquireLock", "ttl=86400", NULL, FIELD_TTL, 86400000},
+    {"acquireLock", "ttl=100%6ds", NULL, FIELD_TTL, 100},
+    {"renewLock", "ttl=5m", "{\"ttl_ms\":300000}", FIELD_TTL, 300000},
+    {"acquireLock", "wait=0", "{\"wait_ms\":0}", FIELD_WAIT, 0},
+    {"acquireLock", "wait=0ms", NULL, FIELD_WAIT, 0},
+    {"acquireLock", "limit=1", "{\"limit\":1}", FIELD_LIMIT, 1},
+    {"acquireLock", "limit=1000000", "{\"limit\":1000000}", FIELD_LIMIT, 1000000},
+    {"acquireLock", "limit=007", NULL, FIELD_LIMIT, 7},
+    {"acquireLock", "mode=exclusive", "{\"mode\":\"exclusive\"}", FIELD_LOCK_MODE, LOCK_EXCLUSIVE},
+    {"acquireLock", "mode=shared", "{\"mode\":\"shared\"}", FIELD_LOCK_MODE, LOCK_SHARED},
+    {"acquireLock", "mode=%73hared", NULL, FIELD_LOCK_MODE, LOCK_SHARED},
+    {"releaseLock", "force=true", NULL, FIELD_FORCE, 1},
+    {"releaseLock", "force=false", NULL, FIELD_FORCE, 0},
+    {"listLocks", "limit=1", NULL, FIELD_PAGE, 1},
+    {"listLocks", "limit=1000", NULL, FIELD_PAGE, 1000},
+};
+
+static void numbers_at_their_bounds_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(NUMBERS); i++) {
+        const struct number *number = &NUMBERS[i];
+        assert_number(number->operation, number->query, NULL, number->id, number->number);
+        if (number->body)
+            assert_number(number->operation, NULL, number->body, number->id, number->number);
+    }
+}
+
+static const struct wrong {
+    const char *operation;
+    const char *query;
+    const char *body;
+    const char *parameter;
+    const char *said;
+} WRONG[] = {
+    {"acquireLock", "ttl=99ms", NULL, "ttl", "expected a duration from 100ms to 24h"},
+    {"acquireLock", "ttl=86400001ms", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=0", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=-1s", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=1.5s", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=1d", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=5s%", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=5s%00", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=99999999999999999999", NULL, "ttl", "expected a duration"},
+    {"renewLock", "ttl=99ms", NULL, "ttl", "expected a duration"},
+    {"acquireLock", NULL, "{\"ttl_ms\":99}", "ttl_ms",
+     "expected an integer of milliseconds, 100 to 86400000"},
+    {"acquireLock", NULL, "{\"ttl_ms\":86400001}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":-100}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":9223372036854775807}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":1000.0}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":1e3}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":\"5s\"}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":null}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":true}", "ttl_ms", "expected an integer"},
+    {"acquireLock", NULL, "{\"ttl_ms\":[1000]}", "ttl_ms", "expected an integer"},
+    {"acquireLock", "wait=1ms", NULL, "wait", "expected 0"},
+    {"acquireLock", NULL, "{\"wait_ms\":1}", "wait_ms", "expected 0"},
+    {"acquireLock", NULL, "{\"wait_ms\":-1}", "wait_ms", "expected 0"},
+    {"acquireLock", "limit=0", NULL, "limit", "expected an integer from 1 to 1000000"},
+    {"acquireLock", "limit=1000001", NULL, "limit", "expected an integer from 1 to 1000000"},
+    {"acquireLock", "limit=", NULL, "limit", "expected an integer"},
+    {"acquireLock", "limit=+1", NULL, "limit", "expected an integer"},
+    {"acquireLock", "limit=-1", NULL, "limit", "expected an integer"},
+    {"acquireLock", "limit=1e3", NULL, "limit", "expected an integer"},
+    {"acquireLock", "limit=18446744073709551617", NULL, "limit", "expected an integer"},
+    {"acquireLock", NULL, "{\"limit\":0}", "limit", "expected an integer"},
+    {"acquireLock", NULL, "{\"limit\":1000001}", "limit", "expected an integer"},
+    {"acquireLock", NULL, "{\"limit\":\"1\"}", "limit", "expected an integer"},
+    {"listLocks", "limit=0", NULL, "limit", "expected an integer from 1 to 1000"},
+    {"listLocks", "limit=1001", NULL, "limit", "expected an integer from 1 to 1000"},
+    {"acquireLock", "mode=Shared", NULL, "mode", "expected \"exclusive\" or \"shared\""},
+    {"acquireLock", "mode=", NULL, "mode", "expected \"exclusive\""},
+    {"acquireLock", NULL, "{\"mode\":1}", "mode", "expected \"exclusive\""},
+    {"acquireLock", NULL, "{\"mode\":\"read\"}", "mode", "expected \"exclusive\""},
+    {"releaseLock", "force=yes", NULL, "force", "expected true or false"},
+    {"releaseLock", "force=", NULL, "force", "expected true or false"},
+    {"releaseLock", "force", NULL, "force", "expected true or false"},
+    {"releaseLock", "force=True", NULL, "force", "expected true or false"},
+    {"acquireLock", "owner=", NULL, "owner", "expected 1 to 128 bytes of UTF-8"},
+    {"acquireLock", "owner", NULL, "owner", "expected 1 to 128 bytes"},
+    {"acquireLock", "owner=%ff", NULL, "owner", "expected 1 to 128 bytes"},
+    {"acquireLock", "owner=a%0Ab", NULL, "owner", "without control characters"},
+    {"acquireLock", "owner=a%00b", NULL, "owner", "without control characters"},
+    {"acquireLock", "owner=%", NULL, "owner", "expected 1 to 128 bytes"},
+    {"acquireLock", "owner=%4", NULL, "owner", "expected 1 to 128 bytes"},
+    {"acquireLock", NULL, "{\"owner\":\"\"}", "owner", "expected 1 to 128 bytes"},
+    {"acquireLock", NULL, "{\"owner\":\"a\\n\"}", "owner", "without control characters"},
+    {"acquireLock", NULL, "{\"owner\":\"\\u0085\"}", "owner", "without control characters"},
+    {"acquireLock", NULL, "{\"owner\":7}", "owner", "expected 1 to 128 bytes"},
+    {"acquireLock", NULL, "{\"owner\":null}", "owner", "expected 1 to 128 bytes"},
+    {"acquireLock", NULL, "{\"token\":\"short\"}", "token", "expected 22 to 128 characters"},
+    {"acquireLock", NULL, "{\"token\":\"abcdefghijklmnopqrst.!\"}", "token", "A-Z, a-z, 0-9, _"},
+    {"acquireLock", NULL, "{\"token\":7}", "token", "expected 22 to 128 characters"},
+    {"acquireLock", NULL, "{\"meta\":[]}", "meta", "a JSON object of at most 1024 bytes"},
+    {"acquireLock", NULL, "{\"meta\":\"{}\"}", "meta", "a JSON object"},
+    {"acquireLock", NULL, "{\"meta\":null}", "meta", "a JSON object"},
+    {"listLocks", "prefix=%0A", NULL, "prefix", "without control characters"},
+    {"listLocks", "cursor=", NULL, "cursor", "the cursor of the page before"},
+    /* Given twice. */
+    {"acquireLock", "ttl=5s&ttl=5s", NULL, "ttl", "more than once"},
+    {"acquireLock", "ttl=5s&mode=shared&ttl=6s", NULL, "ttl", "more than once"},
+    {"acquireLock", "ttl=5s", "{\"ttl_ms\":5000}", "ttl_ms", "more than once"},
+    {"acquireLock", "owner=me", "{\"owner\":\"me\"}", "owner", "more than once"},
+    {"acquireLock", "wait=0", "{\"wait_ms\":0}", "wait_ms", "more than once"},
+    {"releaseLock", "force=false&force=false", NULL, "force", "more than once"},
+    {"listLocks", "prefix=a&prefix=b", NULL, "prefix", "more than once"},
+    /* Not known there. */
+    {"acquireLock", "x=1", NULL, "x",
+     "unknown query parameter; known here: ttl, wait, owner, mode, "
+     "limit"},
+    {"acquireLock", "=1", NULL, "", "unknown query parameter"},
+    {"acquireLock", "TTL=5s", NULL, "TTL", "unknown query parameter"},
+    {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
+    {"acquireLock", "ttl_ms=5000", NULL, "ttl_ms", "unknown query parameter"},
+    {"acquireLock", "meta={}", NULL, "meta", "unknown query parameter"},
+    {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
+    {"acquireLock", NULL, "{\"ttl\":5}", "ttl",
+     "unknown field; known here: ttl_ms, wait_ms, owner, mode, limit, token, meta"},
+    {"acquireLock", NULL, "{\"\":5}", "", "unknown field"},
+    {"acquireLock", NULL, "{\"Owner\":\"me\"}", "Owner", "unknown field"},
+    {"acquireLock", NULL, "{\"keep_ms\":0}", "keep_ms", "unknown field"},
+    {"acquireLock", NULL, "{\"prefix\":\"\"}", "prefix", "unknown field"},
+    {"renewLock", "owner=me", NULL, "owner", "unknown query parameter; known here: ttl"},
+    {"renewLock", NULL, "{\"mode\":\"shared\"}", "mode", "known here: ttl_ms, token"},
+    {"releaseLock", "ttl=5s", NULL, "ttl", "unknown query parameter; known here: force"},
+    {"releaseLock", NULL, "{\"force\":true}", "force", "unknown field; known here: token"},
+    {"inspectLock", "ttl=5s", NULL, "ttl", "this request takes no query parameters"},
+    {"listLocks", "owner=me", NULL, "owner", "known here: prefix, limit, cursor"},
+    {"getLiveness", "x", NULL, "x", "this request takes no query parameters"},
+    {"getOpenapi", "x", NULL, "x", "this request takes no query parameters"},
+    /* No token in a URL. */
+    {"acquireLock", "token=" TOKEN, NULL, "token", "never travels in the URL"},
+    {"renewLock", "token=" TOKEN, NULL, "token", "Lock-Token header"},
+    {"releaseLock", "token=" TOKEN, NULL, "token", "never travels in the URL"},
+    {"inspectLock", "token=", NULL, "token", "never travels in the URL"},
+    {"listLocks", "token", NULL, "token", "never travels in the URL"},
+    /* No body where none is read. */
+    {"inspectLock", NULL, "{}", "body", "takes no body"},
+    {"listLocks", NULL, "{}", "body", "takes no body"},
+    {"getMetrics", NULL, "x", "body", "takes no body"},
+};
+
+static void what_does_not_fit_is_refused_by_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(WRONG); i++) {
+        struct request request = {
+            .operation = WRONG[i].operation, .query = WRONG[i].query, .body = WRONG[i].body};
+        assert_wrong(&request, WRONG[i].parameter, WRONG[i].said);
+    }
+}
+
+static void the_longest_ttl_is_a_setting(void **state)
+{
+    (void)state;
+    struct reading *reading = calloc(1, sizeof *reading);
+    assert_non_null(reading);
+    reading->api.max_ttl_ms = 60000;
+    reading->exchange = (struct exchange){.api = &reading->api,
+                                          .route = route_of("acquireLock"),
+                                          .method = "POST",
+                                          .target = "/locks/a?ttl=61s"};
+    assert_false(fields_read(&reading->exchange, reading->exchange.route->fields));
+    assert_non_null(strstr(reading->exchange.reply.body, "from 100ms to 1m"));
+    exchange_clear(&reading->exchange);
+    reading->exchange = (struct exchange){.api = &reading->api,
+                                          .route = route_of("acquireLock"),
+                                          .method = "POST",
+                                          .target = "/locks/a?ttl=1m"};
+    assert_true(fields_read(&reading->exchange, reading->exchange.route->fields));
+    reading_close(reading);
+}
+
+/* Texts of a length, in each place where they may stand. */
+static const struct text {
+    const char *operation;
+    const char *query; /* %s is the text */
+    const char *body;
+    const char *parameter;
+    enum field_id id;
+    size_t shortest, longest;
+} TEXTS[] = {
+    {"acquireLock", "owner=%s", NULL, "owner", FIELD_OWNER, 1, 128},
+    {"acquireLock", NULL, "{\"owner\":\"%s\"}", "owner", FIELD_OWNER, 1, 128},
+    {"acquireLock", NULL, "{\"token\":\"%s\"}", "token", FIELD_LOCK_TOKEN, 22, 128},
+    {"renewLock", NULL, "{\"token\":\"%s\"}", "token", FIELD_LOCK_TOKEN, 22, 128},
+    {"releaseLock", NULL, "{\"token\":\"%s\"}", "token", FIELD_LOCK_TOKEN, 22, 128},
+    {"listLocks", "prefix=%s", NULL, "prefix", FIELD_PREFIX, 0, 255},
+    {"listLocks", "cursor=%s", NULL, "cursor", FIELD_CURSOR, 1, 32768},
+};
+
+/* Puts the text in place of the only %s. */
+static const char *fill(char *room, const char *pattern, const char *text)
+{
+    const char *place = pattern ? strstr(pattern, "%s") : NULL;
+    if (!place)
+        return NULL;
+    memcpy(room, pattern, (size_t)(place - pattern));
+    strcpy(room + (place - pattern), text);
+    strcat(room, place + 2);
+    return room;
+}
+
+static void try_length(const struct text *text, size_t length)
+{
+    static char bytes[33000], room[33100];
+    memset(bytes, 'x', length);
+    bytes[length] = '\0';
+    struct request request = {.operation = text->operation};
+    request.query = fill(room, text->query, bytes);
+    if (!request.query)
+        request.body = fill(room, text->body, bytes);
+    if (length < text->shortest || length > text->longest) {
+        assert_wrong(&request, text->parameter, "expected");
+        return;
+    }
+    struct reading *reading = read_well(&request);
+    assert_int_equal(reading->exchange.parameters.given, FIELD_BIT(text->id));
+    assert_true(slice_equals(reading->exchange.parameters.texts[text->id], bytes));
+    reading_close(reading);
+}
+
+static void texts_have_a_shortest_and_a_longest_length(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(TEXTS); i++) {
+        if (TEXTS[i].shortest > 0)
+            try_length(&TEXTS[i], TEXTS[i].shortest - 1);
+        try_length(&TEXTS[i], TEXTS[i].shortest);
+        try_length(&TEXTS[i], TEXTS[i].longest);
+        try_length(&TEXTS[i], TEXTS[i].longest + 1);
+    }
+}
+
+static void a_length_is_counted_in_bytes_once_decoded(void **state)
+{
+    static char query[1000] = "owner=", body[1000] = "{\"owner\":\"";
+    struct request in_query = {.operation = "acquireLock", .query = query};
+    struct request in_body = {.operation = "acquireLock", .body = body};
+    (void)state;
+    for (int i = 0; i < 64; i++) {
+        strcat(query, "%C3%A9");
+        strcat(body, i % 2 ? "\xc3\xa9" : "\\u00e9");
+    }
+    strcat(body, "\"}");
+    reading_close(read_well(&in_query));
+    reading_close(read_well(&in_body));
+    strcat(query, "x");
+    strcpy(body + strlen(body) - 2, "x\"}");
+    assert_wrong(&in_query, "owner", "expected");
+    assert_wrong(&in_body, "owner", "expected");
+}
+
+static void a_query_is_decoded_value_by_value(void **state)
+{
+    struct request request = {.operation = "acquireLock",
+                              .query = "&owner=a%26b%3Dc+%2B=d&&mode=shared&limit=%33"};
+    (void)state;
+    struct reading *reading = read_well(&request);
+    const struct parameters *parameters = &reading->exchange.parameters;
+    assert_true(slice_equals(parameters->texts[FIELD_OWNER], "a&b=c++=d"));
+    assert_int_equal(parameters->numbers[FIELD_LOCK_MODE], LOCK_SHARED);
+    assert_int_equal(parameters->numbers[FIELD_LIMIT], 3);
+    reading_close(reading);
+}
+
+static void query_body_and_header_may_be_mixed(void **state)
+{
+    struct request request = {.operation = "acquireLock",
+                              .query = "ttl=5s&mode=shared",
+                              .body = "{\"owner\":\"me\",\"limit\":2,\"meta\":{ \"a\" : [1, 2] }}",
+                              .lock_token = TOKEN};
+    (void)state;
+    struct reading *reading = read_well(&request);
+    const struct parameters *parameters = &reading->exchange.parameters;
+    assert_int_equal(parameters->numbers[FIELD_TTL], 5000);
+    assert_int_equal(parameters->numbers[FIELD_LOCK_MODE], LOCK_SHARED);
+    assert_int_equal(parameters->numbers[FIELD_LIMIT], 2);
+    assert_true(slice_equals(parameters->texts[FIELD_OWNER], "me"));
+    assert_true(slice_equals(parameters->texts[FIELD_META], "{\"a\":[1,2]}"));
+    assert_true(slice_equals(parameters->texts[FIELD_LOCK_TOKEN], TOKEN));
+    assert_false(field_given(parameters, FIELD_WAIT));
+    reading_close(reading);
+}
+
+static void a_token_in_the_header_is_checked_too(void **state)
+{
+    static const char *const BAD[] = {"", "short", "abcdefghijklmnopqrst.!", TOKEN " "};
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BAD); i++) {
+        struct request request = {.operation = "renewLock", .lock_token = BAD[i]};
+        assert_wrong(&request, "Lock-Token", "expected 22 to 128 characters");
+    }
+    struct request twice = {
+        .operation = "renewLock", .lock_token = TOKEN, .body = "{\"token\":\"" TOKEN "\"}"};
+    assert_wrong(&twice, "Lock-Token", "more than once");
+}
+
+static void a_token_in_the_header_of_a_request_that_takes_none_is_nothing(void **state)
+{
+    struct request request = {.operation = "listLocks", .lock_token = "?"};
+    (void)state;
+    struct reading *reading = read_well(&request);
+    assert_int_equal(reading->exchange.parameters.given, 0);
+    reading_close(reading);
+}
+
+/* {"meta":{"a":"xxx"}} of that many bytes, as compact text. */
+static void try_meta(size_t length, bool fits)
+{
+    static char body[2000];
+    snprintf(body, sizeof body, "{ \"meta\" : { \"a\" : \"%0*d\" } }", (int)length - 8, 0);
+    struct request request = {.operation = "acquireLock", .body = body};
+    if (!fits) {
+        assert_wrong(&request, "meta", "at most 1024 bytes");
+        return;
+    }
+    struct reading *reading = read_well(&request);
+    assert_int_equal(reading->exchange.parameters.texts[FIELD_META].length, length);
+    reading_close(reading);
+}
+
+static void a_meta_has_at_most_a_kibibyte_as_compact_text(void **state)
+{
+    (void)state;
+    try_meta(100, true);
+    try_meta(1024, true);
+    try_meta(1025, false);
+    struct request request = {.operation = "acquireLock", .body = "{\"meta\":{}}"};
+    struct reading *reading = read_well(&request);
+    assert_true(slice_equals(reading->exchange.parameters.texts[FIELD_META], "{}"));
+    reading_close(reading);
+}
+
+static const struct media {
+    const char *content_type;
+    bool json;
+} MEDIA[] = {
+    {"application/json", true},
+    {"Application/JSON", true},
+    {"application/json; charset=utf-8", true},
+    {"application/json;charset=utf-8", true},
+    {"application/json ", true},
+    {"", false},
+    {"text/plain", false},
+    {"application/jsonp", false},
+    {"application/json5", false},
+    {"application/json,text/plain", false},
+    {"application/jso", false},
+    {"application/problem+json", false},
+    {"application/x-www-form-urlencoded", false},
+    {" application/json", false},
+};
+
+static void a_body_is_json_by_its_content_type(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(MEDIA); i++) {
+        struct request request = {
+            .operation = "acquireLock", .body = "{}", .content_type = MEDIA[i].content_type};
+        if (MEDIA[i].json)
+            reading_close(read_well(&request));
+        else
+            assert_refused(&request, 415, "unsupported_media_type", "", "application/json");
+    }
+}
+
+static void a_body_without_a_content_type_is_refused(void **state)
+{
+    struct api api = {.max_ttl_ms = 86400000};
+    struct exchange exchange = {.api = &api,
+                                .route = route_of("acquireLock"),
+                                .method = "POST",
+                                .target = "/locks/a",
+                                .body = slice_of("{}")};
+    (void)state;
+    assert_false(fields_read(&exchange, exchange.route->fields));
+    assert_int_equal(exchange.reply.status, 415);
+    exchange_clear(&exchange);
+}
+
+static void an_empty_body_needs_no_content_type(void **state)
+{
+    struct request request = {.operation = "acquireLock", .body = "", .content_type = "text/plain"};
+    (void)state;
+    reading_close(read_well(&request));
+}
+
+static void what_is_no_json_object_is_refused(void **state)
+{
+    static const char *const BAD[] = {
+        " ",
+        "{",
+        "}",
+        "{]",
+        "[",
+        "nonsense",
+        "{\"ttl_ms\":}",
+        "{\"ttl_ms\":1000,}",
+        "{ttl_ms:1000}",
+        "{'ttl_ms':1000}",
+        "{\"ttl_ms\":01000}",
+        "{\"ttl_ms\":NaN}",
+        "{} {}",
+        "{}x",
+        "// comment\n{}",
+        "{\"owner\":\"a\nb\"}",
+        "{\"owner\":\"\\x41\"}",
+        "{\"owner\":\"\\ud800\"}",
+        "{\"owner\":\"\\u0000\"}",
+        "{\"a\\u0000b\":1}",
+        "{\"owner\":\"\xff\"}",
+        "{\"owner\":\"\xc0\xaf\"}",
+        "\xef\xbb\xbf{}",
+        "{\"ttl_ms\":1000,\"ttl_ms\":1000}",
+        "{\"meta\":{\"a\":1,\"a\":1}}",
+        "[]",
+        "[{}]",
+        "7",
+        "\"text\"",
+        "true",
+        "null",
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BAD); i++) {
+        struct request request = {.operation = "acquireLock", .body = BAD[i]};
+        assert_refused(&request, 400, "invalid_json", "", "");
+    }
+}
+
+static void a_nul_after_the_body_is_refused(void **state)
+{
+    struct api api = {.max_ttl_ms = 86400000};
+    struct exchange exchange = {.api = &api,
+                                .route = route_of("acquireLock"),
+                                .method = "POST",
+                                .target = "/locks/a",
+                                .content_type = "application/json",
+                                .body = {"{}\0", 3}};
+    (void)state;
+    assert_false(fields_read(&exchange, exchange.route->fields));
+    assert_int_equal(exchange.reply.status, 400);
+    exchange_clear(&exchange);
+}
+
+/* {"meta":{"a":{"a": ... }}}, `depth` objects in all. */
+static void nest(char *body, const char *open, const char *middle, const char *close, int depth)
+{
+    strcpy(body, "{\"meta\":{\"a\":");
+    for (int i = 2; i < depth; i++)
+        strcat(body, open);
+    strcat(body, middle);
+    for (int i = 2; i < depth; i++)
+        strcat(body, close);
+    strcat(body, "}}");
+}
+
+static void sixteen_levels_may_nest(void **state)
+{
+    static char body[40000];
+    struct request request = {.operation = "acquireLock", .body = body};
+    (void)state;
+    nest(body, "{\"a\":", "1", "}", 16);
+    reading_close(read_well(&request));
+    nest(body, "{\"a\":", "1", "}", 17);
+    assert_refused(&request, 400, "invalid_json", "", "at most 16 levels may nest");
+    nest(body, "[", "", "]", 16);
+    reading_close(read_well(&request));
+    nest(body, "[", "", "]", 17);
+    assert_refused(&request, 400, "invalid_json", "", "at most 16 levels may nest");
+    memset(body, '[', 16384);
+    body[16384] = '\0';
+    assert_refused(&request, 400, "invalid_json", "", "at most 16 levels may nest");
+}
+
+static void brackets_in_texts_do_not_nest(void **state)
+{
+    struct request request = {
+        .operation = "acquireLock",
+        .body = "{\"meta\":{\"[[[[[[[[[[[[[[[[[[[[\":\"\\\"{{{{{{{{{{{{{{{{{{{{\",\"b\":\"\\\\\","
+                "\"c\":[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]}}"};
+    (void)state;
+    reading_close(read_well(&request));
+}
+
+static void a_long_unknown_name_is_shown_in_part(void **state)
+{
+    static char body[600] = "{\"x", query[600] = "", start[64] = "x";
+    struct request in_body = {.operation = "acquireLock", .body = body};
+    struct request in_query = {.operation = "acquireLock", .query = query};
+    (void)state;
+    memset(query, 'q', 500);
+    char name[61] = "";
+    memset(name, 'q', 60);
+    assert_wrong(&in_query, name, "unknown query parameter");
+    for (int i = 0; i < 100; i++)
+        strcat(body, "\xc3\xa9"); /* a character that ends at byte 61 */
+    strcat(body, "\":1}");
+    for (int i = 0; i < 29; i++)
+        strcat(start, "\xc3\xa9");
+    assert_wrong(&in_body, start, "unknown field");
+}
+
+static void a_name_that_is_no_text_is_refused_all_the_same(void **state)
+{
+    struct request request = {.operation = "acquireLock", .query = "\xff=1"};
+    (void)state;
+    struct reading *reading = reading_of(&request);
+    assert_false(reading->read);
+    assert_int_equal(reading->exchange.reply.status, 400);
+    assert_non_null(strstr(reading->exchange.reply.body, "\"parameter\":\"?\""));
+    reading_close(reading);
+}
+
+static void a_handler_may_refuse_a_field_by_its_name(void **state)
+{
+    struct exchange exchange = {.target = "/locks/a"};
+    (void)state;
+    field_refuse(&exchange, FIELD_LIMIT, "only with mode=shared");
+    assert_int_equal(exchange.reply.status, 400);
+    assert_non_null(strstr(exchange.reply.body, "\"parameter\":\"limit\""));
+    assert_non_null(strstr(exchange.reply.body, "limit: only with mode=shared"));
+    exchange_clear(&exchange);
+    struct exchange list = {.target = "/locks"};
+    field_refuse(&list, FIELD_CURSOR, "no");
+    assert_non_null(strstr(list.reply.body, "\"parameter\":\"cursor\""));
+    exchange_clear(&list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_may_carry_nothing),
+        cmocka_unit_test(numbers_at_their_bounds_are_read),
+        cmocka_unit_test(what_does_not_fit_is_refused_by_name),
+        cmocka_unit_test(the_longest_ttl_is_a_setting),
+        cmocka_unit_test(texts_have_a_shortest_and_a_longest_length),
+        cmocka_unit_test(a_length_is_counted_in_bytes_once_decoded),
+        cmocka_unit_test(a_query_is_decoded_value_by_value),
+        cmocka_unit_test(query_body_and_header_may_be_mixed),
+        cmocka_unit_test(a_token_in_the_header_is_checked_too),
+        cmocka_unit_test(a_token_in_the_header_of_a_request_that_takes_none_is_nothing),
+        cmocka_unit_test(a_meta_has_at_most_a_kibibyte_as_compact_text),
+        cmocka_unit_test(a_body_is_json_by_its_content_type),
+        cmocka_unit_test(a_body_without_a_content_type_is_refused),
+        cmocka_unit_test(an_empty_body_needs_no_content_type),
+        cmocka_unit_test(what_is_no_json_object_is_refused),
+        cmocka_unit_test(a_nul_after_the_body_is_refused),
+        cmocka_unit_test(sixteen_levels_may_nest),
+        cmocka_unit_test(brackets_in_texts_do_not_nest),
+        cmocka_unit_test(a_long_unknown_name_is_shown_in_part),
+        cmocka_unit_test(a_name_that_is_no_text_is_refused_all_the_same),
+        cmocka_unit_test(a_handler_may_refuse_a_field_by_its_name),
+    };
+    return cmocka_run_group_tests_name("fields", tests, NULL, NULL);
+}
