@@ -3,39 +3,46 @@
 #   deploy/install-packages.sh build run test bench lint
 set -euo pipefail
 
-# group, package, the command that makes the package needless (- for none), what it is for
+# group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
 table='
-build  gcc                   gcc           compiles batond
-build  libc6-dev             -             headers of the C library
-build  pkgconf               pkg-config    finds the libraries
-build  libmicrohttpd-dev     -             HTTP
-build  libjansson-dev        -             JSON
-build  libhiredis-dev        -             the Redis client
-build  libssl-dev            -             TLS to Redis
-build  libuv1-dev            -             the event loop
-run    redis-server          redis-server  keeps the locks
-run    curl                  curl          to try it
-test   libcmocka-dev         -             the test framework
-test   libcurl4-openssl-dev  -             the HTTP client of the tests
-test   libyaml-dev           -             reads openapi.yaml in the tests
-bench  wrk                   wrk           makes load
-bench  webdis                webdis        what to compare with
-lint   clang                 clang         a second compiler
-lint   clang-format          clang-format  checks the layout of the code
-lint   clang-tidy            clang-tidy    checks C
-lint   cppcheck              cppcheck      checks C
-lint   lua-check             luacheck      checks Lua
-lint   shellcheck            shellcheck    checks shell scripts
-lint   nodejs                node          runs the linters of openapi.yaml
-lint   npm                   npm           installs the linters of openapi.yaml
+build  gcc                   gcc                   compiles batond
+build  libc6-dev             /usr/include/stdio.h  headers of the C library
+build  pkgconf               pkg-config            finds the libraries
+build  libmicrohttpd-dev     lib:libmicrohttpd     HTTP
+build  libjansson-dev        lib:jansson           JSON
+build  libhiredis-dev        lib:hiredis           the Redis client
+build  libssl-dev            lib:openssl           TLS to Redis
+build  libuv1-dev            lib:libuv             the event loop
+run    redis-server          redis-server          keeps the locks
+run    curl                  curl                  to try it
+test   libcmocka-dev         lib:cmocka            the test framework
+test   libcurl4-openssl-dev  lib:libcurl           the HTTP client of the tests
+test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
+bench  wrk                   wrk                   makes load
+bench  webdis                webdis                what to compare with
+lint   clang                 clang                 a second compiler
+lint   clang-format          clang-format          checks the layout of the code
+lint   clang-tidy            clang-tidy            checks C
+lint   cppcheck              cppcheck              checks C
+lint   lua-check             luacheck              checks Lua
+lint   shellcheck            shellcheck            checks shell scripts
+lint   nodejs                node                  runs the linters of openapi.yaml
+lint   npm                   npm                   installs the linters of openapi.yaml
 '
 
+needless() { # COMMAND, /FILE or lib:NAME
+    case $1 in
+    lib:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#lib:}" ;;
+    /*) [[ -e $1 ]] ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
 wanted() {
-    local group package command reason
-    while read -r group package command reason; do
+    local group package proof reason
+    while read -r group package proof reason; do
         [[ -n $group && " $* " == *" $group "* ]] || continue
-        [[ $command != - ]] && command -v "$command" >/dev/null && continue
-        printf '%s\t%s\n' "$package" "$reason"
+        needless "$proof" || printf '%s\t%s\n' "$package" "$reason"
     done <<<"$table"
 }
 
@@ -48,43 +55,55 @@ as_root() {
 }
 
 # Debian starts a service as soon as its package is installed. Baton starts a Redis of its own, so
-# nothing else needs one: RUNLEVEL=1 tells invoke-rc.d, and this policy deb-systemd-invoke, to leave
-# services alone. A policy that the system has already is respected.
+# nothing else needs one: this policy tells invoke-rc.d and deb-systemd-invoke to leave services
+# alone. A policy that the system has already is respected.
 policy=/usr/sbin/policy-rc.d
+made_policy=
+log=
 
-install() {
-    local made_policy=
+clean_up() {
+    [[ -z $made_policy ]] || as_root rm -f "$policy"
+    rm -f "$log"
+}
+
+# What apt-get says fills screens, so it is shown only where it failed.
+quietly() { # COMMAND...
+    as_root env DEBIAN_FRONTEND=noninteractive "$@" </dev/null >>"$log" 2>&1 ||
+        { cat "$log" >&2 && exit 1; }
+}
+
+install() { # PACKAGE...
+    trap clean_up EXIT
+    log=$(mktemp)
     if [[ ! -e $policy ]]; then
-        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
         made_policy=yes
-        trap 'as_root rm -f "$policy"' EXIT
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
         as_root chmod 755 "$policy"
     fi
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
-    [[ -z $made_policy ]] || { as_root rm -f "$policy" && trap - EXIT; }
+    quietly apt-get update -q
+    quietly apt-get install -y -q --no-install-recommends "$@"
 }
 
 main() {
     local missing=() package reason list
     list=$(wanted "$@")
+    [[ -n $list ]] || return 0
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-        [[ -z $list ]] && return
-        echo "This is not a Debian system; please install what corresponds to:" >&2
-        echo "$list" >&2
+        echo "There is no apt here; please install what corresponds to these packages of Debian:" >&2
+        echo "  ${list//$'\n'/$'\n'  }" | expand -t 26 >&2
         exit 1
     fi
     while IFS=$'\t' read -r package reason; do
-        [[ -z $package ]] || installed "$package" && continue
+        installed "$package" && continue
         missing+=("$package")
         echo "missing: $package ($reason)"
     done <<<"$list"
     ((${#missing[@]})) || return 0
-    echo "installing: ${missing[*]}"
     if ! [[ $(id -u) == 0 ]] && ! command -v sudo >/dev/null; then
         echo "Installing needs root or sudo: apt-get install ${missing[*]}" >&2
         exit 1
     fi
-    as_root apt-get update -q
+    echo "installing by apt-get: ${missing[*]}"
     install "${missing[@]}"
 }
 
