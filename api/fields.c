@@ -25,7 +25,7 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_PREFIX] = {NULL, "prefix", FIELD_TEXT, 0, NAME_LENGTH, NULL},
     [FIELD_PAGE] = {NULL, "limit", FIELD_INTEGER, 1, LOCKS_LIST_LONGEST, NULL},
     [FIELD_CURSOR] = {NULL, "cursor", FIELD_TEXT, 1, EXCHANGE_BODY_LONGEST * 2,
-                      "the cursor of the page before, unchanged"},
+                      "expected the cursor of the page before, unchanged"},
 };
 
 enum { JSON_DEPTH = 16, EXPECTED_LENGTH = 160, NAME_SHOWN = 60 };
