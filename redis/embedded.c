@@ -196,6 +196,8 @@ static _Noreturn void child_run(const struct embedded *embedded, pid_t parent,
      * finish what is in flight. */
     setsid();
     child_reset_signals();
+    /* What Redis stores are tokens, and the directory may be one that others can read. */
+    umask(077);
     if (chdir(embedded->directory) == 0 && child_arrange_files(embedded->lock))
         execv(embedded->server, arguments);
     _exit(127);

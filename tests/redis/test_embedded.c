@@ -298,6 +298,28 @@ static void signals_are_as_a_program_expects_them(void **state)
     assert_int_equal(signal_mask(server, "SigIgn:") & (1ull << (SIGUSR2 - 1)), 0);
 }
 
+/* The directory may be an older one, or made by a service manager. */
+static void what_is_in_a_directory_open_to_others_is_not(void **state)
+{
+    struct world *world = *state;
+    snprintf(world->state_dir, sizeof world->state_dir, "%s/open", world->dir.path);
+    assert_int_equal(mkdir(world->state_dir, 0755), 0);
+    start(world);
+    assert_int_equal(ask(world->state_dir, "INCR a"), 1);
+    DIR *files = opendir(world->state_dir);
+    assert_non_null(files);
+    int seen = 0;
+    for (struct dirent *file = readdir(files); file; file = readdir(files)) {
+        if (file->d_name[0] == '.')
+            continue;
+        if (mode_of(world->state_dir, file->d_name) & 077)
+            fail_msg("others can use %s", file->d_name);
+        seen++;
+    }
+    closedir(files);
+    assert_true(seen >= 4); /* the lock, the log, the socket, the append-only file */
+}
+
 static void a_path_with_special_characters_works(void **state)
 {
     struct world *world = *state;
@@ -403,6 +425,7 @@ int main(void)
         IN_A_DIRECTORY(a_server_that_lingers_is_waited_for),
         IN_A_DIRECTORY(the_child_inherits_the_lock_and_nothing_else),
         IN_A_DIRECTORY(signals_are_as_a_program_expects_them),
+        IN_A_DIRECTORY(what_is_in_a_directory_open_to_others_is_not),
         IN_A_DIRECTORY(a_path_with_special_characters_works),
         IN_A_DIRECTORY(a_relative_path_works),
         IN_A_DIRECTORY(a_path_that_is_too_long_is_refused),
