@@ -8,6 +8,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,10 +231,21 @@ static int exit_code(int result)
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Whoever starts a service may close its standard descriptors. Without this the next file to be
+ * opened would take such a number, and log lines would be written into a socket or a pipe. */
+static void keep_standard_descriptors(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = dup(fd);
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     static struct process process;
     struct failure failure;
+    keep_standard_descriptors();
     if (settings_read(&process.settings, argc, argv, &failure) < 0) {
         fprintf(stderr, "batond: %s\n", failure.text);
         return EXIT_SETTINGS;

@@ -1,6 +1,7 @@
 /* SIGTERM: who is being served is served, nobody is left behind, and the exit code says so. */
 #include "tests/integration/service.h"
 
+#include "tests/support/free_port.h"
 #include "tests/support/raw.h"
 
 #include <errno.h>
@@ -112,6 +113,39 @@ static void a_second_signal_changes_nothing(void **state)
     service_close(&service);
 }
 
+static bool comes_to_listen(int port)
+{
+    int fd = -1;
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (fd < 0 && clock_ms() < until)
+        if ((fd = raw_connect(port)) < 0)
+            usleep(20000);
+    close(fd);
+    return fd >= 0;
+}
+
+/* Where batond was given no standard descriptors, its log must not go into its own sockets. */
+static void closed_standard_descriptors_do_no_harm(void **state)
+{
+    struct service service;
+    struct process process;
+    char listen[40], log[120];
+    int port = free_port();
+    const char *program = getenv("BATON_TEST_BATOND");
+    (void)state;
+    service_open(&service, NULL, NULL);
+    snprintf(listen, sizeof listen, "--listen=127.0.0.1:%d", port);
+    snprintf(log, sizeof log, "%s/closed.log", service.batond.dir.path);
+    process_start(&process,
+                  (const char *const[]){"sh", "-c", "exec \"$0\" \"$@\" <&- >&- 2>&-",
+                                        program ? program : "build/batond", listen, "--redis-url",
+                                        service.redis.url, NULL},
+                  NULL, log);
+    assert_true(comes_to_listen(port));
+    assert_int_equal(process_stop(&process), 0);
+    service_close(&service);
+}
+
 /* All places are taken by connections that do nothing, and more clients wait behind them. The last
  * test, as a process cannot raise such a limit again. */
 static void a_crowd_at_the_door_does_not_hold_it_up(void **state)
@@ -140,6 +174,7 @@ int main(void)
         cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
         cmocka_unit_test(idle_connections_do_not_hold_it_up),
         cmocka_unit_test(a_second_signal_changes_nothing),
+        cmocka_unit_test(closed_standard_descriptors_do_no_harm),
         cmocka_unit_test(a_crowd_at_the_door_does_not_hold_it_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
