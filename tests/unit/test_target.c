@@ -24,6 +24,7 @@ static const struct split {
     {"/locks/a?b?c", "/locks/a", "b?c"},
     {"/locks/a%2Fb%3F?x=%3F", "/locks/a%2Fb%3F", "x=%3F"},
     {"//locks", "//locks", NULL},
+    {"/a;b#c&d=e?f", "/a;b#c&d=e", "f"},
     {"/http://h/a", "/http://h/a", NULL},
     {"/a?http://h/b", "/a", "http://h/b"},
     {"http://host/locks/a", "/locks/a", NULL},
