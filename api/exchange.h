@@ -39,6 +39,7 @@ struct exchange {
     const char *content_type; /* header fields; NULL where absent */
     const char *accept;
     const char *lock_token;
+    bool lock_token_repeated; /* there is another Lock-Token field */
     const char *if_none_match;
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     /* Called from the loop when a parked exchange has its reply. */

@@ -255,15 +255,19 @@ static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct 
     return false;
 }
 
+static bool refuse_repeated(const struct input *input)
+{
+    refuse_parameter(input->exchange, input->name,
+                     "given more than once; give it in one place only");
+    return false;
+}
+
 /* Marks the field as given. False where it was given before. */
 static bool claim(const struct input *input)
 {
     struct parameters *parameters = &input->exchange->parameters;
-    if (field_given(parameters, input->id)) {
-        refuse_parameter(input->exchange, input->name,
-                         "given more than once; give it in one place only");
-        return false;
-    }
+    if (field_given(parameters, input->id))
+        return refuse_repeated(input);
     parameters->given |= FIELD_BIT(input->id);
     return true;
 }
@@ -335,6 +339,26 @@ static bool is_json_type(const char *content_type)
            (content_type[length] == '\0' || strchr("; \t", content_type[length]));
 }
 
+/* An integer that has no room in 64 bits is out of a field's range, though jansson sees bad JSON:
+ * this names the field. False, with nothing answered, where no field itself is such a number. */
+static bool refuse_number_too_large(struct exchange *exchange)
+{
+    const char *key;
+    json_t *value;
+    exchange->json = json_loadb(exchange->body.bytes, exchange->body.length,
+                                JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
+    json_object_foreach (exchange->json, key, value) {
+        double number = json_real_value(value);
+        if (number >= 0x1p63 || number < -0x1p63) {
+            refuse_parameter(exchange, key, "no number may be so large");
+            return true;
+        }
+    }
+    json_decref(exchange->json);
+    exchange->json = NULL;
+    return false;
+}
+
 /* Parses the body into exchange->json. */
 static bool parse_body(struct exchange *exchange)
 {
@@ -350,6 +374,9 @@ static bool parse_body(struct exchange *exchange)
     json_error_t error;
     exchange->json =
         json_loadb(exchange->body.bytes, exchange->body.length, JSON_REJECT_DUPLICATES, &error);
+    if (!exchange->json && json_error_code(&error) == json_error_numeric_overflow &&
+        refuse_number_too_large(exchange))
+        return false;
     if (!exchange->json) {
         problem_simply(exchange, PROBLEM_INVALID_JSON, "line %d, column %d: %s", error.line,
                        error.column, error.text);
@@ -390,6 +417,8 @@ static bool read_header(struct exchange *exchange, unsigned accepted)
     if (!exchange->lock_token || !(accepted & FIELD_BIT(FIELD_LOCK_TOKEN)))
         return true;
     struct input input = {exchange, FIELD_LOCK_TOKEN, "Lock-Token", false};
+    if (exchange->lock_token_repeated)
+        return refuse_repeated(&input);
     return claim(&input) && set_text(&input, slice_of(exchange->lock_token));
 }
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum {
@@ -16,6 +17,8 @@ enum {
     LAST_ROUNDS = 1024, /* each accepts one at least, unless all places are taken */
     HANDLES = 4,
 };
+
+static const char LOCK_TOKEN[] = "Lock-Token";
 
 struct http {
     uv_loop_t *loop;
@@ -109,6 +112,23 @@ static const char *header(const struct record *record, const char *name)
     return MHD_lookup_connection_value(record->connection, MHD_HEADER_KIND, name);
 }
 
+static enum MHD_Result count_tokens(void *context, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    size_t *count = context;
+    (void)kind, (void)value;
+    *count += strcasecmp(name, LOCK_TOKEN) == 0;
+    return MHD_YES;
+}
+
+/* Which of two tokens was meant, nobody knows. */
+static bool has_several_tokens(const struct record *record)
+{
+    size_t count = 0;
+    MHD_get_connection_values(record->connection, MHD_HEADER_KIND, count_tokens, &count);
+    return count > 1;
+}
+
 static void begin(struct record *record, const char *method)
 {
     struct exchange *exchange = &record->exchange;
@@ -118,7 +138,8 @@ static void begin(struct record *record, const char *method)
     exchange->target = record->target;
     exchange->content_type = header(record, MHD_HTTP_HEADER_CONTENT_TYPE);
     exchange->accept = header(record, MHD_HTTP_HEADER_ACCEPT);
-    exchange->lock_token = header(record, "Lock-Token");
+    exchange->lock_token = header(record, LOCK_TOKEN);
+    exchange->lock_token_repeated = exchange->lock_token && has_several_tokens(record);
     exchange->if_none_match = header(record, MHD_HTTP_HEADER_IF_NONE_MATCH);
     exchange->answered = answered;
     if (is_request_id(request_id))

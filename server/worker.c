@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 enum {
+    TRY_AGAIN_MS = 1000,
     SETTLE_STEP_MS = 10,
     SETTLE_LONGEST_MS = 1000, /* grants in doubt that Redis does not answer for end by their TTL */
 };
@@ -16,6 +17,7 @@ struct worker {
     uv_thread_t thread;
     uv_loop_t loop;
     uv_async_t stop;
+    uv_timer_t again;  /* takes back what Redis refused to take back */
     uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
     uint64_t settle_until;
     struct store *store;
@@ -56,8 +58,14 @@ static void on_redis_down(void *context, const char *reason)
 static void on_redis_warning(void *context, const char *text)
 {
     struct worker *worker = context;
-    log_line(worker->options->log, LOG_WARN, "redis is not set up for locks", "warning", text,
-             NULL);
+    log_line(worker->options->log, LOG_WARN, "redis is not as it should be for locks", "warning",
+             text, NULL);
+}
+
+static void on_again(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    locks_try_again(worker->locks);
 }
 
 /* The last steps of stopping, in order: HTTP, grants in doubt, the store, the loop's handles. */
@@ -65,6 +73,7 @@ static void on_redis_warning(void *context, const char *text)
 static void on_store_closed(void *context)
 {
     struct worker *worker = context;
+    uv_close((uv_handle_t *)&worker->again, NULL);
     uv_close((uv_handle_t *)&worker->settle, NULL);
     uv_close((uv_handle_t *)&worker->stop, NULL);
 }
@@ -134,7 +143,9 @@ int worker_start(struct worker **ret, const struct worker_options *options, int 
     worker->metrics = metrics;
     uv_async_init(&worker->loop, &worker->stop, on_stop);
     uv_timer_init(&worker->loop, &worker->settle);
-    worker->stop.data = worker->settle.data = worker;
+    uv_timer_init(&worker->loop, &worker->again);
+    worker->stop.data = worker->settle.data = worker->again.data = worker;
+    uv_timer_start(&worker->again, on_again, TRY_AGAIN_MS, TRY_AGAIN_MS);
 
     int result = open_layers(worker, listen_fd);
     if (result == 0)

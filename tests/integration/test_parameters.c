@@ -183,7 +183,10 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{\"ttl_ms\": 5000,}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{\"ttl_ms\": 5000, \"ttl_ms\": 5000}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{\"meta\": {\"a\": 1, \"a\": 2}}", "invalid_json", NULL},
-    {"POST /locks/a", NULL, "{\"ttl_ms\": 99999999999999999999}", "invalid_json", NULL},
+    {"POST /locks/a", NULL, "{\"ttl_ms\": 99999999999999999999}", PARAMETER, "ttl_ms"},
+    {"POST /locks/a", NULL, "{\"wait_ms\": 0, \"ttl_ms\": -99999999999999999999}", PARAMETER,
+     "ttl_ms"},
+    {"POST /locks/a", NULL, "{\"meta\": {\"n\": 99999999999999999999}}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{\"owner\": \"\xff\"}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{\"owner\": \"\xed\xa0\x80\"}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{\"owner\": \"a\\u0000b\"}", "invalid_json", NULL},
@@ -228,6 +231,19 @@ static void a_refused_token_is_not_repeated_in_the_answer(void **state)
     answers_with(client, "Lock-Token: my-token-0123456789abcdef!", "POST /locks/a", NULL, 400,
                  "invalid_parameter");
     assert_null(strstr(client->reply.body, TOKEN));
+}
+
+static void two_tokens_are_one_too_many(void **state)
+{
+    struct http_client *client = client_of(state);
+    const struct http_call call = {
+        .method = "DELETE",
+        .path = "/locks/a",
+        .headers =
+            (const char *const[]){TOKEN_HEADER, "lock-token: my-token-0123456789abcdeg", NULL},
+    };
+    assert_int_equal(http_request(client, &call), 400);
+    assert_string_equal(member_text(client, "parameter"), "Lock-Token");
 }
 
 /* A body {"meta": {"a": "xx...x"}} whose meta has `length` bytes as compact JSON. */
@@ -379,6 +395,7 @@ int main(void)
         cmocka_unit_test(meta_comes_back_as_it_was),
         cmocka_unit_test(json_nests_at_most_sixteen_deep),
         cmocka_unit_test(the_edges_of_each_range_are_inside),
+        cmocka_unit_test(two_tokens_are_one_too_many),
         cmocka_unit_test(the_media_type_has_to_be_json),
         cmocka_unit_test(a_body_has_at_most_16_kibibytes),
     };
