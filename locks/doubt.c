@@ -5,11 +5,15 @@
 
 #include <stdlib.h>
 
+enum { TRIES_MOST = 3 }; /* a script that failed so often is not cured by trying again */
+
 struct doubt {
     struct doubt *next;
+    struct doubt **place; /* what points to this one */
     struct locks *locks;
     struct attempt attempt;
-    bool asked; /* Redis has been asked and has not answered yet */
+    bool asked;     /* Redis has been asked and has not answered yet */
+    unsigned tries; /* that ended with an error of which nobody knows what it left behind */
     size_t name_length;
     size_t token_length;
     char name_and_token[];
@@ -31,18 +35,21 @@ void doubts_free(struct doubts *doubts)
 
 static void forget(struct doubt *doubt)
 {
-    struct doubt **link = &doubt->locks->doubts.first;
-    while (*link != doubt)
-        link = &(*link)->next;
-    *link = doubt->next;
+    *doubt->place = doubt->next;
+    if (doubt->next)
+        doubt->next->place = doubt->place;
     free(doubt);
 }
 
+/* Where Redis refused, or was lost, it is asked again; but where the script itself fails, as on a
+ * key that is none of Baton's, doubts must not pile up for ever. */
 static void asked(void *context, const struct store_result *result)
 {
     struct doubt *doubt = context;
     doubt->asked = false;
-    if (result->outcome == STORE_REPLIED)
+    if (result->outcome == STORE_IN_DOUBT && store_is_up(doubt->locks->store))
+        doubt->tries++;
+    if (result->outcome == STORE_REPLIED || doubt->tries == TRIES_MOST)
         forget(doubt);
 }
 
@@ -76,12 +83,15 @@ void doubts_add(struct locks *locks, struct slice name, struct slice token,
     if (!doubt)
         abort();
     *doubt = (struct doubt){.next = locks->doubts.first,
+                            .place = &locks->doubts.first,
                             .locks = locks,
                             .attempt = *attempt,
                             .name_length = name.length,
                             .token_length = token.length};
     memcpy(doubt->name_and_token, name.bytes, name.length);
     memcpy(doubt->name_and_token + name.length, token.bytes, token.length);
+    if (doubt->next)
+        doubt->next->place = &doubt->next;
     locks->doubts.first = doubt;
     if (store_is_up(locks->store))
         ask(doubt);

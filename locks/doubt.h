@@ -18,8 +18,8 @@ struct doubts {
 void doubts_init(struct doubts *doubts);
 void doubts_free(struct doubts *doubts);
 
-/* Remembers the grant and asks Redis to take it back, now and at each new connection until it has
- * answered. All texts are copied. */
+/* Remembers the grant and asks Redis to take it back: now, and with each doubts_ask until it has.
+ * All texts are copied. */
 void doubts_add(struct locks *locks, struct slice name, struct slice token,
                 const struct attempt *attempt);
 

@@ -124,6 +124,9 @@ void locks_close(struct locks *locks);
 /* Takes back the grants that were in doubt when the connection was lost. */
 void locks_store_is_up(struct locks *locks);
 
+/* To be called every second or so: tries once more to take back what Redis refused to. */
+void locks_try_again(struct locks *locks);
+
 /* Whether no grant is in doubt: what a worker waits for before it ends. */
 bool locks_are_settled(const struct locks *locks);
 

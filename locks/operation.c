@@ -24,7 +24,8 @@ const char *unavailable_because(const struct store_result *result)
     case STORE_UNSENT:
         return "there is no connection to Redis now, so nothing was done (batond's log says why)";
     case STORE_IN_DOUBT:
-        return "Redis did not answer in time, so the outcome is unknown";
+        return "Redis did not answer as it should, so the outcome is unknown (batond's log says "
+               "why)";
     case STORE_REFUSED:
         return result->error ? result->error : "Redis refused, so nothing was done";
     case STORE_REPLIED:

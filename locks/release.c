@@ -34,6 +34,12 @@ void locks_store_is_up(struct locks *locks)
     doubts_ask(locks);
 }
 
+void locks_try_again(struct locks *locks)
+{
+    if (store_is_up(locks->store))
+        doubts_ask(locks);
+}
+
 bool locks_are_settled(const struct locks *locks)
 {
     return !locks->doubts.first;

@@ -17,8 +17,9 @@
 #include <sys/un.h>
 
 enum {
-    MOST_TRIES = 3,   /* of one call, when Redis keeps forgetting its script */
-    STEADY_MS = 1000, /* a connection that lasted so long is no sign of trouble to come */
+    MOST_TRIES = 3,             /* of one call, when Redis keeps forgetting its script */
+    COMPLAINT_PAUSE_MS = 10000, /* between two lines on errors, which may come with every call */
+    STEADY_MS = 1000,           /* a connection that lasted so long is no sign of trouble to come */
     PLACE_SIZE = 200,
     TROUBLE_SIZE = sizeof((struct failure *)0)->text,
 };
@@ -64,6 +65,7 @@ struct link {
     int64_t old_client_id; /* of the last one that was up, on the server's run `old_run_id` */
     char old_run_id[sizeof((struct facts *)0)->run_id];
     char trouble[TROUBLE_SIZE];
+    uint64_t complaint_due; /* errors are told of from then on */
     struct store_figures figures;
     void (*closed)(void *context);
     void *closed_context;
@@ -265,8 +267,22 @@ static void link_leave(struct link *link, const char *error)
              error);
 }
 
+/* Clients only hear that Redis cannot be asked: somebody has to be told why. */
+static void link_complain(struct link *link, const struct script *script, const char *error)
+{
+    uint64_t now = uv_now(link->loop);
+    if (link->state != LINK_UP || now < link->complaint_due)
+        return;
+    link->complaint_due = now + COMPLAINT_PAUSE_MS;
+    struct failure warning;
+    failure_set(&warning, 0, "Redis at %s answered the script %s with an error: %s", link->place,
+                script->name, error);
+    link->events.warning(link->events.context, warning.text);
+}
+
 static void link_script_failed(struct link *link, struct call *call, const char *error)
 {
+    const struct script *script = call->script;
     switch (error_kind(error)) {
     case ERROR_FORGOTTEN:
         link_load_again(link, call, error);
@@ -277,9 +293,11 @@ static void link_script_failed(struct link *link, struct call *call, const char 
         break;
     case ERROR_REFUSED:
         call_refused(call, STORE_REFUSED, error);
+        link_complain(link, script, error);
         break;
     case ERROR_UNKNOWN:
         call_refused(call, STORE_IN_DOUBT, error);
+        link_complain(link, script, error);
         break;
     }
 }
@@ -362,7 +380,10 @@ static void link_greeting_refused(struct link *link, enum call_kind kind, const 
     else if (error_has_code(error, "NOAUTH"))
         advice = ": put a password into redis-url";
     int code = error_passes(error) ? -EAGAIN : -EPROTO;
-    failure_set(&reason, code, "Redis at %s refuses to serve: %s%s", link->place, error,
+    int length = (int)strlen(error);
+    if (length > 0 && error[length - 1] == '.')
+        length--;
+    failure_set(&reason, code, "Redis at %s refuses to serve: %.*s%s", link->place, length, error,
                 code == -EPROTO ? advice : "");
     link_retreat(link, code, reason.text);
 }

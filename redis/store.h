@@ -46,8 +46,8 @@ struct store_events {
     /* The connection was lost or could not be made; `reason` says why and what to look at. Told
      * once for each loss and, while Redis stays away, again only when the reason changes. */
     void (*down)(void *context, const char *reason);
-    /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …). Told after
-     * each connect. */
+    /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), told after
+     * each connect; or it answers scripts with errors, told every 10 s at most. */
     void (*warning)(void *context, const char *text);
 };
 

@@ -205,6 +205,38 @@ static void a_lost_grant_of_one_owner_leaves_its_other_holds(void **state)
     answers_token(scene->client, token, "PUT /locks/several", NULL, 200, NULL);
 }
 
+/* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */
+static void what_redis_refuses_to_take_back_is_tried_again(void **state)
+{
+    struct scene *scene = *state;
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/doubtful-refused?ttl=10m", NULL, 503, "store_unavailable");
+    assert_int_equal(hold_count(scene, "doubtful-refused"), 1);
+    freeReplyObject(redis_process_command(&scene->redis, "CONFIG SET min-replicas-to-write %d", 1));
+    scene->proxy.mode = PROXY_OPEN;
+    clock_sleep_ms(1500); /* by then it is connected, and was refused */
+    answers(scene->client, "GET /readyz", NULL, 503, "store_unavailable");
+    freeReplyObject(redis_process_command(&scene->redis, "CONFIG SET min-replicas-to-write %d", 0));
+    becomes_free(scene, "doubtful-refused", 3000);
+}
+
+/* Nothing can be taken back where the scripts themselves fail: that is not tried for ever, and the
+ * log says what is wrong. */
+static void a_key_that_is_none_of_ours_is_complained_about(void **state)
+{
+    struct scene *scene = *state;
+    freeReplyObject(redis_process_command(&scene->redis, "LPUSH baton:{foreign} x"));
+    answers(scene->other, "POST /locks/foreign", NULL, 503, "store_unavailable");
+    assert_true(process_wait_line(&scene->other_batond.process, "WRONGTYPE", NULL, NULL, 0, 1000));
+    clock_sleep_ms(3000);
+    freeReplyObject(redis_process_command(&scene->redis, "CONFIG RESETSTAT"));
+    clock_sleep_ms(1500);
+    redisReply *reply = redis_process_command(&scene->redis, "INFO commandstats");
+    assert_null(strstr(reply->str, "cmdstat_evalsha:"));
+    freeReplyObject(reply);
+    freeReplyObject(redis_process_command(&scene->redis, "DEL baton:{foreign}"));
+}
+
 /* Sends an acquire whose client hangs up while Redis stands still, in the way of `abort_it`. */
 static void hang_up_before_the_grant(struct scene *scene, const char *name, bool abort_it)
 {
@@ -277,6 +309,8 @@ int main(void)
         cmocka_unit_test_setup(repeating_after_the_return_acquires_once, begin),
         cmocka_unit_test_setup(an_acquire_that_was_lost_itself_leaves_nothing, begin),
         cmocka_unit_test_setup(a_lost_grant_of_one_owner_leaves_its_other_holds, begin),
+        cmocka_unit_test_setup(what_redis_refuses_to_take_back_is_tried_again, begin),
+        cmocka_unit_test_setup(a_key_that_is_none_of_ours_is_complained_about, begin),
         cmocka_unit_test_setup(who_hangs_up_before_its_201_holds_nothing, begin),
         cmocka_unit_test_setup(who_aborts_before_its_201_holds_nothing, begin),
         cmocka_unit_test_setup(a_grant_that_comes_after_the_503_is_taken_back, begin),
