@@ -66,10 +66,11 @@ clean_up() {
     rm -f "$log"
 }
 
-# What apt-get says fills screens, so it is shown only where it failed.
-quietly() { # COMMAND...
-    as_root env DEBIAN_FRONTEND=noninteractive "$@" </dev/null >>"$log" 2>&1 ||
-        { cat "$log" >&2 && exit 1; }
+# What apt-get says fills screens, so it goes to a log. A new machine may be busy with updates of its
+# own at first.
+apt_get() { # ARGUMENT...
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@" \
+        </dev/null >>"$log" 2>&1
 }
 
 install() { # PACKAGE...
@@ -80,8 +81,8 @@ install() { # PACKAGE...
         printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
         as_root chmod 755 "$policy"
     fi
-    quietly apt-get update -q
-    quietly apt-get install -y -q --no-install-recommends "$@"
+    apt_get update || true # the lists that are there may do
+    apt_get install -y --no-install-recommends "$@" || { cat "$log" >&2 && exit 1; }
 }
 
 main() {
