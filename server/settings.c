@@ -32,8 +32,7 @@ static const struct setting {
     {"listen", TEXT, AT(listen), "127.0.0.1:7420", "ADDRESS:PORT",
      "where to serve HTTP; [::1]:7420 for IPv6, port 0 for any free one", 0, 0, NULL},
     {"redis-url", SECRET, AT(redis_url), NULL, "URL",
-     "redis://[user:password@]host[:port][/db], rediss:// or unix:///path; unset: a Redis of its "
-     "own",
+     "redis://[user:password@]host[:port][/db], rediss:// or unix:///path; unset: its own Redis",
      0, 0, NULL},
     {"state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
      "where the embedded Redis keeps its data ($XDG_STATE_HOME/baton or ~/.local/state/baton)", 0,
