@@ -12,7 +12,7 @@ enum {
     IDLE_SECONDS = 75, /* above the usual 60 s of proxies, so that they close first */
     /* For the request line and the header fields. Its size costs time: the library wipes it after
      * every request. */
-    CONNECTION_MEMORY = 16 * 1024,
+    CONNECTION_MEMORY = 8 * 1024,
     CLOSE_DEADLINE_MS = 5000,
     LAST_ROUNDS = 1024, /* each accepts one at least, unless all places are taken */
     HANDLES = 4,

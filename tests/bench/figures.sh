@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 batond=$PWD/build/batond
 dir=$(mktemp -d)
+redis_port=16379
 pids=()
 
 finish() {
@@ -33,14 +34,15 @@ until_ok() { # COMMAND...: until it succeeds, 10 s at most
 }
 
 start_redis() {
-    redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" >"$dir/redis.log" &
+    redis-server --port $redis_port --bind 127.0.0.1 --unixsocket "$dir/redis.sock" --save '' \
+        --dir "$dir" >"$dir/redis.log" &
     pids+=($!)
     until_ok redis ping
 }
 
 start_batond() { # once; sets $url
     [[ -n ${url-} ]] && return
-    "$batond" --listen=127.0.0.1:0 --redis-url="unix://$dir/redis.sock" 2>"$dir/batond.log" &
+    "$batond" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" 2>"$dir/batond.log" &
     pids+=($!)
     until_ok grep -q listening "$dir/batond.log"
     url=$(sed -n 's/.*"url":"\([^"]*\)".*/\1/p' "$dir/batond.log")
@@ -136,9 +138,9 @@ part_webdis() {
     local sha port=17379 ours theirs ratios='' round
     start_batond
     sha=$(redis script load "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])")
-    # The settings of Debian's package, but for the place of Redis and the log.
+    # The settings of Debian's package, but for ports, log and background.
     cat >"$dir/webdis.json" <<END
-{"redis_host": "$dir/redis.sock", "http_host": "127.0.0.1", "http_port": $port, "threads": 2,
+{"redis_host": "127.0.0.1", "redis_port": $redis_port, "http_host": "127.0.0.1", "http_port": $port, "threads": 2,
  "daemonize": false, "database": 0, "acl": [{"disabled": ["DEBUG"]}],
  "verbosity": 3, "logfile": "$dir/webdis.log"}
 END
