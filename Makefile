@@ -34,13 +34,13 @@ test_objects := $(tests:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
 CC         ?= cc
 libraries  := libmicrohttpd jansson hiredis libuv
 test_libs  := cmocka libcurl yaml-0.1 jansson hiredis
-tls_libs    = $(shell pkg-config --exists hiredis_ssl openssl && echo hiredis_ssl openssl)
+tls_libs    = $(shell pkg-config --exists hiredis_ssl openssl 2>/dev/null && echo hiredis_ssl openssl)
 once        = $(eval $(1) := $(2))$($(1))
-lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(tls_libs)))
-lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(tls_libs)))
+lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(tls_libs) 2>/dev/null))
+lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(tls_libs) 2>/dev/null))
 tls_flag    = $(call once,tls_flag,$(if $(tls_libs),-DHAVE_REDIS_TLS))
-test_cflags = $(call once,test_cflags,$(shell pkg-config --cflags $(test_libs)))
-test_ldlibs = $(call once,test_ldlibs,$(shell pkg-config --libs $(test_libs)))
+test_cflags = $(call once,test_cflags,$(shell pkg-config --cflags $(test_libs) 2>/dev/null))
+test_ldlibs = $(call once,test_ldlibs,$(shell pkg-config --libs $(test_libs) 2>/dev/null))
 
 warnings  := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
              -Wmissing-prototypes -Wformat=2 -Wvla
@@ -146,7 +146,7 @@ $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml
 # set of sources links again.
 write_if_changed = mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' > $@
 $(BUILD)/flags: FORCE
-	@pkg-config --exists --print-errors $(libraries) || { echo "Missing libraries: $(packages) build" >&2; exit 1; }
+	@pkg-config --exists --print-errors $(libraries) || { echo "To install what is missing: $(packages) build" >&2; exit 1; }
 	@$(call write_if_changed,$(compile) $(link))
 $(BUILD)/inputs: FORCE
 	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(common_lua) $(test_support))
