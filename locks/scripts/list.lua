@@ -9,10 +9,23 @@
 -- that overflows hands the rest back to the caller, and it comes first on the next page: no name
 -- that is held all the while is missed.
 local cursor, pattern, limit, budget = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local page, rest = {}, {}
+local page, rest, shown = {}, {}, 0
+
+-- All else in Redis waits meanwhile, so a page ends early where much is on it: a lock shows up to ten
+-- holders, each with up to a kilobyte of meta. Plain locks fit by the thousand.
+local SHOWN_MOST = 250000 -- bytes, roughly
+local HOLDER_BYTES = 100  -- of them without the meta
+
+-- At most so many keys are looked at before the page is known to be full: what is handed back has to
+-- fit a cursor.
+local SCANNED_MOST = 20
+
+local function is_full()
+    return #page == limit or shown >= SHOWN_MOST
+end
 
 local function visit(candidate)
-    if #page == limit then
+    if is_full() then
         rest[#rest + 1] = candidate
         return
     end
@@ -22,15 +35,19 @@ local function visit(candidate)
         save_even_if_full(state)
     end
     if state[COUNT] > 0 then
-        page[#page + 1] = {key, view(state, '')}
+        local seen = view(state, '')
+        page[#page + 1] = {key, seen}
+        for _, holder in ipairs(seen[7]) do
+            shown = shown + HOLDER_BYTES + #holder[6]
+        end
     end
 end
 
 for i = 6, #ARGV do
     visit(ARGV[i])
 end
-while cursor ~= '' and #page < limit and budget > 0 do
-    local count = math.max(limit - #page, 10)
+while cursor ~= '' and not is_full() and budget > 0 do
+    local count = math.min(math.max(limit - #page, 10), SCANNED_MOST)
     local reply = call('scan', cursor, 'match', pattern, 'count', count)
     budget = budget - count
     cursor = reply[1] ~= '0' and reply[1] or ''

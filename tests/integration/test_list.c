@@ -24,6 +24,16 @@ static void hold(struct http_client *client, const char *name, int number)
     answers(client, request, NULL, 201, NULL);
 }
 
+/* Ten holders, each with a good deal of meta. */
+static void hold_by_many(struct http_client *client, const char *name, int number)
+{
+    char request[200], body[1100];
+    snprintf(request, sizeof request, "POST /locks/%s%d?mode=shared", name, number);
+    snprintf(body, sizeof body, "{\"meta\": {\"x\": \"%01000d\"}}", 0);
+    for (int i = 0; i < 10; i++)
+        answers(client, request, body, 201, NULL);
+}
+
 /* Goes through all pages. Returns the names as an object {name: times seen}, to be freed, and the
  * number of pages; no page may have more than `limit`. */
 static json_t *list_all(struct http_client *client, const char *query, size_t limit, int *ret_pages)
@@ -93,6 +103,23 @@ static void all_of_hundreds_are_listed_page_by_page(void **state)
     }
     answers(client, "GET /locks", NULL, 200, NULL);
     assert_int_equal(json_array_size(member(client, "locks")), 100);
+}
+
+/* One script makes a page, and all else in Redis waits for it. */
+static void what_shows_much_comes_on_smaller_pages(void **state)
+{
+    enum { NAMES = 40, MOST_BYTES = 400000 };
+    struct http_client *client = client_of(state);
+    int pages;
+    for (int i = 0; i < NAMES; i++)
+        hold_by_many(client, "fat", i);
+    answers(client, "GET /locks?limit=1000", NULL, 200, NULL);
+    assert_non_null(http_text(client, "cursor"));
+    assert_in_range(client->reply.length, 1, MOST_BYTES);
+    json_t *seen = list_all(client, "", 1000, &pages);
+    assert_int_equal(json_object_size(seen), NAMES);
+    assert_in_range(pages, 2, NAMES);
+    json_decref(seen);
 }
 
 static void a_prefix_chooses(void **state)
@@ -230,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup(nothing_held_is_an_empty_page, forget_all),
         cmocka_unit_test_setup(a_lock_is_listed_as_it_is_inspected, forget_all),
         cmocka_unit_test_setup(all_of_hundreds_are_listed_page_by_page, forget_all),
+        cmocka_unit_test_setup(what_shows_much_comes_on_smaller_pages, forget_all),
         cmocka_unit_test_setup(a_prefix_chooses, forget_all),
         cmocka_unit_test_setup(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all),
         cmocka_unit_test_setup(free_and_expired_names_are_not_listed, forget_all),
