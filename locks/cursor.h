@@ -7,7 +7,7 @@
 #include "locks/name.h"
 
 enum {
-    CURSOR_NAMES = 64, /* names left over, at most: list.lua scans 20 at a time, and a bucket more */
+    CURSOR_NAMES = 64, /* names left over, at most: list.lua scans 20 keys at once, or so */
     CURSOR_SCAN_LENGTH = 20,
     CURSOR_BYTES = CURSOR_SCAN_LENGTH + CURSOR_NAMES * (NAME_LENGTH + 1), /* decoded */
     CURSOR_TEXT = BASE64URL_LENGTH(CURSOR_BYTES) + 1,
