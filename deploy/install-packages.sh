@@ -77,6 +77,7 @@ install() { # PACKAGE...
     trap clean_up EXIT
     log=$(mktemp)
     if [[ ! -e $policy ]]; then
+        as_root true # who cannot log in is told here, and once
         made_policy=yes
         printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
         as_root chmod 755 "$policy"
