@@ -233,9 +233,10 @@ static int read_flag(struct settings *settings, int argc, char **argv, int *inde
                      struct failure *failure)
 {
     const char *argument = argv[*index];
+    size_t shown = strcspn(argument, "=:"); /* it may be a URL, with its password behind that */
     if (strncmp(argument, "--", 2) != 0)
         return failure_set(failure, -EINVAL, "\"%.*s\" is no flag; batond --help lists them",
-                           SHOWN_LENGTH, argument);
+                           (int)(shown < SHOWN_LENGTH ? shown : SHOWN_LENGTH), argument);
     const char *name = argument + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     const struct setting *setting = setting_find(name, length);

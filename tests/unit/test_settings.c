@@ -280,6 +280,8 @@ static const struct wrong {
     {{"--=1"}, "there is no flag --;"},
     {{"--"}, "there is no flag --;"},
     {{"-l"}, "\"-l\" is no flag"},
+    {{"-redis-url=redis://:opensesame@h"}, "\"-redis-url\" is no flag"},
+    {{"redis://:opensesame@h"}, "\"redis\" is no flag"},
     {{""}, "\"\" is no flag"},
     {{"serve"}, "\"serve\" is no flag"},
     {{"--listen"}, "--listen needs a value: --listen=ADDRESS:PORT"},
