@@ -62,8 +62,8 @@ made_policy=
 log=
 
 clean_up() {
-    [[ -z $made_policy ]] || as_root rm -f "$policy"
     rm -f "$log"
+    [[ -z $made_policy ]] || as_root rm -f "$policy"
 }
 
 # What apt-get says fills screens, so it goes to a log. A new machine may be busy with updates of its
