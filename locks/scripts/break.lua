@@ -3,8 +3,11 @@
 -- Returns {holds ended, version}.
 local state, changed = open()
 local count = state[COUNT]
+if count > BATCH then
+    crowd().leave_last(state)
+end
 while state[COUNT] > 0 do
-    local gone = first(state, 1000)
+    local gone = first(state, BATCH)
     if #gone > 0 then
         retire(state, gone, 'forced', false)
     else

@@ -153,6 +153,28 @@ static void ten_thousand_end_together(void **state)
     assert_true(next.fence > broken.version);
 }
 
+/* However many end, whoever comes next waits a moment only: at ten microseconds for each, a hundred
+ * thousand would keep Redis busy beyond the deadline of every other call. */
+static void a_crowd_that_ends_as_a_whole_ends_at_once(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 0, MANY, 60000);
+    scripts->unwatched = true;
+    reset_stats(scripts);
+    assert_int_equal(break_all(scripts, "n").count, MANY);
+    assert_true(usec_per_call(scripts, "evalsha") < MANY);
+
+    share(scripts, 0, MANY, 3000);
+    sleep_past(scripts, 3000);
+    reset_stats(scripts);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_true(usec_per_call(scripts, "evalsha") < MANY);
+    scripts->unwatched = false;
+    assert_int_equal(seen.holds, 0);
+    assert_string_equal(seen.last_reason, "expired");
+    assert_status(acquire(scripts, .token = "x"), "granted");
+}
+
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -296,6 +318,7 @@ int main(void)
         TEST(ten_are_shown_and_those_that_end_soonest),
         TEST(thousands_share_and_leave),
         TEST(ten_thousand_end_together),
+        TEST(a_crowd_that_ends_as_a_whole_ends_at_once),
         TEST(ten_thousand_holds_cost_no_more_than_one),
         TEST(a_lost_key_locks_nobody_out),
         TEST(a_lost_key_is_made_good_when_others_come),

@@ -152,6 +152,24 @@ local function crowd()
         return tonumber(call('zrange', expiries, 0, 0, 'withscores')[2])
     end
 
+    -- When all holds have ended.
+    function self.last_end()
+        return tonumber(call('zrange', expiries, -1, -1, 'withscores')[2] or 0)
+    end
+
+    -- Makes the last hold the only one again, for a large crowd that ends as a whole: what is known
+    -- of a name afterwards is the end of its last hold, and so many would keep Redis busy too long.
+    function self.leave_last(state)
+        local last = self.find(call('zrange', expiries, -1, -1)[1] or '')
+        if not last then
+            return self.give_up(state)
+        end
+        call('unlink', holds, expiries, owners)
+        state[VERSION] = state[VERSION] + state[COUNT] - 1
+        state[COUNT], state[EXCLUSIVES] = 1, last[MODE] == 'exclusive' and 1 or 0
+        state[ONLY], state[NEXT] = last, last[EXPIRES]
+    end
+
     function self.is_whole()
         return call('exists', holds, expiries, owners) == 3
     end
@@ -293,6 +311,8 @@ local function expire(state)
     while state[COUNT] > 0 and state[NEXT] <= now do
         if state[ONLY] then
             retire(state, {state[ONLY]}, 'expired', false)
+        elseif state[COUNT] > BATCH and crowd().last_end() <= now then
+            crowd().leave_last(state)
         else
             local all = crowd()
             local ended = all.ended(now)
