@@ -81,7 +81,7 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
 
-figures: ## measure what README says of speed and size (PARTS='webdis code' for some)
+figures: ## measure start, cost, speed and size (PARTS='webdis code' for some)
 	@$(packages) build run bench
 	@$(submake) all
 	@tests/bench/figures.sh $(PARTS)

@@ -54,7 +54,8 @@ static bool read_cursor(const struct listing *listing, const struct value *reply
 {
     const struct value *rest = value_at(reply, 1);
     ret->name_count = 0;
-    if (!value_text(value_at(reply, 0), &ret->scan) || value_count(rest) > CURSOR_NAMES)
+    if (!value_text(value_at(reply, 0), &ret->scan) || ret->scan.length > CURSOR_SCAN_LENGTH ||
+        value_count(rest) > CURSOR_NAMES)
         return false;
     for (size_t i = 0; i < value_count(rest); i++) {
         struct slice key;

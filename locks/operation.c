@@ -1,5 +1,6 @@
 #include "locks/operation.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
         abort();
     *operation = (struct operation){locks, read, done, context};
 
+    assert(argument_count < ARGUMENTS_MOST);
     struct slice all[ARGUMENTS_MOST] = {slice_of(locks->retention)};
     if (argument_count > 0)
         memcpy(all + 1, arguments, argument_count * sizeof *arguments);

@@ -211,6 +211,8 @@ static int read_variable(struct settings *settings, const struct setting *settin
     variable_name(setting, "", name);
     variable_name(setting, "_FILE", file_name);
     const char *value = getenv(name);
+    if (value && !value[0] && setting->kind == SECRET)
+        value = NULL; /* which is how compose files unset one */
     const char *path = setting->kind == SECRET ? getenv(file_name) : NULL;
     if (value && path)
         return failure_set(failure, -EINVAL, "%s and %s are both set; keep one of them", name,
@@ -276,10 +278,10 @@ static int set_default_state_dir(struct settings *settings, struct failure *fail
 /* What no single setting can tell. */
 static int check(struct settings *settings, struct failure *failure)
 {
-    if (settings->redis_url && !settings->redis_url[0]) {
-        free(settings->redis_url); /* an empty variable is an unset one */
-        settings->redis_url = NULL;
-    }
+    if (settings->redis_url && !settings->redis_url[0])
+        return failure_set(failure, -EINVAL,
+                           "--redis-url is empty; give a URL, or leave it out for a Redis of "
+                           "batond's own");
     if (!key_prefix_is_valid(slice_of(settings->key_prefix)))
         return failure_set(failure, -EINVAL,
                            "--key-prefix: expected at most %d bytes of UTF-8 without control "

@@ -11,13 +11,13 @@
 local cursor, pattern, limit, budget = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local page, rest, shown = {}, {}, 0
 
--- All else in Redis waits meanwhile, so a page ends early where much is on it: a lock shows up to ten
--- holders, each with up to a kilobyte of meta. Plain locks fit by the thousand.
+-- All else in Redis waits meanwhile, so a page ends early where much is on it: a lock shows up to
+-- ten holders, each with up to a kilobyte of meta. Plain locks fit by the thousand.
 local SHOWN_MOST = 250000 -- bytes, roughly
 local HOLDER_BYTES = 100  -- of them without the meta
 
--- At most so many keys are looked at before the page is known to be full: what is handed back has to
--- fit a cursor.
+-- At most so many keys are looked at before the page is known to be full: what is handed back has
+-- to fit a cursor.
 local SCANNED_MOST = 20
 
 local function is_full()

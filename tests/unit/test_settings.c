@@ -230,7 +230,7 @@ static void only_a_secret_may_be_in_a_file(void **state)
     settings_free(&settings);
 }
 
-static void an_empty_redis_url_is_none(void **state)
+static void an_empty_variable_for_a_secret_is_an_unset_one(void **state)
 {
     struct settings settings;
     (void)state;
@@ -245,6 +245,7 @@ static const struct wrong {
     const char *arguments[ARGUMENTS];
     const char *said;
 } WRONG[] = {
+    {{"--redis-url="}, "--redis-url is empty"},
     {{"--workers=257"}, "--workers: \"257\" will not do; expected a number from 0 to 256"},
     {{"--workers=-1"}, "--workers: \"-1\""},
     {{"--workers=+1"}, "--workers: \"+1\""},
@@ -426,7 +427,7 @@ int main(void)
         TEST(a_secret_may_be_in_a_file),
         TEST(a_file_that_holds_no_secret_is_refused),
         TEST(only_a_secret_may_be_in_a_file),
-        TEST(an_empty_redis_url_is_none),
+        TEST(an_empty_variable_for_a_secret_is_an_unset_one),
         TEST(wrong_flags_are_refused_by_name_with_what_is_expected),
         TEST(wrong_variables_are_refused_by_their_name),
         TEST(a_long_value_is_cut_in_what_is_said),
