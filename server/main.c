@@ -238,7 +238,8 @@ static void keep_standard_descriptors(void)
     int fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO)
         fd = dup(fd);
-    close(fd);
+    if (fd >= 0)
+        close(fd);
 }
 
 int main(int argc, char **argv)

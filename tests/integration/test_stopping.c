@@ -120,7 +120,8 @@ static bool comes_to_listen(int port)
     while (fd < 0 && clock_ms() < until)
         if ((fd = raw_connect(port)) < 0)
             usleep(20000);
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     return fd >= 0;
 }
 
