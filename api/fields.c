@@ -349,7 +349,7 @@ static bool refuse_number_too_large(struct exchange *exchange)
                                 JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
     json_object_foreach (exchange->json, key, value) {
         double number = json_real_value(value);
-        if (number >= 0x1p63 || number < -0x1p63) {
+        if (number >= 9223372036854775808.0 || number < -9223372036854775808.0) {
             refuse_parameter(exchange, key, "no number may be so large");
             return true;
         }

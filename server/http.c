@@ -13,6 +13,7 @@ enum {
     /* For the request line and the header fields. Its size costs time: the library wipes it after
      * every request. */
     CONNECTION_MEMORY = 8 * 1024,
+    SWALLOWED_MOST = 1 << 20, /* bytes of a body that is too long */
     CLOSE_DEADLINE_MS = 5000,
     LAST_ROUNDS = 1024, /* each accepts one at least, unless all places are taken */
     HANDLES = 4,
@@ -148,11 +149,13 @@ static void begin(struct record *record, const char *method)
         token_make(&record->http->api->randomness, exchange->request_id);
 }
 
-/* Whether the request says itself that its body is too long to be read at all. */
+/* Whether the request says itself that its body is too long to be read at all. What is only a
+ * little too long is read and dropped, since who is answered while still sending may see a reset
+ * connection in place of the answer. */
 static bool announces_too_much(const struct record *record)
 {
     const char *length = header(record, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    return length && strtoull(length, NULL, 10) > EXCHANGE_BODY_LONGEST;
+    return length && strtoull(length, NULL, 10) > SWALLOWED_MOST;
 }
 
 /* Keeps a piece of the body; what is too long is read and dropped, since a reply cannot be queued
