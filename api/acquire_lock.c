@@ -92,6 +92,11 @@ static void acquired(void *context, const struct locks_reply *reply)
         problem_simply(exchange, PROBLEM_NOT_HELD,
                        "this token has been released; a new acquisition needs a new token");
         break;
+    case LOCKS_TIMEOUT:
+    case LOCKS_CANCELLED:
+    case LOCKS_DRAINING:
+    case LOCKS_TOO_MANY_WAITERS:
+    case LOCKS_UPGRADE_CONFLICT:
     case LOCKS_NOT_HELD:
     case LOCKS_UNAVAILABLE:
         answer_unavailable(exchange, reply->error);

@@ -107,5 +107,6 @@ void api_undelivered(struct exchange *exchange)
 {
     struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
     if (api_has_granted(exchange))
-        locks_take_back(exchange->api->locks, exchange->name, token, &exchange->granted);
+        locks_take_back(exchange->api->locks, exchange->name, token, &exchange->granted,
+                        exchange->keep_ms);
 }

@@ -10,6 +10,7 @@ void exchange_clear(struct exchange *exchange)
     free(exchange->decoded);
     free(exchange->meta);
     free(exchange->owned_body);
+    free(exchange->stream.bytes);
     explicit_bzero(exchange->made_token, sizeof exchange->made_token);
     exchange->json = NULL;
     exchange->decoded = exchange->meta = exchange->owned_body = NULL;
@@ -81,4 +82,33 @@ void reply_nothing(struct exchange *exchange, unsigned status)
 void exchange_resume(struct exchange *exchange)
 {
     exchange->answered(exchange);
+}
+
+void exchange_stream(struct exchange *exchange, unsigned status, const char *content_type)
+{
+    exchange->reply.status = status;
+    exchange->reply.content_type = content_type;
+    exchange->stream.is_stream = true;
+}
+
+void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
+{
+    struct stream *stream = &exchange->stream;
+    if (length > EXCHANGE_STREAM_LONGEST - stream->length) {
+        stream->overflown = true;
+    } else if (!stream->overflown) {
+        char *all = realloc(stream->bytes, stream->length + length + 1);
+        if (!all)
+            abort();
+        memcpy(all + stream->length, bytes, length);
+        stream->bytes = all;
+        stream->length += length;
+    }
+    exchange->streamed(exchange);
+}
+
+void exchange_finish(struct exchange *exchange)
+{
+    exchange->stream.finished = true;
+    exchange->streamed(exchange);
 }

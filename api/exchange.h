@@ -10,6 +10,7 @@ enum {
     EXCHANGE_REQUEST_ID_LENGTH = 64,
     EXCHANGE_HEADERS = 6,
     EXCHANGE_HEADER_TEXT = 1024,
+    EXCHANGE_STREAM_LONGEST = 64 * 1024, /* bytes unsent before a client is taken for gone */
 };
 
 struct api;
@@ -30,6 +31,15 @@ struct reply {
     size_t header_count;
 };
 
+/* A reply that goes on: what was written and not yet sent. The server takes from the front. */
+struct stream {
+    bool is_stream; /* the reply is one */
+    bool finished;  /* nothing more will be written */
+    bool overflown; /* the client does not read: it is to be taken for gone */
+    char *bytes;
+    size_t length;
+};
+
 /* Belongs to the server, which zeroes it, fills the first part, calls api_handle, sends the reply
  * and ends with exchange_clear. While an exchange is parked, it must stay. */
 struct exchange {
@@ -44,8 +54,17 @@ struct exchange {
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     /* Called from the loop when a parked exchange has its reply. */
     void (*answered)(struct exchange *exchange);
+    /* Whether the client is still connected, by a look at its socket. */
+    bool (*is_connected)(struct exchange *exchange);
+    /* A stream has more to send, or is complete. */
+    void (*streamed)(struct exchange *exchange);
 
     struct reply reply;
+    struct stream stream; /* in place of a body, where `is_stream` is set */
+
+    /* Set by an operation that returns WAITING: the client has gone. The operation lets go of all
+     * that it waits for and answers no more; the server ends the exchange. */
+    void (*hung_up)(struct exchange *exchange);
 
     /* The API's own. */
     struct api *api;
@@ -57,6 +76,7 @@ struct exchange {
     char made_token[TOKEN_SHORTEST + 1];
     char made_owner[TOKEN_SHORTEST + 1];
     struct attempt granted; /* the attempt of a new hold, "" for any other answer */
+    int64_t keep_ms;        /* for how long the place of an undelivered grant is kept */
     json_t *json;           /* the request's body, or a list while it is made */
     char *decoded;          /* the query's values */
     char *meta;             /* as compact JSON */
@@ -84,6 +104,16 @@ void reply_text(struct exchange *exchange, unsigned status, const char *text);
 void reply_constant(struct exchange *exchange, unsigned status, const char *content_type,
                     const char *body, size_t length);
 void reply_nothing(struct exchange *exchange, unsigned status);
+
+/* Answers with a stream: status and headers now, the body as it comes. exchange_resume sends it on
+ * its way; what is written before that goes with it. */
+void exchange_stream(struct exchange *exchange, unsigned status, const char *content_type);
+
+/* Appends to the stream; the bytes are copied. From the loop only, and not after hung_up. */
+void exchange_write(struct exchange *exchange, const char *bytes, size_t length);
+
+/* The stream ends when what was written has been sent. */
+void exchange_finish(struct exchange *exchange);
 
 /* A parked exchange has been answered: hands it back to the server. */
 void exchange_resume(struct exchange *exchange);

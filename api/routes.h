@@ -10,6 +10,7 @@ struct exchange;
 enum handling {
     ANSWERED, /* its reply is complete */
     PARKED,   /* exchange_resume will be called, from the loop */
+    WAITING,  /* parked, for as long as its client stays: the server watches for its hang-up */
 };
 
 struct route {

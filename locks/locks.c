@@ -6,16 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int locks_open(struct locks **ret, struct store *store, struct slice key_prefix,
-               int64_t retention_ms)
+int locks_open(struct locks **ret, const struct locks_options *options)
 {
     struct locks *locks = calloc(1, sizeof *locks);
     if (!locks)
         return -ENOMEM;
-    locks->store = store;
-    locks->key_prefix_length = key_prefix.length;
-    memcpy(locks->key_prefix, key_prefix.bytes, key_prefix.length);
-    number_text(retention_ms, locks->retention);
+    locks->store = options->store;
+    locks->key_prefix_length = options->key_prefix.length;
+    memcpy(locks->key_prefix, options->key_prefix.bytes, options->key_prefix.length);
+    number_text(options->retention_ms, locks->retention);
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
     doubts_init(&locks->doubts);
     *ret = locks;

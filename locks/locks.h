@@ -17,6 +17,7 @@ enum {
     LOCK_HOLDERS_SHOWN = 10,
     LOCK_ATTEMPT_LENGTH = 16,  /* characters */
     LOCKS_LIST_LONGEST = 1000, /* locks in a page, at most */
+    LOCKS_SEVERAL_MOST = 64,   /* names acquired together, at most */
 };
 
 enum lock_mode { LOCK_EXCLUSIVE, LOCK_SHARED };
@@ -36,6 +37,8 @@ struct acquire {
     int64_t limit;     /* 0: none; only with LOCK_SHARED */
     int64_t ttl_ms;    /* of the hold */
     struct slice meta; /* a JSON object as text, or absent */
+    int64_t wait_ms;   /* for locks_wait: how long to wait at most */
+    int64_t keep_ms;   /* for locks_wait: how long its place is kept while no request waits */
 };
 
 /* What an owner gets to know of its hold. */
@@ -87,12 +90,17 @@ struct release {
 
 enum locks_result {
     LOCKS_DONE,
-    LOCKS_REPEATED,       /* acquire: the token had the hold already */
-    LOCKS_LOCKED,         /* acquire: the holds there are do not admit it; `view` tells them */
-    LOCKS_LIMIT_MISMATCH, /* acquire: the lock has another limit; `view` tells it */
-    LOCKS_TOKEN_RELEASED, /* acquire: this token's hold was released already */
-    LOCKS_NOT_HELD,       /* renew, release: the token has no live hold */
-    LOCKS_UNAVAILABLE,    /* Redis cannot be asked, or its answer was lost; `error` says more */
+    LOCKS_REPEATED,         /* acquire: the token had the hold already */
+    LOCKS_LOCKED,           /* acquire: the holds there are do not admit it; `view` tells them */
+    LOCKS_LIMIT_MISMATCH,   /* acquire: the lock has another limit; `view` tells it */
+    LOCKS_TOKEN_RELEASED,   /* acquire: this token's hold was released already */
+    LOCKS_NOT_HELD,         /* renew, release: the token has no live hold */
+    LOCKS_TIMEOUT,          /* waiting: the wait has ended; `view` tells who holds the lock */
+    LOCKS_CANCELLED,        /* waiting: a release with its token has taken it out of the queue */
+    LOCKS_DRAINING,         /* waiting: this server stops; the place in the queue is kept */
+    LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
+    LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits to upgrade its shared hold already */
+    LOCKS_UNAVAILABLE,      /* Redis cannot be asked, or its answer was lost; `error` says more */
 };
 
 /* The answer to any operation; of the parts, only what the operation's comment names is set.
@@ -103,6 +111,7 @@ struct locks_reply {
     struct attempt attempt;
     struct hold hold;
     struct lock_view view;
+    bool changed; /* watching: the version has passed the one asked about */
     struct release release;
     struct {
         int64_t count; /* holds ended */
@@ -113,16 +122,28 @@ struct locks_reply {
 /* Runs once, from the loop, never before the operation's call has returned. */
 typedef void locks_done(void *context, const struct locks_reply *reply);
 
-/* `key_prefix` is copied. `store` outlives the locks; its `up` event is to be passed to
- * locks_store_is_up. Returns 0 or -ENOMEM. */
-int locks_open(struct locks **ret, struct store *store, struct slice key_prefix,
-               int64_t retention_ms);
+struct locks_options {
+    struct store *store; /* outlives the locks; its events are to be passed on, see below */
+    uv_loop_t *loop;
+    struct slice key_prefix; /* copied */
+    int64_t retention_ms;    /* how long a free name is remembered */
+    int64_t waiter_lease_ms; /* how long waiters outlive a server that stopped vouching for them */
+    int64_t claim_window_ms; /* how long a grant that nobody collects blocks the next */
+    int64_t max_waiters;     /* of one name */
+};
+
+/* Returns 0 or -ENOMEM. */
+int locks_open(struct locks **ret, const struct locks_options *options);
 
 /* To be called when every operation has been answered. Takes NULL. */
 void locks_close(struct locks *locks);
 
-/* Takes back the grants that were in doubt when the connection was lost. */
+/* The store's events `up`, `listening`, `message` and `touched`. When the store is up again, what
+ * was in doubt is taken back; when it listens again, every waiter and watch is checked again. */
 void locks_store_is_up(struct locks *locks);
+void locks_store_is_listening(struct locks *locks);
+void locks_store_message(struct locks *locks, struct slice text);
+void locks_store_touched(struct locks *locks, struct slice key);
 
 /* To be called every second or so: tries once more to take back what Redis refused to. */
 void locks_try_again(struct locks *locks);
@@ -136,9 +157,117 @@ void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_don
                    void *context);
 
 /* Takes back a grant that its client cannot have learnt of, because the reply did not reach it.
- * Does nothing if the token came again. */
+ * Does nothing if the token came again. With a `keep_ms` its place at the head is kept that long.
+ */
 void locks_take_back(struct locks *locks, struct slice name, struct slice token,
-                     const struct attempt *attempt);
+                     const struct attempt *attempt, int64_t keep_ms);
+
+/* A request that waits for a lock. */
+struct waiter;
+
+/* As locks_acquire, but where the lock is held, waits for it in the queue for `wait_ms`, which is
+ * not 0. Further results: LOCKS_TIMEOUT, _CANCELLED, _DRAINING, _TOO_MANY_WAITERS. When its turn
+ * has come, `is_connected` is asked whether the client is still there; if not, the grant goes to
+ * the next at once (and the client's hang-up is expected to be told by locks_abandon). The waiter
+ * is gone once `done` has run. */
+struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
+                          bool (*is_connected)(void *context), locks_done *done, void *context);
+
+/* The client has gone: the waiter leaves the queue (or keeps its place for keep_ms), what was
+ * granted goes to the next, and `done` will not be called. */
+void locks_abandon(struct waiter *waiter);
+
+/* A request that waits for a name to change. */
+struct watch;
+
+/* Answers LOCKS_DONE with `view` and `changed`: at once if the name's version is greater than
+ * `after`, else when it becomes so, or with `changed` false after `wait_ms`. `token` may be
+ * absent. */
+struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
+                          int64_t wait_ms, locks_done *done, void *context);
+
+/* Nobody wants to know any more; `done` will not be called. */
+void locks_unwatch(struct watch *watch);
+
+/* As locks_watch for all names that begin with `prefix` (it may be empty): the listener hears
+ * `each` for every lock whose version is greater than `after` (for 0: every lock that is held), at
+ * most `limit` of them, then `done` once; nothing within `wait_ms`: `done` alone. `version` is what
+ * to ask `after` next time: no change is missed, one may be told twice. `complete` is false where
+ * `after` is older than what free names remember, so that some may have been forgotten. */
+struct prefix_watch;
+
+struct prefix_listener {
+    void *context;
+    void (*each)(void *context, struct slice name, const struct lock_view *view);
+    void (*done)(void *context, enum locks_result result, int64_t version, bool complete,
+                 const char *error);
+};
+
+struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix, int64_t after,
+                                        int64_t wait_ms, size_t limit,
+                                        const struct prefix_listener *listener);
+
+/* Nobody wants to know any more; the listener will not be called. */
+void locks_unwatch_prefix(struct prefix_watch *watch);
+
+/* Renews a hold every third of its TTL until it is told to stop, or finds the hold lost. */
+struct keeper;
+
+struct keeper_events {
+    void *context;
+    void (*renewed)(void *context, const struct hold *hold);
+    /* The hold is gone, or Redis could not be asked until it must have ended. The keeper is freed
+     * when this has returned. */
+    void (*lost)(void *context, const char *why);
+};
+
+struct keeper *locks_keep(struct locks *locks, struct slice name, struct slice token,
+                          int64_t ttl_ms, const struct keeper_events *events);
+
+/* Stops renewing and frees the keeper; the hold stays for what remains of its TTL. */
+void keeper_stop(struct keeper *keeper);
+
+/* Several names, all or none. They are taken one after the other in the order of their bytes, so
+ * that two callers cannot wait for each other; until the last is granted, the earlier ones are held
+ * for the claim window only, and kept alive. */
+struct several;
+
+struct several_reply {
+    enum locks_result result; /* as of locks_wait; of renewing and releasing: DONE or NOT_HELD */
+    const char *error;
+    size_t count; /* names, sorted */
+    struct {
+        struct slice name;
+        enum locks_result result; /* DONE, REPEATED or NOT_HELD */
+        struct attempt attempt;   /* for locks_take_back, should the reply not reach the client */
+        struct hold hold;
+        struct release release;
+    } each[LOCKS_SEVERAL_MOST];
+    size_t refused;        /* acquire: which of them was refused; `view` tells of it */
+    struct lock_view view; /* as of locks_reply */
+};
+
+typedef void several_done(void *context, const struct several_reply *reply);
+
+/* `acquire->name` is not used; `names` are 1 to LOCKS_SEVERAL_MOST, all different; `wait_ms` (may
+ * be 0) is for all together. Everything is copied. */
+struct several *locks_acquire_several(struct locks *locks, const struct slice *names, size_t count,
+                                      const struct acquire *acquire,
+                                      bool (*is_connected)(void *context), several_done *done,
+                                      void *context);
+
+/* The client has gone while it waited: all is given back, and `done` will not be called. */
+void several_abandon(struct several *several);
+
+/* Each name is renewed or released, whatever becomes of the others; NOT_HELD if any was. */
+void locks_renew_several(struct locks *locks, const struct slice *names, size_t count,
+                         struct slice token, int64_t ttl_ms, several_done *done, void *context);
+void locks_release_several(struct locks *locks, const struct slice *names, size_t count,
+                           struct slice token, several_done *done, void *context);
+
+/* This server is about to stop: everyone who waits is answered LOCKS_DRAINING and keeps the place
+ * in the queue, everyone who watches gets what there is. New ones are answered in the same way. */
+void locks_drain(struct locks *locks);
 
 /* Sets what remains of a hold to `ttl_ms`, or for 0 to the TTL it was last given. LOCKS_DONE sets
  * `hold`. */

@@ -24,8 +24,9 @@ void locks_release(struct locks *locks, struct slice name, struct slice token, l
 }
 
 void locks_take_back(struct locks *locks, struct slice name, struct slice token,
-                     const struct attempt *attempt)
+                     const struct attempt *attempt, int64_t keep_ms)
 {
+    (void)keep_ms;
     doubts_add(locks, name, token, attempt);
 }
 

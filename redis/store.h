@@ -49,6 +49,13 @@ struct store_events {
     /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), told after
      * each connect; or it answers scripts with errors, told every 10 s at most. */
     void (*warning)(void *context, const char *text);
+    /* The inbox (store_listen) is subscribed, for the first time or again after a loss: whatever
+     * was published to it before may have been missed. */
+    void (*listening)(void *context);
+    /* A message came in the inbox. Valid during the call. */
+    void (*message)(void *context, struct slice text);
+    /* A key that store_track asked about has changed; without bytes: any of them may have. */
+    void (*touched)(void *context, struct slice key);
 };
 
 struct store_figures {
@@ -74,6 +81,17 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
 void store_eval(struct store *store, const struct script *script, struct slice key,
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context);
+
+/* Subscribes to `channel` on a connection of its own, and again whenever that was lost; `listening`
+ * tells. To be called once, from the thread of the loop, before anything is published there. The
+ * connection proves itself alive by a PING every second. Returns 0 or -ENOMEM. */
+int store_listen(struct store *store, struct slice channel);
+
+/* From now on `touched` tells of every change to a key that begins with `prefix`, whoever makes it
+ * (CLIENT TRACKING in broadcast mode, so Redis does the work only while somebody asks for it).
+ * After a loss of either connection it is set up again, and then `touched` tells without a key. */
+void store_track(struct store *store, struct slice prefix);
+void store_untrack(struct store *store);
 
 bool store_is_up(const struct store *store);
 

@@ -114,11 +114,20 @@ static void run(void *context)
 static int open_layers(struct worker *worker, int listen_fd)
 {
     const struct settings *settings = worker->options->settings;
-    const struct store_events events = {worker, on_redis_up, on_redis_down, on_redis_warning};
+    const struct store_events events = {
+        .context = worker, .up = on_redis_up, .down = on_redis_down, .warning = on_redis_warning};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
+    const struct locks_options locks = {
+        .store = worker->store,
+        .loop = &worker->loop,
+        .key_prefix = slice_of(settings->key_prefix),
+        .retention_ms = settings->retention_ms,
+        .waiter_lease_ms = 10000,
+        .claim_window_ms = 2000,
+        .max_waiters = 10000,
+    };
     if (result == 0)
-        result = locks_open(&worker->locks, worker->store, slice_of(settings->key_prefix),
-                            settings->retention_ms);
+        result = locks_open(&worker->locks, &locks);
     if (result < 0) {
         close(listen_fd);
         return result;

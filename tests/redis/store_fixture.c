@@ -44,7 +44,8 @@ void store_fixture_open(struct store_fixture *fixture, const char *url)
     struct failure failure;
     if (redis_url_parse(url, &parsed, &failure) < 0)
         fail_msg("%s", failure.text);
-    const struct store_events events = {fixture, on_up, on_down, on_warning};
+    const struct store_events events = {
+        .context = fixture, .up = on_up, .down = on_down, .warning = on_warning};
     assert_int_equal(store_open(&fixture->store, &fixture->loop, &parsed, &events), 0);
     redis_url_free(&parsed);
 }
