@@ -10,6 +10,7 @@ struct api {
     struct locks *locks;
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
+    int64_t max_wait_ms;
     /* Writes the metrics of the whole process as Prometheus text, allocated by malloc. */
     char *(*metrics)(void *context);
     void *context;

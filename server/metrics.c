@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const unsigned STATUSES[] = {200, 201, 304, 400, 404, 405, 409, 413, 415, 503};
+static const unsigned STATUSES[] = {200, 201, 304, 400, 404, 405, 409, 413, 415, 429, 503};
 
 enum { STATUS_COUNT = sizeof STATUSES / sizeof STATUSES[0] };
 

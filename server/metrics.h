@@ -10,7 +10,7 @@
 struct route;
 
 enum {
-    METRICS_ROUTES = 16,   /* more than there are; the last one is "none" */
+    METRICS_ROUTES = 24,   /* more than there are; the last one is "none" */
     METRICS_STATUSES = 12, /* the statuses that metrics.c lists, and any other */
 };
 

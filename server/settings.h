@@ -18,6 +18,10 @@ struct settings {
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t retention_ms;
+    int64_t max_wait_ms;
+    int64_t max_waiters; /* of one name */
+    int64_t claim_window_ms;
+    int64_t waiter_lease_ms;
     enum log_format log_format;
     enum log_level log_level;
     bool allow_anonymous;

@@ -122,9 +122,9 @@ static int open_layers(struct worker *worker, int listen_fd)
         .loop = &worker->loop,
         .key_prefix = slice_of(settings->key_prefix),
         .retention_ms = settings->retention_ms,
-        .waiter_lease_ms = 10000,
-        .claim_window_ms = 2000,
-        .max_waiters = 10000,
+        .waiter_lease_ms = settings->waiter_lease_ms,
+        .claim_window_ms = settings->claim_window_ms,
+        .max_waiters = settings->max_waiters,
     };
     if (result == 0)
         result = locks_open(&worker->locks, &locks);
@@ -135,6 +135,7 @@ static int open_layers(struct worker *worker, int listen_fd)
     worker->api = (struct api){.locks = worker->locks,
                                .default_ttl_ms = settings->default_ttl_ms,
                                .max_ttl_ms = settings->max_ttl_ms,
+                               .max_wait_ms = settings->max_wait_ms,
                                .metrics = worker->options->metrics,
                                .context = worker->options->context};
     const struct http_options http = {listen_fd, worker->options->connections, &worker->api,

@@ -103,6 +103,10 @@ static void a_wrong_flag_is_named_in_one_line(void **state)
         {"--max-ttl=25h", "--max-ttl", "100ms to 24h"},
         {"--max-ttl=29s", "--default-ttl", "raise --max-ttl"},
         {"--retention=999ms", "--retention", "1s to 24h"},
+        {"--max-wait=2h", "--max-wait", "1s to 1h"},
+        {"--max-waiters=0", "--max-waiters", "1 to 1000000"},
+        {"--claim-window=99ms", "--claim-window", "100ms to 1m"},
+        {"--waiter-lease=999ms", "--waiter-lease", "1s to 10m"},
         {"--log-format=xml", "--log-format", "json, text"},
         {"--log-level=loud", "--log-level", "debug, info, warn, error"},
         {"--allow-anonymous=perhaps", "--allow-anonymous", "true or false"},
@@ -171,10 +175,12 @@ static char *printed_by(const char *const *arguments, int *ret_code)
 static void help_lists_every_setting(void **state)
 {
     static const char *const SETTINGS[] = {
-        "--listen",          "--redis-url",     "--state-dir",  "--key-prefix",   "--workers",
-        "--default-ttl",     "--max-ttl",       "--retention",  "--log-format",   "--log-level",
-        "--allow-anonymous", "--help",          "--version",    "127.0.0.1:7420", "(default: 30s)",
-        "(default: 24h)",    "BATON_REDIS_URL", "/openapi.yaml"};
+        "--listen",        "--redis-url",    "--state-dir",       "--key-prefix",
+        "--workers",       "--default-ttl",  "--max-ttl",         "--retention",
+        "--log-format",    "--log-level",    "--allow-anonymous", "--max-wait",
+        "--max-waiters",   "--claim-window", "--waiter-lease",    "--help",
+        "--version",       "127.0.0.1:7420", "(default: 30s)",    "(default: 24h)",
+        "BATON_REDIS_URL", "/openapi.yaml"};
     int code;
     (void)state;
     char *help = printed_by(LIST("--help"), &code);

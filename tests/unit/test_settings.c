@@ -73,6 +73,10 @@ static void what_is_not_given_has_a_default(void **state)
     assert_int_equal(settings.default_ttl_ms, 30000);
     assert_int_equal(settings.max_ttl_ms, 86400000);
     assert_int_equal(settings.retention_ms, 3600000);
+    assert_int_equal(settings.max_wait_ms, 60000);
+    assert_int_equal(settings.max_waiters, 10000);
+    assert_int_equal(settings.claim_window_ms, 2000);
+    assert_int_equal(settings.waiter_lease_ms, 10000);
     assert_int_equal(settings.log_format, LOG_JSON);
     assert_int_equal(settings.log_level, LOG_INFO);
     assert_false(settings.allow_anonymous);
@@ -92,6 +96,10 @@ static void assert_all_other(const struct settings *settings)
     assert_int_equal(settings->default_ttl_ms, 100);
     assert_int_equal(settings->max_ttl_ms, 3600000);
     assert_int_equal(settings->retention_ms, 1000);
+    assert_int_equal(settings->max_wait_ms, 1001);
+    assert_int_equal(settings->max_waiters, 1000000);
+    assert_int_equal(settings->claim_window_ms, 60000);
+    assert_int_equal(settings->waiter_lease_ms, 600000);
     assert_int_equal(settings->log_format, LOG_TEXT);
     assert_int_equal(settings->log_level, LOG_ERROR);
     assert_true(settings->allow_anonymous);
@@ -109,6 +117,10 @@ static const struct given {
     {"--default-ttl", "BATON_DEFAULT_TTL", "100ms"},
     {"--max-ttl", "BATON_MAX_TTL", "1h"},
     {"--retention", "BATON_RETENTION", "1"},
+    {"--max-wait", "BATON_MAX_WAIT", "1001ms"},
+    {"--max-waiters", "BATON_MAX_WAITERS", "1000000"},
+    {"--claim-window", "BATON_CLAIM_WINDOW", "1m"},
+    {"--waiter-lease", "BATON_WAITER_LEASE", "10m"},
     {"--log-format", "BATON_LOG_FORMAT", "text"},
     {"--log-level", "BATON_LOG_LEVEL", "error"},
     {"--allow-anonymous", "BATON_ALLOW_ANONYMOUS", "true"},
@@ -262,6 +274,14 @@ static const struct wrong {
     {{"--max-ttl", "-1s"}, "--max-ttl: \"-1s\""},
     {{"--retention=999ms"}, "expected a duration from 1s to 24h"},
     {{"--retention=24h1ms"}, "--retention: \"24h1ms\""},
+    {{"--max-wait=999ms"}, "expected a duration from 1s to 1h"},
+    {{"--max-wait=61m"}, "--max-wait: \"61m\""},
+    {{"--max-waiters=0"}, "expected a number from 1 to 1000000"},
+    {{"--max-waiters=1000001"}, "--max-waiters: \"1000001\""},
+    {{"--claim-window=99ms"}, "expected a duration from 100ms to 1m"},
+    {{"--claim-window=61s"}, "--claim-window: \"61s\""},
+    {{"--waiter-lease=999ms"}, "expected a duration from 1s to 10m"},
+    {{"--waiter-lease=11m"}, "--waiter-lease: \"11m\""},
     {{"--log-format=xml"}, "--log-format: \"xml\" will not do; expected one of json, text"},
     {{"--log-format=JSON"}, "--log-format: \"JSON\""},
     {{"--log-level=trace"}, "expected one of debug, info, warn, error"},
