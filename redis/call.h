@@ -5,10 +5,7 @@
 #include "redis/store.h"
 
 enum call_kind {
-    CALL_AUTH,
-    CALL_SELECT,
-    CALL_INFO,
-    CALL_ID,     /* CLIENT ID */
+    CALL_BARE,   /* only bytes: of the greeting, or of the inbox */
     CALL_KILL,   /* CLIENT KILL */
     CALL_LOAD,   /* SCRIPT LOAD */
     CALL_SCRIPT, /* EVALSHA on behalf of somebody */

@@ -4,12 +4,6 @@
 
 #include "redis/store.h"
 
-enum {
-    LINK_CONNECT_MS = 1000,    /* for each address: to connect, log in and answer INFO */
-    LINK_PAUSE_LEAST_MS = 50,  /* between two tries, doubled after each failure, */
-    LINK_PAUSE_MOST_MS = 1000, /* and jittered down to a half */
-};
-
 struct link;
 
 /* As struct store_events; `code` is -EPROTO where trying again won't help unless somebody acts,

@@ -1,0 +1,558 @@
+#include "redis/session.h"
+
+#include "base/random.h"
+#include "redis/call.h"
+#include "redis/connection.h"
+#include "redis/errors.h"
+#include "redis/facts.h"
+#include "redis/turn.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+
+enum {
+    STEADY_MS = 1000, /* a connection that lasted so long is no sign of trouble to come */
+    PLACE_SIZE = 200,
+    TROUBLE_SIZE = sizeof((struct failure *)0)->text,
+};
+
+enum session_state {
+    SESSION_WAITING,    /* for the next try */
+    SESSION_RESOLVING,  /* the host's name */
+    SESSION_CONNECTING, /* to `candidate` */
+    SESSION_GREETING,   /* the steps below are on their way */
+    SESSION_READY,
+};
+
+enum step { STEP_AUTH, STEP_SELECT, STEP_ID, STEP_INFO, STEPS_MOST };
+
+struct session {
+    uv_loop_t *loop;
+    struct redis_url url;
+    char place[PLACE_SIZE];
+    struct tls_trust *trust;
+    struct session_events events;
+    enum session_state state;
+    bool closing;
+
+    /* The pause, the time to connect and what the owner wants to be woken for never overlap. */
+    uv_timer_t timer;
+    uint64_t timer_due;
+    struct turn turn;
+    uv_getaddrinfo_t resolver;
+    bool resolving;
+    int parts_open; /* the timer, the turn, the resolver's request, connections being closed */
+
+    struct addrinfo *resolved; /* to be freed */
+    struct addrinfo unix_info; /* stands for a resolved address */
+    struct sockaddr_un unix_address;
+    const struct addrinfo *candidate; /* the address in use */
+    struct connection *connection;
+
+    enum step steps[STEPS_MOST]; /* of the greeting, in the order in which replies will come */
+    size_t step_count;
+    size_t steps_answered;
+    int64_t client_id;
+    uint32_t pause_ms;
+    uint64_t ready_since;
+    char trouble[TROUBLE_SIZE];
+};
+
+static void session_try(struct session *session);
+
+static void session_part_closed(void *context)
+{
+    struct session *session = context;
+    if (--session->parts_open > 0)
+        return;
+    struct session_events events = session->events;
+    tls_trust_close(session->trust);
+    redis_url_free(&session->url);
+    free(session);
+    events.closed(events.context);
+}
+
+static void session_timer_closed(uv_handle_t *timer)
+{
+    session_part_closed(timer->data);
+}
+
+static void session_timer_fired(uv_timer_t *timer);
+
+static void session_timer_set(struct session *session, uint64_t ms)
+{
+    session->timer_due = uv_now(session->loop) + ms;
+    uv_timer_start(&session->timer, session_timer_fired, ms, 0);
+}
+
+/* Losing a connection */
+
+static void session_forget_addresses(struct session *session)
+{
+    uv_freeaddrinfo(session->resolved);
+    session->resolved = NULL;
+    session->candidate = NULL;
+}
+
+static void session_drop_connection(struct session *session)
+{
+    connection_close(session->connection);
+    session->connection = NULL;
+}
+
+/* After the growing pause there is another try. */
+static void session_rest(struct session *session)
+{
+    session->state = SESSION_WAITING;
+    session_forget_addresses(session);
+    uint32_t half = session->pause_ms / 2;
+    session_timer_set(session, half + random_below(half + 1));
+    session->pause_ms = session->pause_ms * 2 < SESSION_PAUSE_MOST_MS ? session->pause_ms * 2
+                                                                      : SESSION_PAUSE_MOST_MS;
+}
+
+/* Keeps `reason` as what is wrong. Returns true if that is something new. */
+static bool session_note(struct session *session, const char *reason)
+{
+    if (strcmp(session->trouble, reason) == 0)
+        return false;
+    snprintf(session->trouble, sizeof session->trouble, "%s", reason);
+    return true;
+}
+
+void session_lose(struct session *session, int code, const char *reason)
+{
+    if (session->closing)
+        return;
+    bool was_ready = session->state == SESSION_READY;
+    struct session_loss loss = {
+        .code = code,
+        .was_ready = was_ready,
+        .is_news = session_note(session, reason) || was_ready,
+        .sent = session->connection ? connection_sent(session->connection) : 0,
+        .reason = session->trouble,
+    };
+    if (was_ready && uv_now(session->loop) - session->ready_since >= STEADY_MS)
+        session->pause_ms = SESSION_PAUSE_LEAST_MS;
+    session_rest(session);
+    session_drop_connection(session);
+    session->events.lost(session->events.context, &loss);
+}
+
+/* This address won't do; perhaps another one of the same name will. */
+static void session_retreat(struct session *session, int code, const char *reason)
+{
+    const struct addrinfo *next = session->candidate->ai_next;
+    if (!next) {
+        session_lose(session, code, reason);
+        return;
+    }
+    session_drop_connection(session);
+    session->candidate = next;
+    session_try(session);
+}
+
+/* Sending */
+
+uint64_t session_send(struct session *session, const char *bytes, size_t length)
+{
+    uint64_t end = connection_append(session->connection, bytes, length);
+    connection_push(session->connection);
+    turn_request(&session->turn);
+    return end;
+}
+
+void session_send_words(struct session *session, const struct slice *words, size_t count)
+{
+    struct call *call = call_new(CALL_BARE, words, count);
+    session_send(session, call->bytes, call->length);
+    free(call);
+}
+
+/* The greeting */
+
+static void session_step(struct session *session, enum step step, const struct slice *words,
+                         size_t count)
+{
+    session->steps[session->step_count++] = step;
+    session_send_words(session, words, count);
+}
+
+static void session_greet(void *context)
+{
+    struct session *session = context;
+    const struct redis_url *url = &session->url;
+    if (session->closing)
+        return;
+    session->state = SESSION_GREETING;
+    session->step_count = session->steps_answered = 0;
+    session->client_id = 0;
+    struct slice auth[] = {slice_of("AUTH"), slice_of(url->user), slice_of(url->password)};
+    if (url->user)
+        session_step(session, STEP_AUTH, auth, 3);
+    else if (url->password)
+        session_step(session, STEP_AUTH, (struct slice[]){auth[0], auth[2]}, 2);
+    if (url->database != 0) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", url->database);
+        session_step(session, STEP_SELECT, (struct slice[]){slice_of("SELECT"), slice_of(number)},
+                     2);
+    }
+    session_step(session, STEP_ID, (struct slice[]){slice_of("CLIENT"), slice_of("ID")}, 2);
+    session_step(session, STEP_INFO, (struct slice[]){slice_of("INFO")}, 1);
+}
+
+static void session_come_up(struct session *session, const char *run_id,
+                            const struct failure *warning)
+{
+    uv_timer_stop(&session->timer);
+    session_forget_addresses(session);
+    session->state = SESSION_READY;
+    session->ready_since = uv_now(session->loop);
+    session->trouble[0] = '\0';
+    struct session_peer peer = {run_id, session->client_id, warning};
+    session->events.ready(session->events.context, &peer);
+}
+
+static void session_refused(struct session *session, enum step step, const char *error)
+{
+    struct failure reason;
+    const char *advice = "";
+    if (step == STEP_AUTH)
+        advice = ": check user and password in redis-url";
+    else if (step == STEP_SELECT)
+        advice = ": check the database's number in redis-url";
+    else if (error_has_code(error, "NOAUTH"))
+        advice = ": put a password into redis-url";
+    int code = error_passes(error) ? -EAGAIN : -EPROTO;
+    int length = (int)strlen(error);
+    if (length > 0 && error[length - 1] == '.')
+        length--;
+    failure_set(&reason, code, "Redis at %s refuses to serve: %.*s%s", session->place, length,
+                error, code == -EPROTO ? advice : "");
+    session_retreat(session, code, reason.text);
+}
+
+static void session_id_answered(struct session *session, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_INTEGER)
+        session->client_id = reply->integer;
+    else if (reply->type == REDIS_REPLY_ERROR && !error_has_code(reply->str, "NOPERM"))
+        session_refused(session, STEP_ID, reply->str);
+}
+
+static void session_judge(struct session *session, const redisReply *reply)
+{
+    struct facts facts;
+    struct failure why;
+    facts_read((struct slice){reply->str, reply->len}, &facts);
+    int result = facts_check(&facts, &why);
+    if (result < 0) {
+        struct failure reason;
+        failure_set(&reason, result, "cannot use Redis at %s: %s", session->place, why.text);
+        session_retreat(session, result, reason.text);
+        return;
+    }
+    struct failure warning;
+    session_come_up(session, facts.run_id, facts_warn(&facts, &warning) ? &warning : NULL);
+}
+
+static void session_info_answered(struct session *session, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_STRING) {
+        session_judge(session, reply);
+    } else if (reply->type != REDIS_REPLY_ERROR) {
+        struct failure reason;
+        failure_set(&reason, -EPROTO, "what answers at %s is no Redis", session->place);
+        session_retreat(session, -EPROTO, reason.text);
+    } else if (error_has_code(reply->str, "NOPERM")) {
+        struct failure warning;
+        failure_set(&warning, 0,
+                    "the version and the settings of Redis cannot be checked, since this user may "
+                    "not run INFO: allow it with `ACL SETUSER … +info`");
+        session_come_up(session, "", &warning);
+    } else {
+        session_refused(session, STEP_INFO, reply->str);
+    }
+}
+
+static void session_step_answered(struct session *session, const redisReply *reply)
+{
+    enum step step = session->steps[session->steps_answered++];
+    if (step == STEP_INFO)
+        session_info_answered(session, reply);
+    else if (step == STEP_ID)
+        session_id_answered(session, reply);
+    else if (reply->type == REDIS_REPLY_ERROR)
+        session_refused(session, step, reply->str);
+}
+
+/* What the connection tells. Once the session is being closed, only replies still count. */
+
+static void session_replied(void *context, const redisReply *reply)
+{
+    struct session *session = context;
+    if (session->state == SESSION_READY)
+        session->events.replied(session->events.context, reply);
+    else if (!session->closing)
+        session_step_answered(session, reply);
+}
+
+static void session_lost(void *context, int code, const char *why)
+{
+    struct session *session = context;
+    struct failure reason;
+    if (session->closing)
+        return;
+    if (session->state == SESSION_READY) {
+        failure_set(&reason, code, "the connection to Redis at %s was lost: %s", session->place,
+                    why);
+        session_lose(session, code, reason.text);
+    } else {
+        failure_set(&reason, code, "cannot connect to Redis at %s: %s", session->place, why);
+        session_retreat(session, code, reason.text);
+    }
+}
+
+/* Connecting */
+
+static void session_try(struct session *session)
+{
+    static const struct connection_events EVENTS = {
+        .connected = session_greet,
+        .replied = session_replied,
+        .lost = session_lost,
+        .closed = session_part_closed,
+    };
+    struct connection_events events = EVENTS;
+    events.context = session;
+    struct connection_target target = {
+        .address = session->candidate->ai_addr,
+        .address_length = session->candidate->ai_addrlen,
+        .trust = session->trust,
+        .host = session->url.host,
+    };
+    session->state = SESSION_CONNECTING;
+    session_timer_set(session, SESSION_CONNECT_MS);
+    int result = connection_open(&session->connection, session->loop, &target, &events);
+    if (result == 0)
+        session->parts_open++;
+    else
+        session_lost(session, -EAGAIN, strerror(-result));
+}
+
+static void session_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
+{
+    struct session *session = request->data;
+    session->resolving = false;
+    if (session->closing) {
+        uv_freeaddrinfo(addresses);
+    } else if (status < 0) {
+        struct failure reason;
+        failure_set(&reason, -EAGAIN, "cannot find the address of Redis at %s: %s", session->place,
+                    uv_strerror(status));
+        session_lose(session, -EAGAIN, reason.text);
+    } else {
+        session->resolved = addresses;
+        session->candidate = addresses;
+        session_try(session);
+    }
+    session_part_closed(session);
+}
+
+static void session_resolve(struct session *session)
+{
+    char port[16];
+    snprintf(port, sizeof port, "%d", session->url.port);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    session->state = SESSION_RESOLVING;
+    session->resolver.data = session;
+    session->resolving = true;
+    session->parts_open++;
+    session_timer_set(session, SESSION_CONNECT_MS);
+    int result = uv_getaddrinfo(session->loop, &session->resolver, session_resolved,
+                                session->url.host, port, &hints);
+    if (result < 0)
+        session_resolved(&session->resolver, result, NULL);
+}
+
+static void session_attempt(struct session *session)
+{
+    if (session->url.host) {
+        session_resolve(session);
+        return;
+    }
+    session->candidate = &session->unix_info;
+    session_try(session);
+}
+
+/* Time */
+
+/* A resolver cannot be stopped; it is only told what takes so long. */
+static void session_resolver_slow(struct session *session)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN,
+                "cannot find the address of Redis at %s: the resolver does not answer",
+                session->place);
+    struct session_loss loss = {.code = -EAGAIN, .reason = session->trouble, .is_news = true};
+    if (session_note(session, reason.text))
+        session->events.lost(session->events.context, &loss);
+}
+
+static void session_connect_overdue(struct session *session)
+{
+    struct failure reason;
+    failure_set(
+        &reason, -EAGAIN,
+        "cannot connect to Redis at %s: no answer within %d ms; is it stopped or overloaded?",
+        session->place, SESSION_CONNECT_MS);
+    session_retreat(session, -EAGAIN, reason.text);
+}
+
+static void session_woken(struct session *session)
+{
+    session->events.woken(session->events.context);
+}
+
+static void session_timer_fired(uv_timer_t *timer)
+{
+    static void (*const FIRED[])(struct session * session) = {
+        [SESSION_WAITING] = session_attempt,
+        [SESSION_RESOLVING] = session_resolver_slow,
+        [SESSION_CONNECTING] = session_connect_overdue,
+        [SESSION_GREETING] = session_connect_overdue,
+        [SESSION_READY] = session_woken,
+    };
+    struct session *session = timer->data;
+    if (!session->closing)
+        FIRED[session->state](session);
+}
+
+/* A timer that is due earlier is left alone: its owner finds out what it is for when it fires. So a
+ * busy owner sets it rarely, and an idle one not at all. */
+void session_wake(struct session *session, uint64_t due)
+{
+    if (uv_is_active((uv_handle_t *)&session->timer) && due >= session->timer_due)
+        return;
+    uint64_t now = uv_now(session->loop);
+    session_timer_set(session, due > now ? due - now : 0);
+}
+
+void session_read(struct session *session)
+{
+    while (session->connection && connection_read(session->connection))
+        ;
+}
+
+void session_request_turn(struct session *session)
+{
+    turn_request(&session->turn);
+}
+
+/* The end of a turn, and the end */
+
+static void session_shut(struct session *session)
+{
+    struct session_loss loss = {
+        .code = -ECANCELED,
+        .reason = "the store is being closed",
+        .was_ready = session->state == SESSION_READY,
+        .sent = session->connection ? connection_sent(session->connection) : 0,
+    };
+    session_drop_connection(session);
+    session->events.lost(session->events.context, &loss);
+    session_forget_addresses(session);
+    if (session->resolving)
+        uv_cancel((uv_req_t *)&session->resolver);
+    uv_close((uv_handle_t *)&session->timer, session_timer_closed);
+    turn_close(&session->turn, session_part_closed);
+}
+
+static void session_turn_ends(void *context)
+{
+    struct session *session = context;
+    if (session->closing) {
+        session_shut(session);
+        return;
+    }
+    if (session->connection)
+        connection_flush(session->connection);
+    if (session->events.turn_ends)
+        session->events.turn_ends(session->events.context);
+}
+
+static void session_name_place(struct session *session)
+{
+    redis_url_describe(&session->url, session->place, sizeof session->place);
+    if (!session->url.path)
+        return;
+    session->unix_address.sun_family = AF_UNIX;
+    snprintf(session->unix_address.sun_path, sizeof session->unix_address.sun_path, "%s",
+             session->url.path);
+    session->unix_info = (struct addrinfo){
+        .ai_addr = (struct sockaddr *)&session->unix_address,
+        .ai_addrlen = sizeof session->unix_address,
+    };
+}
+
+static void session_start(struct session *session)
+{
+    session->pause_ms = SESSION_PAUSE_LEAST_MS;
+    uv_timer_init(session->loop, &session->timer);
+    session->timer.data = session;
+    turn_open(&session->turn, session->loop, session_turn_ends, session);
+    session->parts_open = 2;
+    /* Everything happens from the loop, the first try too. */
+    session->state = SESSION_WAITING;
+    session_timer_set(session, 0);
+}
+
+int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
+                 const struct session_events *events, struct failure *failure)
+{
+    struct session *session = calloc(1, sizeof *session);
+    if (!session)
+        return failure_set(failure, -ENOMEM, "no memory");
+    session->loop = loop;
+    session->events = *events;
+    int result = redis_url_copy(url, &session->url);
+    if (result < 0)
+        failure_set(failure, result, "no memory");
+    else if (url->tls)
+        result = tls_trust_open(&session->trust, failure);
+    if (result < 0) {
+        redis_url_free(&session->url);
+        free(session);
+        return result;
+    }
+    session_name_place(session);
+    session_start(session);
+    *ret = session;
+    return 0;
+}
+
+void session_close(struct session *session)
+{
+    session->closing = true;
+    turn_request(&session->turn);
+}
+
+bool session_is_ready(const struct session *session)
+{
+    return session->state == SESSION_READY && !session->closing;
+}
+
+const char *session_trouble(const struct session *session)
+{
+    return session->trouble;
+}
+
+const char *session_place(const struct session *session)
+{
+    return session->place;
+}
