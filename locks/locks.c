@@ -12,6 +12,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     if (!locks)
         return -ENOMEM;
     locks->store = options->store;
+    locks->loop = options->loop;
     locks->key_prefix_length = options->key_prefix.length;
     memcpy(locks->key_prefix, options->key_prefix.bytes, options->key_prefix.length);
     number_text(options->retention_ms, locks->retention);

@@ -210,21 +210,26 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
 /* Nobody wants to know any more; the listener will not be called. */
 void locks_unwatch_prefix(struct prefix_watch *watch);
 
-/* Renews a hold every third of its TTL until it is told to stop, or finds the hold lost. */
+/* Renews a hold every third of its TTL until it is told to stop, or finds the hold lost. Where
+ * Redis cannot be asked, it tries again every tenth of the TTL. */
 struct keeper;
 
 struct keeper_events {
     void *context;
-    void (*renewed)(void *context, const struct hold *hold);
-    /* The hold is gone, or Redis could not be asked until it must have ended. The keeper is freed
-     * when this has returned. */
+    void (*renewed)(void *context, const struct hold *hold); /* may be NULL */
+    /* The hold is gone, or Redis could not be asked until it may have ended. The keeper is freed
+     * when this has returned. `why` is a constant text. */
     void (*lost)(void *context, const char *why);
 };
 
+/* `ttl_ms` is what remains of the hold now, by the reply that told of it; it is renewed to the TTL
+ * that it was last given. Such a renewal is the server's own: until the client itself renews or
+ * repeats its request, the hold may still be taken back. The texts are copied. */
 struct keeper *locks_keep(struct locks *locks, struct slice name, struct slice token,
                           int64_t ttl_ms, const struct keeper_events *events);
 
-/* Stops renewing and frees the keeper; the hold stays for what remains of its TTL. */
+/* Stops renewing and frees the keeper, in which no event is called any more; the hold stays for
+ * what remains of its TTL. To be called on the keeper's own events as well. */
 void keeper_stop(struct keeper *keeper);
 
 /* Several names, all or none. They are taken one after the other in the order of their bytes, so

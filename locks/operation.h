@@ -8,6 +8,7 @@
 
 struct locks {
     struct store *store;
+    uv_loop_t *loop;
     char key_prefix[KEY_PREFIX_LENGTH];
     size_t key_prefix_length;
     char retention[24]; /* milliseconds, as a script's ARGV[1] */
@@ -36,6 +37,11 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
  * or sets LOCKS_UNAVAILABLE and `error`. */
 void operation_read(const struct store_result *result, operation_reader *read,
                     struct locks_reply *ret);
+
+/* As locks_renew, but of the server's own accord: its client need not know of the hold yet, so that
+ * it may still be taken back. */
+void operation_prolong(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                       locks_done *done, void *context);
 
 /* Why there is no answer, as far as a client may know it: where Redis is and what ails it is for
  * batond's own log. */

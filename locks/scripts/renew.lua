@@ -1,6 +1,7 @@
 -- Renew: sets what remains of a live hold. Never adds to it, never revives one.
 --
--- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given
+-- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given, 4 'server' where a server keeps
+--       the hold alive for a client that need not know of it yet: it may still be taken back
 -- Returns {'renewed', fence, ttl_ms, holds, version, owner, mode, limit} or {'not_held'}.
 local state, changed = open()
 local hold = find(state, ARGV[2])
@@ -10,7 +11,9 @@ if not hold then
     end
     return {'not_held'}
 end
-hold[ATTEMPT] = REPEATED -- its client knows of it
+if ARGV[4] ~= 'server' then
+    hold[ATTEMPT] = REPEATED -- its client knows of it
+end
 hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
 hold[EXPIRES] = now + hold[TTL] * 1000
 update(state, hold, even_if_full)

@@ -1,0 +1,228 @@
+/* Holds that the server keeps alive: renewed in time, tried again, given up, and stopped. */
+#include "tests/locks/locks_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+
+static const char TOKEN[] = "0123456789012345678901";
+
+struct kept {
+    struct locks_fixture *fixture;
+    struct keeper *keeper; /* NULL once it is gone */
+    int renewed;
+    int lost;
+    int stop_at; /* stops the keeper at the so-many-th renewal */
+    int64_t fence;
+    int64_t ttl_ms;
+    int64_t lost_ms; /* when, by clock_ms */
+    char why[120];
+};
+
+static void on_renewed(void *context, const struct hold *hold)
+{
+    struct kept *kept = context;
+    assert_non_null(kept->keeper);
+    kept->renewed++;
+    kept->fence = hold->fence;
+    kept->ttl_ms = hold->ttl_ms;
+    if (kept->renewed == kept->stop_at) {
+        keeper_stop(kept->keeper);
+        kept->keeper = NULL;
+    }
+}
+
+static void on_lost(void *context, const char *why)
+{
+    struct kept *kept = context;
+    assert_non_null(kept->keeper);
+    kept->lost++;
+    kept->lost_ms = clock_ms();
+    snprintf(kept->why, sizeof kept->why, "%s", why);
+    kept->keeper = NULL;
+}
+
+static void keep(struct kept *kept, struct locks_fixture *fixture, int64_t remaining_ms)
+{
+    const struct keeper_events events = {kept, on_renewed, on_lost};
+    kept->fixture = fixture;
+    kept->keeper =
+        locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), remaining_ms, &events);
+}
+
+static void stop(struct kept *kept)
+{
+    keeper_stop(kept->keeper);
+    kept->keeper = NULL;
+}
+
+static void a_hold_lives_as_long_as_it_is_kept(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, 300);
+    keep(&kept, fixture, 300);
+    int64_t begun = clock_ms();
+    fixture_await(fixture, &kept.renewed, 10);
+    int64_t took = clock_ms() - begun;
+    assert_in_range(took, 10 * 100 - 20, 10 * 100 + 1000); /* a third each */
+    assert_int_equal(kept.fence, hold.reply.hold.fence);
+    assert_int_equal(kept.ttl_ms, 300);
+    assert_true(fixture_remaining(&fixture->there, "n") > 0);
+
+    stop(&kept);
+    fixture_idle(fixture, 350);
+    assert_int_equal(fixture_remaining(&fixture->there, "n"), 0);
+    assert_int_equal(kept.renewed, 10);
+    assert_int_equal(kept.lost, 0);
+}
+
+/* A repeated request finds its hold with little time left, which then is kept with its own TTL. */
+static void a_hold_with_little_left_is_renewed_soon(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    fixture_lock(&fixture->here, "n", TOKEN, 1500);
+    fixture_idle(fixture, 1300);
+    keep(&kept, fixture, fixture_remaining(&fixture->here, "n"));
+    fixture_await(fixture, &kept.renewed, 1);
+    assert_int_equal(kept.ttl_ms, 1500);
+    fixture_idle(fixture, 400);
+    assert_int_equal(kept.renewed, 1); /* the next is due after 500 ms */
+    fixture_await(fixture, &kept.renewed, 2);
+    stop(&kept);
+}
+
+static void a_hold_that_was_broken_is_lost_at_once(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    fixture_lock(&fixture->here, "n", TOKEN, 600);
+    keep(&kept, fixture, 600);
+    fixture_await(fixture, &kept.renewed, 1);
+    fixture_break(&fixture->there, "n");
+    int64_t broken = clock_ms();
+    fixture_await(fixture, &kept.lost, 1);
+    assert_in_range(kept.lost_ms - broken, 0, 200 + 500); /* when it is renewed next */
+    assert_non_null(strstr(kept.why, "ended"));
+    fixture_idle(fixture, 400);
+    assert_int_equal(kept.renewed, 1);
+    assert_int_equal(kept.lost, 1);
+}
+
+static void a_short_loss_of_redis_loses_nothing(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    fixture_lock(&fixture->here, "n", TOKEN, 3000);
+    keep(&kept, fixture, 3000);
+    fixture_await(fixture, &kept.renewed, 1);
+    freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 1"));
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE normal");
+    fixture_await(fixture, &fixture->here.downs, 1);
+    fixture_idle(fixture, 1200); /* a renewal is due and fails meanwhile */
+    assert_int_equal(kept.renewed, 1);
+    freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 100"));
+    int64_t back = clock_ms();
+    fixture_await(fixture, &kept.renewed, 2);
+    assert_in_range(clock_ms() - back, 0, 2500); /* reconnected by then; it asks every 300 ms */
+    assert_int_equal(kept.lost, 0);
+    stop(&kept);
+}
+
+/* Nobody may believe in a hold for longer than Redis surely keeps it. */
+static void a_hold_is_lost_when_it_could_not_be_renewed_in_time(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    fixture_lock(&fixture->here, "n", TOKEN, 900);
+    keep(&kept, fixture, 900);
+    fixture_await(fixture, &kept.renewed, 1);
+    int64_t renewed = clock_ms();
+    redis_process_freeze(&fixture->redis);
+    fixture_await(fixture, &kept.lost, 1);
+    assert_in_range(kept.lost_ms - renewed, 900 - 50, 900 + 400);
+    assert_non_null(strstr(kept.why, "Redis"));
+    redis_process_thaw(&fixture->redis);
+    fixture_idle(fixture, 300); /* nothing comes after the end */
+    assert_int_equal(kept.renewed, 1);
+    assert_int_equal(kept.lost, 1);
+}
+
+static void a_keeper_can_be_stopped_in_its_own_event(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {.stop_at = 2};
+    fixture_lock(&fixture->here, "n", TOKEN, 150);
+    keep(&kept, fixture, 150);
+    fixture_await(fixture, &kept.renewed, 2);
+    fixture_idle(fixture, 300);
+    assert_int_equal(kept.renewed, 2);
+    assert_int_equal(kept.lost, 0);
+}
+
+static void on_lost_stop(void *context, const char *why)
+{
+    struct kept *kept = context;
+    keeper_stop(kept->keeper);
+    on_lost(context, why);
+}
+
+static void a_lost_keeper_can_be_stopped_in_its_event(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    const struct keeper_events events = {&kept, on_renewed, on_lost_stop};
+    kept.keeper = locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), 100, &events);
+    fixture_await(fixture, &kept.lost, 1);
+    assert_int_equal(kept.renewed, 0); /* nobody held it */
+}
+
+static void a_keeper_can_be_stopped_with_a_renewal_under_way(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    fixture_lock(&fixture->here, "n", TOKEN, 150);
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    keep(&kept, fixture, 150);
+    redis_process_freeze(&fixture->redis);
+    while (store_figures(fixture->here.store).calls == calls)
+        fixture_idle(fixture, 5);
+    stop(&kept);
+    fixture_idle(fixture, 50); /* the timer is closed by now */
+    redis_process_thaw(&fixture->redis);
+    fixture_idle(fixture, 200);
+    assert_int_equal(kept.renewed, 0);
+    assert_int_equal(kept.lost, 0);
+}
+
+/* Whoever keeps a hold for a client that was not told of it yet can still take it back. */
+static void a_kept_hold_can_still_be_taken_back(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, 300);
+    keep(&kept, fixture, 300);
+    fixture_await(fixture, &kept.renewed, 2);
+    stop(&kept);
+    locks_take_back(fixture->here.locks, slice_of("n"), slice_of(TOKEN), &hold.reply.attempt, 0);
+    assert_int_equal(fixture_remaining(&fixture->here, "n"), 0);
+    fixture_lock(&fixture->here, "n", TOKEN, 300); /* and has left no trace */
+}
+
+int main(void)
+{
+#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
+    const struct CMUnitTest tests[] = {
+        IN_FIXTURE(a_hold_lives_as_long_as_it_is_kept),
+        IN_FIXTURE(a_hold_with_little_left_is_renewed_soon),
+        IN_FIXTURE(a_hold_that_was_broken_is_lost_at_once),
+        IN_FIXTURE(a_short_loss_of_redis_loses_nothing),
+        IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time),
+        IN_FIXTURE(a_keeper_can_be_stopped_in_its_own_event),
+        IN_FIXTURE(a_lost_keeper_can_be_stopped_in_its_event),
+        IN_FIXTURE(a_keeper_can_be_stopped_with_a_renewal_under_way),
+        IN_FIXTURE(a_kept_hold_can_still_be_taken_back),
+    };
+    return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
+}
