@@ -5,8 +5,10 @@
 #include "redis/store.h"
 
 enum call_kind {
-    CALL_BARE,   /* only bytes: of the greeting, or of the inbox */
-    CALL_KILL,   /* CLIENT KILL */
+    CALL_BARE,  /* only bytes: of the greeting, or of the inbox */
+    CALL_KILL,  /* CLIENT KILL */
+    CALL_TRACK, /* CLIENT TRACKING ON */
+    CALL_UNTRACK,
     CALL_LOAD,   /* SCRIPT LOAD */
     CALL_SCRIPT, /* EVALSHA on behalf of somebody */
 };

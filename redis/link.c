@@ -79,6 +79,31 @@ void link_eval(struct link *link, const struct script *script, struct slice key,
     link_send_timed(link, call);
 }
 
+static void link_send_words(struct link *link, enum call_kind kind, const struct slice *words,
+                            size_t count)
+{
+    struct call *call = call_new(kind, words, count);
+    call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    link_send_timed(link, call);
+}
+
+void link_track(struct link *link, int64_t client_id, struct slice prefix)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, client_id);
+    const struct slice words[] = {
+        slice_of("CLIENT"), slice_of("TRACKING"), slice_of("ON"),     slice_of("REDIRECT"),
+        slice_of(number),   slice_of("BCAST"),    slice_of("PREFIX"), prefix,
+    };
+    link_send_words(link, CALL_TRACK, words, sizeof words / sizeof words[0]);
+}
+
+void link_untrack(struct link *link)
+{
+    const struct slice words[] = {slice_of("CLIENT"), slice_of("TRACKING"), slice_of("OFF")};
+    link_send_words(link, CALL_UNTRACK, words, sizeof words / sizeof words[0]);
+}
+
 /* Replies to scripts */
 
 static void call_refused(struct call *call, enum store_outcome outcome, const char *error)
@@ -161,10 +186,18 @@ static void link_load_answered(struct link *link, struct call *call, const redis
 }
 
 /* Whether there was one to end, or this user may not: what counts is that it was asked first. */
-static void link_kill_answered(struct link *link, struct call *call, const redisReply *reply)
+static void link_ended_answered(struct link *link, struct call *call, const redisReply *reply)
 {
     (void)link, (void)reply;
     free(call);
+}
+
+static void link_track_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    free(call);
+    if (link_is_up(link))
+        link->events.tracked(link->events.context,
+                             reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
 }
 
 /* What the session tells */
@@ -179,7 +212,7 @@ static void link_bury_predecessor(struct link *link, const struct session_peer *
         snprintf(number, sizeof number, "%" PRId64, link->old_client_id);
         struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
                                slice_of(number)};
-        link_send(link, call_new(CALL_KILL, kill, 4));
+        link_send_words(link, CALL_KILL, kill, 4);
     }
     link->old_client_id = peer->client_id;
     snprintf(link->old_run_id, sizeof link->old_run_id, "%s", peer->run_id);
@@ -209,9 +242,9 @@ static void link_replied(void *context, const redisReply *reply)
 {
     static void (*const ANSWERED[])(struct link * link, struct call * call,
                                     const redisReply *reply) = {
-        [CALL_LOAD] = link_load_answered,
-        [CALL_SCRIPT] = link_script_answered,
-        [CALL_KILL] = link_kill_answered,
+        [CALL_LOAD] = link_load_answered,     [CALL_SCRIPT] = link_script_answered,
+        [CALL_KILL] = link_ended_answered,    [CALL_TRACK] = link_track_answered,
+        [CALL_UNTRACK] = link_ended_answered,
     };
     struct link *link = context;
     struct call *call = call_queue_pop(&link->pending);
@@ -267,7 +300,8 @@ static const struct call *earliest(const struct call_queue *queue)
 static void link_woken(void *context)
 {
     struct link *link = context;
-    session_read(link->session);
+    while (session_read(link->session))
+        ;
     const struct call *first = earliest(&link->pending);
     if (!session_is_ready(link->session) || !first)
         return;

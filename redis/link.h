@@ -13,6 +13,9 @@ struct link_events {
     void (*up)(void *context);
     void (*down)(void *context, int code, const char *reason);
     void (*warning)(void *context, const char *text);
+    /* Redis answered a link_track: with an error, or NULL. Not told where the link is lost first.
+     */
+    void (*tracked)(void *context, const char *error);
 };
 
 /* All as their namesakes in store.h; no event may be NULL. */
@@ -24,6 +27,11 @@ void link_close(struct link *link, void (*closed)(void *context), void *context)
 void link_eval(struct link *link, const struct script *script, struct slice key,
                const struct slice *arguments, size_t argument_count, store_done *done,
                void *context);
+
+/* While it is up: CLIENT TRACKING for the keys that begin with `prefix`, told to the connection
+ * that Redis calls `client_id`; and no more of that. */
+void link_track(struct link *link, int64_t client_id, struct slice prefix);
+void link_untrack(struct link *link);
 
 bool link_is_up(const struct link *link);
 const char *link_trouble(const struct link *link);

@@ -50,6 +50,11 @@ static void preflight_down(void *context, int code, const char *reason)
     preflight_end(preflight, failure_set(preflight->failure, code, "%s", reason));
 }
 
+static void preflight_tracked(void *context, const char *error)
+{
+    (void)context, (void)error; /* it asks for nothing of the kind */
+}
+
 static void preflight_warning(void *context, const char *text)
 {
     struct preflight *preflight = context;
@@ -60,7 +65,8 @@ int store_preflight(const struct redis_url *url, int timeout_ms, struct failure 
                     struct failure *failure)
 {
     struct preflight preflight = {.timeout_ms = timeout_ms, .warning = warning, .failure = failure};
-    const struct link_events events = {&preflight, preflight_up, preflight_down, preflight_warning};
+    const struct link_events events = {&preflight, preflight_up, preflight_down, preflight_warning,
+                                       preflight_tracked};
     failure_set(warning, 0, "%s", "");
     int result = uv_loop_init(&preflight.loop);
     if (result < 0)

@@ -443,10 +443,15 @@ void session_wake(struct session *session, uint64_t due)
     session_timer_set(session, due > now ? due - now : 0);
 }
 
-void session_read(struct session *session)
+void session_flush(struct session *session)
 {
-    while (session->connection && connection_read(session->connection))
-        ;
+    if (session->connection)
+        connection_flush(session->connection);
+}
+
+bool session_read(struct session *session)
+{
+    return session->connection && connection_read(session->connection);
 }
 
 void session_request_turn(struct session *session)
@@ -480,8 +485,7 @@ static void session_turn_ends(void *context)
         session_shut(session);
         return;
     }
-    if (session->connection)
-        connection_flush(session->connection);
+    session_flush(session);
     if (session->events.turn_ends)
         session->events.turn_ends(session->events.context);
 }

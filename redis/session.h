@@ -67,9 +67,12 @@ uint64_t session_send(struct session *session, const char *bytes, size_t length)
 /* The same for a command of a few words. */
 void session_send_words(struct session *session, const struct slice *words, size_t count);
 
-/* While it is ready: reads what has arrived, so that what waits in the socket is not taken for
- * late. Calls `replied` and `lost`. */
-void session_read(struct session *session);
+/* While it is ready: sends it now. Calls `lost` where that fails. */
+void session_flush(struct session *session);
+
+/* While it is ready: reads some of what has arrived, so that what waits in the socket is not taken
+ * for late. Calls `replied` and `lost`. Returns true if there may be more. */
+bool session_read(struct session *session);
 
 /* While it is ready: `woken` is to be called at `due` (on the loop's clock, in ms) or before. */
 void session_wake(struct session *session, uint64_t due);

@@ -1,13 +1,21 @@
 #include "redis/store.h"
 
+#include "redis/inbox.h"
 #include "redis/link.h"
+#include "redis/tracking.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct store {
+    uv_loop_t *loop;
+    struct redis_url url;
     struct link *link;
+    struct inbox *inbox;     /* NULL before store_listen */
+    bool inbox_loss_is_told; /* since it last listened */
+    struct tracking tracking;
     struct store_events events;
+    int parts_open; /* the link and the inbox */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -15,8 +23,10 @@ struct store {
 static void store_up(void *context)
 {
     struct store *store = context;
+    tracking_reset(&store->tracking);
     if (store->events.up)
         store->events.up(store->events.context);
+    tracking_resume(&store->tracking, store->link, store->inbox);
 }
 
 static void store_down(void *context, int code, const char *reason)
@@ -34,16 +44,68 @@ static void store_warning(void *context, const char *text)
         store->events.warning(store->events.context, text);
 }
 
+static void store_listening(void *context)
+{
+    struct store *store = context;
+    store->inbox_loss_is_told = false;
+    tracking_resume(&store->tracking, store->link, store->inbox);
+    if (store->events.listening)
+        store->events.listening(store->events.context);
+}
+
+static void store_message(void *context, struct slice text)
+{
+    struct store *store = context;
+    if (store->events.message)
+        store->events.message(store->events.context, text);
+}
+
+static void store_touched(void *context, struct slice key)
+{
+    struct store *store = context;
+    if (store->tracking.wanted && store->events.touched)
+        store->events.touched(store->events.context, key);
+}
+
+static void store_tracked(void *context, const char *error)
+{
+    struct store *store = context;
+    struct failure warning;
+    if (tracking_answered(&store->tracking, error))
+        store_touched(store, (struct slice){NULL, 0});
+    else if (error && tracking_warn(&store->tracking, store->inbox, error, &warning))
+        store_warning(store, warning.text);
+}
+
+/* While the link is down, `down` has told enough. */
+static void store_inbox_lost(void *context, const char *reason)
+{
+    struct store *store = context;
+    if (store->inbox_loss_is_told || !link_is_up(store->link))
+        return;
+    store->inbox_loss_is_told = true;
+    struct failure warning;
+    failure_set(&warning, 0, "until batond hears from Redis again, waiters are served late: %s",
+                reason);
+    store_warning(store, warning.text);
+}
+
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
                const struct store_events *events)
 {
     struct store *store = calloc(1, sizeof *store);
     if (!store)
         return -ENOMEM;
+    store->loop = loop;
     store->events = *events;
-    const struct link_events link_events = {store, store_up, store_down, store_warning};
-    int result = link_open(&store->link, loop, url, &link_events, NULL);
+    store->parts_open = 1;
+    const struct link_events link_events = {store, store_up, store_down, store_warning,
+                                            store_tracked};
+    int result = redis_url_copy(url, &store->url);
+    if (result == 0)
+        result = link_open(&store->link, loop, url, &link_events, NULL);
     if (result < 0) {
+        redis_url_free(&store->url);
         free(store);
         return result;
     }
@@ -51,11 +113,40 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
     return 0;
 }
 
-static void store_closed(void *context)
+int store_listen(struct store *store, struct slice channel)
+{
+    const struct inbox_events events = {
+        .context = store,
+        .listening = store_listening,
+        .message = store_message,
+        .touched = store_touched,
+        .lost = store_inbox_lost,
+    };
+    int result = inbox_open(&store->inbox, store->loop, &store->url, channel, &events);
+    if (result == 0)
+        store->parts_open++;
+    return result;
+}
+
+void store_track(struct store *store, struct slice prefix)
+{
+    tracking_begin(&store->tracking, store->link, store->inbox, prefix);
+}
+
+void store_untrack(struct store *store)
+{
+    tracking_end(&store->tracking, store->link);
+}
+
+static void store_part_closed(void *context)
 {
     struct store *store = context;
+    if (--store->parts_open > 0)
+        return;
     void (*closed)(void *context) = store->closed;
     void *closed_context = store->closed_context;
+    tracking_free(&store->tracking);
+    redis_url_free(&store->url);
     free(store);
     if (closed)
         closed(closed_context);
@@ -67,7 +158,9 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
         return;
     store->closed = closed;
     store->closed_context = context;
-    link_close(store->link, store_closed, store);
+    if (store->inbox)
+        inbox_close(store->inbox, store_part_closed, store);
+    link_close(store->link, store_part_closed, store);
 }
 
 /* The one place that decides which Redis serves a name. With a single Redis it is the same for all.

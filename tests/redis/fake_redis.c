@@ -69,6 +69,10 @@ static void on_command(struct client *client, const redisReply *command)
         send_text(client, answers->load);
     else if (strcasecmp(name, "EVALSHA") == 0)
         send_eval(client, answers, command->element[3]->str);
+    else if (strcasecmp(name, "SUBSCRIBE") == 0)
+        send_text(client, answers->subscribe);
+    else if (strcasecmp(name, "PING") == 0)
+        send_text(client, answers->ping);
     else
         send_text(client, "+OK\r\n");
 }

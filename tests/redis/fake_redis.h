@@ -15,7 +15,9 @@ struct fake_answers {
     const char *info_raw;
     const char *load; /* to SCRIPT LOAD */
     const char *eval; /* to EVALSHA; the key is put in place of %s */
-    bool hang_up;     /* close each connection at once */
+    const char *subscribe;
+    const char *ping;
+    bool hang_up; /* close each connection at once */
 };
 
 /* It runs on a thread of its own. */

@@ -35,6 +35,40 @@ static void on_warning(void *context, const char *text)
     snprintf(fixture->warning, sizeof fixture->warning, "%s", text);
 }
 
+static void on_listening(void *context)
+{
+    struct store_fixture *fixture = context;
+    assert_false(fixture->inside);
+    fixture->listenings++;
+    if (fixture->on_listening)
+        fixture->on_listening(fixture);
+}
+
+static void on_message(void *context, struct slice text)
+{
+    struct store_fixture *fixture = context;
+    assert_false(fixture->inside);
+    fixture->messages++;
+    fixture->message_length = text.length;
+    snprintf(fixture->message, sizeof fixture->message, "%.*s", (int)text.length, text.bytes);
+    if (fixture->on_message)
+        fixture->on_message(fixture);
+}
+
+static void on_touched(void *context, struct slice key)
+{
+    struct store_fixture *fixture = context;
+    assert_false(fixture->inside);
+    if (key.length > 0)
+        fixture->touches++;
+    else
+        fixture->touches_of_any++;
+    snprintf(fixture->touched, sizeof fixture->touched, "%.*s", (int)key.length,
+             key.length > 0 ? key.bytes : "");
+    if (fixture->on_touched)
+        fixture->on_touched(fixture);
+}
+
 void store_fixture_open(struct store_fixture *fixture, const char *url)
 {
     *fixture = (struct store_fixture){.late = false};
@@ -45,7 +79,14 @@ void store_fixture_open(struct store_fixture *fixture, const char *url)
     if (redis_url_parse(url, &parsed, &failure) < 0)
         fail_msg("%s", failure.text);
     const struct store_events events = {
-        .context = fixture, .up = on_up, .down = on_down, .warning = on_warning};
+        .context = fixture,
+        .up = on_up,
+        .down = on_down,
+        .warning = on_warning,
+        .listening = on_listening,
+        .message = on_message,
+        .touched = on_touched,
+    };
     assert_int_equal(store_open(&fixture->store, &fixture->loop, &parsed, &events), 0);
     redis_url_free(&parsed);
 }
@@ -54,6 +95,36 @@ void store_fixture_open_up(struct store_fixture *fixture, const char *url)
 {
     store_fixture_open(fixture, url);
     store_fixture_await(fixture, &fixture->ups, 1);
+}
+
+void store_fixture_listen(struct store_fixture *fixture, const char *channel)
+{
+    fixture->inside = true;
+    assert_int_equal(store_listen(fixture->store, slice_of(channel)), 0);
+    fixture->inside = false;
+}
+
+void store_fixture_open_listening(struct store_fixture *fixture, const char *url,
+                                  const char *channel)
+{
+    store_fixture_open(fixture, url);
+    store_fixture_listen(fixture, channel);
+    store_fixture_await(fixture, &fixture->ups, 1);
+    store_fixture_await(fixture, &fixture->listenings, 1);
+}
+
+void store_fixture_track(struct store_fixture *fixture, const char *prefix)
+{
+    fixture->inside = true;
+    store_track(fixture->store, slice_of(prefix));
+    fixture->inside = false;
+}
+
+void store_fixture_untrack(struct store_fixture *fixture)
+{
+    fixture->inside = true;
+    store_untrack(fixture->store);
+    fixture->inside = false;
 }
 
 static void on_guard(uv_timer_t *timer)
@@ -79,8 +150,9 @@ void store_fixture_await(struct store_fixture *fixture, const int *number, int l
         uv_run(&fixture->loop, UV_RUN_ONCE);
     uv_timer_stop(&fixture->guard);
     if (*number < least)
-        fail_msg("waited in vain: %d ups, %d downs, %d ended; %s", fixture->ups, fixture->downs,
-                 fixture->ended, fixture->reason);
+        fail_msg("waited in vain: %d ups, %d downs, %d ended, %d listenings, %d messages; %s; %s",
+                 fixture->ups, fixture->downs, fixture->ended, fixture->listenings,
+                 fixture->messages, fixture->reason, fixture->warning);
 }
 
 void store_fixture_idle(struct store_fixture *fixture, int ms)

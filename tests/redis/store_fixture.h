@@ -13,11 +13,22 @@ struct store_fixture {
     int ups;
     int downs;
     int warnings;
-    int ended;         /* calls that have come to their end */
+    int ended; /* calls that have come to their end */
+    int listenings;
+    int messages;
+    int touches; /* of single keys */
+    int touches_of_any;
     char reason[320];  /* of the last `down` */
     char warning[320]; /* the last one */
+    char message[80];  /* the last one, cut; with its whole length: */
+    size_t message_length;
+    char touched[80]; /* the last one */
     void (*on_up)(struct store_fixture *fixture);
-    void *data; /* for on_up */
+    void (*on_listening)(struct store_fixture *fixture);
+    void (*on_message)(struct store_fixture *fixture);
+    void (*on_touched)(struct store_fixture *fixture);
+    bool inside; /* a call to the store: no event may come */
+    void *data;  /* for on_up */
 };
 
 /* What became of one call. */
@@ -38,6 +49,14 @@ void store_fixture_open(struct store_fixture *fixture, const char *url);
 
 /* The same, and waits until it is up. Fails the test if it does not come up. */
 void store_fixture_open_up(struct store_fixture *fixture, const char *url);
+
+/* Opens a store that is up and listens to the channel. */
+void store_fixture_open_listening(struct store_fixture *fixture, const char *url,
+                                  const char *channel);
+
+void store_fixture_listen(struct store_fixture *fixture, const char *channel);
+void store_fixture_track(struct store_fixture *fixture, const char *prefix);
+void store_fixture_untrack(struct store_fixture *fixture);
 
 /* Closes the store and the loop. Fails the test if a handle is left. */
 void store_fixture_close(struct store_fixture *fixture);

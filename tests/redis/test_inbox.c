@@ -1,0 +1,514 @@
+/* The inbox: what is published reaches it, and it comes back from every way to be lost. */
+#include "tests/redis/fake_redis.h"
+#include "tests/redis/store_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/redis_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CHANNEL "baton:inbox:0123456789abcdef"
+
+static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
+static const char PUBLISH[] = "return redis.call('PUBLISH', '" CHANNEL "', ARGV[1])";
+
+struct world {
+    struct redis_process redis;
+    struct store_fixture store;
+};
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    redis_process_start(&world->redis, NULL);
+    store_fixture_open_listening(&world->store, world->redis.url, CHANNEL);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    store_fixture_close(&world->store);
+    redis_process_stop(&world->redis);
+    free(world);
+    return 0;
+}
+
+/* Returns how many subscribers Redis gave it to. */
+static int64_t publish(struct redis_process *redis, const char *text)
+{
+    return redis_process_integer(redis, "PUBLISH " CHANNEL " %s", text);
+}
+
+static void expect_heard(struct world *world, const char *text)
+{
+    int before = world->store.messages;
+    assert_int_equal(publish(&world->redis, text), 1);
+    store_fixture_await(&world->store, &world->store.messages, before + 1);
+    assert_string_equal(world->store.message, text);
+}
+
+/* Messages */
+
+static void a_message_is_heard(void **state)
+{
+    struct world *world = *state;
+    expect_heard(world, "g attempt key");
+    assert_int_equal(
+        redis_process_integer(&world->redis, "PUBLISH " CHANNEL " %b", "a\0b", (size_t)3), 1);
+    store_fixture_await(&world->store, &world->store.messages, 2);
+    assert_int_equal(world->store.message_length, 3);
+    assert_int_equal(redis_process_integer(&world->redis, "PUBLISH " CHANNEL " %b", "", (size_t)0),
+                     1);
+    store_fixture_await(&world->store, &world->store.messages, 3);
+    assert_int_equal(world->store.message_length, 0);
+    assert_int_equal(redis_process_integer(&world->redis, "PUBLISH baton:inbox:other x"), 0);
+    assert_int_equal(world->store.warnings, 0);
+}
+
+static void a_large_message_is_heard(void **state)
+{
+    enum { LARGE = 4 << 20 };
+    struct world *world = *state;
+    char *text = malloc(LARGE);
+    memset(text, 'x', LARGE);
+    assert_int_equal(
+        redis_process_integer(&world->redis, "PUBLISH " CHANNEL " %b", text, (size_t)LARGE), 1);
+    store_fixture_await(&world->store, &world->store.messages, 1);
+    assert_int_equal(world->store.message_length, LARGE);
+    free(text);
+}
+
+struct sequence {
+    int next;
+    bool in_order;
+};
+
+static void check_sequence(struct store_fixture *store)
+{
+    struct sequence *sequence = store->data;
+    sequence->in_order = sequence->in_order && atoi(store->message) == sequence->next;
+    sequence->next++;
+}
+
+static void messages_keep_their_order(void **state)
+{
+    enum { MANY = 1000 };
+    struct world *world = *state;
+    struct sequence sequence = {0, true};
+    struct outcome outcomes[MANY];
+    char text[16];
+    world->store.data = &sequence;
+    world->store.on_message = check_sequence;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        store_fixture_call(&world->store, &outcomes[i], fixture_script(PUBLISH), "a", text);
+    }
+    store_fixture_await(&world->store, &world->store.messages, MANY);
+    assert_true(sequence.in_order);
+    store_fixture_await(&world->store, &world->store.ended, MANY);
+}
+
+static void publish_at_once(struct store_fixture *store)
+{
+    struct redis_process *redis = store->data;
+    if (publish(redis, "from listening") == 1 &&
+        redis_process_integer(redis, "PUBLISH __redis__:invalidate x") == 1)
+        store->data = NULL;
+}
+
+static void listening_comes_after_the_subscription(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture *store = &world->store;
+    store_fixture_close(store);
+    store_fixture_open(store, world->redis.url);
+    store->data = &world->redis;
+    store->on_listening = publish_at_once;
+    store_fixture_listen(store, CHANNEL);
+    store_fixture_await(store, &store->messages, 1);
+    assert_null(store->data);
+    assert_int_equal(store->listenings, 1);
+}
+
+static void an_idle_inbox_stays_and_is_asked_every_second(void **state)
+{
+    struct world *world = *state;
+    int64_t before = redis_process_calls(&world->redis, "ping");
+    store_fixture_idle(&world->store, 2500);
+    assert_in_range(redis_process_calls(&world->redis, "ping") - before, 2, 3);
+    assert_int_equal(world->store.listenings, 1);
+    assert_int_equal(world->store.warnings, 0);
+    assert_int_equal(redis_process_calls(&world->redis, "subscribe"), 1);
+}
+
+/* Losses */
+
+static void a_restart_of_redis_is_survived(void **state)
+{
+    struct world *world = *state;
+    redis_process_kill(&world->redis);
+    store_fixture_await(&world->store, &world->store.downs, 1);
+    redis_process_resume(&world->redis);
+    store_fixture_await(&world->store, &world->store.listenings, 2);
+    store_fixture_await(&world->store, &world->store.ups, 2);
+    expect_heard(world, "again");
+    assert_in_range(world->store.warnings, 0, 1);
+}
+
+static void a_killed_subscriber_comes_back(void **state)
+{
+    struct world *world = *state;
+    int64_t before = clock_ms();
+    assert_int_equal(redis_process_integer(&world->redis, "CLIENT KILL TYPE pubsub"), 1);
+    store_fixture_await(&world->store, &world->store.listenings, 2);
+    assert_in_range(clock_ms() - before, 0, 300);
+    assert_int_equal(world->store.warnings, 1);
+    assert_non_null(strstr(world->store.warning, "waiters are served late"));
+    assert_non_null(strstr(world->store.warning, "was lost"));
+    expect_heard(world, "again");
+    assert_int_equal(world->store.ups, 1);
+    assert_int_equal(world->store.downs, 0);
+
+    assert_int_equal(redis_process_integer(&world->redis, "CLIENT KILL TYPE pubsub"), 1);
+    store_fixture_await(&world->store, &world->store.listenings, 3);
+    assert_int_equal(world->store.warnings, 2);
+}
+
+static void the_inbox_outlives_the_command_connection(void **state)
+{
+    struct world *world = *state;
+    freeReplyObject(redis_process_command(&world->redis, "CLIENT KILL TYPE normal SKIPME yes"));
+    store_fixture_await(&world->store, &world->store.downs, 1);
+    expect_heard(world, "meanwhile");
+    store_fixture_await(&world->store, &world->store.ups, 2);
+    assert_int_equal(world->store.listenings, 1);
+    assert_int_equal(world->store.warnings, 0);
+}
+
+static void a_frozen_redis_is_noticed_without_a_call(void **state)
+{
+    struct world *world = *state;
+    redis_process_freeze(&world->redis);
+    int64_t before = clock_ms();
+    store_fixture_await(&world->store, &world->store.warnings, 1);
+    assert_in_range(clock_ms() - before, 750, 2000);
+    assert_non_null(strstr(world->store.warning, "did not answer within 800 ms"));
+    store_fixture_idle(&world->store, 1500);
+    redis_process_thaw(&world->redis);
+    store_fixture_await(&world->store, &world->store.listenings, 2);
+    assert_int_equal(world->store.warnings, 1);
+    assert_int_equal(world->store.ups, 1);
+    expect_heard(world, "again");
+}
+
+/* What waits in the socket while this process is held up is not late. */
+static void a_pause_of_our_own_loses_nothing(void **state)
+{
+    struct world *world = *state;
+    store_fixture_idle(&world->store, 980);
+    int64_t before = redis_process_calls(&world->redis, "ping");
+    for (int i = 0; i < 100 && redis_process_calls(&world->redis, "ping") == before; i++)
+        uv_run(&world->store.loop, UV_RUN_NOWAIT);
+    clock_sleep_ms(1000);
+    store_fixture_idle(&world->store, 100);
+    assert_int_equal(world->store.listenings, 1);
+    assert_int_equal(world->store.warnings, 0);
+}
+
+static void a_subscriber_that_falls_behind_comes_back(void **state)
+{
+    enum { LARGE = 8 << 20 };
+    struct world *world = *state;
+    char *text = malloc(LARGE);
+    memset(text, 'x', LARGE);
+    freeReplyObject(redis_process_command(&world->redis, "CONFIG SET client-output-buffer-limit %s",
+                                          "pubsub 65536 65536 1"));
+    redis_process_integer(&world->redis, "PUBLISH " CHANNEL " %b", text, (size_t)LARGE);
+    free(text);
+    store_fixture_await(&world->store, &world->store.listenings, 2);
+    assert_int_equal(world->store.messages, 0);
+    assert_int_equal(world->store.downs, 0);
+    expect_heard(world, "again");
+}
+
+/* The loopback device of a network of our own, up or down: what is sent is gone, and nobody is
+ * told.
+ */
+static void set_loopback(bool up)
+{
+    struct ifreq request = {.ifr_name = "lo"};
+    int control = socket(AF_INET, SOCK_DGRAM, 0);
+    request.ifr_flags = up ? IFF_UP | IFF_RUNNING : 0;
+    assert_int_equal(ioctl(control, SIOCSIFFLAGS, &request), 0);
+    close(control);
+}
+
+static void a_silent_network_is_noticed(void **state)
+{
+    struct redis_process redis;
+    struct store_fixture store;
+    (void)state;
+    int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (home < 0 || unshare(CLONE_NEWNET) < 0) {
+        print_message("a network namespace of its own is needed: %s; run as root\n",
+                      strerror(errno));
+        skip();
+    }
+    set_loopback(true);
+    redis_process_start(&redis, &(struct redis_options){.port = true});
+    store_fixture_open_listening(&store, redis.port_url, CHANNEL);
+    set_loopback(false);
+    int64_t before = clock_ms();
+    store_fixture_await(&store, &store.warnings, 1);
+    assert_in_range(clock_ms() - before, 700, 2000);
+    assert_non_null(strstr(store.warning, "did not answer"));
+    set_loopback(true);
+    store_fixture_await(&store, &store.listenings, 2);
+    assert_in_range(publish(&redis, "again"), 1, 2); /* Redis may not know of the old one's end */
+    store_fixture_await(&store, &store.messages, 1);
+    store_fixture_close(&store);
+    redis_process_stop(&redis);
+    assert_int_equal(setns(home, CLONE_NEWNET), 0);
+    close(home);
+}
+
+static void redis_may_come_after_the_inbox(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    redis_process_kill(&world->redis);
+    store_fixture_open(&store, world->redis.url);
+    store_fixture_listen(&store, CHANNEL);
+    store_fixture_idle(&store, 300);
+    assert_int_equal(store.downs, 1);
+    assert_int_equal(store.warnings, 0); /* `down` has told */
+    redis_process_resume(&world->redis);
+    store_fixture_await(&store, &store.listenings, 1);
+    store_fixture_close(&store);
+}
+
+/* Permissions */
+
+static void a_user_who_may_not_subscribe_is_told_how_to(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    char url[200];
+    freeReplyObject(redis_process_command(
+        &world->redis, "ACL SETUSER baton on >pw ~* resetchannels +info +client +evalsha "
+                       "+script|load +incr +subscribe +ping"));
+    snprintf(url, sizeof url, "unix://baton:pw@%s", world->redis.socket);
+    store_fixture_open_up(&store, url);
+    store_fixture_listen(&store, CHANNEL);
+    store_fixture_await(&store, &store.warnings, 1);
+    assert_non_null(strstr(store.warning, "+subscribe +ping &baton:inbox:* &__redis__:invalidate"));
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 1);
+    int64_t before = redis_process_calls(&world->redis, "info");
+    store_fixture_idle(&store, 1000);
+    assert_in_range(redis_process_calls(&world->redis, "info") - before, 2, 6); /* its tries */
+    assert_int_equal(store.warnings, 1);
+    assert_int_equal(store.listenings, 0);
+    assert_int_equal(store.downs, 0);
+
+    freeReplyObject(redis_process_command(
+        &world->redis, "ACL SETUSER baton &baton:inbox:* &__redis__:invalidate"));
+    store_fixture_await(&store, &store.listenings, 1);
+    store_fixture_close(&store);
+}
+
+static void a_user_who_may_not_ping_is_heard_all_the_same(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    char url[200];
+    freeReplyObject(redis_process_command(
+        &world->redis, "ACL SETUSER baton on >pw ~* &* +info +client +subscribe"));
+    snprintf(url, sizeof url, "unix://baton:pw@%s", world->redis.socket);
+    store_fixture_open_listening(&store, url, CHANNEL);
+    store_fixture_idle(&store, 1200);
+    assert_int_equal(store.listenings, 1);
+    assert_int_equal(store.warnings, 0);
+    store_fixture_close(&store);
+}
+
+/* What no real Redis says */
+
+#define SUBSCRIBED                                                                                 \
+    "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n"
+#define PONG   "*2\r\n$4\r\npong\r\n$0\r\n\r\n"
+#define USABLE .info = "redis_version:7.0.0\r\n", .load = "+OK\r\n", .eval = ":7\r\n", .ping = PONG
+
+/* Whatever it hears, the inbox gives the connection up alone, and a mended server is heard. */
+static void expect_given_up(const struct fake_answers *answers, const char *why)
+{
+    static const struct fake_answers MENDED = {USABLE, .subscribe = SUBSCRIBED};
+    struct fake_redis fake;
+    struct store_fixture store;
+    fake_redis_start(&fake, answers);
+    store_fixture_open_up(&store, fake.url);
+    store_fixture_listen(&store, CHANNEL);
+    store_fixture_await(&store, &store.warnings, 1);
+    if (!strstr(store.warning, why))
+        fail_msg("`%s` does not say `%s`", store.warning, why);
+    int listenings = store.listenings;
+    fake_redis_change(&fake, &MENDED);
+    store_fixture_await(&store, &store.listenings, listenings + 1);
+    assert_int_equal(store.downs, 0);
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 7);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+static void garbage_ends_the_inbox_alone(void **state)
+{
+    static const struct {
+        struct fake_answers answers;
+        const char *why;
+    } CASES[] = {
+        {{USABLE, .subscribe = "garbage\r\n"}, "protocol"},
+        {{USABLE, .subscribe = "*1000000000000\r\n"}, "protocol"},
+        {{USABLE, .subscribe = SUBSCRIBED "*3\r\n$7\r\nmessage\r\n?\r\n"}, "protocol"},
+        {{USABLE, .subscribe = "+OK\r\n"}, "something else"},
+        {{USABLE, .subscribe = "*0\r\n"}, "something else"},
+        {{USABLE, .subscribe = "*-1\r\n"}, "something else"},
+        {{USABLE, .subscribe = "*1\r\n:1\r\n"}, "something else"},
+        {{USABLE, .subscribe = SUBSCRIBED "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n"},
+         "something else"},
+        {{USABLE, .subscribe = "-ERR no\r\n"}, "ERR no"},
+        {{USABLE, .subscribe = SUBSCRIBED "-NOAUTH Authentication required.\r\n"}, "NOAUTH"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        expect_given_up(&CASES[i].answers, CASES[i].why);
+}
+
+static void messages_of_another_shape_are_harmless(void **state)
+{
+    static const struct fake_answers ODD = {
+        USABLE,
+        .subscribe = SUBSCRIBED
+        "*1\r\n$7\r\nmessage\r\n*2\r\n$7\r\nmessage\r\n$1\r\na\r\n"
+        "*3\r\n$7\r\nmessage\r\n:1\r\n:2\r\n"
+        "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*2\r\n*1\r\n:1\r\n$1\r\nk\r\n"
+        "*3\r\n$7\r\nmessage\r\n$28\r\n" CHANNEL "\r\n*1\r\n:1\r\n",
+    };
+    struct fake_redis fake;
+    struct store_fixture store;
+    (void)state;
+    fake_redis_start(&fake, &ODD);
+    store_fixture_open_listening(&store, fake.url, CHANNEL);
+    store_fixture_idle(&store, 100);
+    assert_int_equal(store.listenings, 1);
+    assert_int_equal(store.warnings, 0);
+    assert_int_equal(store.messages, 1);
+    assert_int_equal(store.message_length, 0);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+/* Announced and never complete: it costs no more memory than came within the deadline. */
+static void an_endless_message_is_given_up(void **state)
+{
+    static const struct fake_answers ENDLESS = {
+        USABLE,
+        .subscribe =
+            SUBSCRIBED "*3\r\n$7\r\nmessage\r\n$28\r\n" CHANNEL "\r\n$500000000\r\nand so on",
+    };
+    (void)state;
+    expect_given_up(&ENDLESS, "did not answer within 800 ms");
+}
+
+static void silence_after_subscribe_is_given_up(void **state)
+{
+    static const struct fake_answers SILENT = {USABLE};
+    (void)state;
+    expect_given_up(&SILENT, "did not answer within 800 ms");
+}
+
+/* Closing */
+
+static void closing_at_any_moment(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    for (int turns = 0; turns < 40; turns++) {
+        store_fixture_open(&store, world->redis.url);
+        store_fixture_listen(&store, CHANNEL);
+        for (int i = 0; i < turns; i++) {
+            uv_run(&store.loop, UV_RUN_NOWAIT);
+            clock_sleep_ms(turns % 2);
+        }
+        store_fixture_close(&store);
+    }
+}
+
+static void close_now(struct store_fixture *fixture)
+{
+    store_close(fixture->store, NULL, NULL);
+    fixture->store = NULL;
+}
+
+static void expect_closed(struct store_fixture *store, const int *number)
+{
+    store_fixture_await(store, number, 1);
+    uv_close((uv_handle_t *)&store->guard, NULL);
+    uv_run(&store->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&store->loop), 0);
+    assert_int_equal(*number, 1);
+}
+
+static void closing_from_a_callback(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    store_fixture_open(&store, world->redis.url);
+    store.on_listening = close_now;
+    store_fixture_listen(&store, CHANNEL);
+    expect_closed(&store, &store.listenings);
+
+    store_fixture_open_listening(&store, world->redis.url, CHANNEL);
+    store.on_message = close_now;
+    publish(&world->redis, "one");
+    publish(&world->redis, "two");
+    expect_closed(&store, &store.messages);
+}
+
+int main(void)
+{
+#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        ON_REDIS(a_message_is_heard),
+        ON_REDIS(a_large_message_is_heard),
+        ON_REDIS(messages_keep_their_order),
+        ON_REDIS(listening_comes_after_the_subscription),
+        ON_REDIS(an_idle_inbox_stays_and_is_asked_every_second),
+        ON_REDIS(a_restart_of_redis_is_survived),
+        ON_REDIS(a_killed_subscriber_comes_back),
+        ON_REDIS(the_inbox_outlives_the_command_connection),
+        ON_REDIS(a_frozen_redis_is_noticed_without_a_call),
+        ON_REDIS(a_pause_of_our_own_loses_nothing),
+        ON_REDIS(a_subscriber_that_falls_behind_comes_back),
+        cmocka_unit_test(a_silent_network_is_noticed),
+        ON_REDIS(redis_may_come_after_the_inbox),
+        ON_REDIS(a_user_who_may_not_subscribe_is_told_how_to),
+        ON_REDIS(a_user_who_may_not_ping_is_heard_all_the_same),
+        cmocka_unit_test(garbage_ends_the_inbox_alone),
+        cmocka_unit_test(messages_of_another_shape_are_harmless),
+        cmocka_unit_test(an_endless_message_is_given_up),
+        cmocka_unit_test(silence_after_subscribe_is_given_up),
+        ON_REDIS(closing_at_any_moment),
+        ON_REDIS(closing_from_a_callback),
+    };
+    return cmocka_run_group_tests_name("inbox", tests, NULL, NULL);
+}
