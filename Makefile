@@ -27,6 +27,7 @@ has_a_word    = $(strip $(foreach word,$(ONLY),$(findstring $(word),$(1))))
 chosen       := $(foreach test,$(tests) $(test_shell),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
 programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
 test_support := $(wildcard tests/support/*.c)
+load_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
 test_objects := $(tests:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
 
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
@@ -63,7 +64,7 @@ say       = $(if $(V),,@echo '  $(1)';)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs figures lint format install clean help FORCE
+.PHONY: all run test test-programs bench-tool figures lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -81,9 +82,9 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
 
-figures: ## measure start, cost, speed and size (PARTS='webdis code' for some)
+figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some)
 	@$(packages) build run bench
-	@$(submake) all
+	@$(submake) all bench-tool
 	@tests/bench/figures.sh $(PARTS)
 
 lint: ## check format, warnings, layers, scripts and openapi.yaml
@@ -110,6 +111,12 @@ help: ## list the targets
 test-programs: $(BUILD)/batond $(programs)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
+	$(call say,link $@) $(link)
+
+bench-tool: $(BUILD)/bench/load
+
+$(BUILD)/bench/load: $(load_objects)
+	@mkdir -p $(@D)
 	$(call say,link $@) $(link)
 
 $(BUILD)/libbaton.a: $(objects)
@@ -151,4 +158,4 @@ $(BUILD)/flags: FORCE
 $(BUILD)/inputs: FORCE
 	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(common_lua) $(test_support))
 
--include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d)
+-include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d) $(load_objects:.o=.d)

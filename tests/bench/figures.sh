@@ -1,15 +1,22 @@
 #!/bin/bash
-# Prints the figures that can be measured in a minute or two. The parts, all of them if none is named:
-#   start    from starting batond, and from `make run`, to a held lock
-#   command  what an acquire asks of Redis
-#   crowd    what an acquire costs Redis with 1 and with 10,000 shared holds
-#   webdis   acquires a second with 64 connections, beside webdis with a bare SET NX script
-#   code     lengths of functions, sizes of files, what includes what
+# Prints the figures, beside what is asked of them where something is; exits with 1 if one is beyond
+# that. It takes a few minutes. The parts, all of them if none is named:
+#   start     from starting batond, and from `make run`, to a held lock
+#   command   what an acquire asks of Redis
+#   crowd     what an acquire costs Redis with 1 and with 10,000 shared holds
+#   webdis    acquires a second with 64 connections, beside webdis with a bare SET NX script
+#   handover  from a DELETE to the 201 of the client that waits, beside BLPOP and LPUSH
+#   cost      what a hand-over asks of Redis with 1 and with 1,000 clients waiting
+#   parked    what 15,000 parked clients cost, and a hand-over among them; and 5,000 on one name
+#   contended hand-overs a second among 2, 64 and 1,000 clients, in order, beside BLPOP
+#   kill      the stall that the SIGKILL of one of two batonds makes, five times
+#   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 batond=$PWD/build/batond
 dir=$(mktemp -d)
 redis_port=16379
+missed=0
 pids=()
 
 finish() {
@@ -40,13 +47,29 @@ start_redis() {
     until_ok redis ping
 }
 
+launch() { # NAME FLAG...: another batond; sets $launched, its URL, and $launched_pid
+    local log=$dir/$1.log
+    "$batond" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" "${@:2}" 2>"$log" &
+    launched_pid=$!
+    pids+=($!)
+    until_ok grep -q '"msg":"listening"' "$log"
+    launched=$(sed -n 's/.*"msg":"listening".*"url":"\([^"]*\)".*/\1/p' "$log")
+    until_ok curl -fs "$launched/readyz"
+}
+
+end() { # PID...: of what was launched
+    kill "$@" 2>/dev/null || true
+    wait "$@" 2>/dev/null || true
+}
+
 start_batond() { # once; sets $url
     [[ -n ${url-} ]] && return
-    "$batond" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" 2>"$dir/batond.log" &
-    pids+=($!)
-    until_ok grep -q listening "$dir/batond.log"
-    url=$(sed -n 's/.*"url":"\([^"]*\)".*/\1/p' "$dir/batond.log")
-    until_ok curl -fs "$url/readyz"
+    launch batond
+    url=$launched
+}
+
+load() { # ARGUMENT...: a figure beyond its bound, or none at all, fails the run, but at its end
+    timeout 300 build/bench/load "$1" --redis "127.0.0.1:$redis_port" "${@:2}" || missed=1
 }
 
 calls() { # COMMAND: how often Redis has run it
@@ -160,6 +183,62 @@ END
     echo "  ratio, median of 5:$(printf '%s\n' $ratios | median | sed 's/^/ /') (all:$ratios)"
 }
 
+part_handover() {
+    local one one_pid pause
+    launch one --workers=1
+    one=$launched one_pid=$launched_pid
+    launch many
+    for pause in 5 0; do
+        echo "quiet for $pause ms before each:"
+        load handover --url "$one" --label '1 worker' --url "$launched" --label 'workers by default' \
+            --count 1000 --pause $pause
+    done
+    end "$one_pid" "$launched_pid"
+}
+
+part_cost() {
+    local waiters
+    launch cost
+    for waiters in 1 1000; do
+        load commands --url "$launched" --waiters $waiters --count 100
+    done
+    end "$launched_pid"
+}
+
+part_parked() {
+    local shape empty empty_pid
+    launch empty
+    empty=$launched empty_pid=$launched_pid
+    for shape in '--names 15000' '--waiters 5000'; do
+        launch parked --max-wait=10m
+        # shellcheck disable=SC2086 # the shape is two words
+        load park --url "$launched" --pid "$launched_pid" --url "$empty" $shape --wait 9m \
+            --seconds 20 --count 1000
+        end "$launched_pid"
+    done
+    end "$empty_pid"
+}
+
+part_contended() {
+    local clients
+    launch contended
+    for clients in 2 64 1000; do
+        load contend --url "$launched" --clients $clients --rounds 3 --seconds 2
+    done
+    end "$launched_pid"
+}
+
+part_kill() {
+    local seed killed killed_pid
+    for seed in 1 2 3 4 5; do
+        launch killed
+        killed=$launched killed_pid=$launched_pid
+        launch other
+        load kill --url "$killed" --pid "$killed_pid" --url "$launched" --waiters 1000 --seed $seed
+        end "$killed_pid" "$launched_pid"
+    done
+}
+
 part_code() {
     local layer
     echo 'lines of functions, from opening to closing brace (base redis locks api server):'
@@ -183,9 +262,10 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd webdis code)
+((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended kill code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"
     "part_$part"
 done
+((missed == 0))

@@ -1,0 +1,23 @@
+/* modes.h: what the tool can do, one function each, which print figures. */
+#ifndef BATON_TESTS_BENCH_MODES_H
+#define BATON_TESTS_BENCH_MODES_H
+
+#include "tests/bench/figure.h"
+#include "tests/bench/options.h"
+
+/* From a DELETE to the 201 of who waits, beside a bare BLPOP hand-over. */
+void mode_handover(const struct options *options, struct figures *figures);
+
+/* What one hand-over asks of Redis. */
+void mode_commands(const struct options *options, struct figures *figures);
+
+/* What many parked clients cost, and what a hand-over among them. */
+void mode_park(const struct options *options, struct figures *figures);
+
+/* Many clients that want one lock all the time, beside as many that pass an element around. */
+void mode_contend(const struct options *options, struct figures *figures);
+
+/* The first of two batonds is killed while clients of both wait for one lock. */
+void mode_kill(const struct options *options, struct figures *figures);
+
+#endif
