@@ -19,7 +19,7 @@ generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
 # The tests: every test_*.c is a program, linked with the other C files of its folder.
-suites       := unit scripts redis locks integration contract history
+suites       := unit scripts redis locks server integration contract history
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
 test_helpers := $(filter-out $(tests),$(wildcard $(suites:%=tests/%/*.c)))

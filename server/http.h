@@ -7,10 +7,13 @@
 
 #include <uv.h>
 
-/* A daemon without a thread of its own, driven from the worker's loop. An exchange is one record
- * from the request line to the end of its reply: parked while Redis works (the connection
- * suspended), resumed once, and freed in libmicrohttpd's completion callback alone. */
+/* Daemons without a thread of their own, driven from the worker's loop. A request is one record
+ * from its first line to the end of its reply: parked while Redis works or while it waits (the
+ * connection suspended), and freed in libmicrohttpd's completion callback alone. */
 struct http;
+
+/* How many connections can be served with so many descriptors. */
+unsigned http_connections(unsigned descriptors);
 
 struct http_options {
     int listen_fd;        /* taken over */

@@ -2,6 +2,7 @@
 
 #include "redis/embedded.h"
 #include "redis/store.h"
+#include "server/http.h"
 #include "server/listener.h"
 #include "server/log.h"
 #include "server/settings.h"
@@ -73,7 +74,7 @@ static unsigned connections_per_worker(size_t workers)
     rlim_t usable =
         limit.rlim_cur > 2 * FILES_KEPT_BACK ? limit.rlim_cur - FILES_KEPT_BACK : FILES_KEPT_BACK;
     rlim_t each = usable / workers;
-    return each > CONNECTIONS_MOST ? CONNECTIONS_MOST : each > 0 ? (unsigned)each : 1;
+    return http_connections(each > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)each);
 }
 
 /* Finds Redis: the one that was named, or one of our own. */

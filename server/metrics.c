@@ -26,14 +26,14 @@ static size_t route_index(const struct route *route)
     return route ? (size_t)(route - ROUTES) : ROUTE_COUNT;
 }
 
-static void add(atomic_uint_fast64_t *counter)
+void metrics_add(atomic_uint_fast64_t *number, int change)
 {
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(number, (uint64_t)change, memory_order_relaxed);
 }
 
 void metrics_count(struct metrics *metrics, const struct route *route, unsigned status)
 {
-    add(&metrics->requests[route_index(route)][status_index(status)]);
+    metrics_add(&metrics->requests[route_index(route)][status_index(status)], 1);
 }
 
 static uint64_t sum(const struct metrics *all, size_t count, size_t offset)
@@ -71,17 +71,22 @@ static void write_requests(FILE *out, const struct metrics *all, size_t count)
     }
 }
 
-/* The counters without labels. */
-static const struct counter {
+/* The numbers without labels. */
+static const struct number {
     size_t offset;
+    const char *type;
     const char *name;
     const char *help;
-} COUNTERS[] = {
-    {offsetof(struct metrics, undelivered), "baton_http_undelivered_total",
+} NUMBERS[] = {
+    {offsetof(struct metrics, waiting), "gauge", "baton_http_waiting",
+     "Requests that wait for a lock or an event now."},
+    {offsetof(struct metrics, hung_up), "counter", "baton_http_hung_up_total",
+     "Clients that went while their request waited, or left a stream."},
+    {offsetof(struct metrics, undelivered), "counter", "baton_http_undelivered_total",
      "Replies that did not reach their client; a grant among them was taken back."},
-    {offsetof(struct metrics, redis_connects), "baton_redis_connects_total",
+    {offsetof(struct metrics, redis_connects), "counter", "baton_redis_connects_total",
      "Connections to Redis that became usable."},
-    {offsetof(struct metrics, redis_losses), "baton_redis_losses_total",
+    {offsetof(struct metrics, redis_losses), "counter", "baton_redis_losses_total",
      "Times that Redis was lost or could not be reached."},
 };
 
@@ -108,9 +113,9 @@ char *metrics_text(const struct metrics *all, size_t count, time_t started)
     fprintf(out, "baton_workers %zu\n", count);
     write_head(out, "baton_workers_with_redis", "gauge", "Workers whose connection is usable.");
     fprintf(out, "baton_workers_with_redis %zu\n", workers_with_redis(all, count));
-    for (size_t i = 0; i < sizeof COUNTERS / sizeof COUNTERS[0]; i++) {
-        write_head(out, COUNTERS[i].name, "counter", COUNTERS[i].help);
-        fprintf(out, "%s %" PRIu64 "\n", COUNTERS[i].name, sum(all, count, COUNTERS[i].offset));
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
+        write_head(out, NUMBERS[i].name, NUMBERS[i].type, NUMBERS[i].help);
+        fprintf(out, "%s %" PRIu64 "\n", NUMBERS[i].name, sum(all, count, NUMBERS[i].offset));
     }
     write_requests(out, all, count);
     fclose(out);

@@ -18,10 +18,15 @@ enum {
 struct metrics {
     atomic_uint_fast64_t requests[METRICS_ROUTES][METRICS_STATUSES];
     atomic_uint_fast64_t undelivered; /* replies that did not reach their client */
+    atomic_uint_fast64_t hung_up;     /* clients that went while their request waited */
+    atomic_uint_fast64_t waiting;     /* requests that wait now */
     atomic_uint_fast64_t redis_connects;
     atomic_uint_fast64_t redis_losses;
     atomic_bool redis_up;
 };
+
+/* Adds to one of the numbers above; -1 takes one away. */
+void metrics_add(atomic_uint_fast64_t *number, int change);
 
 /* Counts a request; `route` is NULL where none fitted. */
 void metrics_count(struct metrics *metrics, const struct route *route, unsigned status);

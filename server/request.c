@@ -1,0 +1,352 @@
+#include "server/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+enum {
+    SWALLOWED_MOST = 1 << 20, /* bytes of a body that is too long */
+    STREAM_BLOCK = 1024,      /* the piece that is read at once where a stream is not chunked */
+};
+
+static const char LOCK_TOKEN[] = "Lock-Token";
+
+/* Made with the request line, freed when libmicrohttpd has done with it. */
+struct record {
+    struct exchange exchange; /* the first member: the API hands this back */
+    struct counter *counter;
+    struct MHD_Connection *connection;
+    struct hangup hangup;
+    bool begun;
+    bool too_large;
+    bool suspended;
+    bool waiting;   /* suspended for long: counted as such */
+    bool streaming; /* the head of a stream is on its way, and what follows is read when written */
+    bool gone;      /* the client has hung up, and the API knows */
+    char *body;
+    size_t body_length;
+    char target[];
+};
+
+void *request_new(void *context, const char *target, struct MHD_Connection *connection)
+{
+    size_t length = strlen(target);
+    struct record *record = calloc(1, sizeof *record + length + 1);
+    if (!record)
+        abort();
+    record->counter = context;
+    record->connection = connection;
+    memcpy(record->target, target, length);
+    record->counter->desk->under_way++;
+    return record;
+}
+
+static struct desk *desk_of(const struct record *record)
+{
+    return record->counter->desk;
+}
+
+static int socket_of(const struct record *record)
+{
+    return MHD_get_connection_info(record->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+        ->connect_fd;
+}
+
+/* From inside libmicrohttpd's callbacks alone. */
+static void suspend(struct record *record)
+{
+    record->suspended = true;
+    desk_of(record)->suspended++;
+    MHD_suspend_connection(record->connection);
+}
+
+/* From the loop alone, outside of MHD_run, where a resume is seen at once. */
+static void resume(struct record *record)
+{
+    record->suspended = false;
+    desk_of(record)->suspended--;
+    MHD_resume_connection(record->connection);
+    record->counter->resumed(record->counter);
+}
+
+static bool is_request_id(const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    return length >= 1 && length <= EXCHANGE_REQUEST_ID_LENGTH &&
+           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+               length;
+}
+
+static const char *header(const struct record *record, const char *name)
+{
+    return MHD_lookup_connection_value(record->connection, MHD_HEADER_KIND, name);
+}
+
+static enum MHD_Result count_tokens(void *context, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    size_t *count = context;
+    (void)kind, (void)value;
+    *count += strcasecmp(name, LOCK_TOKEN) == 0;
+    return MHD_YES;
+}
+
+/* Which of two tokens was meant, nobody knows. */
+static bool has_several_tokens(const struct record *record)
+{
+    size_t count = 0;
+    MHD_get_connection_values(record->connection, MHD_HEADER_KIND, count_tokens, &count);
+    return count > 1;
+}
+
+/* The wait of a request has ended, in whatever way. */
+static void stop_waiting(struct record *record)
+{
+    hangups_forget(desk_of(record)->hangups, &record->hangup);
+    if (record->waiting)
+        metrics_add(&desk_of(record)->metrics->waiting, -1);
+    record->waiting = false;
+}
+
+/* The API has answered a parked exchange. */
+static void answered(struct exchange *exchange)
+{
+    struct record *record = (struct record *)exchange;
+    stop_waiting(record);
+    resume(record);
+}
+
+/* A stream has more to send, or is complete. A client that does not read is hung up on, and then
+ * taken for gone like any other, by the loop: the API is in the midst of writing. */
+static void streamed(struct exchange *exchange)
+{
+    struct record *record = (struct record *)exchange;
+    if (!record->streaming)
+        return;
+    if (exchange->stream.overflown)
+        shutdown(socket_of(record), SHUT_RDWR);
+    if (record->suspended)
+        resume(record);
+}
+
+/* What is sent to a client that has gone looks delivered. */
+static bool is_connected(struct exchange *exchange)
+{
+    return !hangups_has_gone(socket_of((struct record *)exchange));
+}
+
+static void begin(struct record *record, const char *method)
+{
+    struct exchange *exchange = &record->exchange;
+    const char *request_id = header(record, "X-Request-Id");
+    record->begun = true;
+    exchange->method = method;
+    exchange->target = record->target;
+    exchange->content_type = header(record, MHD_HTTP_HEADER_CONTENT_TYPE);
+    exchange->accept = header(record, MHD_HTTP_HEADER_ACCEPT);
+    exchange->lock_token = header(record, LOCK_TOKEN);
+    exchange->lock_token_repeated = exchange->lock_token && has_several_tokens(record);
+    exchange->if_none_match = header(record, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    exchange->answered = answered;
+    exchange->is_connected = is_connected;
+    exchange->streamed = streamed;
+    if (is_request_id(request_id))
+        snprintf(exchange->request_id, sizeof exchange->request_id, "%s", request_id);
+    else
+        token_make(&desk_of(record)->api->randomness, exchange->request_id);
+}
+
+/* Whether the request says itself that its body is too long to be read at all. What is only a
+ * little too long is read and dropped, since who is answered while still sending may see a reset
+ * connection in place of the answer. */
+static bool announces_too_much(const struct record *record)
+{
+    const char *length = header(record, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return length && strtoull(length, NULL, 10) > SWALLOWED_MOST;
+}
+
+/* Keeps a piece of the body; what is too long is read and dropped, since a reply cannot be queued
+ * before the body has ended. */
+static void keep(struct record *record, const char *bytes, size_t length)
+{
+    if (record->too_large || record->body_length + length > EXCHANGE_BODY_LONGEST) {
+        record->too_large = true;
+        return;
+    }
+    char *body = realloc(record->body, record->body_length + length);
+    if (!body)
+        abort();
+    memcpy(body + record->body_length, bytes, length);
+    record->body = body;
+    record->body_length += length;
+}
+
+/* The API lets go of what the exchange waits for. A stream that is finished waits for nothing. */
+static void tell_gone(struct record *record)
+{
+    record->gone = true;
+    if (record->exchange.hung_up && !record->exchange.stream.finished)
+        record->exchange.hung_up(&record->exchange);
+}
+
+/* The client of a waiting request or of a stream has gone: the connection ends without more. Where
+ * libmicrohttpd is at work on it, it is to find it closed. */
+static void on_hung_up(struct hangup *hangup)
+{
+    struct record *record =
+        (struct record *)(void *)((char *)hangup - offsetof(struct record, hangup));
+    metrics_add(&desk_of(record)->metrics->hung_up, 1);
+    stop_waiting(record);
+    tell_gone(record);
+    if (record->suspended)
+        resume(record);
+    else
+        shutdown(hangup->fd, SHUT_RDWR);
+}
+
+static void watch(struct record *record)
+{
+    hangups_watch(desk_of(record)->hangups, &record->hangup, socket_of(record), on_hung_up);
+}
+
+/* Hands libmicrohttpd what was written and not yet sent; where there is nothing, the connection is
+ * suspended until there is. */
+static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_t size)
+{
+    struct record *record = context;
+    struct stream *stream = &record->exchange.stream;
+    (void)position;
+    if (record->gone || stream->overflown)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (stream->length == 0 && stream->finished)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (stream->length == 0) {
+        suspend(record);
+        return 0;
+    }
+    size_t length = stream->length < size ? stream->length : size;
+    memcpy(buffer, stream->bytes, length);
+    stream->length -= length;
+    memmove(stream->bytes, stream->bytes + length, stream->length);
+    return (ssize_t)length;
+}
+
+static struct MHD_Response *stream_response(struct record *record)
+{
+    record->streaming = true;
+    watch(record);
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, record,
+                                             NULL);
+}
+
+static struct MHD_Response *plain_response(const struct reply *reply)
+{
+    return MHD_create_response_from_buffer(reply->length, (void *)(uintptr_t)reply->body,
+                                           MHD_RESPMEM_PERSISTENT);
+}
+
+/* Queues the reply that the exchange has got. */
+static enum MHD_Result send_reply(struct record *record)
+{
+    const struct reply *reply = &record->exchange.reply;
+    struct MHD_Response *response =
+        record->exchange.stream.is_stream ? stream_response(record) : plain_response(reply);
+    if (!response)
+        return MHD_NO;
+    for (size_t i = 0; i < reply->header_count; i++)
+        MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+    if (reply->content_type)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    MHD_add_response_header(response, "X-Request-Id", record->exchange.request_id);
+    if (desk_of(record)->closing)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    enum MHD_Result queued = MHD_queue_response(record->connection, reply->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static enum MHD_Result refuse_body(struct record *record)
+{
+    api_refuse_body(desk_of(record)->api, &record->exchange);
+    return send_reply(record);
+}
+
+static enum MHD_Result handle(struct record *record)
+{
+    struct exchange *exchange = &record->exchange;
+    if (record->too_large)
+        return refuse_body(record);
+    exchange->body = (struct slice){record->body, record->body_length};
+    enum handling handling = api_handle(desk_of(record)->api, exchange);
+    if (handling == ANSWERED)
+        return send_reply(record);
+    if (handling == WAITING) {
+        record->waiting = true;
+        metrics_add(&desk_of(record)->metrics->waiting, 1);
+        watch(record);
+    }
+    suspend(record);
+    return MHD_YES;
+}
+
+/* A grant is not told to a client that has hung up: the connection ends without a reply, so that
+ * request_completed has it taken back. */
+static enum MHD_Result send_parked(struct record *record)
+{
+    if (record->gone || (api_has_granted(&record->exchange) && hangups_has_gone(socket_of(record))))
+        return MHD_NO;
+    return send_reply(record);
+}
+
+/* libmicrohttpd calls this when the header is complete, for each piece of the body, when the body
+ * is complete, and again after a resume. */
+enum MHD_Result request_step(void *context, struct MHD_Connection *connection, const char *url,
+                             const char *method, const char *version, const char *upload,
+                             size_t *upload_length, void **place)
+{
+    struct record *record = *place;
+    (void)context, (void)connection, (void)url, (void)version;
+    if (!record->begun) {
+        begin(record, method);
+        return announces_too_much(record) ? refuse_body(record) : MHD_YES;
+    }
+    if (*upload_length > 0) {
+        keep(record, upload, *upload_length);
+        *upload_length = 0;
+        return MHD_YES;
+    }
+    return record->gone || record->exchange.reply.status ? send_parked(record) : handle(record);
+}
+
+/* A stream that its client leaves is an ordinary end of it, not a reply that was lost. */
+static void count(struct record *record, enum MHD_RequestTerminationCode code)
+{
+    struct metrics *metrics = desk_of(record)->metrics;
+    if (!record->exchange.reply.status)
+        return;
+    metrics_count(metrics, record->exchange.route, record->exchange.reply.status);
+    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && !record->streaming) {
+        metrics_add(&metrics->undelivered, 1);
+        api_undelivered(&record->exchange);
+    }
+}
+
+/* A stream may end here without its client having been seen to go: HEAD has no body to be read. */
+void request_completed(void *context, struct MHD_Connection *connection, void **place,
+                       enum MHD_RequestTerminationCode code)
+{
+    struct record *record = *place;
+    (void)context, (void)connection;
+    if (!record)
+        return;
+    *place = NULL;
+    stop_waiting(record);
+    if (record->exchange.stream.is_stream && !record->gone)
+        tell_gone(record);
+    count(record, code);
+    exchange_clear(&record->exchange);
+    desk_of(record)->under_way--;
+    free(record->body);
+    free(record);
+}

@@ -1,0 +1,68 @@
+/* stage.h: the HTTP server in a thread of its own, with an API that does what a test tells it. */
+#ifndef BATON_TESTS_SERVER_STAGE_H
+#define BATON_TESTS_SERVER_STAGE_H
+
+#include "server/http.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What the API of a stage does is in the target:
+ *   GET /now           answers at once
+ *   GET /turn          answers in the next turn of the loop (PARKED)
+ *   GET /wait/N        waits in place N until the test answers it (WAITING)
+ *   GET /grant/N       the same, and the answer is a grant
+ *   GET /several       answers at once with a stream that is complete: "all at once"
+ * The places are numbered from 0. */
+enum { STAGE_PLACES = 3000, STAGE_TEXT = 200000 };
+
+struct stage {
+    struct http *http;
+    struct api api;
+    struct metrics metrics;
+    int port;
+    struct exchange *places[STAGE_PLACES]; /* the loop's thread alone */
+    atomic_int waiting;                    /* places taken */
+    atomic_int hung_up;                    /* times that the API was told so */
+    atomic_int undelivered;                /* grants that came back */
+    atomic_bool drained;
+    atomic_bool deaf; /* waits on when it is drained */
+    atomic_bool closed;
+    uv_loop_t loop;
+    uv_async_t call;
+    uv_timer_t turn;
+    struct exchange *parked;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t done;
+    void (*job)(struct stage *stage, void *context); /* guarded by the mutex, as the context is */
+    void *context;
+    bool finishing;
+};
+
+void stage_open(struct stage *stage, unsigned connections);
+
+/* Closes the server as a worker does on SIGTERM, in the background; stage_end waits for it, for
+ * `timeout_ms` at most, and returns whether it came to its end. stage_close is both. */
+void stage_begin_closing(struct stage *stage);
+bool stage_end(struct stage *stage, int timeout_ms);
+void stage_close(struct stage *stage);
+
+/* Runs a job on the loop's thread and waits until it has returned. */
+void stage_do(struct stage *stage, void (*job)(struct stage *stage, void *context), void *context);
+
+/* Waits until so many places are taken, or so many hang-ups were told. Fails the test if they do
+ * not come to be. */
+void stage_await_waiting(struct stage *stage, int count);
+void stage_await_hung_up(struct stage *stage, int count);
+
+/* What an operation does with the exchange in a place; nothing where it has gone. The first two are
+ * jobs of their own, the others for use in a job, too. */
+void stage_answer(struct stage *stage, int place, const char *text);
+void stage_stream(struct stage *stage, int place, const char *first);
+void stage_write(struct stage *stage, int place, const char *text);
+void stage_finish(struct stage *stage, int place);
+void stage_answer_here(struct stage *stage, int place, const char *text);
+void stage_write_here(struct stage *stage, int place, const char *text);
+
+#endif

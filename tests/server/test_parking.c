@@ -1,0 +1,407 @@
+/* Requests that wait: they are answered when the API says so, and a client that goes is noticed at
+ * once, in whatever way it goes and whatever else happens in that moment. */
+#include "tests/server/stage.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000, MANY = 1000, REPLY_SIZE = 4096, CONNECTIONS = 5000 };
+
+static int setup(void **state)
+{
+    static struct stage stage;
+    stage_open(&stage, CONNECTIONS);
+    *state = &stage;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct stage *stage = *state;
+    stage_close(stage);
+    assert_int_equal(stage->metrics.waiting, 0);
+    return 0;
+}
+
+static void say(int fd, const char *target)
+{
+    char request[128];
+    int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
+    assert_true(raw_send(fd, request, (size_t)length));
+}
+
+/* Asks for a target; the connection. */
+static int ask(struct stage *stage, const char *target)
+{
+    int fd = raw_connect(stage->port);
+    assert_true(fd >= 0);
+    say(fd, target);
+    return fd;
+}
+
+static int ask_place(struct stage *stage, const char *kind, int place)
+{
+    char target[40];
+    snprintf(target, sizeof target, "/%s/%d", kind, place);
+    return ask(stage, target);
+}
+
+/* The next reply has this body; what comes behind it is left in the socket. */
+static void hear(int fd, const char *body)
+{
+    char reply[REPLY_SIZE] = "";
+    size_t length = 0, wanted = strlen(body);
+    const char *end = NULL;
+    while (!end || strlen(end + 4) < wanted) {
+        if (raw_receive(fd, reply + length, 2, NULL, PATIENCE_MS, NULL) != 1)
+            fail_msg("no \"%s\" in \"%s\"", body, reply);
+        length++;
+        end = strstr(reply, "\r\n\r\n");
+    }
+    assert_string_equal(end + 4, body);
+}
+
+/* The connection ends, with no byte more. */
+static void ends(int fd)
+{
+    char reply[REPLY_SIZE];
+    bool closed;
+    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, &closed);
+    assert_true(closed);
+    assert_string_equal(reply, "");
+    close(fd);
+}
+
+static void reset(int fd)
+{
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(fd);
+}
+
+static void who_waits_is_answered_and_may_wait_again(void **state)
+{
+    struct stage *stage = *state;
+    int fd = ask(stage, "/now");
+    hear(fd, "now");
+    for (int i = 0; i < 3; i++) {
+        say(fd, "/wait/1");
+        stage_await_waiting(stage, 1);
+        assert_int_equal(stage->metrics.waiting, 1);
+        stage_answer(stage, 1, "your turn");
+        hear(fd, "your turn");
+        say(fd, "/turn");
+        hear(fd, "turn");
+    }
+    close(fd);
+    assert_int_equal(stage->hung_up, 0);
+}
+
+static void a_client_that_goes_is_noticed(void **state)
+{
+    struct stage *stage = *state;
+    int closing = ask_place(stage, "wait", 0), resetting = ask_place(stage, "wait", 1),
+        half = ask_place(stage, "wait", 2), staying = ask_place(stage, "wait", 3);
+    stage_await_waiting(stage, 4);
+    close(closing);
+    stage_await_hung_up(stage, 1);
+    reset(resetting);
+    stage_await_hung_up(stage, 2);
+    shutdown(half, SHUT_WR);
+    ends(half);
+    stage_await_hung_up(stage, 3);
+    assert_int_equal(stage->metrics.hung_up, 3);
+    assert_int_equal(stage->metrics.waiting, 1);
+    stage_answer(stage, 3, "still there");
+    hear(staying, "still there");
+    close(staying);
+    assert_int_equal(stage->hung_up, 3);
+}
+
+/* Half-closed before the server has read the request, let alone waited. */
+static void who_was_gone_before_is_noticed_too(void **state)
+{
+    struct stage *stage = *state;
+    int fd = ask_place(stage, "wait", 0);
+    shutdown(fd, SHUT_WR);
+    ends(fd);
+    stage_await_hung_up(stage, 1);
+}
+
+static void bytes_that_come_while_it_waits_are_no_hang_up(void **state)
+{
+    struct stage *stage = *state;
+    int fd = ask_place(stage, "wait", 0), leaver = ask_place(stage, "wait", 1);
+    stage_await_waiting(stage, 2);
+    say(fd, "/now");
+    say(fd, "/turn");
+    say(leaver, "/now");
+    clock_sleep_ms(20);
+    assert_int_equal(stage->waiting, 2);
+    stage_answer(stage, 0, "first");
+    hear(fd, "first");
+    hear(fd, "now");
+    hear(fd, "turn");
+    close(fd);
+    assert_int_equal(stage->hung_up, 0);
+    close(leaver); /* with a request unread */
+    stage_await_hung_up(stage, 1);
+}
+
+static void look(struct stage *stage, void *context)
+{
+    struct exchange *exchange = stage->places[0];
+    *(bool *)context = exchange->is_connected(exchange);
+}
+
+/* Holds the loop, so that nothing is noticed by itself. */
+static void close_and_look(struct stage *stage, void *context)
+{
+    int *fd = context;
+    bool connected;
+    close(*fd);
+    look(stage, &connected);
+    *fd = connected;
+}
+
+static void the_api_can_look_at_the_socket(void **state)
+{
+    struct stage *stage = *state;
+    bool connected = false;
+    int fd = ask_place(stage, "wait", 0);
+    stage_await_waiting(stage, 1);
+    stage_do(stage, look, &connected);
+    assert_true(connected);
+    stage_do(stage, close_and_look, &fd);
+    assert_false(fd);
+    stage_await_hung_up(stage, 1);
+}
+
+static void close_and_answer(struct stage *stage, void *context)
+{
+    close(*(int *)context);
+    stage_answer_here(stage, 0, "too late");
+}
+
+/* The answer comes first and the hang-up is noticed in the same turn, if at all: nobody is told
+ * twice, and a grant comes back. */
+static void an_answer_wins_over_a_hang_up_of_the_same_turn(void **state)
+{
+    struct stage *stage = *state;
+    for (int i = 0; i < 100; i++) {
+        int fd = ask_place(stage, i % 2 ? "grant" : "wait", 0);
+        stage_await_waiting(stage, 1);
+        stage_do(stage, close_and_answer, &fd);
+        stage_await_waiting(stage, 0);
+    }
+    stage_close(stage);
+    assert_int_equal(stage->hung_up, 0);
+    assert_int_equal(stage->undelivered, 50);
+    stage_open(stage, CONNECTIONS);
+}
+
+/* The one way or the other, as it happens. */
+static void answers_and_hang_ups_may_race(void **state)
+{
+    enum { ROUNDS = 300 };
+    struct stage *stage = *state;
+    for (int i = 0; i < ROUNDS; i++) {
+        int fd = ask_place(stage, "grant", 0);
+        stage_await_waiting(stage, 1);
+        if (i % 3 == 0)
+            reset(fd);
+        else
+            close(fd);
+        for (volatile int spin = 0; spin < i * 50; spin++)
+            ;
+        stage_answer(stage, 0, "perhaps");
+        stage_await_waiting(stage, 0);
+    }
+    stage_close(stage);
+    assert_int_equal(stage->hung_up + stage->undelivered, ROUNDS);
+    stage_open(stage, CONNECTIONS);
+}
+
+/* In place of a grant to a client that has gone and of which nobody has told yet. */
+static void a_grant_is_not_sent_to_who_has_gone(void **state)
+{
+    struct stage *stage = *state;
+    int fd = ask_place(stage, "grant", 0);
+    stage_await_waiting(stage, 1);
+    stage_do(stage, close_and_answer, &fd);
+    int other = ask(stage, "/now");
+    hear(other, "now");
+    close(other);
+    assert_int_equal(stage->undelivered, 1);
+    assert_int_equal(stage->metrics.undelivered, 1);
+}
+
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 2 * MANY + 200)
+        skip();
+}
+
+static void close_all(struct stage *stage, void *context)
+{
+    int *fds = context;
+    (void)stage;
+    for (int i = 0; i < MANY; i++)
+        if (i % 3)
+            close(fds[i]);
+        else
+            reset(fds[i]);
+}
+
+static void a_thousand_may_go_at_once(void **state)
+{
+    struct stage *stage = *state;
+    static int fds[MANY];
+    raise_limit();
+    for (int i = 0; i < MANY; i++)
+        fds[i] = ask_place(stage, "wait", i);
+    stage_await_waiting(stage, MANY);
+    stage_do(stage, close_all, fds); /* all of it is there when the loop goes on */
+    stage_await_hung_up(stage, MANY);
+    int fd = ask(stage, "/now");
+    hear(fd, "now");
+    close(fd);
+    assert_int_equal(stage->metrics.waiting, 0);
+}
+
+static void answer_all(struct stage *stage, void *context)
+{
+    (void)context;
+    for (int i = 0; i < MANY; i++)
+        stage_answer_here(stage, i, "all of you");
+}
+
+static void a_thousand_may_be_answered_at_once(void **state)
+{
+    struct stage *stage = *state;
+    static int fds[MANY];
+    raise_limit();
+    for (int i = 0; i < MANY; i++)
+        fds[i] = ask_place(stage, "wait", i);
+    stage_await_waiting(stage, MANY);
+    stage_do(stage, answer_all, NULL);
+    for (int i = 0; i < MANY; i++) {
+        hear(fds[i], "all of you");
+        say(fds[i], "/turn");
+        hear(fds[i], "turn");
+        close(fds[i]);
+    }
+    assert_int_equal(stage->hung_up, 0);
+}
+
+/* The first to hang up makes the API answer the others, whose hang-ups are known by then. */
+static struct stage *chained;
+
+static void hang_up_and_answer_others(struct exchange *exchange)
+{
+    (void)exchange;
+    chained->hung_up++;
+    for (int i = 0; i < STAGE_PLACES; i++) {
+        if (chained->places[i] == exchange) {
+            chained->places[i] = NULL;
+            chained->waiting--;
+        }
+    }
+    for (int i = 0; i < 10; i++)
+        stage_answer_here(chained, i, "yours");
+}
+
+static void chain_and_close(struct stage *stage, void *context)
+{
+    int *fds = context;
+    for (int i = 0; i < 10; i++) {
+        stage->places[i]->hung_up = hang_up_and_answer_others;
+        close(fds[i]);
+    }
+}
+
+static void a_hang_up_may_answer_those_that_hang_up_with_it(void **state)
+{
+    struct stage *stage = *state;
+    int fds[10];
+    chained = stage;
+    for (int i = 0; i < 10; i++)
+        fds[i] = ask_place(stage, "grant", i);
+    stage_await_waiting(stage, 10);
+    stage_do(stage, chain_and_close, fds);
+    stage_await_waiting(stage, 0);
+    stage_close(stage);
+    assert_int_equal(stage->hung_up, 1);
+    assert_int_equal(stage->undelivered, 9);
+    stage_open(stage, CONNECTIONS);
+}
+
+/* The descriptor of one that has gone is at once that of the next. */
+static void descriptors_are_used_again(void **state)
+{
+    struct stage *stage = *state;
+    for (int i = 0; i < 200; i++) {
+        int fd = ask_place(stage, "wait", i % 2);
+        stage_await_waiting(stage, 1);
+        if (i % 4 == 3) {
+            stage_answer(stage, i % 2, "again");
+            hear(fd, "again");
+        }
+        close(fd);
+        stage_await_waiting(stage, 0);
+    }
+    stage_await_hung_up(stage, 150);
+}
+
+static void no_more_are_served_than_there_are_places(void **state)
+{
+    struct stage few;
+    int fds[4];
+    char byte[2];
+    (void)state;
+    stage_open(&few, 3);
+    for (int i = 0; i < 4; i++)
+        fds[i] = ask(&few, "/now");
+    for (int i = 0; i < 3; i++)
+        hear(fds[i], "now");
+    assert_int_equal(raw_receive(fds[3], byte, sizeof byte, NULL, 150, NULL), 0);
+    close(fds[0]);
+    hear(fds[3], "now");
+    for (int i = 1; i < 4; i++)
+        close(fds[i]);
+    stage_close(&few);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_waits_is_answered_and_may_wait_again),
+        TEST(a_client_that_goes_is_noticed),
+        TEST(who_was_gone_before_is_noticed_too),
+        TEST(bytes_that_come_while_it_waits_are_no_hang_up),
+        TEST(the_api_can_look_at_the_socket),
+        TEST(an_answer_wins_over_a_hang_up_of_the_same_turn),
+        TEST(answers_and_hang_ups_may_race),
+        TEST(a_grant_is_not_sent_to_who_has_gone),
+        TEST(a_thousand_may_go_at_once),
+        TEST(a_thousand_may_be_answered_at_once),
+        TEST(a_hang_up_may_answer_those_that_hang_up_with_it),
+        TEST(descriptors_are_used_again),
+        TEST(no_more_are_served_than_there_are_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
