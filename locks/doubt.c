@@ -61,10 +61,12 @@ static void ask(struct doubt *doubt)
         slice_of(locks->retention),
         {doubt->name_and_token + doubt->name_length, doubt->token_length},
         slice_of(doubt->attempt.text),
+        slice_of("0"),
+        slice_of("gone"),
     };
     char key[KEY_LENGTH];
     doubt->asked = true;
-    store_eval(locks->store, &script_release, operation_key(locks, name, key), arguments,
+    store_eval(locks->store, &script_leave, operation_key(locks, name, key), arguments,
                sizeof arguments / sizeof arguments[0], asked, doubt);
 }
 

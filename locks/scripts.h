@@ -7,9 +7,13 @@
 extern const struct script script_acquire;
 extern const struct script script_break;
 extern const struct script script_inspect;
+extern const struct script script_leave;
 extern const struct script script_list;
 extern const struct script script_ready;
 extern const struct script script_release;
 extern const struct script script_renew;
+extern const struct script script_tick;
+extern const struct script script_vouch;
+extern const struct script script_watch;
 
 #endif

@@ -1,60 +1,124 @@
--- Acquire: a new hold, the hold that this token has already, or a refusal.
+-- Acquire: a new hold, the hold that this token has already, a place in the queue, or a refusal.
 --
 -- ARGV  2 the texts of the hold, each ended by a NUL: token, owner, mode, attempt, meta,
---       3 limit (0: none), 4 TTL in ms, 5 '1' if the token may have been sent before,
---       and of a request that waits: 6 lease in ms, 7 claim window in ms
+--       3 limit (0: none), 4 TTL in ms,
+--       5 '0' the token is new, '1' it may have been sent before: this request takes over what it
+--         has, '2' this very request (by its attempt) looks again: it yields to a later one,
+--       and of a request that waits: 6 server, 7 its lease in ms, 8 claim window in ms,
+--       9 how long to keep the place in ms, 10 how many may wait
 -- Returns {'granted', fence, holds}, or for an owner's only hold also the fence alone;
---         {'holding', fence, ttl_ms, holds, version, owner, mode, limit};
---         {'locked' | 'waiting', view}, {'limit_mismatch', limit, view} or {'released'}.
+--         {'claimed' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit}: the token has
+--         the hold, and this request is the first to be told, or not;
+--         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
+--         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'} or {'superseded'}.
 local token, owner, mode, attempt, meta = struct.unpack(HOLD_TEXTS, ARGV[2])
-local limit, ttl, lease = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6] or 0)
+local limit, ttl, sent = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local server, lease, claim_ms, keep = ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 
-local state, changed = open()
+local state = settle()
+local hold, waiter
 
-local function refuse(...)
-    if changed then
-        save(state)
-    end
+local function finish(...)
+    close(state, call)
     return {...}
 end
 
--- Whoever comes back with its token is told of its hold, and from then on only a release or the end
--- of its TTL takes it away. A hold handed over to a waiter is claimed by that: its TTL begins.
-if ARGV[5] == '1' then
-    local hold = find(state, token)
-    if hold then
-        if hold[ATTEMPT] == '' then
-            hold[ATTEMPT], hold[EXPIRES] = attempt, now + hold[TTL] * 1000
-        else
-            hold[ATTEMPT] = REPEATED
-        end
+local function tell_hold()
+    local status = 'claimed'
+    if hold[ATTEMPT] == '' then
+        claim(state, hold, attempt)
+    elseif hold[ATTEMPT] ~= attempt then
+        -- From now on only a release or the end of its TTL takes it away.
+        status, hold[ATTEMPT] = 'holding', REPEATED
         update(state, hold, call)
-        save(state)
-        return told(state, 'holding', hold)
     end
-    if find_released(state, token) then
-        return refuse('released')
+    close(state, call)
+    return told(state, status, hold)
+end
+
+-- Whether what the token has belongs to another request than this one.
+local function is_anothers()
+    if hold and hold[ATTEMPT] ~= '' then
+        return hold[ATTEMPT] ~= attempt
+    end
+    return waiter and waiter[ATTEMPT] ~= attempt
+end
+
+-- A waiter that came again: its place, owner and mode stay, the rest is this request's.
+local function attach()
+    waiter[META], waiter[TTL] = meta, ttl
+    if server then
+        queue(state).take(waiter)
+        waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP] = attempt, claim_ms, keep
+        queue(state).put(waiter, server)
+    elseif waiter[SERVER] == '' then
+        queue(state).take(waiter)
+        queue(state).put(waiter, 'absent')
     end
 end
 
-local hold = {token, owner, mode, attempt, meta, 0, now, 0, ttl}
-
-if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then
-    return refuse('limit_mismatch', state[LIMIT], view(state, ''))
-end
-if admits(state, owner, mode, limit) and (state[WAITERS] == 0 or owned(state, owner) > 0) then
-    grant(state, hold, limit, ttl)
-    if state[WAITERS] > 0 then
-        leave(state, token)
+if sent ~= '0' then
+    hold, waiter = find(state, token), find_waiter(state, token)
+    if sent == '2' and is_anothers() then
+        hand_over(state)
+        return finish('superseded')
+    elseif not hold and not waiter and find_released(state, token) then
+        hand_over(state)
+        return finish('released')
     end
-    save(state)
-    return {'granted', hold[FENCE], owned(state, owner)}
 end
-if lease > 0 then
-    hold[EXPIRES], hold[ATTEMPT] = now + lease * 1000, ''
-    hold[WANTED], hold[CLAIM] = limit, tonumber(ARGV[7])
-    wait(state, hold)
-    save(state)
-    return {'waiting', view(state, '')}
+
+-- The server shows that it is there.
+local listed = server and state[SERVERS] > 0 and servers(state).find(server)
+if server and waiter and not hold or listed and listed[SUSPECT] == 1 then
+    servers(state).enlist(server, lease, 0)
 end
-return refuse('locked', view(state, ''))
+if waiter and not hold then
+    attach()
+end
+hand_over(state)
+
+hold = hold or waiter and find(state, token)
+if hold then
+    return tell_hold()
+end
+local upgrades = owned(state, waiter and waiter[OWNER] or owner) > 0
+if waiter then
+    if upgrades and admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
+        queue(state).remove(waiter)
+        waiter[ATTEMPT] = attempt
+        grant(state, waiter, waiter[WANTED], waiter[TTL])
+        hold = waiter
+        return tell_hold()
+    end
+else
+    if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then
+        return finish('limit_mismatch', state[LIMIT], view(state, ''))
+    end
+    if admits(state, owner, mode, limit) and (upgrades or not state.next) then
+        hold = {token, owner, mode, attempt, meta, 0, 0, 0, ttl}
+        grant(state, hold, limit, ttl)
+        return finish('granted', hold[FENCE], owned(state, owner))
+    end
+    upgrades = upgrades and mode == 'exclusive'
+    if upgrades and state[UPGRADER] ~= '' then
+        return finish('upgrade_conflict')
+    end
+    if server and state[WAITERS] >= tonumber(ARGV[10]) then
+        return finish('too_many_waiters', state[WAITERS])
+    end
+end
+if not server then
+    return finish('locked', view(state, ''))
+end
+if not waiter then
+    need_memory()
+    servers(state).enlist(server, lease, 0)
+    state[ARRIVAL] = math.max(state[ARRIVAL] + 1, now)
+    waiter = {token, owner, mode, attempt, meta, 0, 0, 0, ttl, limit, claim_ms, keep,
+              upgrades and FRONT or state[ARRIVAL], server}
+    queue(state).begin()
+    queue(state).put(waiter, server)
+    hand_over(state)
+end
+return {'waiting', close(state, call, server)}

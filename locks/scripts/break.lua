@@ -1,9 +1,9 @@
 -- Break: ends every hold of a name, whoever has it, and hands over.
 --
 -- Returns {holds ended, version}.
-local state, changed = open()
+local state = open()
 local count = state[COUNT]
-if count > BATCH then
+if count > BATCH and state[UNCLAIMED] == 0 then
     crowd().leave_last(state)
 end
 while state[COUNT] > 0 do
@@ -14,10 +14,9 @@ while state[COUNT] > 0 do
         crowd().give_up(state)
     end
 end
-if count > 0 then
-    hand_over(state)
+if state.unclaimed then -- whose clients know of no hold
+    queue(state).take_back(false)
 end
-if count > 0 or changed then
-    save_even_if_full(state)
-end
+hand_over(state)
+close(state, even_if_full)
 return {count, state[VERSION]}

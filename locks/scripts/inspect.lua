@@ -3,8 +3,6 @@
 -- ARGV  2 a token to look for among the holds, or ''
 -- Returns {version, holds, limit, waiters, 1 if the token holds, {fence, reason, ago_ms} or {},
 --          {{owner, mode, fence, ttl_ms, held_ms, meta}, ...}}.
-local state, changed = open()
-if changed then
-    save_even_if_full(state)
-end
+local state = open()
+close(state, even_if_full)
 return view(state, ARGV[2])

@@ -30,10 +30,8 @@ local function visit(candidate)
         return
     end
     key = candidate
-    local state, changed = open()
-    if changed then
-        save_even_if_full(state)
-    end
+    local state = open()
+    close(state, even_if_full)
     if state[COUNT] > 0 then
         local seen = view(state, '')
         page[#page + 1] = {key, seen}

@@ -1,36 +1,48 @@
--- Release: ends the hold of this token and hands over, or takes its waiter out of the queue.
+-- Release: ends the hold of this token and hands over, or takes its waiter out of the queue. A hold
+-- that was handed over and not claimed is a waiter's: its client knows of no hold.
 --
--- ARGV  2 token, 3 attempt, or '' for a client's own release. With an attempt the release takes
---       back a grant whose reply was lost: only if the client did not come back meanwhile, and
---       without a trace, so that it may still come back with its token and begin anew.
--- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}.
-local token, attempt = ARGV[2], ARGV[3]
+-- ARGV  2 token
+-- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; the
+--         same again for a repeated release, as long as it is remembered.
+local token = ARGV[2]
 
-local state, changed = open()
+local state = open()
 local hold = find(state, token)
+local waiter = (not hold or hold[ATTEMPT] == '') and find_waiter(state, token)
 
-if hold and (attempt == '' or attempt == hold[ATTEMPT]) then
-    retire(state, {hold}, 'released', attempt == '')
+if hold and hold[ATTEMPT] ~= '' then
+    retire(state, {hold}, 'released', true)
     state[LAST_HOLDS] = owned(state, hold[OWNER])
     local reply = {'released', hold[FENCE], state[LAST_HELD], state[LAST_HOLDS]}
     hand_over(state)
-    save_even_if_full(state)
+    close(state, even_if_full)
     reply[5] = state[VERSION]
     return reply
 end
 
-local cancelled = not hold and state[WAITERS] > 0 and leave(state, token)
-if cancelled then
+if hold or waiter then
+    if waiter then
+        local server = waiter[SERVER] ~= '' and servers(state).find(waiter[SERVER])
+        if server then
+            servers(state).tell(server, 'x', waiter[ATTEMPT])
+        end
+        queue(state).remove(waiter)
+    end
+    if hold then
+        retire(state, {hold}, 'released', false)
+        state[LAST_HOLDS] = owned(state, hold[OWNER])
+    end
+    remember(state, token, 0, now, 0, 0)
     hand_over(state)
-end
-if cancelled or changed then
-    save_even_if_full(state)
-end
-if cancelled then
+    close(state, even_if_full)
     return {'cancelled', state[VERSION]}
 end
-local last = attempt == '' and find_released(state, token)
-if last then
-    return {'released', last[1], last[3], last[4], state[VERSION]}
+
+close(state, even_if_full)
+local last = find_released(state, token)
+if not last then
+    return {'not_held'}
+elseif last[1] == 0 then
+    return {'cancelled', state[VERSION]}
 end
-return {'not_held'}
+return {'released', last[1], last[3], last[4], state[VERSION]}

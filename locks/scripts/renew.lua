@@ -3,19 +3,20 @@
 -- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given, 4 'server' where a server keeps
 --       the hold alive for a client that need not know of it yet: it may still be taken back
 -- Returns {'renewed', fence, ttl_ms, holds, version, owner, mode, limit} or {'not_held'}.
-local state, changed = open()
+local state = open()
 local hold = find(state, ARGV[2])
 if not hold then
-    if changed then
-        save_even_if_full(state)
-    end
+    close(state, even_if_full)
     return {'not_held'}
 end
+hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
 if ARGV[4] ~= 'server' then
+    if hold[ATTEMPT] == '' then
+        claim(state, hold, REPEATED)
+    end
     hold[ATTEMPT] = REPEATED -- its client knows of it
 end
-hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
 hold[EXPIRES] = now + hold[TTL] * 1000
 update(state, hold, even_if_full)
-save_even_if_full(state)
+close(state, even_if_full)
 return told(state, 'renewed', hold)

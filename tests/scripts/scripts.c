@@ -10,7 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARGUMENTS = 5 + PAGE, NUMBER = 24, HOUR_MS = 3600 * 1000 };
+enum {
+    ARGUMENTS = 10 + PAGE,
+    NUMBER = 24,
+    HOUR_MS = 3600 * 1000,
+    LEASE_MS = 60000,
+    CLAIM_MS = 5000,
+    BOUND = 10000
+};
 
 int scripts_start(void **state)
 {
@@ -36,6 +43,7 @@ int scripts_clean(void **state)
     scripts->retention_ms = HOUR_MS;
     scripts->unwatched = false;
     scripts->clock_us = 0;
+    scripts->keys_were_lost = false;
     return 0;
 }
 
@@ -51,6 +59,7 @@ struct name_key key_of(const char *name, const char *suffix)
 void delete_key(struct scripts *scripts, const char *name, const char *suffix)
 {
     struct name_key key = key_of(name, suffix);
+    scripts->keys_were_lost = true;
     redis_process_integer(&scripts->redis, "DEL %b", key.text, key.length);
 }
 
@@ -65,7 +74,7 @@ struct arguments {
     int count;
     const char *text[ARGUMENTS];
     size_t length[ARGUMENTS];
-    char numbers[4][NUMBER];
+    char numbers[8][NUMBER];
     int number_count;
 };
 
@@ -150,24 +159,45 @@ static redisReply *eval(struct scripts *scripts, const struct script *script, co
     return send(scripts, &all);
 }
 
-/* What must be true of a name's keys at any time: each has an expiry, and the main key outlives the
- * last number issued by the retention, or a later number could be lower. */
+/* What must be true of a name's keys at any time: each has an expiry, the main key outlives the
+ * last number issued by the retention, or a later number could be lower, and what the main key
+ * counts is what the other keys hold. */
+static const char CHECK[] =
+    "local key, all, count = KEYS[1], {}, {} "
+    "for i, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', ':released:1', "
+    "':servers', ':waiters', ':ends', ':queue:absent', ':queue:missed', ':queue:one', "
+    "':queue:two', ':queue:three', ':queue:four'}) do "
+    "all[i + 1] = redis.call('pttl', key .. suffix) "
+    "local kind = redis.call('type', key .. suffix).ok "
+    "count[suffix] = kind == 'hash' and redis.call('hlen', key .. suffix) or "
+    "kind == 'zset' and redis.call('zcard', key .. suffix) or 0 end "
+    "local time = redis.call('time') all[1] = time[1] * 1000000 + time[2] "
+    "local packed = redis.call('get', key) "
+    "if not packed or ARGV[2] == '1' then return {all, ''} end "
+    "local _, _, _, _, waiters, away, unclaimed, servers = "
+    "struct.unpack('<dI4I4I4I4I4I4I4', packed) "
+    "local absent = count[':queue:absent'] + count[':queue:missed'] "
+    "local queued = absent + count[':queue:one'] + count[':queue:two'] + count[':queue:three'] + "
+    "count[':queue:four'] "
+    "return {all, waiters ~= queued and waiters .. ' waiters, queued ' .. queued or "
+    "away ~= absent and away .. ' away, absent or missed ' .. absent or "
+    "away ~= count[':ends'] and away .. ' away, ends ' .. count[':ends'] or "
+    "waiters + unclaimed ~= count[':waiters'] and "
+    "waiters .. ' waiters, ' .. unclaimed .. ' unclaimed, records ' .. count[':waiters'] or "
+    "servers ~= count[':servers'] and servers .. ' servers, entries ' .. count[':servers'] or ''}";
+
 static void check_keys(struct scripts *scripts, const char *key, int64_t version)
 {
-    static const char PTTLS[] =
-        "local all = {0} "
-        "for i, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', "
-        "':released:1', ':queue', ':waiters'}) do "
-        "all[i + 1] = redis.call('pttl', KEYS[1] .. suffix) end "
-        "local time = redis.call('time') all[1] = time[1] * 1000000 + time[2] "
-        "return all";
-    static const struct script script = {"pttls", PTTLS, sizeof PTTLS - 1,
+    static const struct script script = {"check", CHECK, sizeof CHECK - 1,
                                          "0000000000000000000000000000000000000000"};
-    struct arguments none = {0};
+    struct arguments arguments = {0};
+    push(&arguments, scripts->keys_were_lost ? "1" : "0");
     struct scripts by_redis = *scripts;
     by_redis.clock_us = 0;
-    redisReply *all = eval(&by_redis, &script, key, &none);
-    assert_int_equal(all->type, REDIS_REPLY_ARRAY);
+    redisReply *reply = eval(&by_redis, &script, key, &arguments);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    const redisReply *all = reply->element[0];
     for (size_t i = 1; i < all->elements; i++)
         if (all->element[i]->integer == -1)
             fail_msg("key %zu of %s has no expiry", i, key);
@@ -175,10 +205,12 @@ static void check_keys(struct scripts *scripts, const char *key, int64_t version
     if (version > 0 && pttl >= 0 && now + pttl * 1000 < version + scripts->retention_ms * 1000)
         fail_msg("the main key of %s ends %" PRId64 " us before its version is past", key,
                  version + scripts->retention_ms * 1000 - now - pttl * 1000);
-    freeReplyObject(all);
+    if (reply->element[1]->len > 0)
+        fail_msg("%s: %s", key, reply->element[1]->str);
+    freeReplyObject(reply);
 }
 
-static void watch(struct scripts *scripts, const char *key, int64_t version)
+static void look_at_keys(struct scripts *scripts, const char *key, int64_t version)
 {
     if (!scripts->unwatched)
         check_keys(scripts, key, version);
@@ -263,6 +295,16 @@ static void read_refusal(const redisReply *reply, struct answer *ret)
     ret->version = ret->view.version;
 }
 
+static void read_waiting(const redisReply *reply, struct answer *ret)
+{
+    ret->next_ms = integer(reply, 1);
+}
+
+static void read_too_many(const redisReply *reply, struct answer *ret)
+{
+    ret->count = integer(reply, 1);
+}
+
 static void read_cancelled(const redisReply *reply, struct answer *ret)
 {
     ret->version = integer(reply, 1);
@@ -272,9 +314,17 @@ static const struct {
     const char *status;
     void (*read)(const redisReply *reply, struct answer *ret);
 } READERS[] = {
-    {"granted", read_granted}, {"holding", read_told},           {"renewed", read_told},
-    {"released", read_ended},  {"cancelled", read_cancelled},    {"locked", read_refusal},
-    {"waiting", read_refusal}, {"limit_mismatch", read_refusal},
+    {"granted", read_granted},
+    {"claimed", read_told},
+    {"holding", read_told},
+    {"renewed", read_told},
+    {"released", read_ended},
+    {"cancelled", read_cancelled},
+    {"waiting", read_waiting},
+    {"locked", read_refusal},
+    {"timeout", read_refusal},
+    {"limit_mismatch", read_refusal},
+    {"too_many_waiters", read_too_many},
 };
 
 /* `released` from an acquire says nothing else. */
@@ -303,7 +353,7 @@ static struct answer operate(struct scripts *scripts, const struct script *scrip
 {
     struct name_key key = key_of(name, "");
     struct answer answer = read_answer(eval(scripts, script, key.text, arguments));
-    watch(scripts, key.text, answer.version);
+    look_at_keys(scripts, key.text, answer.version);
     return answer;
 }
 
@@ -313,12 +363,14 @@ static const char *or_else(const char *text, const char *otherwise)
 }
 
 /* The texts of a hold, each ended by a NUL. Returns their length. */
-static size_t pack_texts(const struct acquiring *acquiring, char *packed)
+static size_t pack_texts(struct scripts *scripts, const struct acquiring *acquiring, char *packed)
 {
+    char fresh[NUMBER];
+    snprintf(fresh, sizeof fresh, "fresh%u", scripts->attempts++);
     const char *token = or_else(acquiring->token, "token");
     const char *texts[] = {token, or_else(acquiring->owner, token),
                            or_else(acquiring->mode, "exclusive"),
-                           or_else(acquiring->attempt, "attempt"), or_else(acquiring->meta, "")};
+                           or_else(acquiring->attempt, fresh), or_else(acquiring->meta, "")};
     size_t length = 0;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         memcpy(packed + length, texts[i], strlen(texts[i]) + 1);
@@ -332,13 +384,16 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
     char texts[5 * TEXT];
     struct arguments arguments = {0};
     int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : 30000;
-    push_bytes(&arguments, texts, pack_texts(acquiring, texts));
+    push_bytes(&arguments, texts, pack_texts(scripts, acquiring, texts));
     push_number(&arguments, acquiring->limit);
     push_number(&arguments, ttl_ms);
-    push(&arguments, acquiring->token_is_new ? "0" : "1");
-    if (acquiring->lease_ms) {
-        push_number(&arguments, acquiring->lease_ms);
-        push_number(&arguments, acquiring->claim_ms);
+    push(&arguments, acquiring->token_is_new ? "0" : acquiring->again ? "2" : "1");
+    if (acquiring->server) {
+        push(&arguments, acquiring->server);
+        push_number(&arguments, acquiring->lease_ms ? acquiring->lease_ms : LEASE_MS);
+        push_number(&arguments, acquiring->claim_ms ? acquiring->claim_ms : CLAIM_MS);
+        push_number(&arguments, acquiring->keep_ms);
+        push_number(&arguments, acquiring->bound ? acquiring->bound : BOUND);
     }
     struct answer answer =
         operate(scripts, &script_acquire, or_else(acquiring->name, "n"), &arguments);
@@ -363,18 +418,86 @@ struct answer renew(struct scripts *scripts, const char *name, const char *token
     return operate(scripts, &script_renew, name, &arguments);
 }
 
-struct answer take_back(struct scripts *scripts, const char *name, const char *token,
-                        const char *attempt)
+struct answer release(struct scripts *scripts, const char *name, const char *token)
 {
     struct arguments arguments = {0};
     push(&arguments, token);
-    push(&arguments, attempt);
     return operate(scripts, &script_release, name, &arguments);
 }
 
-struct answer release(struct scripts *scripts, const char *name, const char *token)
+struct answer leave_with(struct scripts *scripts, const struct leaving *leaving)
 {
-    return take_back(scripts, name, token, "");
+    struct arguments arguments = {0};
+    push(&arguments, leaving->token);
+    push(&arguments, leaving->attempt);
+    push_number(&arguments, leaving->keep_ms);
+    push(&arguments, leaving->why);
+    push_number(&arguments, leaving->lease_ms ? leaving->lease_ms : LEASE_MS);
+    push_number(&arguments, leaving->claim_ms ? leaving->claim_ms : CLAIM_MS);
+    return operate(scripts, &script_leave, or_else(leaving->name, "n"), &arguments);
+}
+
+static struct answer read_next(redisReply *reply)
+{
+    struct answer answer = {.status = "next"};
+    if (reply->type == REDIS_REPLY_ERROR)
+        snprintf(answer.status, sizeof answer.status, "%s", reply->str);
+    else
+        answer.next_ms = integer(reply, 0);
+    return answer;
+}
+
+struct answer tick(struct scripts *scripts, const char *name, const char *server)
+{
+    struct name_key key = key_of(name, "");
+    struct arguments arguments = {0};
+    push(&arguments, server);
+    redisReply *reply = eval(scripts, &script_tick, key.text, &arguments);
+    struct answer answer = read_next(reply);
+    if (strcmp(answer.status, "next") == 0)
+        answer.version = integer(reply, 1);
+    freeReplyObject(reply);
+    look_at_keys(scripts, key.text, answer.version);
+    return answer;
+}
+
+struct answer watch(struct scripts *scripts, const char *name, const char *server, int64_t lease_ms)
+{
+    struct name_key key = key_of(name, "");
+    struct arguments arguments = {0};
+    push(&arguments, server);
+    push_number(&arguments, lease_ms ? lease_ms : LEASE_MS);
+    push(&arguments, "");
+    redisReply *reply = eval(scripts, &script_watch, key.text, &arguments);
+    struct answer answer = read_next(reply);
+    if (strcmp(answer.status, "next") == 0)
+        read_seen(reply->element[1], &answer.view);
+    answer.version = answer.view.version;
+    freeReplyObject(reply);
+    look_at_keys(scripts, key.text, answer.version);
+    return answer;
+}
+
+size_t vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
+             const char *const *names, int64_t *ret)
+{
+    struct arguments arguments = {0};
+    struct name_key *keys = calloc(count, sizeof *keys);
+    push(&arguments, server);
+    push_number(&arguments, lease_ms ? lease_ms : LEASE_MS);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = key_of(names[i], "");
+        push_bytes(&arguments, keys[i].text, keys[i].length);
+    }
+    redisReply *reply = eval(scripts, &script_vouch, keys[0].text, &arguments);
+    if (reply->type != REDIS_REPLY_ARRAY)
+        fail_msg("vouch: %s", reply->str);
+    size_t astray = reply->elements;
+    for (size_t i = 0; i < astray; i++)
+        ret[i] = reply->element[i]->integer;
+    freeReplyObject(reply);
+    free(keys);
+    return astray;
 }
 
 struct answer break_all(struct scripts *scripts, const char *name)
@@ -383,17 +506,14 @@ struct answer break_all(struct scripts *scripts, const char *name)
     struct arguments none = {0};
     struct answer answer = {.status = "broken"};
     redisReply *reply = eval(scripts, &script_break, key.text, &none);
-    if (reply->type == REDIS_REPLY_INTEGER) { /* granted, in the common case */
-        answer = (struct answer){.status = "granted", .fence = reply->integer, .holds = 1};
-        answer.version = answer.fence;
-    } else if (reply->type == REDIS_REPLY_ERROR) {
+    if (reply->type == REDIS_REPLY_ERROR) {
         snprintf(answer.status, sizeof answer.status, "%s", reply->str);
     } else {
         answer.count = integer(reply, 0);
         answer.version = integer(reply, 1);
     }
     freeReplyObject(reply);
-    watch(scripts, key.text, answer.version);
+    look_at_keys(scripts, key.text, answer.version);
     return answer;
 }
 
@@ -410,7 +530,7 @@ struct answer try_inspect(struct scripts *scripts, const char *name, const char 
         read_seen(reply, &answer.view);
     answer.version = answer.view.version;
     freeReplyObject(reply);
-    watch(scripts, key.text, answer.version);
+    look_at_keys(scripts, key.text, answer.version);
     return answer;
 }
 
@@ -419,6 +539,19 @@ struct seen inspect(struct scripts *scripts, const char *name, const char *token
     struct answer answer = try_inspect(scripts, name, token);
     assert_status(answer, "seen");
     return answer.view;
+}
+
+struct answer take_back(struct scripts *scripts, const char *name, const char *token,
+                        const char *attempt)
+{
+    bool held = inspect(scripts, name, token).mine;
+    struct answer answer =
+        leave(scripts, .name = name, .token = token, .attempt = attempt, .why = "gone");
+    assert_status(answer, "left");
+    struct seen seen = inspect(scripts, name, token);
+    strcpy(answer.status, held && !seen.mine ? "released" : "not_held");
+    answer.version = seen.version;
+    return answer;
 }
 
 static void read_page(const redisReply *reply, struct page *page)

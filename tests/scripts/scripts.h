@@ -11,6 +11,8 @@ struct scripts {
     int64_t retention_ms; /* ARGV[1] of every operation */
     int64_t clock_us;     /* 0: Redis's own clock; else the time that operations are told */
     bool unwatched;       /* do not look at the keys afterwards, where time or calls are counted */
+    bool keys_were_lost;  /* then what is counted need not be there */
+    unsigned attempts;    /* made so far */
 };
 
 enum { SHOWN = 10, TEXT = 300 };
@@ -46,7 +48,8 @@ struct answer {
     int64_t holds;
     int64_t version;
     int64_t limit;
-    int64_t count; /* of a break */
+    int64_t count;   /* of a break; of a refusal the waiters there are */
+    int64_t next_ms; /* when to tick */
     char owner[TEXT];
     char mode[16];
     struct seen view;
@@ -64,11 +67,15 @@ struct acquiring {
     const char *mode;  /* NULL: exclusive */
     int64_t limit;
     int64_t ttl_ms;      /* 0: 30000 */
-    const char *attempt; /* NULL: "attempt" */
+    const char *attempt; /* NULL: one that was not used before */
     const char *meta;    /* NULL: "" */
     bool token_is_new;
-    int64_t lease_ms; /* 0: does not wait */
-    int64_t claim_ms;
+    bool again;         /* the same request looks again */
+    const char *server; /* where it waits; NULL: it does not */
+    int64_t lease_ms;   /* 0: 60000 */
+    int64_t claim_ms;   /* 0: 5000 */
+    int64_t keep_ms;
+    int64_t bound; /* 0: 10000 */
 };
 
 /* acquire(scripts, .token = "a", .mode = "shared") */
@@ -78,8 +85,32 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
 /* Operations on a name; `ttl_ms` 0 stands for the TTL that the hold was last given. */
 struct answer renew(struct scripts *scripts, const char *name, const char *token, int64_t ttl_ms);
 struct answer release(struct scripts *scripts, const char *name, const char *token);
+
+/* The request of this attempt ends: `why` is "timeout", "gone" or "drain". */
+struct leaving {
+    const char *name; /* NULL: "n" */
+    const char *token;
+    const char *attempt;
+    const char *why;
+    int64_t keep_ms;
+    int64_t lease_ms; /* 0: 60000 */
+    int64_t claim_ms; /* 0: 5000 */
+};
+
+#define leave(scripts, ...) leave_with(scripts, &(struct leaving){__VA_ARGS__})
+struct answer leave_with(struct scripts *scripts, const struct leaving *leaving);
+
+/* A grant is given back without a trace: "released", or "not_held" where that changed nothing. */
 struct answer take_back(struct scripts *scripts, const char *name, const char *token,
                         const char *attempt);
+
+/* What a server does for a name besides. `lease_ms` 0: 60000. The names are vouched for together;
+ * `ret` says of which of them the server has to ask again. */
+struct answer tick(struct scripts *scripts, const char *name, const char *server);
+struct answer watch(struct scripts *scripts, const char *name, const char *server,
+                    int64_t lease_ms);
+size_t vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
+             const char *const *names, int64_t *ret);
 struct answer break_all(struct scripts *scripts, const char *name);
 struct seen inspect(struct scripts *scripts, const char *name, const char *token);
 

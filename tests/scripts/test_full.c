@@ -59,7 +59,8 @@ static void a_failed_acquire_changes_nothing(void **state)
         assert_oom(acquire(scripts, .token = "x", .mode = "shared"));
         assert_oom(acquire(scripts, .token = "x", .owner = "a", .mode = "shared"));
         assert_status(acquire(scripts, .token = "x"), "locked");
-        assert_oom(acquire(scripts, .token = "x", .lease_ms = 1000, .claim_ms = 100));
+        assert_oom(
+            acquire(scripts, .token = "x", .server = "one", .lease_ms = 1000, .claim_ms = 100));
         assert_int_equal(key_count(scripts), keys);
         struct seen seen = inspect(scripts, "n", "a");
         assert_int_equal(seen.holds, many);
@@ -194,13 +195,15 @@ static void a_waiter_is_granted_and_cancelled(void **state)
     acquire(scripts, .token = "a");
     for (int i = 0; i < 3; i++) {
         char token[2] = {(char)('b' + i), '\0'};
-        assert_status(acquire(scripts, .token = token, .lease_ms = 60000, .claim_ms = 60000),
-                      "waiting");
+        assert_status(
+            acquire(scripts, .token = token, .server = "one", .lease_ms = 60000, .claim_ms = 60000),
+            "waiting");
     }
     fill(scripts);
     assert_status(release(scripts, "n", "c"), "cancelled");
     assert_status(release(scripts, "n", "a"), "released");
     assert_int_equal(inspect(scripts, "n", "b").mine, 1);
+    assert_status(acquire(scripts, .token = "b"), "claimed");
     assert_int_equal(break_all(scripts, "n").count, 1);
     assert_int_equal(inspect(scripts, "n", "d").mine, 1);
 }

@@ -154,8 +154,6 @@ static void a_million_names_used_once_leave_nothing(void **state)
         acquire(scripts, .name = name, .token = "a", .mode = "shared", .ttl_ms = 200);
         if (!lone)
             acquire(scripts, .name = name, .token = "b", .mode = "shared", .ttl_ms = 200);
-        if (i % 5 == 0)
-            acquire(scripts, .name = name, .token = "w", .lease_ms = 200, .claim_ms = 100);
         if (released)
             release(scripts, name, "a");
     }

@@ -7,7 +7,9 @@
 enum { LEASE = 60000, CLAIM = 5000 };
 
 #define wait_for(scripts, ...)                                                                     \
-    assert_status(acquire(scripts, .lease_ms = LEASE, .claim_ms = CLAIM, __VA_ARGS__), "waiting")
+    assert_status(                                                                                 \
+        acquire(scripts, .server = "one", .lease_ms = LEASE, .claim_ms = CLAIM, __VA_ARGS__),      \
+        "waiting")
 
 static void assert_holds(struct scripts *scripts, const char *token)
 {
@@ -21,11 +23,11 @@ static void waiters_are_granted_in_the_order_of_their_arrival(void **state)
     struct scripts *scripts = *state;
     int64_t fence = acquire(scripts, .token = "a").fence;
     for (int i = 1; i < 5; i++) {
-        struct answer waiting =
-            acquire(scripts, .token = TOKENS[i], .lease_ms = LEASE, .claim_ms = CLAIM);
+        struct answer waiting = acquire(scripts, .token = TOKENS[i], .server = "one",
+                                        .lease_ms = LEASE, .claim_ms = CLAIM);
         assert_status(waiting, "waiting");
-        assert_int_equal(waiting.view.waiters, i);
-        assert_int_equal(waiting.view.version, fence);
+        assert_int_equal(inspect(scripts, "n", "").waiters, i);
+        assert_int_equal(inspect(scripts, "n", "").version, fence);
     }
     for (int i = 0; i < 4; i++) {
         assert_status(release(scripts, "n", TOKENS[i]), "released");
@@ -35,6 +37,7 @@ static void waiters_are_granted_in_the_order_of_their_arrival(void **state)
         assert_int_equal(seen.waiters, 3 - i);
         assert_true(seen.shown_holds[0].fence > fence);
         fence = seen.shown_holds[0].fence;
+        assert_status(acquire(scripts, .token = TOKENS[i + 1]), "claimed");
     }
 }
 
@@ -50,7 +53,7 @@ static void a_grant_lasts_for_the_claim_window_until_it_is_claimed(void **state)
     assert_int_equal(seen.version, released.version);
 
     struct answer claimed = acquire(scripts, .token = "b", .attempt = "claim");
-    assert_status(claimed, "holding");
+    assert_status(claimed, "claimed");
     assert_int_equal(claimed.ttl_ms, 40000);
     assert_string_equal(claimed.owner, "B");
     assert_int_equal(claimed.fence, seen.shown_holds[0].fence);
@@ -68,7 +71,7 @@ static void a_claim_whose_reply_was_lost_is_taken_back(void **state)
     wait_for(scripts, .token = "b");
     wait_for(scripts, .token = "c");
     release(scripts, "n", "a");
-    assert_status(acquire(scripts, .token = "b", .attempt = "claim"), "holding");
+    assert_status(acquire(scripts, .token = "b", .attempt = "claim"), "claimed");
     assert_status(take_back(scripts, "n", "b", "claim"), "released");
     assert_holds(scripts, "c");
 }
@@ -135,7 +138,7 @@ static void an_unclaimed_grant_falls_to_the_next(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
-    acquire(scripts, .token = "b", .lease_ms = LEASE, .claim_ms = 40);
+    acquire(scripts, .token = "b", .server = "two", .lease_ms = LEASE, .claim_ms = 40);
     wait_for(scripts, .token = "c");
     release(scripts, "n", "a");
     assert_holds(scripts, "b");
@@ -151,7 +154,7 @@ static void a_dead_waiter_is_skipped(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
-    acquire(scripts, .token = "b", .lease_ms = 30, .claim_ms = CLAIM);
+    acquire(scripts, .token = "b", .server = "two", .lease_ms = 30, .claim_ms = CLAIM);
     wait_for(scripts, .token = "c");
     sleep_past(scripts, 30);
     release(scripts, "n", "a");
@@ -165,7 +168,7 @@ static void a_dead_waiter_blocks_nobody(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
-    acquire(scripts, .token = "x", .lease_ms = 30, .claim_ms = CLAIM);
+    acquire(scripts, .token = "x", .server = "two", .lease_ms = 30, .claim_ms = CLAIM);
     assert_status(acquire(scripts, .token = "b", .mode = "shared"), "locked");
     sleep_past(scripts, 30);
     assert_status(acquire(scripts, .token = "b", .mode = "shared"), "granted");
@@ -175,7 +178,7 @@ static void a_dead_waiter_lets_those_behind_it_in(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
-    acquire(scripts, .token = "x", .lease_ms = 30, .claim_ms = CLAIM);
+    acquire(scripts, .token = "x", .server = "two", .lease_ms = 30, .claim_ms = CLAIM);
     wait_for(scripts, .token = "b", .mode = "shared");
     assert_int_equal(inspect(scripts, "n", "b").mine, 0);
     sleep_past(scripts, 30);
@@ -228,7 +231,7 @@ static void a_waiter_leaves_by_release(void **state)
     wait_for(scripts, .token = "b");
     wait_for(scripts, .token = "c");
     assert_status(release(scripts, "n", "b"), "cancelled");
-    assert_status(release(scripts, "n", "b"), "not_held");
+    assert_status(release(scripts, "n", "b"), "cancelled");
     assert_int_equal(inspect(scripts, "n", "").waiters, 1);
     release(scripts, "n", "a");
     assert_holds(scripts, "c");
@@ -261,7 +264,7 @@ static void a_repeat_renews_the_lease(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
-    acquire(scripts, .token = "b", .lease_ms = 60, .claim_ms = CLAIM);
+    acquire(scripts, .token = "b", .server = "one", .lease_ms = 60, .claim_ms = CLAIM);
     wait_for(scripts, .token = "b");
     sleep_past(scripts, 70);
     release(scripts, "n", "a");
@@ -288,9 +291,9 @@ static void a_waiter_that_enters_again_leaves_the_queue(void **state)
     wait_for(scripts, .token = "x");
     wait_for(scripts, .token = "b2", .owner = "B");
     release(scripts, "n", "a");
-    assert_status(
-        acquire(scripts, .token = "b2", .owner = "B", .lease_ms = LEASE, .claim_ms = CLAIM),
-        "granted");
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .server = "one", .lease_ms = LEASE,
+                          .claim_ms = CLAIM),
+                  "claimed");
     assert_int_equal(inspect(scripts, "n", "").waiters, 1);
     release(scripts, "n", "b");
     release(scripts, "n", "b2");
@@ -304,8 +307,8 @@ static void a_waiter_that_enters_again_leaves_the_queue(void **state)
 static void a_queue_that_was_lost_blocks_nobody(void **state)
 {
     struct scripts *scripts = *state;
-    static const char *const LOST[] = {":queue", ":waiters"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const LOST[] = {":queue:one", ":waiters", ":servers"};
+    for (int i = 0; i < 3; i++) {
         redis_process_flush(&scripts->redis);
         acquire(scripts, .token = "a");
         wait_for(scripts, .token = "b");

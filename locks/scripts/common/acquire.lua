@@ -4,7 +4,7 @@
 if ARGV[5] == '0' then
     local packed = call('get', key)
     local state = packed and {struct.unpack(STATE, packed)}
-    if not packed or (state[COUNT] == 0 and state[WAITERS] == 0) then
+    if not packed or (state[COUNT] == 0 and state[WAITERS] == 0 and state[SERVERS] == 0) then
         local _, _, mode = struct.unpack(HOLD_TEXTS, ARGV[2])
         local ttl, exclusives, limit = tonumber(ARGV[4]), 1, 0
         if mode == 'shared' then
@@ -17,8 +17,8 @@ if ARGV[5] == '0' then
             state[LIMIT], state[NEXT] = limit, expires
             packed = struct.pack(STATE, unpack(state, 1, LAST_TOKEN))
         else
-            packed = struct.pack(STATE, fence, 1, exclusives, limit, expires,
-                                 0, 0, 0, 0, 0, 0, 0, 0, '', '')
+            packed = struct.pack(STATE, fence, 1, exclusives, limit, 0, 0, 0, 0, expires,
+                                 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '')
         end
         call('set', key, packed .. ARGV[2] .. struct.pack(HOLD_NUMBERS, fence, now, expires, ttl),
              'pxat', string.format('%d', (math.max(expires, fence) + retention) / 1000 + 1))

@@ -30,17 +30,21 @@ end
 -- name has a version that never goes back and never repeats, though nothing is stored.
 local function load()
     local packed = call('get', key)
-    if not packed then
-        return {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', false}
+    local state
+    if packed then
+        state = {struct.unpack(STATE, packed)}
+        local rest = state[ONLY] -- where the lone hold begins
+        state[ONLY] = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
+    else
+        state = {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                 '', '', '', false}
     end
-    local state = {struct.unpack(STATE, packed)}
-    local rest = state[ONLY] -- where the lone hold begins
-    state[ONLY] = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
+    state.loaded, state.version = packed, state[VERSION]
     return state
 end
 
--- `write` is redis.call, or even_if_full.
-local function save_by(state, write)
+-- Writes what has changed. `write` is redis.call, or even_if_full.
+local function save(state, write)
     local packed, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
     if state[ONLY] then
         packed = packed .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
@@ -48,16 +52,14 @@ local function save_by(state, write)
     elseif state[COUNT] > 0 then
         kept = state[KEPT]
     end
-    kept = math.max(kept, state[VERSION]) -- which is ahead of time where many ended at once
-    write('set', key, packed, 'pxat', digits((kept + retention) / 1000 + 1))
-end
-
-local function save(state)
-    save_by(state, call)
-end
-
-local function save_even_if_full(state)
-    save_by(state, even_if_full)
+    local is_new = not state.loaded and (state[VERSION] ~= state.version or state[SERVERS] > 0)
+    if is_new or state.loaded and packed ~= state.loaded then
+        kept = math.max(kept, state[VERSION]) + retention -- the version may be ahead of time
+        if state[WAITERS] > 0 or state[SERVERS] > 0 then
+            kept = math.max(kept, state[QUEUE_KEPT])
+        end
+        write('set', key, packed, 'pxat', digits(kept / 1000 + 1))
+    end
 end
 
 -- Holds that are read or removed at once: well below what Lua can unpack onto its stack.
@@ -178,7 +180,7 @@ local function crowd()
     -- more: all end, or the name would stay locked, and a key written anew would have no expiry.
     function self.give_up(state)
         call('unlink', holds, expiries, owners)
-        state[COUNT], state[EXCLUSIVES], state[LIMIT] = 0, 0, 0
+        state[COUNT], state[EXCLUSIVES], state[LIMIT], state[UNCLAIMED] = 0, 0, 0, 0
         state[VERSION] = math.max(state[VERSION] + 1, now)
     end
 
@@ -243,9 +245,10 @@ local function generation_key(generation)
     return key .. ':released:' .. generation % 2
 end
 
--- The released token that the state is about to forget goes into a hash; two hashes take turns, so
--- a release is known for 30 to 60 s, however busy the name is, and memory stays bounded.
-local function remember_released(state)
+-- The tokens that the state has no room for go into a hash; two hashes take turns, so each is known
+-- for 30 to 60 s, however busy the name is, and memory stays bounded. What is packed is the end of
+-- the token's hold: {fence, at, held_ms, holds}, the fence 0 where it was cancelled as a waiter.
+local function remember(state, token, ...)
     local generation = math.floor(now / GENERATION_SPAN)
     local released = generation_key(generation)
     local begins = state[GENERATION] ~= generation
@@ -253,14 +256,13 @@ local function remember_released(state)
         state[GENERATION] = generation
         call('unlink', released)
     end
-    even_if_full('hset', released, state[LAST_TOKEN],
-                 struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS)))
+    even_if_full('hset', released, token, struct.pack(RELEASE, ...))
     if begins then
         call('pexpire', released, 2 * GENERATION_SPAN / 1000)
     end
 end
 
--- The release of this token, if it is remembered: {fence, at, held_ms, holds}, else nil.
+-- The end of this token's hold, if it is remembered, else nil.
 local function find_released(state, token)
     if state[LAST_TOKEN] == token then
         return {unpack(state, LAST_FENCE, LAST_HOLDS)}
@@ -275,7 +277,8 @@ local function find_released(state, token)
 end
 
 -- Ends these holds. Each end takes a number; the last one stays known, by its token too if its
--- release may be asked for again.
+-- release may be asked for again. Those whose waiters have not claimed them, and did not give them
+-- back either, are left in state.unclaimed: see 5-queue.lua.
 local function retire(state, gone, reason, repeatable)
     if state[ONLY] then
         state[ONLY] = false
@@ -284,7 +287,14 @@ local function retire(state, gone, reason, repeatable)
     end
     for _, hold in ipairs(gone) do
         if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
-            remember_released(state)
+            remember(state, state[LAST_TOKEN], unpack(state, LAST_FENCE, LAST_HOLDS))
+        end
+        if hold[ATTEMPT] == '' then
+            state[UNCLAIMED] = state[UNCLAIMED] - 1
+            if reason ~= 'released' then
+                state.unclaimed = state.unclaimed or {}
+                table.insert(state.unclaimed, hold)
+            end
         end
         local at = reason == 'expired' and hold[EXPIRES] or now
         state[VERSION] = math.max(state[VERSION] + 1, at)
@@ -301,17 +311,15 @@ local function retire(state, gone, reason, repeatable)
     end
 end
 
--- Ends what has expired. An expiry is an event of its own time, however late it is noticed. True
--- if anything ended.
+-- Ends what has expired. An expiry is an event of its own time, however late it is noticed.
 local function expire(state)
-    local count = state[COUNT]
-    if count > 0 and not state[ONLY] and not crowd().is_whole() then
+    if state[COUNT] > 0 and not state[ONLY] and not crowd().is_whole() then
         crowd().give_up(state)
     end
     while state[COUNT] > 0 and state[NEXT] <= now do
         if state[ONLY] then
             retire(state, {state[ONLY]}, 'expired', false)
-        elseif state[COUNT] > BATCH and crowd().last_end() <= now then
+        elseif state[COUNT] > BATCH and state[UNCLAIMED] == 0 and crowd().last_end() <= now then
             crowd().leave_last(state)
         else
             local all = crowd()
@@ -325,5 +333,4 @@ local function expire(state)
             end
         end
     end
-    return state[COUNT] < count
 end

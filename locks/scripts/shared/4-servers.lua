@@ -1,0 +1,119 @@
+-- The servers that wait for a name: each worker of each batond is one. A server is live as long as
+-- it vouches for the waiters and watchers it has, and it hears of what concerns them through its
+-- inbox, a channel. What it is told is a hint only: it finds out by asking again.
+
+-- A server's standing, packed by STANDING in the hash `:servers`, by id.
+local ID = 1
+local UNTIL = 2     -- it lives while now < UNTIL
+local SUSPECT = 3   -- 1: one of its waiters had its turn and was not there, so the others of this
+                    -- name are passed over until it shows that it is there
+local WATCHING = 4  -- 1: it wants to hear of every new version
+local STANDING = '<dBB'
+local HEAD = 5      -- not stored: the first in its queue {token, place}, false: none, nil: unknown
+
+-- Waiters must outlive a retention shorter than this.
+local KEPT_LEAST = 60000000
+
+-- As with the crowd, its functions are made only where they are needed, and once.
+local function servers(state)
+    if state.servers then
+        return state.servers
+    end
+    local hash = key .. ':servers'
+    local inbox = string.match(key, '^[^{]*') .. 'inbox:'
+    local self, outbox = {}, {} -- an array of servers
+    state.servers = self
+
+    local all = state[SERVERS] > 0 and call('hgetall', hash) or {}
+    for i = 1, #all, 2 do
+        local ends, suspect, watching = struct.unpack(STANDING, all[i + 1])
+        self[#self + 1] = {all[i], ends, suspect, watching}
+    end
+    state[SERVERS] = #self
+
+    function self.find(id)
+        for _, server in ipairs(self) do
+            if server[ID] == id then
+                return server
+            end
+        end
+        return nil
+    end
+
+    function self.write(server)
+        local packed = struct.pack(STANDING, unpack(server, UNTIL, WATCHING))
+        even_if_full('hset', hash, server[ID], packed)
+    end
+
+    -- A server that has something to do with this name: it is in good standing from now on.
+    function self.enlist(id, lease, watching)
+        local server = self.find(id)
+        if not server then
+            need_memory()
+            call('unlink', #self == 0 and hash or hash .. ':none', key .. ':queue:' .. id)
+            server = {id, 0, 0, 0, false}
+            self[#self + 1] = server
+            state[SERVERS] = #self
+        end
+        server[UNTIL] = math.max(server[UNTIL], now + lease * 1000)
+        server[SUSPECT], server[WATCHING] = 0, math.max(server[WATCHING], watching)
+        self.write(server)
+        self.keep_until(now + math.max(2 * lease * 1000 + KEPT_LEAST, retention), hash)
+        return server
+    end
+
+    -- The keys of those who wait live until `moment` at least.
+    function self.keep_until(moment, ...)
+        state[QUEUE_KEPT] = math.max(state[QUEUE_KEPT], moment)
+        local kept = digits(state[QUEUE_KEPT] / 1000 + 1)
+        for _, name in ipairs({...}) do
+            call('pexpireat', name, kept)
+        end
+    end
+
+    function self.drop(server)
+        for i, other in ipairs(self) do
+            if other == server then
+                table.remove(self, i)
+            end
+        end
+        call('hdel', hash, server[ID])
+        state[SERVERS] = #self
+    end
+
+    -- What servers are told goes out once it is stored.
+    function self.tell(server, ...)
+        outbox[#outbox + 1] = {inbox .. server[ID], table.concat({...}, ' ') .. ' ' .. key}
+    end
+
+    function self.send()
+        for _, message in ipairs(outbox) do
+            call('publish', message[1], message[2])
+        end
+    end
+
+    -- Sees to it that every server has a tick planned no later than `next`, the time of the next
+    -- end (nil: nothing ends by itself). `told` is the server that is told in its reply, if any.
+    function self.plan_tick(next, told)
+        if next and (next < state[TICK] or state[TICK] <= now) then
+            for _, server in ipairs(self) do
+                if server[ID] ~= told then
+                    self.tell(server, 'n', digits((next - now + 999) / 1000))
+                end
+            end
+            state[TICK] = next
+        elseif told then
+            state[TICK] = next or 0
+        end
+    end
+
+    function self.tell_watchers()
+        for _, server in ipairs(self) do
+            if server[WATCHING] == 1 then
+                self.tell(server, 'c', digits(state[VERSION]))
+            end
+        end
+    end
+
+    return self
+end

@@ -1,0 +1,74 @@
+-- How an operation begins and ends, and what its reply says.
+
+-- The state of the name as of now: what has ended is gone. Nobody was let in for it yet.
+local function settle()
+    local state = load()
+    expire(state)
+    if state[WAITERS] > 0 or state[SERVERS] > 0 or state.unclaimed then
+        queue(state).settle()
+    end
+    return state
+end
+
+local function hand_over(state)
+    if state[WAITERS] > 0 then
+        queue(state).hand_over()
+    end
+end
+
+local function open()
+    local state = settle()
+    hand_over(state)
+    return state
+end
+
+-- Stores what the operation changed, then tells the servers. `write` is redis.call, or
+-- even_if_full; `told` the server that plans a tick by the reply. Returns in how many milliseconds
+-- something ends next, -1 for never.
+local function close(state, write, told)
+    local next = -1
+    if state[SERVERS] > 0 or told then
+        next = queue(state).close(told)
+    end
+    save(state, write)
+    if state.servers then
+        state.servers.send()
+    end
+    return next
+end
+
+-- The waiter of this token, or that of its unclaimed hold, or nil.
+local function find_waiter(state, token)
+    return state[WAITERS] + state[UNCLAIMED] > 0 and queue(state).find(token) or nil
+end
+
+-- An unclaimed hold becomes that of this request: its TTL begins.
+local function claim(state, hold, attempt)
+    queue(state).forget(hold[TOKEN])
+    state[UNCLAIMED] = state[UNCLAIMED] - 1
+    hold[ATTEMPT], hold[EXPIRES] = attempt, now + hold[TTL] * 1000
+    update(state, hold, even_if_full)
+end
+
+-- What others may see of a name.
+local function view(state, token)
+    local holders = first(state, 10)
+    for i, hold in ipairs(holders) do
+        holders[i] = {hold[OWNER], hold[MODE], hold[FENCE],
+                      math.floor((hold[EXPIRES] - now) / 1000),
+                      math.floor((now - hold[SINCE]) / 1000), hold[META]}
+    end
+    local last = {}
+    if state[LAST_FENCE] > 0 then
+        last = {state[LAST_FENCE], state[LAST_REASON], math.floor((now - state[LAST_AT]) / 1000)}
+    end
+    return {state[VERSION], state[COUNT], state[LIMIT], state[WAITERS],
+            token ~= '' and find(state, token) and 1 or 0, last, holders}
+end
+
+-- What the owner of a hold gets told.
+local function told(state, status, hold)
+    return {status, hold[FENCE], math.floor((hold[EXPIRES] - now) / 1000),
+            owned(state, hold[OWNER]), state[VERSION], hold[OWNER], hold[MODE],
+            hold[MODE] == 'shared' and state[LIMIT] or 0}
+end
