@@ -232,12 +232,17 @@ static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_
     return (ssize_t)length;
 }
 
+/* Behind the head that answers HEAD, libmicrohttpd 0.9.75 sends the end of a chunked body: there
+ * the connection ends the reply. */
 static struct MHD_Response *stream_response(struct record *record)
 {
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, record, NULL);
+    if (response && strcmp(record->exchange.method, "HEAD") == 0)
+        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     record->streaming = true;
     watch(record);
-    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, record,
-                                             NULL);
+    return response;
 }
 
 static struct MHD_Response *plain_response(const struct reply *reply)

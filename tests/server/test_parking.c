@@ -1,19 +1,15 @@
 /* Requests that wait: they are answered when the API says so, and a client that goes is noticed at
  * once, in whatever way it goes and whatever else happens in that moment. */
-#include "tests/server/stage.h"
+#include "tests/server/wire.h"
 
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/raw.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, MANY = 1000, REPLY_SIZE = 4096, CONNECTIONS = 5000 };
+enum { MANY = 1000, CONNECTIONS = 5000 };
 
 static int setup(void **state)
 {
@@ -29,62 +25,6 @@ static int teardown(void **state)
     stage_close(stage);
     assert_int_equal(stage->metrics.waiting, 0);
     return 0;
-}
-
-static void say(int fd, const char *target)
-{
-    char request[128];
-    int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
-    assert_true(raw_send(fd, request, (size_t)length));
-}
-
-/* Asks for a target; the connection. */
-static int ask(struct stage *stage, const char *target)
-{
-    int fd = raw_connect(stage->port);
-    assert_true(fd >= 0);
-    say(fd, target);
-    return fd;
-}
-
-static int ask_place(struct stage *stage, const char *kind, int place)
-{
-    char target[40];
-    snprintf(target, sizeof target, "/%s/%d", kind, place);
-    return ask(stage, target);
-}
-
-/* The next reply has this body; what comes behind it is left in the socket. */
-static void hear(int fd, const char *body)
-{
-    char reply[REPLY_SIZE] = "";
-    size_t length = 0, wanted = strlen(body);
-    const char *end = NULL;
-    while (!end || strlen(end + 4) < wanted) {
-        if (raw_receive(fd, reply + length, 2, NULL, PATIENCE_MS, NULL) != 1)
-            fail_msg("no \"%s\" in \"%s\"", body, reply);
-        length++;
-        end = strstr(reply, "\r\n\r\n");
-    }
-    assert_string_equal(end + 4, body);
-}
-
-/* The connection ends, with no byte more. */
-static void ends(int fd)
-{
-    char reply[REPLY_SIZE];
-    bool closed;
-    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, &closed);
-    assert_true(closed);
-    assert_string_equal(reply, "");
-    close(fd);
-}
-
-static void reset(int fd)
-{
-    struct linger now = {.l_onoff = 1, .l_linger = 0};
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    close(fd);
 }
 
 static void who_waits_is_answered_and_may_wait_again(void **state)
@@ -369,14 +309,13 @@ static void no_more_are_served_than_there_are_places(void **state)
 {
     struct stage few;
     int fds[4];
-    char byte[2];
     (void)state;
     stage_open(&few, 3);
     for (int i = 0; i < 4; i++)
         fds[i] = ask(&few, "/now");
     for (int i = 0; i < 3; i++)
         hear(fds[i], "now");
-    assert_int_equal(raw_receive(fds[3], byte, sizeof byte, NULL, 150, NULL), 0);
+    is_quiet(fds[3], 150);
     close(fds[0]);
     hear(fds[3], "now");
     for (int i = 1; i < 4; i++)

@@ -1,0 +1,423 @@
+/* Replies that go on: every piece reaches the client at once, and whoever ends a stream, the other
+ * side hears of it. */
+#include "tests/server/wire.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CONNECTIONS = 1000, PATIENCE_MS = 10000, LATE_US = 20000 };
+
+static int setup(void **state)
+{
+    static struct stage stage;
+    stage_open(&stage, CONNECTIONS);
+    *state = &stage;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct stage *stage = *state;
+    stage_close(stage);
+    assert_int_equal(stage->metrics.waiting, 0);
+    return 0;
+}
+
+/* A stream in place 0 that has begun with `first` (NULL: its head alone). */
+static int begin(struct stage *stage, const char *first)
+{
+    char head[WIRE_SIZE];
+    int fd = ask_place(stage, "wait", 0);
+    stage_await_waiting(stage, 1);
+    stage_stream(stage, 0, first);
+    hear_head(fd, head);
+    assert_non_null(strstr(head, "HTTP/1.1 200"));
+    assert_non_null(strstr(head, "Transfer-Encoding: chunked"));
+    if (first)
+        hear_chunk(fd, first);
+    return fd;
+}
+
+static void what_is_written_comes_in_order_and_the_connection_goes_on(void **state)
+{
+    struct stage *stage = *state;
+    int fd = begin(stage, "one");
+    stage_write(stage, 0, "two");
+    hear_chunk(fd, "two");
+    is_quiet(fd, 50);
+    stage_write(stage, 0, "three");
+    hear_chunk(fd, "three");
+    stage_finish(stage, 0);
+    hear_chunk(fd, "");
+    say(fd, "/turn");
+    hear(fd, "turn");
+    say(fd, "/wait/0");
+    stage_await_waiting(stage, 1);
+    stage_answer(stage, 0, "no stream");
+    hear(fd, "no stream");
+    close(fd);
+    assert_int_equal(stage->hung_up, 0);
+}
+
+static void a_stream_may_be_complete_at_once(void **state)
+{
+    struct stage *stage = *state;
+    char head[WIRE_SIZE];
+    int fd = ask(stage, "/several");
+    hear_head(fd, head);
+    hear_chunk(fd, "all at once");
+    hear_chunk(fd, "");
+    close(fd);
+    assert_int_equal(stage->hung_up, 0);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Without Nagle's algorithm and delayed acknowledgments: those show as 40 ms. */
+static void every_piece_is_sent_at_once(void **state)
+{
+    enum { PIECES = 101 };
+    struct stage *stage = *state;
+    int64_t took[PIECES];
+    char text[32];
+    int fd = begin(stage, "first");
+    for (int i = 0; i < PIECES; i++) {
+        int64_t begun = clock_us();
+        snprintf(text, sizeof text, "piece %d", i);
+        stage_write(stage, 0, text);
+        hear_chunk(fd, text);
+        took[i] = clock_us() - begun;
+    }
+    qsort(took, PIECES, sizeof *took, by_size);
+    print_message("a piece takes %d us (median), %d us at most\n", (int)took[PIECES / 2],
+                  (int)took[PIECES - 1]);
+    assert_true(took[PIECES * 3 / 4] < LATE_US);
+    close(fd);
+    stage_await_hung_up(stage, 1);
+}
+
+/* Two pieces in one go, the second behind the first unacknowledged one. */
+static void write_twice(struct stage *stage, void *context)
+{
+    (void)context;
+    stage_write_here(stage, 0, "a");
+    stage_write_here(stage, 0, "b");
+}
+
+static void pieces_of_one_turn_may_come_together(void **state)
+{
+    struct stage *stage = *state;
+    int fd = begin(stage, NULL);
+    stage_do(stage, write_twice, NULL);
+    hear_chunk(fd, "ab");
+    close(fd);
+    stage_await_hung_up(stage, 1);
+}
+
+static void a_client_that_leaves_is_noticed(void **state)
+{
+    struct stage *stage = *state;
+    int fd = begin(stage, "x");
+    close(fd);
+    stage_await_hung_up(stage, 1);
+    reset(begin(stage, "x"));
+    stage_await_hung_up(stage, 2);
+    fd = begin(stage, "x");
+    shutdown(fd, SHUT_WR);
+    ends(fd);
+    stage_await_hung_up(stage, 3);
+    fd = begin(stage, NULL);
+    close(fd);
+    stage_await_hung_up(stage, 4);
+    assert_int_equal(stage->undelivered, 0);
+    assert_int_equal(stage->metrics.undelivered, 0);
+}
+
+static void write_and_close(struct stage *stage, void *context)
+{
+    stage_write_here(stage, 0, "more");
+    close(*(int *)context);
+}
+
+static void finish_and_close(struct stage *stage, void *context)
+{
+    close(*(int *)context);
+    exchange_finish(stage->places[0]);
+    stage->places[0] = NULL;
+    stage->waiting--;
+}
+
+static void a_client_may_leave_while_the_stream_is_written_or_ended(void **state)
+{
+    struct stage *stage = *state;
+    for (int i = 0; i < 50; i++) {
+        int fd = begin(stage, "x");
+        stage_do(stage, write_and_close, &fd);
+        stage_await_hung_up(stage, i + 1);
+    }
+    for (int i = 0; i < 50; i++) {
+        int fd = begin(stage, "x");
+        stage_do(stage, finish_and_close, &fd);
+    }
+    assert_int_equal(stage->waiting, 0);
+    stage_close(stage);
+    assert_int_equal(stage->hung_up, 50); /* a finished one is nobody's business any more */
+    stage_open(stage, CONNECTIONS);
+}
+
+static void close_and_stream(struct stage *stage, void *context)
+{
+    struct exchange *exchange = stage->places[0];
+    close(*(int *)context);
+    strcpy(exchange->granted.text, "attempt");
+    exchange_stream(exchange, 201, "text/plain");
+    exchange_write(exchange, "granted", 7);
+    exchange_resume(exchange);
+}
+
+/* The grant goes back, and the operation is told that it has nobody to stream to. */
+static void a_stream_that_nobody_hears_begin_is_taken_back(void **state)
+{
+    struct stage *stage = *state;
+    int fd = ask_place(stage, "wait", 0);
+    stage_await_waiting(stage, 1);
+    stage_do(stage, close_and_stream, &fd);
+    stage_await_hung_up(stage, 1);
+    stage_close(stage);
+    assert_int_equal(stage->undelivered, 1);
+    assert_int_equal(stage->hung_up, 1);
+    stage_open(stage, CONNECTIONS);
+}
+
+static void http_1_0_is_served_until_the_end(void **state)
+{
+    static const char REQUEST[] = "GET /wait/0 HTTP/1.0\r\n\r\n";
+    struct stage *stage = *state;
+    char head[WIRE_SIZE];
+    int fd = raw_connect(stage->port);
+    assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
+    stage_await_waiting(stage, 1);
+    stage_stream(stage, 0, "one ");
+    hear_head(fd, head);
+    assert_null(strstr(head, "chunked"));
+    hear_bytes(fd, "one ");
+    stage_write(stage, 0, "two ");
+    hear_bytes(fd, "two ");
+    is_quiet(fd, 30);
+    stage_finish(stage, 0);
+    ends(fd);
+    assert_int_equal(stage->hung_up, 0);
+}
+
+/* There is no body to write: the stream is over with its head, and so is the connection. */
+static void head_does_not_hang(void **state)
+{
+    static const char REQUEST[] = "HEAD /wait/0 HTTP/1.1\r\nHost: h\r\n\r\n";
+    struct stage *stage = *state;
+    char head[WIRE_SIZE];
+    int fd = raw_connect(stage->port);
+    assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
+    stage_await_waiting(stage, 1);
+    stage_stream(stage, 0, "x");
+    hear_head(fd, head);
+    assert_non_null(strstr(head, "Connection: close"));
+    ends(fd);
+    stage_await_hung_up(stage, 1);
+}
+
+static char *long_text(size_t length)
+{
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    for (size_t i = 0; i < length; i++)
+        text[i] = (char)('a' + i % 26);
+    text[length] = '\0';
+    return text;
+}
+
+/* A chunked body in place, its chunks put together; false where it has not come to its end. */
+static bool unchunk(char *body)
+{
+    char *end = body, *next = body;
+    size_t size;
+    do {
+        char *line = strstr(next, "\r\n");
+        size = line ? strtoul(next, NULL, 16) : 0;
+        if (!line || strlen(line + 2) < size + 2)
+            return false;
+        memmove(end, line + 2, size);
+        end += size;
+        next = line + 2 + size + 2;
+    } while (size > 0);
+    *end = '\0';
+    return true;
+}
+
+/* All of a stream up to its end; to be freed. */
+static char *hear_all(int fd, char *begun, size_t length)
+{
+    enum { MOST = 2 << 20 };
+    char *all = realloc(begun, MOST);
+    assert_non_null(all);
+    all[length] = '\0';
+    raw_receive(fd, all + length, MOST - length, "\r\n0\r\n\r\n", PATIENCE_MS, NULL);
+    assert_true(unchunk(all));
+    return all;
+}
+
+static void a_long_piece_comes_whole(void **state)
+{
+    struct stage *stage = *state;
+    char *text = long_text(EXCHANGE_STREAM_LONGEST);
+    int fd = begin(stage, NULL);
+    stage_write(stage, 0, text);
+    stage_finish(stage, 0);
+    char *all = hear_all(fd, NULL, 0);
+    assert_string_equal(all, text);
+    free(all);
+    free(text);
+    close(fd);
+    assert_int_equal(stage->hung_up, 0);
+}
+
+static bool nothing_is_unsent(void *context)
+{
+    struct stage *stage = context;
+    return !stage->places[0] || stage->places[0]->stream.length == 0;
+}
+
+struct progress {
+    const char *text;
+    bool sent;
+};
+
+static void write_if_sent(struct stage *stage, void *context)
+{
+    struct progress *progress = context;
+    progress->sent = nothing_is_unsent(stage);
+    if (progress->sent)
+        stage_write_here(stage, 0, progress->text);
+}
+
+/* As much as its socket takes waits for it, and more comes when it reads. */
+static void a_slow_reader_gets_everything(void **state)
+{
+    enum { PIECE = 10000, PIECES = 100, BITE = 3000 };
+    struct stage *stage = *state;
+    char *text = long_text(PIECE), *got = malloc(2 * PIECE * PIECES);
+    size_t length = 0;
+    int pieces = 0, waited = 0, fd = begin(stage, NULL);
+    while (pieces < PIECES) {
+        struct progress progress = {.text = text};
+        stage_do(stage, write_if_sent, &progress);
+        pieces += progress.sent;
+        if (progress.sent)
+            continue;
+        waited++;
+        length += raw_receive(fd, got + length, BITE, NULL, 1, NULL);
+    }
+    stage_finish(stage, 0);
+    got = hear_all(fd, got, length);
+    assert_true(waited > 0);
+    assert_int_equal(strlen(got), PIECE * PIECES);
+    for (size_t i = 0; i < PIECES; i++)
+        assert_memory_equal(got + i * PIECE, text, PIECE);
+    close(fd);
+    free(text);
+    free(got);
+    assert_int_equal(stage->hung_up, 0);
+}
+
+/* More than its socket and we are ready to keep for it. */
+static void who_does_not_read_is_taken_for_gone(void **state)
+{
+    enum { PIECE = 8000, MOST = 20000 };
+    struct stage *stage = *state;
+    char *text = long_text(PIECE);
+    int fd = begin(stage, "x");
+    int pieces = 0;
+    while (stage->hung_up == 0 && pieces < MOST) {
+        stage_write(stage, 0, text);
+        pieces++;
+    }
+    stage_await_hung_up(stage, 1);
+    assert_int_equal(stage->waiting, 0);
+    free(text);
+    bool closed = false; /* what was on its way comes, and then the end */
+    char *buffer = malloc(1 << 20);
+    for (int i = 0; i < 1000 && !closed; i++)
+        raw_receive(fd, buffer, 1 << 20, NULL, PATIENCE_MS, &closed);
+    free(buffer);
+    assert_true(closed);
+    close(fd);
+    int other = ask(stage, "/now");
+    hear(other, "now");
+    close(other);
+    assert_int_equal(stage->hung_up, 1);
+}
+
+/* In one piece, while nothing is unsent. */
+static void too_long_a_piece_ends_the_stream(void **state)
+{
+    struct stage *stage = *state;
+    char *text = long_text(EXCHANGE_STREAM_LONGEST + 1);
+    int fd = begin(stage, "x");
+    stage_write(stage, 0, text);
+    stage_await_hung_up(stage, 1);
+    ends(fd);
+    fd = ask_place(stage, "wait", 0);
+    stage_await_waiting(stage, 1);
+    stage_stream(stage, 0, text);
+    stage_await_hung_up(stage, 2);
+    close(fd);
+    free(text);
+}
+
+static void a_request_behind_a_stream_waits_for_its_end(void **state)
+{
+    struct stage *stage = *state;
+    int fd = begin(stage, "x");
+    say(fd, "/now");
+    stage_write(stage, 0, "y");
+    hear_chunk(fd, "y");
+    is_quiet(fd, 30);
+    stage_finish(stage, 0);
+    hear_chunk(fd, "");
+    hear(fd, "now");
+    close(fd);
+    assert_int_equal(stage->hung_up, 0);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_written_comes_in_order_and_the_connection_goes_on),
+        TEST(a_stream_may_be_complete_at_once),
+        TEST(every_piece_is_sent_at_once),
+        TEST(pieces_of_one_turn_may_come_together),
+        TEST(a_client_that_leaves_is_noticed),
+        TEST(a_client_may_leave_while_the_stream_is_written_or_ended),
+        TEST(a_stream_that_nobody_hears_begin_is_taken_back),
+        TEST(http_1_0_is_served_until_the_end),
+        TEST(head_does_not_hang),
+        TEST(a_long_piece_comes_whole),
+        TEST(a_slow_reader_gets_everything),
+        TEST(who_does_not_read_is_taken_for_gone),
+        TEST(too_long_a_piece_ends_the_stream),
+        TEST(a_request_behind_a_stream_waits_for_its_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
