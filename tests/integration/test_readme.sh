@@ -150,6 +150,22 @@ requests_are_in_openapi() {
 
 other_batond='BATON_REDIS_URL_FILE=redis-url build/batond'
 
+# What waiting and watching take, which not every run of a tour comes to.
+the_user_may_listen() {
+    local command
+    while read -ra command; do
+        [[ $(redis-cli -p "${redis_address#*:}" ACL DRYRUN baton "${command[@]}") == OK ]] ||
+            fail "the user may not ${command[*]}"
+    done <<'END'
+subscribe baton:inbox:0123456789abcdef __redis__:invalidate
+ping
+publish baton:inbox:0123456789abcdef text
+client id
+client tracking on redirect 1 bcast prefix baton:{
+client tracking off
+END
+}
+
 # That command of the README, with the file and the user that the block before it made.
 another_redis_serves() {
     local log=$dir/other.log base token
@@ -171,6 +187,7 @@ another_redis_serves() {
     done
     curl -sSf -o "$dir/reply" -X DELETE "$base/locks/many?force=true"
     ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
+    the_user_may_listen
     [[ -z $(redis-cli -p "${redis_address#*:}" ACL LOG) ]] || fail "the user lacks a permission:" \
         "$(redis-cli -p "${redis_address#*:}" ACL LOG)"
 }
