@@ -94,6 +94,7 @@ static void acquired(void *context, const struct locks_reply *reply)
         break;
     case LOCKS_TIMEOUT:
     case LOCKS_CANCELLED:
+    case LOCKS_SUPERSEDED:
     case LOCKS_DRAINING:
     case LOCKS_TOO_MANY_WAITERS:
     case LOCKS_UPGRADE_CONFLICT:

@@ -12,11 +12,13 @@ struct doubt {
     struct doubt **place; /* what points to this one */
     struct locks *locks;
     struct attempt attempt;
+    enum leaving how;
+    int64_t keep_ms;
     bool asked;     /* Redis has been asked and has not answered yet */
     unsigned tries; /* that ended with an error of which nobody knows what it left behind */
-    size_t name_length;
+    size_t key_length;
     size_t token_length;
-    char name_and_token[];
+    char key_and_token[];
 };
 
 void doubts_init(struct doubts *doubts)
@@ -55,19 +57,21 @@ static void asked(void *context, const struct store_result *result)
 
 static void ask(struct doubt *doubt)
 {
+    static const char *const WORDS[] = {[LEAVE_GONE] = "gone", [LEAVE_DRAIN] = "drain"};
     struct locks *locks = doubt->locks;
-    struct slice name = {doubt->name_and_token, doubt->name_length};
+    struct slice key = {doubt->key_and_token, doubt->key_length};
+    char keep[NUMBER_TEXT];
     const struct slice arguments[] = {
         slice_of(locks->retention),
-        {doubt->name_and_token + doubt->name_length, doubt->token_length},
+        {doubt->key_and_token + doubt->key_length, doubt->token_length},
         slice_of(doubt->attempt.text),
-        slice_of("0"),
-        slice_of("gone"),
+        number_text(doubt->keep_ms, keep),
+        slice_of(WORDS[doubt->how]),
+        slice_of(locks->waiter_lease),
     };
-    char key[KEY_LENGTH];
     doubt->asked = true;
-    store_eval(locks->store, &script_leave, operation_key(locks, name, key), arguments,
-               sizeof arguments / sizeof arguments[0], asked, doubt);
+    store_eval(locks->store, &script_leave, key, arguments, sizeof arguments / sizeof arguments[0],
+               asked, doubt);
 }
 
 void doubts_ask(struct locks *locks)
@@ -78,23 +82,37 @@ void doubts_ask(struct locks *locks)
     }
 }
 
-void doubts_add(struct locks *locks, struct slice name, struct slice token,
-                const struct attempt *attempt)
+void doubts_add(struct locks *locks, struct slice key, struct slice token,
+                const struct attempt *attempt, enum leaving how, int64_t keep_ms)
 {
-    struct doubt *doubt = malloc(sizeof *doubt + name.length + token.length);
+    struct doubt *doubt = malloc(sizeof *doubt + key.length + token.length);
     if (!doubt)
         abort();
     *doubt = (struct doubt){.next = locks->doubts.first,
                             .place = &locks->doubts.first,
                             .locks = locks,
                             .attempt = *attempt,
-                            .name_length = name.length,
+                            .how = how,
+                            .keep_ms = keep_ms,
+                            .key_length = key.length,
                             .token_length = token.length};
-    memcpy(doubt->name_and_token, name.bytes, name.length);
-    memcpy(doubt->name_and_token + name.length, token.bytes, token.length);
+    memcpy(doubt->key_and_token, key.bytes, key.length);
+    memcpy(doubt->key_and_token + key.length, token.bytes, token.length);
     if (doubt->next)
         doubt->next->place = &doubt->next;
     locks->doubts.first = doubt;
     if (store_is_up(locks->store))
         ask(doubt);
+}
+
+void locks_take_back(struct locks *locks, struct slice name, struct slice token,
+                     const struct attempt *attempt, int64_t keep_ms)
+{
+    char key[KEY_LENGTH];
+    doubts_add(locks, operation_key(locks, name, key), token, attempt, LEAVE_GONE, keep_ms);
+}
+
+bool locks_are_settled(const struct locks *locks)
+{
+    return !locks->doubts.first;
 }

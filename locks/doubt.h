@@ -1,5 +1,5 @@
-/* doubt.h: grants whose reply was lost, kept until they have been taken back. Internal to locks/.
- */
+/* doubt.h: attempts that ended here and may live on in Redis, kept until they have been taken back.
+ * Internal to locks/. */
 #ifndef BATON_LOCKS_DOUBT_H
 #define BATON_LOCKS_DOUBT_H
 
@@ -10,6 +10,12 @@
 struct attempt;
 struct locks;
 
+/* How an attempt ended. */
+enum leaving {
+    LEAVE_GONE,  /* its client has gone, or cannot have learnt of a grant */
+    LEAVE_DRAIN, /* its client was sent away: the place is kept for the waiter lease at least */
+};
+
 /* A list of all that are to be taken back; those that Redis is being asked about are in it, too. */
 struct doubts {
     struct doubt *first;
@@ -18,10 +24,11 @@ struct doubts {
 void doubts_init(struct doubts *doubts);
 void doubts_free(struct doubts *doubts);
 
-/* Remembers the grant and asks Redis to take it back: now, and with each doubts_ask until it has.
- * All texts are copied. */
-void doubts_add(struct locks *locks, struct slice name, struct slice token,
-                const struct attempt *attempt);
+/* Asks Redis to take back whatever this attempt has, a grant or a place in the queue: now, and with
+ * each doubts_ask until it has been done. What came of the token's later attempts stays. With a
+ * `keep_ms` the place is kept that long. All texts are copied. */
+void doubts_add(struct locks *locks, struct slice key, struct slice token,
+                const struct attempt *attempt, enum leaving how, int64_t keep_ms);
 
 /* Asks for all of them that Redis is not being asked about. */
 void doubts_ask(struct locks *locks);

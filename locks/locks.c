@@ -4,28 +4,55 @@
 #include "locks/operation.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* The name of this server's inbox, where scripts tell it of its waiters: see
+ * scripts/shared/4-servers.lua. */
+static int listen_to_inbox(struct locks *locks)
+{
+    char channel[KEY_PREFIX_LENGTH + sizeof "inbox:" + SERVER_LENGTH];
+    snprintf(channel, sizeof channel, "%.*sinbox:%s", (int)locks->key_prefix_length,
+             locks->key_prefix, locks->server);
+    return store_listen(locks->store, slice_of(channel));
+}
 
 int locks_open(struct locks **ret, const struct locks_options *options)
 {
     struct locks *locks = calloc(1, sizeof *locks);
     if (!locks)
         return -ENOMEM;
+    uint64_t server;
+    random_bytes(&server, sizeof server);
+    snprintf(locks->server, sizeof locks->server, "%016" PRIx64, server);
     locks->store = options->store;
     locks->loop = options->loop;
     locks->key_prefix_length = options->key_prefix.length;
     memcpy(locks->key_prefix, options->key_prefix.bytes, options->key_prefix.length);
+    locks->retention_ms = options->retention_ms;
+    locks->waiter_lease_ms = options->waiter_lease_ms;
+    locks->claim_window_ms = options->claim_window_ms;
     number_text(options->retention_ms, locks->retention);
+    number_text(options->waiter_lease_ms, locks->waiter_lease);
+    number_text(options->claim_window_ms, locks->claim_window);
+    number_text(options->max_waiters, locks->max_waiters);
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
     doubts_init(&locks->doubts);
+    interests_open(locks);
     *ret = locks;
-    return 0;
+    return listen_to_inbox(locks);
+}
+
+static void on_closed(uv_handle_t *vouch)
+{
+    struct locks *locks = vouch->data;
+    doubts_free(&locks->doubts);
+    free(locks);
 }
 
 void locks_close(struct locks *locks)
 {
-    if (!locks)
-        return;
-    doubts_free(&locks->doubts);
-    free(locks);
+    if (locks)
+        interests_close(locks, on_closed);
 }

@@ -97,6 +97,7 @@ enum locks_result {
     LOCKS_NOT_HELD,         /* renew, release: the token has no live hold */
     LOCKS_TIMEOUT,          /* waiting: the wait has ended; `view` tells who holds the lock */
     LOCKS_CANCELLED,        /* waiting: a release with its token has taken it out of the queue */
+    LOCKS_SUPERSEDED,       /* waiting: a later request with the same token has taken its place */
     LOCKS_DRAINING,         /* waiting: this server stops; the place in the queue is kept */
     LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
     LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits to upgrade its shared hold already */
@@ -132,10 +133,12 @@ struct locks_options {
     int64_t max_waiters;     /* of one name */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. Makes this one a server among those that share Redis: it has an inbox of
+ * its own, by a random name. */
 int locks_open(struct locks **ret, const struct locks_options *options);
 
-/* To be called when every operation has been answered. Takes NULL. */
+/* To be called from the loop, when every operation has been answered and the store is closed. The
+ * loop runs on until the memory is gone. Takes NULL. */
 void locks_close(struct locks *locks);
 
 /* The store's events `up`, `listening`, `message` and `touched`. When the store is up again, what
@@ -166,7 +169,8 @@ void locks_take_back(struct locks *locks, struct slice name, struct slice token,
 struct waiter;
 
 /* As locks_acquire, but where the lock is held, waits for it in the queue for `wait_ms`, which is
- * not 0. Further results: LOCKS_TIMEOUT, _CANCELLED, _DRAINING, _TOO_MANY_WAITERS. When its turn
+ * not 0. Further results: LOCKS_TIMEOUT, _CANCELLED, _SUPERSEDED,
+ * _DRAINING, _TOO_MANY_WAITERS. When its turn
  * has come, `is_connected` is asked whether the client is still there; if not, the grant goes to
  * the next at once (and the client's hang-up is expected to be told by locks_abandon). The waiter
  * is gone once `done` has run. */

@@ -4,16 +4,32 @@
 #define BATON_LOCKS_OPERATION_H
 
 #include "locks/doubt.h"
+#include "locks/interest.h"
 #include "locks/locks.h"
+
+enum {
+    NUMBER_TEXT = 24,
+    SERVER_LENGTH = 16, /* characters */
+};
 
 struct locks {
     struct store *store;
     uv_loop_t *loop;
     char key_prefix[KEY_PREFIX_LENGTH];
     size_t key_prefix_length;
-    char retention[24]; /* milliseconds, as a script's ARGV[1] */
+    char server[SERVER_LENGTH + 1]; /* what this worker is called among all that share Redis */
+    char retention[NUMBER_TEXT];    /* these as arguments of scripts; milliseconds */
+    char waiter_lease[NUMBER_TEXT];
+    char claim_window[NUMBER_TEXT];
+    char max_waiters[NUMBER_TEXT];
+    int64_t retention_ms;
+    int64_t waiter_lease_ms;
+    int64_t claim_window_ms;
+    bool draining;
+    bool check_again; /* Redis failed to answer what is to be asked once more */
     uint64_t next_attempt;
     struct doubts doubts;
+    struct interests interests;
 };
 
 /* Reads a script's reply into `ret`; false where it is not of the expected shape. */
@@ -49,8 +65,6 @@ const char *unavailable_because(const struct store_result *result);
 
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);
-
-enum { NUMBER_TEXT = 24 };
 
 /* A number as an argument; `text` holds it. */
 struct slice number_text(int64_t number, char text[NUMBER_TEXT]);

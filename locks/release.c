@@ -19,29 +19,5 @@ static bool read_released(const struct value *value, struct locks_reply *ret)
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context)
 {
-    const struct slice arguments[] = {token, slice_of("")};
-    operation_run(locks, &script_release, name, arguments, 2, read_released, done, context);
-}
-
-void locks_take_back(struct locks *locks, struct slice name, struct slice token,
-                     const struct attempt *attempt, int64_t keep_ms)
-{
-    (void)keep_ms;
-    doubts_add(locks, name, token, attempt);
-}
-
-void locks_store_is_up(struct locks *locks)
-{
-    doubts_ask(locks);
-}
-
-void locks_try_again(struct locks *locks)
-{
-    if (store_is_up(locks->store))
-        doubts_ask(locks);
-}
-
-bool locks_are_settled(const struct locks *locks)
-{
-    return !locks->doubts.first;
+    operation_run(locks, &script_release, name, &token, 1, read_released, done, context);
 }

@@ -73,6 +73,7 @@ static void on_again(uv_timer_t *timer)
 static void on_store_closed(void *context)
 {
     struct worker *worker = context;
+    locks_close(worker->locks);
     uv_close((uv_handle_t *)&worker->again, NULL);
     uv_close((uv_handle_t *)&worker->settle, NULL);
     uv_close((uv_handle_t *)&worker->stop, NULL);
@@ -107,7 +108,6 @@ static void run(void *context)
 {
     struct worker *worker = context;
     uv_run(&worker->loop, UV_RUN_DEFAULT);
-    locks_close(worker->locks);
     uv_loop_close(&worker->loop);
 }
 

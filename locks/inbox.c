@@ -1,0 +1,102 @@
+/* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
+#include "locks/operation.h"
+#include "locks/waiting.h"
+#include "locks/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Takes the text up to the next space, and the space. The last field, a key, may hold spaces. */
+static struct slice take_word(struct slice *rest)
+{
+    const char *space = rest->length > 0 ? memchr(rest->bytes, ' ', rest->length) : NULL;
+    struct slice word = {rest->bytes, space ? (size_t)(space - rest->bytes) : rest->length};
+    size_t taken = word.length + (space ? 1 : 0);
+    *rest = (struct slice){rest->bytes + taken, rest->length - taken};
+    return word;
+}
+
+static int64_t to_number(struct slice word)
+{
+    char text[NUMBER_TEXT];
+    snprintf(text, sizeof text, "%.*s", (int)word.length, word.bytes);
+    return strtoll(text, NULL, 10);
+}
+
+/* g ATTEMPT TOKEN KEY: the waiter's turn has come. */
+static void on_granted(struct locks *locks, struct slice rest)
+{
+    struct slice attempt = take_word(&rest);
+    struct slice token = take_word(&rest);
+    waiting_granted(locks, rest, attempt, token);
+}
+
+/* x ATTEMPT KEY: a release has taken the waiter out of the queue. */
+static void on_cancelled(struct locks *locks, struct slice rest)
+{
+    struct slice attempt = take_word(&rest);
+    waiting_cancelled(locks, rest, attempt);
+}
+
+/* n MS KEY: the next hold of the name ends sooner than was thought. */
+static void on_next_end(struct locks *locks, struct slice rest)
+{
+    int64_t next_ms = to_number(take_word(&rest));
+    struct interest *interest = interest_find(locks, rest);
+    if (interest)
+        interest_plan(interest, next_ms);
+}
+
+/* c VERSION KEY: the name has changed. */
+static void on_changed(struct locks *locks, struct slice rest)
+{
+    take_word(&rest);
+    struct interest *interest = interest_find(locks, rest);
+    if (interest)
+        watch_check(interest);
+}
+
+void locks_store_message(struct locks *locks, struct slice text)
+{
+    static const struct {
+        const char *word;
+        void (*handle)(struct locks *locks, struct slice rest);
+    } MESSAGES[] = {
+        {"g", on_granted},
+        {"x", on_cancelled},
+        {"n", on_next_end},
+        {"c", on_changed},
+    };
+    struct slice kind = take_word(&text);
+    for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
+        if (slice_equals(kind, MESSAGES[i].word))
+            MESSAGES[i].handle(locks, text);
+}
+
+void locks_store_is_up(struct locks *locks)
+{
+    doubts_ask(locks);
+    interests_check(locks);
+}
+
+void locks_store_is_listening(struct locks *locks)
+{
+    interests_check(locks);
+}
+
+void locks_try_again(struct locks *locks)
+{
+    if (!store_is_up(locks->store))
+        return;
+    doubts_ask(locks);
+    if (locks->check_again)
+        interests_check(locks);
+    locks->check_again = false;
+}
+
+void locks_drain(struct locks *locks)
+{
+    locks->draining = true;
+    waiting_drain(locks);
+    watch_drain(locks);
+}

@@ -1,0 +1,259 @@
+#include "locks/interest.h"
+
+#include "locks/operation.h"
+#include "locks/scripts.h"
+#include "locks/waiting.h"
+#include "locks/watch.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+enum {
+    VOUCHES_IN_LEASE = 3,  /* a lost one must not end the lease */
+    VOUCHED_AT_ONCE = 200, /* names, or waiters to be checked; some milliseconds of Redis' time */
+    VOUCH_PAUSE_MS = 10,   /* between two batches, at least */
+    TICK_AGAIN_MS = 1000,  /* after one that failed */
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct slice *one = left, *other = right;
+    if (one->length != other->length)
+        return one->length < other->length ? -1 : 1;
+    return memcmp(one->bytes, other->bytes, one->length);
+}
+
+struct interest *interest_find(const struct locks *locks, struct slice key)
+{
+    void *const *found = tfind(&key, &locks->interests.by_key, compare);
+    return found ? *found : NULL;
+}
+
+/* In the order of vouching. */
+
+static void append(struct interests *interests, struct interest *interest)
+{
+    interest->next = NULL;
+    interest->previous = interests->last;
+    if (interests->last)
+        interests->last->next = interest;
+    else
+        interests->first = interest;
+    interests->last = interest;
+}
+
+static void detach(struct interests *interests, struct interest *interest)
+{
+    if (interest->previous)
+        interest->previous->next = interest->next;
+    else
+        interests->first = interest->next;
+    if (interest->next)
+        interest->next->previous = interest->previous;
+    else
+        interests->last = interest->previous;
+}
+
+/* Vouching. */
+
+static uint64_t vouching_period(const struct locks *locks)
+{
+    return (uint64_t)locks->waiter_lease_ms / VOUCHES_IN_LEASE;
+}
+
+static void on_vouch(uv_timer_t *timer);
+
+static bool is_due(const struct interest *interest, uint64_t now)
+{
+    return interest->unsure || interest->vouched + vouching_period(interest->locks) <= now;
+}
+
+static void plan_vouching(struct locks *locks)
+{
+    struct interests *interests = &locks->interests;
+    if (!interests->first) {
+        uv_timer_stop(&interests->vouch);
+        return;
+    }
+    uint64_t now = uv_now(locks->loop), due = interests->first->vouched + vouching_period(locks);
+    bool soon = is_due(interests->first, now + VOUCH_PAUSE_MS);
+    uv_timer_start(&interests->vouch, on_vouch, soon ? VOUCH_PAUSE_MS : due - now, 0);
+}
+
+/* Returns how much Redis was asked. */
+static size_t check(struct interest *interest)
+{
+    interest->unsure = false;
+    interest->registered = uv_now(interest->locks->loop);
+    watch_check(interest);
+    return 1 + waiting_check(interest);
+}
+
+void interests_check(struct locks *locks)
+{
+    for (struct interest *interest = locks->interests.first; interest; interest = interest->next)
+        interest->unsure = true;
+    if (locks->interests.first)
+        uv_timer_start(&locks->interests.vouch, on_vouch, 0, 0);
+}
+
+/* The names that Redis was told of: some may be gone by the time of its answer. */
+struct vouching {
+    struct locks *locks;
+    size_t count;
+    struct slice keys[VOUCHED_AT_ONCE];
+    char bytes[];
+};
+
+/* Where Redis does not know this server, or suspects it, all are registered again. */
+static void vouched(void *context, const struct store_result *result)
+{
+    struct vouching *vouching = context;
+    size_t unknown = result->outcome == STORE_REPLIED ? value_count(result->reply) : 0;
+    for (size_t i = 0; i < unknown; i++) {
+        int64_t position;
+        if (!value_integer(value_at(result->reply, i), &position) || position < 1 ||
+            (size_t)position > vouching->count)
+            continue;
+        struct interest *interest = interest_find(vouching->locks, vouching->keys[position - 1]);
+        if (interest)
+            check(interest);
+    }
+    free(vouching);
+}
+
+static void vouch(struct locks *locks, struct interest *const *interests, size_t count)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++)
+        length += interests[i]->key.length;
+    struct vouching *vouching = malloc(sizeof *vouching + length);
+    if (!vouching)
+        abort();
+    vouching->locks = locks;
+    vouching->count = count;
+    struct slice arguments[3 + VOUCHED_AT_ONCE] = {
+        slice_of(locks->retention), slice_of(locks->server), slice_of(locks->waiter_lease)};
+    char *end = vouching->bytes;
+    for (size_t i = 0; i < count; i++) {
+        struct slice key = interests[i]->key;
+        memcpy(end, key.bytes, key.length);
+        vouching->keys[i] = arguments[3 + i] = (struct slice){end, key.length};
+        end += key.length;
+    }
+    store_eval(locks->store, &script_vouch, vouching->keys[0], arguments, 3 + count, vouched,
+               vouching);
+}
+
+/* Vouches for those that are due, or will be before long: what came at one time goes together. */
+static void on_vouch(uv_timer_t *timer)
+{
+    struct locks *locks = timer->data;
+    uint64_t now = uv_now(locks->loop), soon = now + vouching_period(locks) / 8;
+    struct interest *batch[VOUCHED_AT_ONCE], *interest;
+    size_t count = 0, checked = 0;
+    while ((interest = locks->interests.first) && is_due(interest, soon) &&
+           count + checked < VOUCHED_AT_ONCE) {
+        detach(&locks->interests, interest);
+        append(&locks->interests, interest);
+        interest->vouched = now;
+        if (interest->unsure || interest->registered + (uint64_t)locks->retention_ms / 2 <= now)
+            checked += check(interest);
+        else
+            batch[count++] = interest;
+    }
+    if (count > 0)
+        vouch(locks, batch, count);
+    plan_vouching(locks);
+}
+
+/* Ticks. */
+
+static void on_tick(uv_timer_t *timer);
+
+void interest_plan(struct interest *interest, int64_t next_ms)
+{
+    if (next_ms < 0)
+        return;
+    uint64_t in = (uint64_t)next_ms + 1; /* the loop's clock may be a millisecond behind */
+    if (!uv_is_active((uv_handle_t *)&interest->tick) || in < uv_timer_get_due_in(&interest->tick))
+        uv_timer_start(&interest->tick, on_tick, in, 0);
+}
+
+static void ticked(void *context, const struct store_result *result)
+{
+    struct interest *interest = context;
+    int64_t next_ms = TICK_AGAIN_MS;
+    if (result->outcome == STORE_REPLIED)
+        value_integer(value_at(result->reply, 0), &next_ms);
+    interest_plan(interest, next_ms);
+    interest_leave(interest);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct interest *interest = timer->data;
+    struct slice retention = slice_of(interest->locks->retention);
+    interest->users++;
+    store_eval(interest->locks->store, &script_tick, interest->key, &retention, 1, ticked,
+               interest);
+}
+
+/* Coming and going. */
+
+static struct interest *interest_new(struct locks *locks, struct slice key)
+{
+    struct interest *interest = calloc(1, sizeof *interest + key.length);
+    if (!interest)
+        abort();
+    memcpy(interest->key_bytes, key.bytes, key.length);
+    interest->key = (struct slice){interest->key_bytes, key.length};
+    interest->locks = locks;
+    interest->vouched = interest->registered = uv_now(locks->loop);
+    uv_timer_init(locks->loop, &interest->tick);
+    interest->tick.data = interest;
+    return interest;
+}
+
+struct interest *interest_join(struct locks *locks, struct slice key)
+{
+    struct interest *interest = interest_find(locks, key);
+    if (!interest) {
+        interest = interest_new(locks, key);
+        if (!tsearch(interest, &locks->interests.by_key, compare))
+            abort();
+        append(&locks->interests, interest);
+        if (!interest->previous)
+            plan_vouching(locks);
+    }
+    interest->users++;
+    return interest;
+}
+
+static void on_closed(uv_handle_t *tick)
+{
+    free(tick->data);
+}
+
+void interest_leave(struct interest *interest)
+{
+    struct locks *locks = interest->locks;
+    if (--interest->users > 0)
+        return;
+    tdelete(interest, &locks->interests.by_key, compare);
+    detach(&locks->interests, interest);
+    uv_close((uv_handle_t *)&interest->tick, on_closed);
+    if (!locks->interests.first)
+        plan_vouching(locks);
+}
+
+void interests_open(struct locks *locks)
+{
+    uv_timer_init(locks->loop, &locks->interests.vouch);
+    locks->interests.vouch.data = locks;
+}
+
+void interests_close(struct locks *locks, uv_close_cb closed)
+{
+    uv_close((uv_handle_t *)&locks->interests.vouch, closed);
+}

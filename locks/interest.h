@@ -1,0 +1,63 @@
+/* interest.h: the names that this server has waiters or watches of: it vouches for them, and runs
+ * their ticks. Internal to locks/. */
+#ifndef BATON_LOCKS_INTEREST_H
+#define BATON_LOCKS_INTEREST_H
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct locks;
+struct value;
+
+/* All of them: found by key, and in the order in which Redis is to be told that this server is
+ * still there for them. */
+struct interests {
+    void *by_key; /* of tsearch(3) */
+    struct interest *first;
+    struct interest *last;
+    uv_timer_t vouch; /* when the first is due */
+};
+
+struct interest {
+    struct slice key; /* the first member: what tsearch(3) compares */
+    struct interest *next;
+    struct interest *previous;
+    struct locks *locks;
+    unsigned users; /* waiters, watches and scripts under way; without any it goes */
+    struct waiter *first_waiter;
+    struct waiter *last_waiter;
+    struct watch *first_watch;
+    uint64_t looks; /* how often it was looked at for its watches */
+    bool looking;
+    bool look_again;
+    uv_timer_t tick;  /* runs out when the next hold of the name ends */
+    uint64_t vouched; /* loop time, ms */
+    uint64_t registered;
+    bool unsure; /* something may have been missed: all is to be registered again */
+    char key_bytes[];
+};
+
+/* `loop` and the times of `locks` are to be set. */
+void interests_open(struct locks *locks);
+
+/* To be called from the loop, when there are no interests any more: `closed` will be. */
+void interests_close(struct locks *locks, uv_close_cb closed);
+
+/* Finds or makes it, and counts one more user; every user ends with interest_leave. */
+struct interest *interest_join(struct locks *locks, struct slice key);
+void interest_leave(struct interest *interest);
+
+/* NULL where there is none. */
+struct interest *interest_find(const struct locks *locks, struct slice key);
+
+/* The next hold of the name ends in so many milliseconds: then its tick runs. An earlier one that
+ * is planned already stays, since messages and replies overtake each other. -1: there is none. */
+void interest_plan(struct interest *interest, int64_t next_ms);
+
+/* What was heard of them may have been incomplete: each waiter and watch is checked again, as many
+ * at once as Redis answers well before its deadline. */
+void interests_check(struct locks *locks);
+
+#endif

@@ -1,0 +1,175 @@
+#include "locks/request.h"
+
+#include "locks/scripts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    MODE_LENGTH = 9, /* "exclusive" */
+    TEXTS_LENGTH = TOKEN_LONGEST + LOCK_OWNER_LENGTH + MODE_LENGTH + LOCK_ATTEMPT_LENGTH +
+                   LOCK_META_LENGTH + 5,
+};
+
+struct attempt request_attempt(struct locks *locks)
+{
+    struct attempt attempt;
+    snprintf(attempt.text, sizeof attempt.text, "%016" PRIx64, locks->next_attempt++);
+    return attempt;
+}
+
+/* Copies a text behind those before it; `*end` goes on. */
+static struct slice append(char **end, struct slice text)
+{
+    struct slice copy = {*end, text.length};
+    if (text.length > 0)
+        memcpy(*end, text.bytes, text.length);
+    *end += text.length;
+    return copy;
+}
+
+size_t request_length(const struct acquire *acquire)
+{
+    return acquire->name.length + acquire->token.length + acquire->owner.length +
+           acquire->meta.length;
+}
+
+struct acquire request_copy(const struct acquire *acquire, char *bytes)
+{
+    struct acquire copy = *acquire;
+    copy.name = append(&bytes, acquire->name);
+    copy.token = append(&bytes, acquire->token);
+    copy.owner = append(&bytes, acquire->owner);
+    copy.meta = append(&bytes, acquire->meta);
+    return copy;
+}
+
+/* The texts of a hold as Redis keeps them: each ended by a NUL. */
+static struct slice pack_texts(const struct acquire *acquire, const struct attempt *attempt,
+                               char texts[TEXTS_LENGTH])
+{
+    const struct slice all[] = {
+        acquire->token,
+        acquire->owner,
+        slice_of(acquire->mode == LOCK_SHARED ? "shared" : "exclusive"),
+        slice_of(attempt->text),
+        acquire->meta,
+    };
+    char *end = texts;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        append(&end, all[i]);
+        *end++ = '\0';
+    }
+    return (struct slice){texts, (size_t)(end - texts)};
+}
+
+void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
+                  const struct attempt *attempt, enum request_kind kind, store_done *done,
+                  void *context)
+{
+    static const char *const KINDS[] = {
+        [REQUEST_NEW] = "0", [REQUEST_FIRST] = "1", [REQUEST_AGAIN] = "2"};
+    char texts[TEXTS_LENGTH], limit[NUMBER_TEXT], ttl[NUMBER_TEXT], keep[NUMBER_TEXT];
+    const struct slice arguments[] = {
+        slice_of(locks->retention),
+        pack_texts(acquire, attempt, texts),
+        number_text(acquire->limit, limit),
+        number_text(acquire->ttl_ms, ttl),
+        slice_of(KINDS[kind]),
+        slice_of(locks->server),
+        slice_of(locks->waiter_lease),
+        slice_of(locks->claim_window),
+        acquire->wait_ms ? number_text(acquire->keep_ms, keep) : slice_of(NULL),
+        slice_of(locks->max_waiters),
+    };
+    size_t count = sizeof arguments / sizeof arguments[0];
+    store_eval(locks->store, &script_acquire, key, arguments, acquire->wait_ms ? count : 5, done,
+               context);
+}
+
+/* Of a new hold Redis only tells what the request did not say. */
+static bool complete_hold(const struct acquire *acquire, struct hold *hold)
+{
+    hold->ttl_ms = acquire->ttl_ms;
+    hold->version = hold->fence;
+    hold->owner = acquire->owner;
+    hold->mode = acquire->mode;
+    hold->limit = acquire->limit;
+    return true;
+}
+
+static bool read_granted(const struct value *value, const struct acquire *acquire,
+                         struct locks_reply *ret)
+{
+    ret->hold.holds = 1;
+    if (value_integer(value, &ret->hold.fence)) /* in the common case that is all */
+        return complete_hold(acquire, &ret->hold);
+    return reply_says(value, "granted") && value_integer(value_at(value, 1), &ret->hold.fence) &&
+           value_integer(value_at(value, 2), &ret->hold.holds) &&
+           complete_hold(acquire, &ret->hold);
+}
+
+/* The answers that end a request, by their first word. */
+static bool read_ended(const struct value *value, struct locks_reply *ret)
+{
+    if (reply_says(value, "claimed"))
+        return read_hold(value, &ret->hold);
+    if (reply_says(value, "holding")) {
+        ret->result = LOCKS_REPEATED;
+        return read_hold(value, &ret->hold);
+    }
+    if (reply_says(value, "locked")) {
+        ret->result = LOCKS_LOCKED;
+        return read_view(value_at(value, 1), &ret->view);
+    }
+    if (reply_says(value, "timeout")) {
+        ret->result = LOCKS_TIMEOUT;
+        return read_view(value_at(value, 1), &ret->view);
+    }
+    if (reply_says(value, "limit_mismatch")) {
+        ret->result = LOCKS_LIMIT_MISMATCH;
+        return read_view(value_at(value, 2), &ret->view);
+    }
+    if (reply_says(value, "too_many_waiters")) {
+        ret->result = LOCKS_TOO_MANY_WAITERS;
+        return value_integer(value_at(value, 1), &ret->view.queue_length);
+    }
+    if (reply_says(value, "superseded")) {
+        ret->result = LOCKS_SUPERSEDED;
+        return true;
+    }
+    if (reply_says(value, "upgrade_conflict")) {
+        ret->result = LOCKS_UPGRADE_CONFLICT;
+        return true;
+    }
+    ret->result = LOCKS_TOKEN_RELEASED;
+    return reply_says(value, "released");
+}
+
+static bool read_answer(const struct value *value, const struct acquire *acquire,
+                        struct request_answer *ret)
+{
+    if (reply_says(value, "waiting")) {
+        ret->waits = true;
+        return value_integer(value_at(value, 1), &ret->next_ms);
+    }
+    return read_granted(value, acquire, &ret->reply) || read_ended(value, &ret->reply);
+}
+
+void request_read(const struct store_result *result, const struct acquire *acquire,
+                  const struct attempt *attempt, struct request_answer *ret)
+{
+    *ret = (struct request_answer){.next_ms = -1, .reply = {.attempt = *attempt}};
+    if (result->outcome == STORE_REPLIED && read_answer(result->reply, acquire, ret))
+        return;
+    ret->waits = false;
+    ret->reply.result = LOCKS_UNAVAILABLE;
+    ret->reply.error = unavailable_because(result);
+}
+
+/* A reply that cannot be read hides an outcome just as a lost one does. */
+bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer)
+{
+    bool unread = result->outcome == STORE_REPLIED && answer->reply.result == LOCKS_UNAVAILABLE;
+    return result->outcome == STORE_IN_DOUBT || unread;
+}

@@ -1,0 +1,270 @@
+#include "locks/waiting.h"
+
+#include "locks/request.h"
+#include "locks/scripts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A request from its first try to its answer. It asks Redis one thing at a time: for the lock or a
+ * place in the queue, whether its turn has come, and at the end of its wait to be let go. */
+struct waiter {
+    struct waiter *next; /* of the same name, in order of arrival */
+    struct waiter *previous;
+    struct interest *interest;
+    locks_done *done; /* NULL: answered or abandoned, and only waits for Redis' last answer */
+    bool (*is_connected)(void *context);
+    void *context;
+    uv_timer_t timer; /* the end of the wait */
+    bool asking;
+    bool again;  /* to be asked again after that */
+    bool queued; /* Redis has said that it waits */
+    bool over;   /* the wait has ended */
+    struct attempt attempt;
+    struct acquire acquire;
+    char bytes[];
+};
+
+static struct locks *locks_of(const struct waiter *waiter)
+{
+    return waiter->interest->locks;
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+static void detach(struct waiter *waiter)
+{
+    struct interest *interest = waiter->interest;
+    if (waiter->previous)
+        waiter->previous->next = waiter->next;
+    else
+        interest->first_waiter = waiter->next;
+    if (waiter->next)
+        waiter->next->previous = waiter->previous;
+    else
+        interest->last_waiter = waiter->previous;
+}
+
+static void append(struct waiter *waiter)
+{
+    struct interest *interest = waiter->interest;
+    waiter->previous = interest->last_waiter;
+    if (waiter->previous)
+        waiter->previous->next = waiter;
+    else
+        interest->first_waiter = waiter;
+    interest->last_waiter = waiter;
+}
+
+/* The memory goes when Redis has answered what is still being asked. */
+static void let_go(struct waiter *waiter)
+{
+    uv_close((uv_handle_t *)&waiter->timer, on_closed);
+    interest_leave(waiter->interest);
+}
+
+/* From here on nobody finds it any more. */
+static void end(struct waiter *waiter)
+{
+    detach(waiter);
+    uv_timer_stop(&waiter->timer);
+    waiter->done = NULL;
+    if (!waiter->asking)
+        let_go(waiter);
+}
+
+/* Whatever Redis has of this attempt is to be taken back. */
+static void leave(struct waiter *waiter, enum leaving how)
+{
+    doubts_add(locks_of(waiter), waiter->interest->key, waiter->acquire.token, &waiter->attempt,
+               how, waiter->acquire.keep_ms);
+}
+
+static void finish(struct waiter *waiter, const struct locks_reply *reply)
+{
+    locks_done *done = waiter->done;
+    waiter->done = NULL;
+    done(waiter->context, reply);
+    end(waiter);
+}
+
+static void answered(void *context, const struct store_result *result);
+
+static void ask(struct waiter *waiter, enum request_kind kind)
+{
+    waiter->asking = true;
+    waiter->again = false;
+    request_send(locks_of(waiter), waiter->interest->key, &waiter->acquire, &waiter->attempt, kind,
+                 answered, waiter);
+}
+
+/* The wait has ended: Redis decides whether the grant or the end came first. */
+static void ask_to_go(struct waiter *waiter)
+{
+    struct locks *locks = locks_of(waiter);
+    char keep[NUMBER_TEXT];
+    const struct slice arguments[] = {
+        slice_of(locks->retention),
+        waiter->acquire.token,
+        slice_of(waiter->attempt.text),
+        number_text(waiter->acquire.keep_ms, keep),
+        slice_of("timeout"),
+        slice_of(locks->waiter_lease),
+    };
+    waiter->asking = true;
+    store_eval(locks->store, &script_leave, waiter->interest->key, arguments,
+               sizeof arguments / sizeof arguments[0], answered, waiter);
+}
+
+static void ask_again(struct waiter *waiter)
+{
+    if (waiter->asking)
+        waiter->again = true;
+    else if (!waiter->over)
+        ask(waiter, REQUEST_AGAIN);
+}
+
+/* Redis cannot be asked now. Whoever is in its queue already stays there: when Redis is back, or
+ * listens again, or after a second, it is asked again. */
+static bool can_stay(const struct waiter *waiter, const struct request_answer *answer)
+{
+    return answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued && !waiter->over;
+}
+
+/* What is told to the client of a waiter that Redis has answered for good. */
+static void conclude(struct waiter *waiter, const struct store_result *result,
+                     struct request_answer *answer)
+{
+    if (answer->reply.result == LOCKS_TOKEN_RELEASED && waiter->queued)
+        answer->reply.result = LOCKS_CANCELLED;
+    bool in_doubt = request_is_in_doubt(result, answer) ||
+                    (answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued);
+    if (in_doubt)
+        leave(waiter, LEAVE_GONE);
+    finish(waiter, &answer->reply);
+}
+
+static void go_on(struct waiter *waiter)
+{
+    if (waiter->over)
+        ask_to_go(waiter);
+    else if (waiter->again)
+        ask_again(waiter);
+}
+
+static void answered(void *context, const struct store_result *result)
+{
+    struct waiter *waiter = context;
+    waiter->asking = false;
+    if (!waiter->done) {
+        let_go(waiter);
+        return;
+    }
+    struct request_answer answer;
+    request_read(result, &waiter->acquire, &waiter->attempt, &answer);
+    if (answer.waits) {
+        waiter->queued = true;
+        interest_plan(waiter->interest, answer.next_ms);
+        go_on(waiter);
+    } else if (can_stay(waiter, &answer)) {
+        locks_of(waiter)->check_again = true;
+    } else {
+        conclude(waiter, result, &answer);
+    }
+}
+
+static void on_over(uv_timer_t *timer)
+{
+    struct waiter *waiter = timer->data;
+    if (!waiter->asking && locks_of(waiter)->draining && !waiter->queued) {
+        finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+        return;
+    }
+    waiter->over = true;
+    if (!waiter->asking)
+        ask_to_go(waiter);
+}
+
+struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
+                          bool (*is_connected)(void *context), locks_done *done, void *context)
+{
+    struct waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
+    if (!waiter)
+        abort();
+    char key[KEY_LENGTH];
+    waiter->interest = interest_join(locks, operation_key(locks, acquire->name, key));
+    waiter->done = done;
+    waiter->is_connected = is_connected;
+    waiter->context = context;
+    waiter->attempt = request_attempt(locks);
+    waiter->acquire = request_copy(acquire, waiter->bytes);
+    append(waiter);
+    uv_timer_init(locks->loop, &waiter->timer);
+    waiter->timer.data = waiter;
+    uv_timer_start(&waiter->timer, on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms, 0);
+    /* A request that was read late, of a client that has gone and perhaps asked elsewhere by now,
+     * must not take the place over. */
+    if (!locks->draining && is_connected(context))
+        ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
+    return waiter;
+}
+
+void locks_abandon(struct waiter *waiter)
+{
+    leave(waiter, LEAVE_GONE);
+    end(waiter);
+}
+
+size_t waiting_check(struct interest *interest)
+{
+    size_t count = 0;
+    for (struct waiter *waiter = interest->first_waiter; waiter; waiter = waiter->next) {
+        ask_again(waiter);
+        count++;
+    }
+    return count;
+}
+
+/* The first in the queue is the first here, too, so this rarely goes far. */
+static struct waiter *find(const struct interest *interest, struct slice attempt)
+{
+    struct waiter *waiter = interest ? interest->first_waiter : NULL;
+    while (waiter && !slice_equals(attempt, waiter->attempt.text))
+        waiter = waiter->next;
+    return waiter;
+}
+
+void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
+                     struct slice token)
+{
+    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    if (!waiter) {
+        struct attempt stale;
+        snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
+        doubts_add(locks, key, token, &stale, LEAVE_GONE, 0);
+    } else if (waiter->is_connected(waiter->context)) {
+        ask_again(waiter);
+    } /* else its hang-up is about to be told, and gives the grant to the next */
+}
+
+void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt)
+{
+    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    if (waiter)
+        finish(waiter, &(struct locks_reply){.result = LOCKS_CANCELLED});
+}
+
+void waiting_drain(struct locks *locks)
+{
+    struct interest *next;
+    for (struct interest *interest = locks->interests.first; interest; interest = next) {
+        next = interest->next;
+        while (interest->first_waiter) { /* an interest that goes with its last is freed later */
+            leave(interest->first_waiter, LEAVE_DRAIN);
+            finish(interest->first_waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+        }
+    }
+}

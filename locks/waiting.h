@@ -1,0 +1,26 @@
+/* waiting.h: the requests of one name that wait in the queue. Internal to locks/. */
+#ifndef BATON_LOCKS_WAITING_H
+#define BATON_LOCKS_WAITING_H
+
+#include "base/slice.h"
+
+struct interest;
+struct locks;
+
+/* Each of them looks again what has become of it, which claims a grant that it did not hear of, and
+ * queues it anew where Redis has lost it. Returns how many there are. */
+size_t waiting_check(struct interest *interest);
+
+/* Messages about one attempt. */
+
+/* Its turn has come. Where nobody waits by this attempt any more, the grant is given back. */
+void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
+                     struct slice token);
+
+/* A release has taken it out of the queue. */
+void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt);
+
+/* All are sent away, and keep their places. */
+void waiting_drain(struct locks *locks);
+
+#endif
