@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LONGEST_WAIT_MS = 10000, TICK_MS = 5, HOUR_MS = 3600 * 1000, MOST_WAITERS = 1000 };
+enum { LONGEST_WAIT_MS = 10000, TICK_MS = 5, HOUR_MS = 3600 * 1000 };
 
 static void on_up(void *context)
 {
@@ -21,6 +21,20 @@ static void on_down(void *context, const char *reason)
     site->downs++;
 }
 
+static void on_listening(void *context)
+{
+    struct site *site = context;
+    site->listens++;
+    locks_store_is_listening(site->locks);
+}
+
+static void on_message(void *context, struct slice text)
+{
+    struct site *site = context;
+    site->messages++;
+    locks_store_message(site->locks, text);
+}
+
 static void site_open(struct site *site, struct locks_fixture *fixture)
 {
     *site = (struct site){.fixture = fixture};
@@ -28,7 +42,11 @@ static void site_open(struct site *site, struct locks_fixture *fixture)
     struct failure failure;
     if (redis_url_parse(fixture->redis.url, &url, &failure) < 0)
         fail_msg("%s", failure.text);
-    const struct store_events events = {.context = site, .up = on_up, .down = on_down};
+    const struct store_events events = {.context = site,
+                                        .up = on_up,
+                                        .down = on_down,
+                                        .listening = on_listening,
+                                        .message = on_message};
     assert_int_equal(store_open(&site->store, &fixture->loop, &url, &events), 0);
     redis_url_free(&url);
     const struct locks_options options = {
@@ -36,12 +54,26 @@ static void site_open(struct site *site, struct locks_fixture *fixture)
         .loop = &fixture->loop,
         .key_prefix = slice_of("baton:"),
         .retention_ms = HOUR_MS,
-        .waiter_lease_ms = 1000,
+        .waiter_lease_ms = FIXTURE_LEASE_MS,
         .claim_window_ms = FIXTURE_CLAIM_MS,
-        .max_waiters = MOST_WAITERS,
+        .max_waiters = FIXTURE_WAITERS,
     };
     assert_int_equal(locks_open(&site->locks, &options), 0);
     fixture_await(fixture, &site->ups, 1);
+    fixture_await(fixture, &site->listens, 1);
+}
+
+static void on_store_closed(void *context)
+{
+    struct site *site = context;
+    locks_close(site->locks);
+}
+
+void site_close(struct site *site)
+{
+    if (site->store)
+        store_close(site->store, on_store_closed, site);
+    site->store = NULL;
 }
 
 int fixture_start(void **state)
@@ -60,11 +92,9 @@ int fixture_stop(void **state)
 {
     struct locks_fixture *fixture = *state;
     uv_close((uv_handle_t *)&fixture->guard, NULL);
-    store_close(fixture->here.store, NULL, NULL);
-    store_close(fixture->there.store, NULL, NULL);
+    site_close(&fixture->here);
+    site_close(&fixture->there);
     uv_run(&fixture->loop, UV_RUN_DEFAULT);
-    locks_close(fixture->here.locks);
-    locks_close(fixture->there.locks);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     redis_process_stop(&fixture->redis);
     free(fixture);
@@ -113,6 +143,13 @@ void fixture_answered(void *context, const struct locks_reply *reply)
     if (reply->hold.owner.length > 0)
         snprintf(answer->owner, sizeof answer->owner, "%.*s", (int)reply->hold.owner.length,
                  reply->hold.owner.bytes);
+}
+
+bool fixture_is_connected(void *context)
+{
+    struct answer *answer = context;
+    answer->looks++;
+    return !answer->gone;
 }
 
 struct acquire fixture_request(const char *name, const char *token, int64_t ttl_ms)

@@ -5,7 +5,11 @@
 #include "locks/locks.h"
 #include "tests/support/redis_process.h"
 
-enum { FIXTURE_CLAIM_MS = 400 };
+enum {
+    FIXTURE_CLAIM_MS = 400,
+    FIXTURE_LEASE_MS = 1000, /* of a server's waiters */
+    FIXTURE_WAITERS = 5,     /* of one name, at most */
+};
 
 /* One server's part. */
 struct site {
@@ -14,6 +18,8 @@ struct site {
     struct locks *locks;
     int ups;
     int downs;
+    int listens;
+    int messages;
 };
 
 struct locks_fixture {
@@ -29,6 +35,8 @@ struct locks_fixture {
 /* What became of one operation. The texts of `reply` are not valid any more, but for `owner`. */
 struct answer {
     int count;
+    bool gone; /* what fixture_is_connected tells of the client */
+    int looks; /* how often it was asked */
     struct locks_reply reply;
     char owner[LOCK_OWNER_LENGTH + 1];
 };
@@ -45,6 +53,12 @@ void fixture_idle(struct locks_fixture *fixture, int ms);
 
 /* A `locks_done`; its context is a struct answer. */
 void fixture_answered(void *context, const struct locks_reply *reply);
+
+/* For locks_wait, with the answer as the context. */
+bool fixture_is_connected(void *context);
+
+/* Ends one server in good order; fixture_stop does it for those that are left. */
+void site_close(struct site *site);
 
 /* An exclusive hold for the owner "somebody". */
 struct acquire fixture_request(const char *name, const char *token, int64_t ttl_ms);

@@ -1,0 +1,555 @@
+/* Waiters of two servers on one queue: granted in order, claimed, sent away, lost and found. */
+#include "tests/locks/locks_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char HOLDER[] = "holder-0123456789012345";
+
+enum { TOKEN_TEXT = 32, PATIENCE_MS = 20000 };
+
+/* A waiter of the test's. */
+struct guest {
+    struct site *site;
+    struct waiter *waiter;
+    struct answer answer;
+    char token[TOKEN_TEXT];
+    struct acquire request;
+};
+
+static void send(struct guest *guest)
+{
+    guest->answer = (struct answer){.gone = guest->answer.gone};
+    guest->waiter = locks_wait(guest->site->locks, &guest->request, fixture_is_connected,
+                               fixture_answered, &guest->answer);
+    assert_int_equal(guest->answer.count, 0);
+}
+
+/* Sends a request that waits, each with a token and owner of its own. */
+static void wait_as(struct guest *guest, struct site *site, int number, int64_t wait_ms,
+                    int64_t keep_ms)
+{
+    *guest = (struct guest){.site = site};
+    snprintf(guest->token, sizeof guest->token, "guest-%017d", number);
+    guest->request = fixture_request("n", guest->token, 5000);
+    guest->request.owner = slice_of(guest->token);
+    guest->request.wait_ms = wait_ms;
+    guest->request.keep_ms = keep_ms;
+    send(guest);
+}
+
+static void await_queue(struct locks_fixture *fixture, int64_t length)
+{
+    int64_t begun = clock_ms(), seen;
+    do
+        seen = fixture_inspect(&fixture->here, "n").reply.view.queue_length;
+    while (seen != length && clock_ms() - begun < 5000);
+    assert_int_equal(seen, length);
+}
+
+static void assert_granted(struct locks_fixture *fixture, struct guest *guest)
+{
+    fixture_await(fixture, &guest->answer.count, 1);
+    assert_int_equal(guest->answer.reply.result, LOCKS_DONE);
+    assert_true(guest->answer.reply.hold.ttl_ms > 4000); /* all of its TTL, not the claim window */
+}
+
+static void assert_result(struct locks_fixture *fixture, struct guest *guest,
+                          enum locks_result result)
+{
+    fixture_await(fixture, &guest->answer.count, 1);
+    assert_int_equal(guest->answer.reply.result, result);
+}
+
+static void assert_free(struct locks_fixture *fixture)
+{
+    assert_int_equal(fixture_remaining(&fixture->here, "n"), 0);
+    assert_int_equal(fixture_inspect(&fixture->here, "n").reply.view.queue_length, 0);
+}
+
+static void a_free_lock_is_granted_without_a_wait(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
+    assert_granted(fixture, &guest);
+    assert_int_equal(fixture->here.messages, 0);
+    assert_int_equal(store_figures(fixture->here.store).calls, 1);
+}
+
+static void waiters_of_two_servers_are_granted_in_order_of_arrival(void **state)
+{
+    enum { COUNT = 5 };
+    struct locks_fixture *fixture = *state;
+    struct guest guests[COUNT];
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    for (int i = 0; i < COUNT; i++) {
+        wait_as(&guests[i], i % 2 ? &fixture->here : &fixture->there, i, PATIENCE_MS, 0);
+        await_queue(fixture, i + 1);
+    }
+    const char *holder = HOLDER;
+    for (int i = 0; i < COUNT; i++) {
+        int64_t released = clock_ms();
+        fixture_release(i % 3 ? &fixture->here : &fixture->there, "n", holder);
+        assert_granted(fixture, &guests[i]);
+        assert_in_range(clock_ms() - released, 0, FIXTURE_CLAIM_MS / 2);
+        for (int later = i + 1; later < COUNT; later++)
+            assert_int_equal(guests[later].answer.count, 0);
+        holder = guests[i].token;
+    }
+    fixture_release(&fixture->here, "n", holder);
+    assert_free(fixture);
+}
+
+/* The ends of holds run no code in Redis: a tick must. */
+static void an_expiry_hands_over_at_once(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    int64_t begun = clock_ms();
+    fixture_lock(&fixture->here, "n", HOLDER, 300);
+    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
+    assert_granted(fixture, &guest);
+    assert_in_range(clock_ms() - begun, 295, 300 + 50);
+}
+
+static void a_break_hands_over(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    fixture_break(&fixture->here, "n");
+    assert_granted(fixture, &guest);
+}
+
+/* A hold that is made shorter ends sooner than the waiters' server was told. */
+static void a_renewal_to_less_is_noticed(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    int64_t begun = clock_ms();
+    fixture_renew(&fixture->here, "n", HOLDER, 200);
+    assert_granted(fixture, &guest);
+    assert_in_range(clock_ms() - begun, 195, 200 + 60);
+}
+
+static void a_wait_that_ends_leaves_the_queue(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    int64_t begun = clock_ms();
+    wait_as(&guest, &fixture->here, 1, 200, 0);
+    assert_result(fixture, &guest, LOCKS_TIMEOUT);
+    assert_in_range(clock_ms() - begun, 199, 300);
+    assert_int_equal(guest.answer.reply.view.holder_count, 1);
+    await_queue(fixture, 0);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_free(fixture);
+}
+
+/* The place is kept on whatever server the client comes back. */
+static void a_kept_place_is_found_again_elsewhere(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, second;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&first, &fixture->here, 1, 50, 10000);
+    assert_result(fixture, &first, LOCKS_TIMEOUT);
+    wait_as(&second, &fixture->here, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    first.site = &fixture->there;
+    first.request.wait_ms = PATIENCE_MS;
+    send(&first);
+    fixture_idle(fixture, 50);
+    await_queue(fixture, 2);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &first);
+    assert_int_equal(second.answer.count, 0);
+    fixture_release(&fixture->here, "n", first.token);
+    assert_granted(fixture, &second);
+}
+
+static void an_abandoned_waiter_is_passed_at_once(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest gone, next;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&gone, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&next, &fixture->here, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    locks_abandon(gone.waiter);
+    await_queue(fixture, 1);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &next);
+    assert_int_equal(gone.answer.count, 0);
+}
+
+/* In every phase: before Redis has seen it, and with its answer on the way. */
+static void a_waiter_may_be_abandoned_while_redis_is_asked(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest gone;
+    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0); /* will be granted */
+    locks_abandon(gone.waiter);
+    fixture_idle(fixture, 50);
+    assert_int_equal(gone.answer.count, 0);
+    assert_free(fixture);
+
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&gone, &fixture->here, 2, PATIENCE_MS, 0); /* will be queued */
+    locks_abandon(gone.waiter);
+    fixture_idle(fixture, 50);
+    await_queue(fixture, 0);
+    assert_true(locks_are_settled(fixture->here.locks));
+}
+
+/* The grant of a client that has gone goes to the next as soon as its hang-up is told. */
+static void a_grant_is_not_claimed_for_a_client_that_has_gone(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest gone, next;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    gone.answer.gone = true;
+    int looks = gone.answer.looks;
+    fixture_release(&fixture->here, "n", HOLDER);
+    fixture_await(fixture, &gone.answer.looks, looks + 1);
+    int64_t told = clock_ms();
+    locks_abandon(gone.waiter);
+    assert_granted(fixture, &next);
+    assert_in_range(clock_ms() - told, 0, FIXTURE_CLAIM_MS / 2);
+    assert_int_equal(gone.answer.count, 0);
+}
+
+/* Where even the hang-up is not told, the claim window ends it. */
+static void a_grant_that_nobody_claims_falls(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest gone, next;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    gone.answer.gone = true;
+    fixture_release(&fixture->here, "n", HOLDER);
+    int64_t released = clock_ms();
+    assert_granted(fixture, &next);
+    assert_in_range(clock_ms() - released, FIXTURE_CLAIM_MS - 5, FIXTURE_CLAIM_MS + 100);
+    locks_abandon(gone.waiter);
+}
+
+/* A request read late, of a client that has gone, must not take the place of the one it sent since.
+ */
+static void a_client_that_has_gone_is_not_even_queued(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest live, late;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&live, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    late = (struct guest){.site = &fixture->here, .answer = {.gone = true}};
+    late.request = live.request;
+    send(&late);
+    fixture_idle(fixture, 50);
+    locks_abandon(late.waiter);
+    fixture_idle(fixture, 50);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &live);
+}
+
+static void a_later_request_with_the_token_takes_the_place(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, other, again;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&other, &fixture->here, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    again = (struct guest){.site = &fixture->there, .request = first.request};
+    send(&again);
+    assert_result(fixture, &first, LOCKS_SUPERSEDED);
+    await_queue(fixture, 2);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &again);
+    assert_int_equal(other.answer.count, 0);
+}
+
+static void a_release_cancels_a_waiter(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    struct answer release = fixture_release(&fixture->there, "n", guest.token);
+    assert_int_equal(release.reply.result, LOCKS_DONE);
+    assert_true(release.reply.release.cancelled);
+    assert_result(fixture, &guest, LOCKS_CANCELLED);
+    fixture_release(&fixture->here, "n", HOLDER);
+    fixture_idle(fixture, 50);
+    assert_free(fixture);
+}
+
+/* The message of a cancellation may be lost; then the next look finds it. */
+static void a_cancelled_waiter_is_not_queued_again(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
+    fixture_release(&fixture->there, "n", guest.token);
+    assert_result(fixture, &guest, LOCKS_CANCELLED);
+    await_queue(fixture, 0);
+}
+
+static void the_queue_is_bounded(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guests[FIXTURE_WAITERS], more;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    for (int i = 0; i < FIXTURE_WAITERS; i++) {
+        wait_as(&guests[i], &fixture->here, i, PATIENCE_MS, 0);
+        await_queue(fixture, i + 1);
+    }
+    wait_as(&more, &fixture->there, 99, PATIENCE_MS, 0);
+    assert_result(fixture, &more, LOCKS_TOO_MANY_WAITERS);
+    assert_int_equal(more.answer.reply.view.queue_length, FIXTURE_WAITERS);
+    for (int i = 0; i < FIXTURE_WAITERS; i++)
+        locks_abandon(guests[i].waiter);
+    await_queue(fixture, 0);
+}
+
+/* "Wake-ups dropped while pub/sub reconnects": Redis documentation. */
+static void a_grant_made_while_the_inbox_was_cut_is_found(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
+    int64_t released = clock_ms();
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &guest);
+    assert_in_range(clock_ms() - released, 0, FIXTURE_CLAIM_MS);
+}
+
+static void waiters_outlast_a_loss_of_redis(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, second;
+    fixture_lock(&fixture->here, "n", HOLDER, 1500);
+    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&second, &fixture->there, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    redis_process_freeze(&fixture->redis);
+    fixture_idle(fixture, 1200);
+    redis_process_thaw(&fixture->redis);
+    assert_granted(fixture, &first);
+    assert_int_equal(second.answer.count, 0);
+    fixture_release(&fixture->here, "n", first.token);
+    assert_granted(fixture, &second);
+}
+
+/* A Redis that has lost its data gets all of them again. */
+static void waiters_are_queued_anew_where_redis_has_lost_them(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, second;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&second, &fixture->here, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    freeReplyObject(redis_process_command(&fixture->redis, "FLUSHALL"));
+    assert_granted(fixture, &first); /* when the server vouches next */
+    fixture_release(&fixture->here, "n", first.token);
+    assert_granted(fixture, &second);
+}
+
+static void a_wait_that_ends_without_redis_says_so(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->here, 1, 600, 0);
+    await_queue(fixture, 1);
+    freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 1"));
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE normal");
+    assert_result(fixture, &guest, LOCKS_UNAVAILABLE);
+    freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 100"));
+    fixture_await(fixture, &fixture->here.ups, 2);
+    await_queue(fixture, 0); /* and what it left behind is taken back */
+}
+
+/* Vouching keeps a waiter alive for longer than the lease... */
+static void a_waiter_outlives_the_lease_while_its_server_lives(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    fixture_idle(fixture, 5 * FIXTURE_LEASE_MS / 2);
+    await_queue(fixture, 1);
+    fixture_release(&fixture->here, "n", HOLDER);
+    int64_t released = clock_ms();
+    assert_granted(fixture, &guest);
+    assert_in_range(clock_ms() - released, 0, FIXTURE_CLAIM_MS / 2);
+}
+
+/* ... and costs one script for all names of a server. */
+static void names_are_vouched_for_in_batches(void **state)
+{
+    enum { NAMES = 150 };
+    struct locks_fixture *fixture = *state;
+    struct guest *guests = calloc(NAMES, sizeof *guests);
+    char names[NAMES][16];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "name-%d", i);
+        fixture_lock(&fixture->there, names[i], HOLDER, 20000);
+        guests[i].site = &fixture->here;
+        guests[i].request = fixture_request(names[i], "guest-0123456789012345", 5000);
+        guests[i].request.owner = slice_of("another");
+        guests[i].request.wait_ms = PATIENCE_MS;
+        send(&guests[i]);
+    }
+    fixture_idle(fixture, 100);
+    uint64_t before = store_figures(fixture->here.store).calls;
+    assert_int_equal(before, NAMES);
+    fixture_idle(fixture, 3 * FIXTURE_LEASE_MS);
+    uint64_t vouches = store_figures(fixture->here.store).calls - before;
+    assert_in_range(vouches, 8, 13);
+    for (int i = 0; i < NAMES; i++)
+        locks_abandon(guests[i].waiter);
+    fixture_idle(fixture, 100);
+    free(guests);
+}
+
+static void a_server_that_drains_keeps_the_places(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, second, late;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&first, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&second, &fixture->here, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    locks_drain(fixture->there.locks);
+    assert_result(fixture, &first, LOCKS_DRAINING);
+    wait_as(&late, &fixture->there, 3, PATIENCE_MS, 0);
+    assert_result(fixture, &late, LOCKS_DRAINING);
+    while (!locks_are_settled(fixture->there.locks))
+        fixture_idle(fixture, 5);
+    site_close(&fixture->there);
+    await_queue(fixture, 2);
+    fixture_idle(fixture, FIXTURE_LEASE_MS / 2);
+    first.site = &fixture->here;
+    send(&first);
+    fixture_idle(fixture, 30);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &first);
+    assert_int_equal(second.answer.count, 0);
+}
+
+/* A message about an attempt that is not here any more: what it was granted goes to the next. */
+static void a_grant_to_an_unknown_attempt_is_given_back(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
+    assert_int_equal(guest.answer.count, 0);
+    await_queue(fixture, 1);
+    locks_store_message(fixture->here.locks,
+                        slice_of("g 00000000000000ff guest-00000000000000001 baton:{n}"));
+    fixture_idle(fixture, 50);
+    assert_true(locks_are_settled(fixture->here.locks));
+    await_queue(fixture, 1); /* the attempt that is there keeps its place */
+    assert_int_equal(guest.answer.count, 0);
+    locks_abandon(guest.waiter);
+    await_queue(fixture, 0);
+}
+
+static void odd_messages_do_nothing(void **state)
+{
+    static const char *const MESSAGES[] = {"",
+                                           "g",
+                                           "g ",
+                                           "g x",
+                                           "g x y",
+                                           "x",
+                                           "x 1",
+                                           "n",
+                                           "n x",
+                                           "n -5 baton:{n}",
+                                           "c",
+                                           "c 1",
+                                           "? 1 2 3",
+                                           "n 10 baton:{m}",
+                                           "x 1 baton:{n}",
+                                           "c 7 baton:{n}"};
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
+        locks_store_message(fixture->here.locks, slice_of(MESSAGES[i]));
+    fixture_idle(fixture, 50);
+    assert_int_equal(guest.answer.count, 0);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &guest);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_free_lock_is_granted_without_a_wait),
+        TEST(waiters_of_two_servers_are_granted_in_order_of_arrival),
+        TEST(an_expiry_hands_over_at_once),
+        TEST(a_break_hands_over),
+        TEST(a_renewal_to_less_is_noticed),
+        TEST(a_wait_that_ends_leaves_the_queue),
+        TEST(a_kept_place_is_found_again_elsewhere),
+        TEST(an_abandoned_waiter_is_passed_at_once),
+        TEST(a_waiter_may_be_abandoned_while_redis_is_asked),
+        TEST(a_grant_is_not_claimed_for_a_client_that_has_gone),
+        TEST(a_grant_that_nobody_claims_falls),
+        TEST(a_client_that_has_gone_is_not_even_queued),
+        TEST(a_later_request_with_the_token_takes_the_place),
+        TEST(a_release_cancels_a_waiter),
+        TEST(a_cancelled_waiter_is_not_queued_again),
+        TEST(the_queue_is_bounded),
+        TEST(a_grant_made_while_the_inbox_was_cut_is_found),
+        TEST(waiters_outlast_a_loss_of_redis),
+        TEST(waiters_are_queued_anew_where_redis_has_lost_them),
+        TEST(a_wait_that_ends_without_redis_says_so),
+        TEST(a_waiter_outlives_the_lease_while_its_server_lives),
+        TEST(names_are_vouched_for_in_batches),
+        TEST(a_server_that_drains_keeps_the_places),
+        TEST(a_grant_to_an_unknown_attempt_is_given_back),
+        TEST(odd_messages_do_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* Waiting for a name to change: at once where it has, as soon as it does, and at the end. */
+#include "tests/locks/locks_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+
+static const char HOLDER[] = "holder-0123456789012345";
+
+enum { PATIENCE_MS = 20000 };
+
+static struct watch *watch(struct site *site, struct answer *answer, const char *token,
+                           int64_t after, int64_t wait_ms)
+{
+    *answer = (struct answer){0};
+    struct watch *watch = locks_watch(site->locks, slice_of("n"), slice_of(token), after, wait_ms,
+                                      fixture_answered, answer);
+    assert_int_equal(answer->count, 0);
+    return watch;
+}
+
+static void assert_told(struct locks_fixture *fixture, struct answer *answer, bool changed)
+{
+    fixture_await(fixture, &answer->count, 1);
+    assert_int_equal(answer->reply.result, LOCKS_DONE);
+    assert_int_equal(answer->reply.changed, changed);
+}
+
+static int64_t version_of(struct locks_fixture *fixture)
+{
+    return fixture_inspect(&fixture->here, "n").reply.view.version;
+}
+
+static void what_has_changed_is_told_at_once(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    int64_t before = version_of(fixture);
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    watch(&fixture->there, &answer, NULL, before, PATIENCE_MS);
+    assert_told(fixture, &answer, true);
+    assert_int_equal(answer.reply.view.hold_count, 1);
+}
+
+static void nothing_new_is_told_at_the_end_of_the_wait(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    int64_t begun = clock_ms();
+    watch(&fixture->here, &answer, NULL, version_of(fixture), 200);
+    assert_told(fixture, &answer, false);
+    assert_in_range(clock_ms() - begun, 199, 300);
+}
+
+/* Grant, renewal (no event), release, expiry and break, made through either server. */
+static void every_change_is_told_as_it_happens(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    struct site *sites[] = {&fixture->here, &fixture->there};
+    for (size_t i = 0; i < 2; i++) {
+        watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+        fixture_idle(fixture, 20);
+        fixture_lock(sites[i], "n", HOLDER, 20000);
+        assert_told(fixture, &answer, true);
+
+        watch(&fixture->here, &answer, NULL, answer.reply.view.version, PATIENCE_MS);
+        fixture_renew(sites[i], "n", HOLDER, 10000);
+        fixture_idle(fixture, 50);
+        assert_int_equal(answer.count, 0);
+        fixture_release(sites[i], "n", HOLDER);
+        assert_told(fixture, &answer, true);
+
+        fixture_lock(sites[i], "n", "another-0123456789012345", 20000);
+        watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+        fixture_idle(fixture, 20);
+        fixture_break(sites[i], "n");
+        assert_told(fixture, &answer, true);
+        freeReplyObject(redis_process_command(&fixture->redis, "FLUSHALL"));
+    }
+}
+
+static void an_expiry_is_told_within_50_ms(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    int64_t begun = clock_ms();
+    fixture_lock(&fixture->there, "n", HOLDER, 300);
+    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    assert_told(fixture, &answer, true);
+    assert_in_range(clock_ms() - begun, 295, 350);
+    assert_int_equal(answer.reply.view.hold_count, 0);
+    assert_true(slice_equals(answer.reply.view.last_release.reason, "expired") ||
+                answer.reply.view.last_release.fence > 0);
+}
+
+static void whose_token_holds_is_told(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer mine, other, gone;
+    int64_t before = version_of(fixture);
+    watch(&fixture->here, &mine, HOLDER, before, PATIENCE_MS);
+    watch(&fixture->here, &other, "another-0123456789012345", before, PATIENCE_MS);
+    struct watch *unwatched = watch(&fixture->here, &gone, HOLDER, before, PATIENCE_MS);
+    fixture_idle(fixture, 20);
+    locks_unwatch(unwatched);
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    assert_told(fixture, &mine, true);
+    assert_told(fixture, &other, true);
+    assert_true(mine.reply.view.mine);
+    assert_false(other.reply.view.mine);
+    assert_int_equal(gone.count, 0);
+}
+
+/* One look serves them all. */
+static void many_watches_cost_one_look(void **state)
+{
+    enum { COUNT = 200 };
+    struct locks_fixture *fixture = *state;
+    struct answer *answers = calloc(COUNT, sizeof *answers);
+    int64_t before = version_of(fixture);
+    for (int i = 0; i < COUNT; i++)
+        watch(&fixture->here, &answers[i], NULL, before, PATIENCE_MS);
+    fixture_idle(fixture, 50);
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    for (int i = 0; i < COUNT; i++)
+        assert_told(fixture, &answers[i], true);
+    assert_in_range(store_figures(fixture->here.store).calls - calls, 1, 3);
+    free(answers);
+}
+
+static void a_change_made_while_the_inbox_was_cut_is_told(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    fixture_idle(fixture, 20);
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    assert_told(fixture, &answer, true);
+}
+
+/* Watching costs nothing for longer than it lasts: a watched name that is free goes, too. */
+static void a_watch_outlives_the_lease(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    fixture_idle(fixture, 5 * FIXTURE_LEASE_MS / 2);
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    int64_t begun = clock_ms();
+    assert_told(fixture, &answer, true);
+    assert_in_range(clock_ms() - begun, 0, 100);
+}
+
+static void a_drain_answers_who_watches(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer, late;
+    int64_t version = version_of(fixture);
+    watch(&fixture->here, &answer, NULL, version, PATIENCE_MS);
+    fixture_idle(fixture, 20);
+    locks_drain(fixture->here.locks);
+    assert_told(fixture, &answer, false);
+    watch(&fixture->here, &late, NULL, version, PATIENCE_MS);
+    assert_told(fixture, &late, false);
+}
+
+static void without_redis_a_watch_is_refused_at_once(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    redis_process_freeze(&fixture->redis);
+    watch(&fixture->here, &answer, NULL, 0, PATIENCE_MS);
+    fixture_await(fixture, &answer.count, 1);
+    assert_int_equal(answer.reply.result, LOCKS_UNAVAILABLE);
+    redis_process_thaw(&fixture->redis);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_has_changed_is_told_at_once),
+        TEST(nothing_new_is_told_at_the_end_of_the_wait),
+        TEST(every_change_is_told_as_it_happens),
+        TEST(an_expiry_is_told_within_50_ms),
+        TEST(whose_token_holds_is_told),
+        TEST(many_watches_cost_one_look),
+        TEST(a_change_made_while_the_inbox_was_cut_is_told),
+        TEST(a_watch_outlives_the_lease),
+        TEST(a_drain_answers_who_watches),
+        TEST(without_redis_a_watch_is_refused_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
