@@ -68,6 +68,7 @@ static void ask(struct doubt *doubt)
         number_text(doubt->keep_ms, keep),
         slice_of(WORDS[doubt->how]),
         slice_of(locks->waiter_lease),
+        slice_of(locks->claim_window),
     };
     doubt->asked = true;
     store_eval(locks->store, &script_leave, key, arguments, sizeof arguments / sizeof arguments[0],

@@ -193,10 +193,10 @@ static void ticked(void *context, const struct store_result *result)
 static void on_tick(uv_timer_t *timer)
 {
     struct interest *interest = timer->data;
-    struct slice retention = slice_of(interest->locks->retention);
+    struct locks *locks = interest->locks;
+    const struct slice arguments[] = {slice_of(locks->retention), slice_of(locks->server)};
     interest->users++;
-    store_eval(interest->locks->store, &script_tick, interest->key, &retention, 1, ticked,
-               interest);
+    store_eval(locks->store, &script_tick, interest->key, arguments, 2, ticked, interest);
 }
 
 /* Coming and going. */

@@ -112,7 +112,6 @@ static void ask_to_go(struct waiter *waiter)
         slice_of(waiter->attempt.text),
         number_text(waiter->acquire.keep_ms, keep),
         slice_of("timeout"),
-        slice_of(locks->waiter_lease),
     };
     waiter->asking = true;
     store_eval(locks->store, &script_leave, waiter->interest->key, arguments,

@@ -19,7 +19,7 @@ struct guest {
     struct acquire request;
 };
 
-static void send(struct guest *guest)
+static void request_lock(struct guest *guest)
 {
     guest->answer = (struct answer){.gone = guest->answer.gone};
     guest->waiter = locks_wait(guest->site->locks, &guest->request, fixture_is_connected,
@@ -37,7 +37,7 @@ static void wait_as(struct guest *guest, struct site *site, int number, int64_t 
     guest->request.owner = slice_of(guest->token);
     guest->request.wait_ms = wait_ms;
     guest->request.keep_ms = keep_ms;
-    send(guest);
+    request_lock(guest);
 }
 
 static void await_queue(struct locks_fixture *fixture, int64_t length)
@@ -167,7 +167,7 @@ static void a_kept_place_is_found_again_elsewhere(void **state)
     await_queue(fixture, 2);
     first.site = &fixture->there;
     first.request.wait_ms = PATIENCE_MS;
-    send(&first);
+    request_lock(&first);
     fixture_idle(fixture, 50);
     await_queue(fixture, 2);
     fixture_release(&fixture->here, "n", HOLDER);
@@ -262,7 +262,7 @@ static void a_client_that_has_gone_is_not_even_queued(void **state)
     await_queue(fixture, 1);
     late = (struct guest){.site = &fixture->here, .answer = {.gone = true}};
     late.request = live.request;
-    send(&late);
+    request_lock(&late);
     fixture_idle(fixture, 50);
     locks_abandon(late.waiter);
     fixture_idle(fixture, 50);
@@ -280,12 +280,13 @@ static void a_later_request_with_the_token_takes_the_place(void **state)
     wait_as(&other, &fixture->here, 2, PATIENCE_MS, 0);
     await_queue(fixture, 2);
     again = (struct guest){.site = &fixture->there, .request = first.request};
-    send(&again);
+    request_lock(&again);
     assert_result(fixture, &first, LOCKS_SUPERSEDED);
     await_queue(fixture, 2);
     fixture_release(&fixture->here, "n", HOLDER);
     assert_granted(fixture, &again);
     assert_int_equal(other.answer.count, 0);
+    locks_abandon(other.waiter);
 }
 
 static void a_release_cancels_a_waiter(void **state)
@@ -430,14 +431,14 @@ static void names_are_vouched_for_in_batches(void **state)
         guests[i].request = fixture_request(names[i], "guest-0123456789012345", 5000);
         guests[i].request.owner = slice_of("another");
         guests[i].request.wait_ms = PATIENCE_MS;
-        send(&guests[i]);
+        request_lock(&guests[i]);
     }
     fixture_idle(fixture, 100);
     uint64_t before = store_figures(fixture->here.store).calls;
     assert_int_equal(before, NAMES);
     fixture_idle(fixture, 3 * FIXTURE_LEASE_MS);
     uint64_t vouches = store_figures(fixture->here.store).calls - before;
-    assert_in_range(vouches, 8, 13);
+    assert_in_range(vouches, 6, NAMES / 4); /* one by one it would be nine for each */
     for (int i = 0; i < NAMES; i++)
         locks_abandon(guests[i].waiter);
     fixture_idle(fixture, 100);
@@ -463,11 +464,12 @@ static void a_server_that_drains_keeps_the_places(void **state)
     await_queue(fixture, 2);
     fixture_idle(fixture, FIXTURE_LEASE_MS / 2);
     first.site = &fixture->here;
-    send(&first);
+    request_lock(&first);
     fixture_idle(fixture, 30);
     fixture_release(&fixture->here, "n", HOLDER);
     assert_granted(fixture, &first);
     assert_int_equal(second.answer.count, 0);
+    locks_abandon(second.waiter);
 }
 
 /* A message about an attempt that is not here any more: what it was granted goes to the next. */
