@@ -424,7 +424,7 @@ static void names_are_vouched_for_in_batches(void **state)
     enum { NAMES = 150 };
     struct locks_fixture *fixture = *state;
     struct guest *guests = calloc(NAMES, sizeof *guests);
-    char names[NAMES][16];
+    char names[NAMES][24];
     for (int i = 0; i < NAMES; i++) {
         snprintf(names[i], sizeof names[i], "name-%d", i);
         fixture_lock(&fixture->there, names[i], HOLDER, 20000);
