@@ -62,6 +62,18 @@ static void on_redis_warning(void *context, const char *text)
              text, NULL);
 }
 
+static void on_listening(void *context)
+{
+    struct worker *worker = context;
+    locks_store_is_listening(worker->locks);
+}
+
+static void on_message(void *context, struct slice text)
+{
+    struct worker *worker = context;
+    locks_store_message(worker->locks, text);
+}
+
 static void on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -114,8 +126,12 @@ static void run(void *context)
 static int open_layers(struct worker *worker, int listen_fd)
 {
     const struct settings *settings = worker->options->settings;
-    const struct store_events events = {
-        .context = worker, .up = on_redis_up, .down = on_redis_down, .warning = on_redis_warning};
+    const struct store_events events = {.context = worker,
+                                        .up = on_redis_up,
+                                        .down = on_redis_down,
+                                        .warning = on_redis_warning,
+                                        .listening = on_listening,
+                                        .message = on_message};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
     const struct locks_options locks = {
         .store = worker->store,
