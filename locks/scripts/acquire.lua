@@ -58,6 +58,8 @@ local function attach()
     elseif waiter[SERVER] == '' then
         queue(state).take(waiter)
         queue(state).put(waiter, 'absent')
+    else
+        queue(state).write(waiter)
     end
 end
 

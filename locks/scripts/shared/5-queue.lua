@@ -33,9 +33,8 @@ local function queue(state)
     end
 
     local function forget_heads(id)
-        away.first_end = nil
         if id == '' then
-            away[HEAD] = nil
+            away[HEAD], away.first_end = nil, nil
         end
         for _, server in ipairs(all) do
             if server[ID] == id then

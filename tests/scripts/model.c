@@ -1,0 +1,782 @@
+#include "tests/scripts/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const MODEL_SERVER_NAMES[MODEL_SERVERS] = {"one", "two", "three", "four"};
+
+static const int64_t UPGRADE = 1;
+
+static int64_t max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Holds. */
+
+static size_t count_shared(const struct model *model)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->hold_count; i++)
+        count += model->holds[i].shared;
+    return count;
+}
+
+static size_t count_owned(const struct model *model, const char *owner)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->hold_count; i++)
+        count += !strcmp(model->holds[i].owner, owner);
+    return count;
+}
+
+static int64_t limit_of(const struct model *model)
+{
+    for (size_t i = 0; i < model->hold_count; i++)
+        if (model->holds[i].shared)
+            return model->holds[i].limit;
+    return 0;
+}
+
+static bool go_together(const struct model_hold *a, const struct model_hold *b)
+{
+    return !strcmp(a->owner, b->owner) || (a->shared && b->shared);
+}
+
+static bool admits(const struct model *model, const struct model_hold *hold)
+{
+    for (size_t i = 0; i < model->hold_count; i++)
+        if (!go_together(&model->holds[i], hold))
+            return false;
+    if (!hold->shared)
+        return true;
+    size_t shared = count_shared(model);
+    return (shared == 0 || limit_of(model) == hold->limit) &&
+           (hold->limit == 0 || (int64_t)shared < hold->limit);
+}
+
+bool model_is_compatible(const struct model *model)
+{
+    for (size_t i = 0; i < model->hold_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (!go_together(&model->holds[i], &model->holds[j]))
+                return false;
+    int64_t limit = limit_of(model);
+    return limit == 0 || (int64_t)count_shared(model) <= limit;
+}
+
+static struct model_hold *find_hold(struct model *model, const char *token)
+{
+    for (size_t i = 0; i < model->hold_count; i++)
+        if (!strcmp(model->holds[i].token, token))
+            return &model->holds[i];
+    return NULL;
+}
+
+/* Ends the soonest first; of those that end together, by token. */
+static void sort(struct model *model)
+{
+    for (size_t i = 1; i < model->hold_count; i++)
+        for (size_t j = i; j > 0; j--) {
+            struct model_hold *a = &model->holds[j - 1], *b = &model->holds[j], swap = *a;
+            if (a->ends < b->ends || (a->ends == b->ends && strcmp(a->token, b->token) < 0))
+                break;
+            *a = *b;
+            *b = swap;
+        }
+}
+
+static void add(struct model *model, int64_t now, struct model_hold hold, int64_t ms)
+{
+    model->version = max(model->version + 1, now);
+    model->known = true;
+    hold.fence = model->version;
+    hold.since = now;
+    hold.ends = now + ms * 1000;
+    model->holds[model->hold_count++] = hold;
+    sort(model);
+}
+
+static void remember(struct model *model, const struct model_release *release)
+{
+    model->released[model->released_count++ % MODEL_MOST] = *release;
+}
+
+static void end(struct model *model, size_t i, int64_t at, const char *reason, bool repeatable)
+{
+    struct model_hold hold = model->holds[i];
+    model->hold_count--;
+    memmove(model->holds + i, model->holds + i + 1, (model->hold_count - i) * sizeof hold);
+    model->version = max(model->version + 1, at);
+    model->last = (struct model_release){.fence = hold.fence,
+                                         .at = at,
+                                         .held_ms = (at - hold.since) / 1000,
+                                         .holds = (int64_t)count_owned(model, hold.owner)};
+    strcpy(model->last.token, hold.token);
+    strcpy(model->last_reason, reason);
+    model->last_is_repeatable = repeatable;
+    if (repeatable)
+        remember(model, &model->last);
+}
+
+/* Servers, and what they are told. */
+
+static void tell(struct model *model, size_t server, const char *what, const char *attempt)
+{
+    snprintf(model->messages.text[model->messages.count++], sizeof model->messages.text[0],
+             "%s %s %s", MODEL_SERVER_NAMES[server], what, attempt);
+}
+
+static size_t server_number(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(MODEL_SERVER_NAMES[i], name) != 0)
+        i++;
+    return i;
+}
+
+static void enlist(struct model *model, int64_t now, size_t number, int64_t lease_ms)
+{
+    struct model_server *server = &model->servers[number];
+    if (!server->listed)
+        *server = (struct model_server){.listed = true, .plan = INT64_MAX};
+    server->suspect = false;
+    server->ends = max(server->ends, now + lease_ms * 1000);
+    model->known = true;
+}
+
+/* Waiters. */
+
+static struct model_waiter *find_waiter(struct model *model, const char *token)
+{
+    for (size_t i = 0; i < model->waiter_count; i++)
+        if (!strcmp(model->waiters[i].hold.token, token))
+            return &model->waiters[i];
+    return NULL;
+}
+
+static void drop(struct model *model, struct model_waiter *waiter)
+{
+    size_t i = (size_t)(waiter - model->waiters);
+    model->waiter_count--;
+    memmove(waiter, waiter + 1, (model->waiter_count - i) * sizeof *waiter);
+}
+
+static size_t count_granted(const struct model *model)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->waiter_count; i++)
+        count += model->waiters[i].place == GRANTED;
+    return count;
+}
+
+static size_t count_waiting(const struct model *model)
+{
+    return model->waiter_count - count_granted(model);
+}
+
+static bool has_parked(const struct model *model, size_t server)
+{
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        const struct model_waiter *waiter = &model->waiters[i];
+        if (waiter->place == PARKED && waiter->server == server)
+            return true;
+    }
+    return false;
+}
+
+static bool upgrade_waits(const struct model *model)
+{
+    for (size_t i = 0; i < model->waiter_count; i++)
+        if (model->waiters[i].place != GRANTED && model->waiters[i].arrival == UPGRADE)
+            return true;
+    return false;
+}
+
+/* Whether it is in line, and not to be passed over. */
+static bool is_in_line(const struct model *model, const struct model_waiter *waiter)
+{
+    return waiter->place == ABSENT ||
+           (waiter->place == PARKED && !model->servers[waiter->server].suspect);
+}
+
+static struct model_waiter *head(struct model *model)
+{
+    struct model_waiter *first = NULL;
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        struct model_waiter *waiter = &model->waiters[i];
+        if (is_in_line(model, waiter) && (!first || waiter->arrival < first->arrival))
+            first = waiter;
+    }
+    return first;
+}
+
+static void hand_over(struct model *model, int64_t now)
+{
+    struct model_waiter *waiter;
+    while ((waiter = head(model)) && admits(model, &waiter->hold)) {
+        struct model_hold hold = waiter->hold;
+        if (waiter->place == PARKED)
+            tell(model, waiter->server, "g", hold.attempt);
+        waiter->place = GRANTED;
+        hold.attempt[0] = '\0';
+        add(model, now, hold, waiter->claim_ms);
+    }
+}
+
+/* One that is away stays until its end, if that is still to come. */
+static void be_away(struct model *model, int64_t now, struct model_waiter *waiter,
+                    enum model_place place, int64_t ends)
+{
+    waiter->is_away = true;
+    waiter->place = place;
+    waiter->ends = ends;
+    if (ends <= now)
+        drop(model, waiter);
+}
+
+static void all_absent_have_missed(struct model *model)
+{
+    for (size_t i = 0; i < model->waiter_count; i++)
+        if (model->waiters[i].place == ABSENT)
+            model->waiters[i].place = MISSED;
+}
+
+/* An unclaimed hold has ended. */
+static void put_back(struct model *model, int64_t now, const struct model_hold *hold, bool missed)
+{
+    struct model_waiter *waiter = find_waiter(model, hold->token);
+    if (waiter->is_away) {
+        if (missed)
+            all_absent_have_missed(model);
+        be_away(model, now, waiter, missed ? MISSED : ABSENT, waiter->ends);
+    } else if (model->servers[waiter->server].listed) {
+        waiter->place = PARKED;
+        model->servers[waiter->server].suspect |= missed;
+    } else {
+        be_away(model, now, waiter, MISSED, hold->ends + waiter->keep_ms * 1000);
+    }
+}
+
+static void bury(struct model *model, int64_t now, size_t number)
+{
+    struct model_server *server = &model->servers[number];
+    for (size_t i = model->waiter_count; i-- > 0;) {
+        struct model_waiter *waiter = &model->waiters[i];
+        if (waiter->place == PARKED && waiter->server == number)
+            be_away(model, now, waiter, server->suspect ? MISSED : ABSENT,
+                    server->ends + waiter->keep_ms * 1000);
+    }
+    server->listed = false;
+}
+
+static void settle(struct model *model, int64_t now)
+{
+    model->messages.count = 0;
+    if (!model->known)
+        model->version = now - now % model->retention_us;
+    model->version_before = model->version;
+    while (model->hold_count > 0 && model->holds[0].ends <= now) {
+        struct model_hold hold = model->holds[0];
+        end(model, 0, hold.ends, "expired", false);
+        if (hold.attempt[0] == '\0')
+            put_back(model, now, &hold, true);
+    }
+    for (size_t i = 0; i < MODEL_SERVERS; i++)
+        if (model->servers[i].listed && model->servers[i].ends <= now)
+            bury(model, now, i);
+    for (size_t i = model->waiter_count; i-- > 0;) {
+        struct model_waiter *waiter = &model->waiters[i];
+        if ((waiter->place == ABSENT || waiter->place == MISSED) && waiter->ends <= now)
+            drop(model, waiter);
+    }
+}
+
+static void open_name(struct model *model, int64_t now)
+{
+    settle(model, now);
+    hand_over(model, now);
+}
+
+/* The end of every operation. */
+static void close_name(struct model *model)
+{
+    for (size_t i = 0; i < MODEL_SERVERS; i++) {
+        struct model_server *server = &model->servers[i];
+        if (!server->watching && !has_parked(model, i) && count_granted(model) == 0)
+            server->listed = false;
+        if (server->listed && server->watching && model->version != model->version_before) {
+            char version[24];
+            snprintf(version, sizeof version, "%lld", (long long)model->version);
+            tell(model, i, "c", version);
+        }
+    }
+}
+
+/* Answers. */
+
+static struct seen view(const struct model *model, int64_t now, const char *token)
+{
+    struct seen seen = {.version = model->version,
+                        .holds = (int64_t)model->hold_count,
+                        .limit = limit_of(model),
+                        .waiters = (int64_t)count_waiting(model),
+                        .last_fence = model->last.fence};
+    if (seen.last_fence) {
+        strcpy(seen.last_reason, model->last_reason);
+        seen.last_ago_ms = (now - model->last.at) / 1000;
+    }
+    for (size_t i = 0; i < model->hold_count; i++) {
+        const struct model_hold *hold = &model->holds[i];
+        seen.mine |= !strcmp(hold->token, token);
+        if (i >= SHOWN)
+            continue;
+        struct seen_hold *shown = &seen.shown_holds[seen.shown++];
+        strcpy(shown->owner, hold->owner);
+        strcpy(shown->mode, hold->shared ? "shared" : "exclusive");
+        shown->fence = hold->fence;
+        shown->ttl_ms = (hold->ends - now) / 1000;
+        shown->held_ms = (now - hold->since) / 1000;
+    }
+    return seen;
+}
+
+static struct answer told(const struct model *model, int64_t now, const char *status,
+                          const struct model_hold *hold)
+{
+    struct answer answer = {.fence = hold->fence,
+                            .ttl_ms = (hold->ends - now) / 1000,
+                            .holds = (int64_t)count_owned(model, hold->owner),
+                            .version = model->version,
+                            .limit = hold->shared ? hold->limit : 0};
+    strcpy(answer.status, status);
+    strcpy(answer.owner, hold->owner);
+    strcpy(answer.mode, hold->shared ? "shared" : "exclusive");
+    return answer;
+}
+
+static struct answer refuse(const struct model *model, int64_t now, const char *status)
+{
+    struct answer answer = {.version = model->version, .view = view(model, now, "")};
+    strcpy(answer.status, status);
+    if (!strcmp(status, "limit_mismatch"))
+        answer.limit = answer.view.limit;
+    return answer;
+}
+
+static struct answer say(const char *status)
+{
+    struct answer answer = {.count = 0};
+    strcpy(answer.status, status);
+    return answer;
+}
+
+enum model_memory model_remembers(const struct model *model, int64_t now, const char *token,
+                                  struct model_release *ret)
+{
+    size_t kept = model->released_count < MODEL_MOST ? model->released_count : MODEL_MOST;
+    for (size_t i = 0; i < kept; i++) {
+        if (strcmp(model->released[i].token, token) != 0)
+            continue;
+        *ret = model->released[i];
+        bool is_last =
+            !ret->cancelled && model->last_is_repeatable && !strcmp(model->last.token, token);
+        return is_last || now - ret->at < 30000000 ? MODEL_REMEMBERED : MODEL_PERHAPS;
+    }
+    return MODEL_FORGOTTEN;
+}
+
+static bool was_released(const struct model *model, int64_t now, const char *token)
+{
+    struct model_release released;
+    return model_remembers(model, now, token, &released) == MODEL_REMEMBERED;
+}
+
+/* The hold becomes that of the request. */
+static void claim(struct model *model, int64_t now, struct model_hold *hold, const char *attempt)
+{
+    drop(model, find_waiter(model, hold->token));
+    strcpy(hold->attempt, attempt);
+    hold->ends = now + hold->ttl_ms * 1000;
+}
+
+static struct answer tell_hold(struct model *model, int64_t now, struct model_hold *hold,
+                               const char *attempt)
+{
+    const char *status = "claimed";
+    if (hold->attempt[0] == '\0') {
+        claim(model, now, hold, attempt);
+    } else if (strcmp(hold->attempt, attempt) != 0) {
+        strcpy(hold->attempt, "repeated");
+        status = "holding";
+    }
+    struct answer answer = told(model, now, status, hold);
+    sort(model);
+    return answer;
+}
+
+/* The operations. */
+
+/* A waiter came again. */
+static void attach(struct model_waiter *waiter, const struct acquiring *acquiring)
+{
+    waiter->hold.ttl_ms = acquiring->ttl_ms;
+    if (acquiring->server) {
+        strcpy(waiter->hold.attempt, acquiring->attempt);
+        waiter->place = PARKED;
+        waiter->is_away = false;
+        waiter->server = server_number(acquiring->server);
+        waiter->keep_ms = acquiring->keep_ms;
+        waiter->claim_ms = acquiring->claim_ms;
+    } else if (waiter->place == MISSED) {
+        waiter->place = ABSENT;
+    }
+}
+
+static struct answer grant_new(struct model *model, int64_t now, const struct model_hold *hold)
+{
+    add(model, now, *hold, hold->ttl_ms);
+    return told(model, now, "granted", find_hold(model, hold->token));
+}
+
+static struct answer queue(struct model *model, int64_t now, const struct model_hold *hold,
+                           const struct acquiring *acquiring, bool upgrades)
+{
+    size_t server = server_number(acquiring->server);
+    model->arrival = max(model->arrival + 1, now);
+    enlist(model, now, server, acquiring->lease_ms);
+    struct model_waiter *waiter = &model->waiters[model->waiter_count++];
+    *waiter = (struct model_waiter){.hold = *hold,
+                                    .server = server,
+                                    .arrival = upgrades ? UPGRADE : model->arrival,
+                                    .keep_ms = acquiring->keep_ms,
+                                    .claim_ms = acquiring->claim_ms};
+    return say("waiting");
+}
+
+/* A token that has nothing yet. */
+static struct answer acquire_new(struct model *model, int64_t now, const struct model_hold *hold,
+                                 const struct acquiring *acquiring)
+{
+    bool holds = count_owned(model, hold->owner) > 0;
+    if (hold->shared && count_shared(model) > 0 && limit_of(model) != hold->limit)
+        return refuse(model, now, "limit_mismatch");
+    if (admits(model, hold) && (!head(model) || holds))
+        return grant_new(model, now, hold);
+    bool upgrades = holds && !hold->shared;
+    if (upgrades && upgrade_waits(model))
+        return say("upgrade_conflict");
+    if (!acquiring->server)
+        return refuse(model, now, "locked");
+    if ((int64_t)count_waiting(model) >= acquiring->bound) {
+        struct answer answer = say("too_many_waiters");
+        answer.count = (int64_t)count_waiting(model);
+        return answer;
+    }
+    return queue(model, now, hold, acquiring, upgrades);
+}
+
+static struct answer acquire_waiter(struct model *model, int64_t now, struct model_waiter *waiter,
+                                    const struct acquiring *acquiring)
+{
+    struct model_hold hold = waiter->hold;
+    if (count_owned(model, hold.owner) > 0 && admits(model, &hold)) {
+        drop(model, waiter);
+        strcpy(hold.attempt, acquiring->attempt);
+        add(model, now, hold, hold.ttl_ms);
+        return told(model, now, "claimed", find_hold(model, hold.token));
+    }
+    return acquiring->server ? say("waiting") : refuse(model, now, "locked");
+}
+
+static bool is_anothers(const struct model_hold *hold, const struct model_waiter *waiter,
+                        const char *attempt)
+{
+    if (hold && hold->attempt[0] != '\0')
+        return strcmp(hold->attempt, attempt) != 0;
+    return waiter && strcmp(waiter->hold.attempt, attempt) != 0;
+}
+
+static struct answer acquire_settled(struct model *model, int64_t now,
+                                     const struct model_hold *wanted,
+                                     const struct acquiring *acquiring)
+{
+    struct model_hold *hold = find_hold(model, wanted->token);
+    struct model_waiter *waiter = find_waiter(model, wanted->token);
+    if (acquiring->again && is_anothers(hold, waiter, wanted->attempt)) {
+        hand_over(model, now);
+        return say("superseded");
+    }
+    if (!hold && !waiter && was_released(model, now, wanted->token)) {
+        hand_over(model, now);
+        return say("released");
+    }
+    if (acquiring->server) {
+        size_t server = server_number(acquiring->server);
+        bool is_suspect = model->servers[server].listed && model->servers[server].suspect;
+        if (is_suspect || (waiter && !hold))
+            enlist(model, now, server, acquiring->lease_ms);
+    }
+    if (waiter && !hold)
+        attach(waiter, acquiring);
+    hand_over(model, now);
+    hold = find_hold(model, wanted->token);
+    if (hold)
+        return tell_hold(model, now, hold, wanted->attempt);
+    if (waiter)
+        return acquire_waiter(model, now, waiter, acquiring);
+    return acquire_new(model, now, wanted, acquiring);
+}
+
+struct answer model_acquire(struct model *model, int64_t now, const struct acquiring *acquiring)
+{
+    struct model_hold hold = {.shared = !strcmp(acquiring->mode, "shared"),
+                              .ttl_ms = acquiring->ttl_ms,
+                              .limit = acquiring->limit};
+    strcpy(hold.token, acquiring->token);
+    strcpy(hold.owner, acquiring->owner);
+    strcpy(hold.attempt, acquiring->attempt);
+    settle(model, now);
+    struct answer answer = acquire_settled(model, now, &hold, acquiring);
+    close_name(model);
+    return answer;
+}
+
+struct answer model_renew(struct model *model, int64_t now, const char *token, int64_t ttl_ms)
+{
+    struct answer answer = say("not_held");
+    open_name(model, now);
+    struct model_hold *hold = find_hold(model, token);
+    if (hold) {
+        hold->ttl_ms = ttl_ms ? ttl_ms : hold->ttl_ms;
+        if (hold->attempt[0] == '\0')
+            claim(model, now, hold, "");
+        strcpy(hold->attempt, "repeated");
+        hold->ends = now + hold->ttl_ms * 1000;
+        answer = told(model, now, "renewed", hold);
+        sort(model);
+    }
+    close_name(model);
+    return answer;
+}
+
+static struct answer end_by_client(struct model *model, int64_t now, struct model_hold *hold)
+{
+    end(model, (size_t)(hold - model->holds), now, "released", true);
+    struct answer answer = say("released");
+    answer.fence = model->last.fence;
+    answer.held_ms = model->last.held_ms;
+    answer.holds = model->last.holds;
+    return answer;
+}
+
+static struct answer cancel(struct model *model, int64_t now, struct model_hold *hold,
+                            struct model_waiter *waiter)
+{
+    struct model_release cancelled = {.cancelled = true, .at = now};
+    strcpy(cancelled.token, waiter->hold.token);
+    if (!waiter->is_away && model->servers[waiter->server].listed)
+        tell(model, waiter->server, "x", waiter->hold.attempt);
+    drop(model, waiter);
+    if (hold)
+        end(model, (size_t)(hold - model->holds), now, "released", false);
+    remember(model, &cancelled);
+    return say("cancelled");
+}
+
+static struct answer repeat_release(const struct model *model, int64_t now, const char *token)
+{
+    struct model_release released;
+    if (model_remembers(model, now, token, &released) != MODEL_REMEMBERED)
+        return say("not_held");
+    struct answer answer = say(released.cancelled ? "cancelled" : "released");
+    answer.fence = released.fence;
+    answer.held_ms = released.held_ms;
+    answer.holds = released.holds;
+    return answer;
+}
+
+struct answer model_release(struct model *model, int64_t now, const char *token)
+{
+    open_name(model, now);
+    struct model_hold *hold = find_hold(model, token);
+    struct model_waiter *waiter = find_waiter(model, token);
+    struct answer answer = waiter ? cancel(model, now, hold, waiter)
+                           : hold ? end_by_client(model, now, hold)
+                                  : repeat_release(model, now, token);
+    hand_over(model, now);
+    if (strcmp(answer.status, "not_held") != 0)
+        answer.version = model->version;
+    close_name(model);
+    return answer;
+}
+
+/* A hold that its client cannot have learnt of is given back, or kept for one more window. */
+static void give_back(struct model *model, int64_t now, struct model_hold *hold,
+                      const struct leaving *leaving)
+{
+    struct model_waiter *waiter = find_waiter(model, hold->token);
+    if (leaving->keep_ms == 0) {
+        if (waiter)
+            drop(model, waiter);
+        end(model, (size_t)(hold - model->holds), now, "released", false);
+        return;
+    }
+    if (!waiter) {
+        waiter = &model->waiters[model->waiter_count++];
+        *waiter = (struct model_waiter){.hold = *hold,
+                                        .arrival = hold->fence - (INT64_C(1) << 50),
+                                        .claim_ms = leaving->claim_ms,
+                                        .keep_ms = leaving->keep_ms};
+        strcpy(waiter->hold.attempt, leaving->attempt);
+    }
+    waiter->place = GRANTED;
+    waiter->is_away = true;
+    waiter->ends = now + leaving->keep_ms * 1000;
+    hold->attempt[0] = '\0';
+    hold->ends = now + waiter->claim_ms * 1000;
+    sort(model);
+}
+
+static void leave_queue(struct model *model, int64_t now, struct model_waiter *waiter,
+                        const struct leaving *leaving)
+{
+    int64_t ms = leaving->keep_ms;
+    if (!strcmp(leaving->why, "drain"))
+        ms = max(ms, leaving->lease_ms);
+    if (waiter->place == GRANTED) {
+        waiter->is_away = true;
+        waiter->ends = now + ms * 1000;
+    } else {
+        be_away(model, now, waiter, ABSENT, now + ms * 1000);
+    }
+}
+
+static struct answer leave_at_timeout(struct model *model, int64_t now,
+                                      const struct leaving *leaving)
+{
+    struct model_hold *hold = find_hold(model, leaving->token);
+    struct model_waiter *waiter = find_waiter(model, leaving->token);
+    bool is_own = waiter && !strcmp(waiter->hold.attempt, leaving->attempt);
+    if (hold && (is_own || !waiter))
+        return tell_hold(model, now, hold, leaving->attempt);
+    if (!hold && !waiter && was_released(model, now, leaving->token))
+        return say("released");
+    if (!hold && is_own)
+        leave_queue(model, now, waiter, leaving);
+    hand_over(model, now);
+    return refuse(model, now, "timeout");
+}
+
+static struct answer leave_otherwise(struct model *model, int64_t now,
+                                     const struct leaving *leaving)
+{
+    struct model_hold *hold = find_hold(model, leaving->token);
+    struct model_waiter *waiter = find_waiter(model, leaving->token);
+    bool is_own = waiter && !strcmp(waiter->hold.attempt, leaving->attempt);
+    bool has_gone = !strcmp(leaving->why, "gone");
+    if (hold && has_gone && (is_own || !strcmp(hold->attempt, leaving->attempt)))
+        give_back(model, now, hold, leaving);
+    else if (is_own)
+        leave_queue(model, now, waiter, leaving);
+    hand_over(model, now);
+    return say("left");
+}
+
+struct answer model_leave(struct model *model, int64_t now, const struct leaving *leaving)
+{
+    open_name(model, now);
+    struct answer answer = !strcmp(leaving->why, "timeout") ? leave_at_timeout(model, now, leaving)
+                                                            : leave_otherwise(model, now, leaving);
+    close_name(model);
+    return answer;
+}
+
+struct answer model_break(struct model *model, int64_t now)
+{
+    struct answer answer = say("broken");
+    open_name(model, now);
+    answer.count = (int64_t)model->hold_count;
+    struct model_hold broken[MODEL_MOST];
+    memcpy(broken, model->holds, model->hold_count * sizeof broken[0]);
+    while (model->hold_count > 0)
+        end(model, 0, now, "forced", false);
+    for (int64_t i = 0; i < answer.count; i++)
+        if (broken[i].attempt[0] == '\0')
+            put_back(model, now, &broken[i], false);
+    hand_over(model, now);
+    answer.version = model->version;
+    close_name(model);
+    return answer;
+}
+
+struct seen model_inspect(struct model *model, int64_t now, const char *token)
+{
+    open_name(model, now);
+    close_name(model);
+    return view(model, now, token);
+}
+
+int64_t model_tick(struct model *model, int64_t now)
+{
+    open_name(model, now);
+    close_name(model);
+    return model->version;
+}
+
+struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t lease_ms)
+{
+    settle(model, now);
+    enlist(model, now, server, lease_ms);
+    model->servers[server].watching = true;
+    hand_over(model, now);
+    close_name(model);
+    return view(model, now, "");
+}
+
+bool model_vouch(struct model *model, int64_t now, size_t number, int64_t lease_ms)
+{
+    struct model_server *server = &model->servers[number];
+    if (!server->listed || server->ends <= now)
+        return true;
+    server->ends = max(server->ends, now + lease_ms * 1000);
+    return server->suspect;
+}
+
+int64_t model_next_tick(const struct model *model)
+{
+    struct model copy = *model;
+    struct model_waiter *first = head(&copy);
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < model->hold_count; i++)
+        next = min(next, model->holds[i].ends);
+    if (!first)
+        return next;
+    if (first->place == ABSENT)
+        return min(next, first->ends);
+    for (size_t i = 0; i < model->waiter_count; i++)
+        if (is_in_line(model, &model->waiters[i]) &&
+            (model->waiters[i].place == ABSENT || model->waiters[i].server != first->server))
+            next = min(next, model->servers[first->server].ends);
+    return next;
+}
+
+int64_t model_next_end(const struct model *model, int64_t now)
+{
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < model->hold_count; i++)
+        if (model->holds[i].ends > now)
+            next = min(next, model->holds[i].ends);
+    for (size_t i = 0; i < model->waiter_count; i++)
+        if (model->waiters[i].is_away && model->waiters[i].ends > now)
+            next = min(next, model->waiters[i].ends);
+    for (size_t i = 0; i < MODEL_SERVERS; i++)
+        if (model->servers[i].listed && model->servers[i].ends > now)
+            next = min(next, model->servers[i].ends);
+    return next == INT64_MAX ? now : next;
+}

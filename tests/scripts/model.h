@@ -1,0 +1,108 @@
+/* model.h: what the contract says of one name, in plain C, to compare the scripts with. It is told
+ * the time, and answers each operation as its script has to. */
+#ifndef BATON_TESTS_SCRIPTS_MODEL_H
+#define BATON_TESTS_SCRIPTS_MODEL_H
+
+#include "tests/scripts/scripts.h"
+
+enum { MODEL_MOST = 256, MODEL_TOKEN = 16, MODEL_SERVERS = 4 };
+
+struct model_hold {
+    char token[MODEL_TOKEN];
+    char owner[MODEL_TOKEN];
+    char attempt[MODEL_TOKEN]; /* "" while unclaimed, "repeated" once it came again */
+    bool shared;
+    int64_t fence;
+    int64_t since;
+    int64_t ends;
+    int64_t ttl_ms;
+    int64_t limit;
+};
+
+/* Where a waiter is: at the server that has its request, away, or granted and not claimed. */
+enum model_place { PARKED, ABSENT, MISSED, GRANTED };
+
+struct model_waiter {
+    struct model_hold hold; /* what it wants, with the attempt of its last request */
+    enum model_place place;
+    bool is_away;    /* no server has its request; also while GRANTED */
+    size_t server;   /* unless it is away */
+    int64_t arrival; /* the least is first */
+    int64_t ends;    /* of one that is away */
+    int64_t keep_ms;
+    int64_t claim_ms;
+};
+
+struct model_server {
+    bool listed;
+    bool suspect;
+    bool watching;
+    int64_t ends; /* its lease */
+    int64_t plan; /* when it runs a tick, by what it was told; INT64_MAX: never */
+};
+
+struct model_release {
+    char token[MODEL_TOKEN];
+    bool cancelled;
+    int64_t fence;
+    int64_t at;
+    int64_t held_ms;
+    int64_t holds;
+};
+
+/* What servers are told by one operation, but for ticks: "SERVER g ATTEMPT", ... */
+struct model_messages {
+    size_t count;
+    char text[MODEL_MOST][64];
+};
+
+struct model {
+    bool known; /* it has keys */
+    int64_t retention_us;
+    int64_t version;
+    struct model_hold holds[MODEL_MOST]; /* the one that ends soonest first */
+    size_t hold_count;
+    struct model_waiter waiters[MODEL_MOST];
+    size_t waiter_count; /* those granted and not claimed are among them */
+    int64_t arrival;
+    struct model_server servers[MODEL_SERVERS];
+    struct model_release last;
+    char last_reason[16];
+    bool last_is_repeatable;
+    struct model_release released[MODEL_MOST]; /* a ring */
+    size_t released_count;
+    struct model_messages messages; /* of the last operation */
+    int64_t version_before;         /* the last operation */
+};
+
+/* The names of the servers, by number. */
+extern const char *const MODEL_SERVER_NAMES[MODEL_SERVERS];
+
+/* The answers at time `now`, in the fields that the script's answer has. */
+struct answer model_acquire(struct model *model, int64_t now, const struct acquiring *acquiring);
+struct answer model_renew(struct model *model, int64_t now, const char *token, int64_t ttl_ms);
+struct answer model_release(struct model *model, int64_t now, const char *token);
+struct answer model_leave(struct model *model, int64_t now, const struct leaving *leaving);
+struct answer model_break(struct model *model, int64_t now);
+struct seen model_inspect(struct model *model, int64_t now, const char *token);
+int64_t model_tick(struct model *model, int64_t now);
+struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t lease_ms);
+
+/* Whether the server has to ask again. */
+bool model_vouch(struct model *model, int64_t now, size_t server, int64_t lease_ms);
+
+/* Whether a release of the token is known for sure, for sure not, or may be. */
+enum model_memory { MODEL_FORGOTTEN, MODEL_PERHAPS, MODEL_REMEMBERED };
+enum model_memory model_remembers(const struct model *model, int64_t now, const char *token,
+                                  struct model_release *ret);
+
+/* The next time at which a server has to look after the name, or INT64_MAX. */
+int64_t model_next_tick(const struct model *model);
+
+/* The next time at which anything ends by itself, after `now`; `now` where nothing does. */
+int64_t model_next_end(const struct model *model, int64_t now);
+
+/* Invariant 1: the holds go together. */
+bool model_is_compatible(const struct model *model);
+
+#endif

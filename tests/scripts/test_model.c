@@ -1,0 +1,414 @@
+/* Tens of thousands of random operations, each answered by the scripts and by a model of the
+ * contract. Time is told to both, so that a run is the same again: BATON_SEED=N. */
+#include "base/random.h"
+#include "tests/scripts/inboxes.h"
+#include "tests/scripts/model.h"
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 24000, NAMES = 3, RECENT = 12 };
+
+static const char *const NAME[NAMES] = {"k", "l", "m"}, *const ATTEMPTS[] = {"p", "q", "r"};
+
+struct run {
+    struct scripts *scripts;
+    struct inboxes inboxes;
+    uint64_t random;
+    int64_t now;
+    int step;
+    unsigned tokens_made;
+    const char *name;
+    struct model *model;
+    struct model models[NAMES];
+    char recent[NAMES][RECENT][MODEL_TOKEN];
+    int64_t versions[NAMES];
+};
+
+/* xorshift64*: the same numbers on every machine. */
+static uint32_t below(struct run *run, uint32_t bound)
+{
+    run->random ^= run->random >> 12;
+    run->random ^= run->random << 25;
+    run->random ^= run->random >> 27;
+    return (uint32_t)((run->random * UINT64_C(2685821657736338717)) >> 33) % bound;
+}
+
+static bool chance(struct run *run, uint32_t percent)
+{
+    return below(run, 100) < percent;
+}
+
+static int64_t some_ms(struct run *run)
+{
+    return chance(run, 30) ? 1 + below(run, 80) : 1000 + below(run, 60000);
+}
+
+/* A token that was used lately, or a new one; says whether it is new. */
+static bool pick_token(struct run *run, uint32_t percent_new, char token[MODEL_TOKEN])
+{
+    size_t name = (size_t)(run->model - run->models);
+    char *recent = run->recent[name][below(run, RECENT)];
+    bool is_new = *recent == '\0' || chance(run, percent_new);
+    if (is_new)
+        snprintf(recent, MODEL_TOKEN, "t%u", run->tokens_made++);
+    strcpy(token, recent);
+    return is_new;
+}
+
+/* Time goes on: not at all, a little, a lot, or to where something ends, or just before that. */
+static void pass_time(struct run *run)
+{
+    uint32_t kind = below(run, 1000);
+    int64_t next = model_next_end(run->model, run->now);
+    if (kind < 80)
+        run->now = next;
+    else if (kind < 120)
+        run->now = next > run->now ? next - 1 : run->now;
+    else if (kind < 650)
+        run->now += below(run, 1000);
+    else if (kind < 750)
+        run->now += below(run, 50000);
+    else if (kind < 756)
+        run->now += INT64_C(1000000) * below(run, 70);
+}
+
+/* Long after everything ended: no key is to live so long, and all are gone. */
+static void let_all_be_forgotten(struct run *run)
+{
+    int64_t ahead_ms = (run->now - redis_now(run->scripts)) / 1000;
+    run->now += 2 * run->scripts->retention_ms * 1000;
+    for (int i = 0; i < NAMES; i++) {
+        int64_t pttl =
+            redis_process_integer(&run->scripts->redis, "PTTL %s", key_of(NAME[i], "").text);
+        assert_true(pttl < ahead_ms + 2 * run->scripts->retention_ms);
+        run->models[i] = (struct model){.retention_us = run->scripts->retention_ms * 1000,
+                                        .version = run->versions[i]};
+    }
+    redis_process_flush(&run->scripts->redis);
+}
+
+/* Comparing. */
+
+static void differ(const struct run *run, const char *what, const char *field, int64_t is,
+                   int64_t should_be)
+{
+    if (is != should_be)
+        fail_msg("step %d, %s of %s: %s is %" PRId64 ", should be %" PRId64, run->step, what,
+                 run->name, field, is, should_be);
+}
+
+static void differ_in_text(const struct run *run, const char *what, const char *field,
+                           const char *is, const char *should_be)
+{
+    if (strcmp(is, should_be) != 0)
+        fail_msg("step %d, %s of %s: %s is %s, should be %s", run->step, what, run->name, field, is,
+                 should_be);
+}
+
+static void compare_views(const struct run *run, const char *what, const struct seen *is,
+                          const struct seen *should_be)
+{
+    differ(run, what, "version", is->version, should_be->version);
+    differ(run, what, "holds", is->holds, should_be->holds);
+    differ(run, what, "limit", is->limit, should_be->limit);
+    differ(run, what, "waiters", is->waiters, should_be->waiters);
+    differ(run, what, "mine", is->mine, should_be->mine);
+    differ(run, what, "last fence", is->last_fence, should_be->last_fence);
+    differ(run, what, "last ago", is->last_ago_ms, should_be->last_ago_ms);
+    differ_in_text(run, what, "last reason", is->last_reason, should_be->last_reason);
+    differ(run, what, "shown", (int64_t)is->shown, (int64_t)should_be->shown);
+    for (size_t i = 0; i < is->shown; i++) {
+        const struct seen_hold *a = &is->shown_holds[i], *b = &should_be->shown_holds[i];
+        differ_in_text(run, what, "a holder's owner", a->owner, b->owner);
+        differ_in_text(run, what, "a holder's mode", a->mode, b->mode);
+        differ(run, what, "a holder's fence", a->fence, b->fence);
+        differ(run, what, "a holder's TTL", a->ttl_ms, b->ttl_ms);
+        differ(run, what, "a holder's time", a->held_ms, b->held_ms);
+    }
+}
+
+static void compare(const struct run *run, const char *what, const struct answer *is,
+                    const struct answer *should_be)
+{
+    differ_in_text(run, what, "status", is->status, should_be->status);
+    differ(run, what, "fence", is->fence, should_be->fence);
+    differ(run, what, "TTL", is->ttl_ms, should_be->ttl_ms);
+    differ(run, what, "held", is->held_ms, should_be->held_ms);
+    differ(run, what, "holds", is->holds, should_be->holds);
+    differ(run, what, "version", is->version, should_be->version);
+    differ(run, what, "limit", is->limit, should_be->limit);
+    differ(run, what, "count", is->count, should_be->count);
+    differ_in_text(run, what, "owner", is->owner, should_be->owner);
+    differ_in_text(run, what, "mode", is->mode, should_be->mode);
+    compare_views(run, what, &is->view, &should_be->view);
+}
+
+/* What the servers were told, but for ticks. */
+static void compare_messages(struct run *run)
+{
+    size_t count = 0;
+    inboxes_read(&run->inboxes);
+    for (size_t i = 0; i < run->inboxes.count; i++) {
+        char expected[MESSAGE], found = 0;
+        const char *text = run->inboxes.text[i];
+        if (strstr(text, " n "))
+            continue;
+        for (size_t j = 0; j < run->model->messages.count; j++) {
+            snprintf(expected, sizeof expected, "%s baton:{%s}", run->model->messages.text[j],
+                     run->name);
+            found |= strcmp(text, expected) == 0;
+        }
+        if (!found)
+            fail_msg("step %d: nobody should be told: %s", run->step, text);
+        count++;
+    }
+    differ(run, "messages", "count", (int64_t)count, (int64_t)run->model->messages.count);
+}
+
+/* Ticks. A server plans the next one by the last reply, or sooner if it is told to. */
+
+static void plan(struct run *run, size_t server, int64_t next_ms)
+{
+    if (next_ms == 0 || next_ms < -1)
+        fail_msg("step %d: a tick in %" PRId64 " ms", run->step, next_ms);
+    run->model->servers[server].plan = next_ms < 0 ? INT64_MAX : run->now + next_ms * 1000;
+}
+
+static void plan_sooner(struct run *run)
+{
+    for (size_t i = 0; i < run->inboxes.count; i++) {
+        char name[16];
+        long long ms;
+        if (sscanf(run->inboxes.text[i], "%15s n %lld", name, &ms) != 2)
+            continue;
+        for (size_t j = 0; j < MODEL_SERVERS; j++) {
+            struct model_server *server = &run->model->servers[j];
+            int64_t at = run->now + ms * 1000;
+            if (!strcmp(MODEL_SERVER_NAMES[j], name) && server->plan > at)
+                server->plan = at;
+        }
+    }
+}
+
+/* Rule 5: each server has a tick planned, or due, no later than something ends. */
+static void check_plans(const struct run *run)
+{
+    int64_t next = model_next_tick(run->model);
+    if (next == INT64_MAX)
+        return;
+    for (size_t i = 0; i < MODEL_SERVERS; i++) {
+        const struct model_server *server = &run->model->servers[i];
+        if (server->listed && server->plan > run->now && server->plan >= next + 1000)
+            fail_msg("step %d: server %s of %s ticks %" PRId64 " us late", run->step,
+                     MODEL_SERVER_NAMES[i], run->name,
+                     server->plan == INT64_MAX ? -1 : server->plan - next);
+    }
+}
+
+/* The steps. */
+
+/* Whether a release of 30 s ago or more is still known is open: such a token is not used again. */
+static bool is_in_doubt(const struct run *run, const char *token)
+{
+    struct model_release released;
+    return model_remembers(run->model, run->now, token, &released) == MODEL_PERHAPS;
+}
+
+static void make_wait(struct run *run, struct acquiring *acquiring)
+{
+    acquiring->server = MODEL_SERVER_NAMES[below(run, MODEL_SERVERS)];
+    acquiring->lease_ms = some_ms(run);
+    acquiring->claim_ms = 1 + below(run, 2000);
+    acquiring->keep_ms = chance(run, 50) ? 0 : some_ms(run);
+    acquiring->bound = chance(run, 85) ? 50 : 2;
+}
+
+static void step_acquire(struct run *run)
+{
+    static const char *const OWNERS[] = {"A", "B", "C"};
+    static const int64_t LIMITS[] = {0, 0, 0, 0, 0, 2, 2, 2, 2, 3};
+    char token[MODEL_TOKEN];
+    bool is_new = pick_token(run, 25, token);
+    if (is_in_doubt(run, token))
+        return;
+    struct acquiring acquiring = {.name = run->name,
+                                  .token = token,
+                                  .owner = OWNERS[below(run, 3)],
+                                  .mode = chance(run, 50) ? "shared" : "exclusive",
+                                  .ttl_ms = some_ms(run),
+                                  .attempt = ATTEMPTS[below(run, 3)],
+                                  .token_is_new = is_new && chance(run, 70),
+                                  .again = chance(run, 40)};
+    if (acquiring.mode[0] == 's')
+        acquiring.limit = LIMITS[below(run, 10)];
+    if (chance(run, 70))
+        make_wait(run, &acquiring);
+    struct answer is = acquire_with(run->scripts, &acquiring);
+    struct answer should_be = model_acquire(run->model, run->now, &acquiring);
+    should_be.next_ms = is.next_ms;
+    compare(run, "acquire", &is, &should_be);
+    if (strcmp(is.status, "waiting") == 0)
+        for (size_t i = 0; i < MODEL_SERVERS; i++)
+            if (!strcmp(MODEL_SERVER_NAMES[i], acquiring.server))
+                plan(run, i, is.next_ms);
+}
+
+static void step_renew(struct run *run)
+{
+    char token[MODEL_TOKEN];
+    pick_token(run, 5, token);
+    int64_t ttl_ms = chance(run, 30) ? 0 : some_ms(run);
+    struct answer is = renew(run->scripts, run->name, token, ttl_ms);
+    struct answer should_be = model_renew(run->model, run->now, token, ttl_ms);
+    compare(run, "renew", &is, &should_be);
+}
+
+static void step_release(struct run *run)
+{
+    char token[MODEL_TOKEN];
+    pick_token(run, 5, token);
+    if (is_in_doubt(run, token))
+        return;
+    struct answer is = release(run->scripts, run->name, token);
+    struct answer should_be = model_release(run->model, run->now, token);
+    compare(run, "release", &is, &should_be);
+}
+
+static void step_leave(struct run *run)
+{
+    static const char *const WHY[] = {"timeout", "timeout", "gone", "gone", "drain"};
+    char token[MODEL_TOKEN];
+    pick_token(run, 5, token);
+    if (is_in_doubt(run, token))
+        return;
+    struct leaving leaving = {.name = run->name,
+                              .token = token,
+                              .attempt = ATTEMPTS[below(run, 3)],
+                              .why = WHY[below(run, 5)],
+                              .keep_ms = chance(run, 50) ? 0 : some_ms(run),
+                              .lease_ms = some_ms(run),
+                              .claim_ms = 1 + below(run, 2000)};
+    struct answer is = leave_with(run->scripts, &leaving);
+    struct answer should_be = model_leave(run->model, run->now, &leaving);
+    compare(run, "leave", &is, &should_be);
+}
+
+static void step_break(struct run *run)
+{
+    struct answer is = break_all(run->scripts, run->name);
+    struct answer should_be = model_break(run->model, run->now);
+    compare(run, "break", &is, &should_be);
+}
+
+static void step_inspect(struct run *run)
+{
+    char token[MODEL_TOKEN];
+    pick_token(run, 5, token);
+    struct seen is = inspect(run->scripts, run->name, token);
+    struct seen should_be = model_inspect(run->model, run->now, token);
+    compare_views(run, "inspect", &is, &should_be);
+}
+
+static void step_tick(struct run *run)
+{
+    size_t server = below(run, MODEL_SERVERS);
+    struct answer is = tick(run->scripts, run->name, MODEL_SERVER_NAMES[server]);
+    differ(run, "tick", "version", is.version, model_tick(run->model, run->now));
+    plan(run, server, is.next_ms);
+}
+
+static void step_watch(struct run *run)
+{
+    size_t server = below(run, MODEL_SERVERS);
+    int64_t lease_ms = some_ms(run);
+    struct answer is = watch(run->scripts, run->name, MODEL_SERVER_NAMES[server], lease_ms);
+    struct seen should_be = model_watch(run->model, run->now, server, lease_ms);
+    compare_views(run, "watch", &is.view, &should_be);
+    plan(run, server, is.next_ms);
+}
+
+static void step_vouch(struct run *run)
+{
+    int64_t astray[NAMES];
+    size_t server = below(run, MODEL_SERVERS), expected = 0;
+    int64_t lease_ms = some_ms(run);
+    size_t count = vouch(run->scripts, MODEL_SERVER_NAMES[server], lease_ms, NAMES, NAME, astray);
+    for (size_t i = 0; i < NAMES; i++) {
+        if (!model_vouch(&run->models[i], run->now, server, lease_ms))
+            continue;
+        assert_true(expected < count);
+        assert_int_equal(astray[expected++], (int)i + 1);
+    }
+    differ(run, "vouch", "astray", (int64_t)count, (int64_t)expected);
+    run->model->messages.count = 0;
+}
+
+static const struct {
+    uint32_t percent;
+    void (*run)(struct run *run);
+} KINDS[] = {{42, step_acquire}, {6, step_renew}, {14, step_release},
+             {14, step_leave},   {1, step_break}, {7, step_inspect},
+             {6, step_tick},     {2, step_watch}, {8, step_vouch}};
+
+static void step(struct run *run)
+{
+    uint32_t name = below(run, NAMES), kind = below(run, 100), i = 0;
+    run->name = NAME[name];
+    run->model = &run->models[name];
+    pass_time(run);
+    run->model->messages.count = 0;
+    run->scripts->clock_us = run->now;
+    run->scripts->unwatched = !chance(run, 25);
+    while (kind >= KINDS[i].percent)
+        kind -= KINDS[i++].percent;
+    KINDS[i].run(run);
+    compare_messages(run);
+    plan_sooner(run);
+    check_plans(run);
+    assert_true(model_is_compatible(run->model));
+    assert_true(run->model->version >= run->versions[name]);
+    run->versions[name] = run->model->version;
+}
+
+static uint64_t seed_of_this_run(void)
+{
+    const char *given = getenv("BATON_SEED");
+    if (given)
+        return strtoull(given, NULL, 10);
+    uint32_t seed;
+    random_bytes(&seed, sizeof seed);
+    return seed;
+}
+
+static void the_scripts_do_what_the_model_says(void **state)
+{
+    struct scripts *scripts = *state;
+    struct run *run = calloc(1, sizeof *run);
+    uint64_t seed = seed_of_this_run();
+    print_message("BATON_SEED=%" PRIu64 " repeats this run\n", seed);
+    run->scripts = scripts;
+    run->random = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    run->now = redis_now(scripts);
+    inboxes_open(&run->inboxes, scripts);
+    for (int i = 0; i < NAMES; i++)
+        run->models[i].retention_us = scripts->retention_ms * 1000;
+    for (run->step = 0; run->step < STEPS; run->step++) {
+        if (below(run, 1500) == 0)
+            let_all_be_forgotten(run);
+        step(run);
+    }
+    inboxes_close(&run->inboxes);
+    free(run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_scripts_do_what_the_model_says, scripts_clean),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
