@@ -110,3 +110,8 @@ void api_undelivered(struct exchange *exchange)
         locks_take_back(exchange->api->locks, exchange->name, token, &exchange->granted,
                         exchange->keep_ms);
 }
+
+void api_drain(struct api *api)
+{
+    locks_drain(api->locks);
+}

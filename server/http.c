@@ -365,6 +365,7 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
     http_serve(http); /* whoever waits is answered, even if nobody was so far */
     http->closing = http->desk.closing = true;
     stop_listening(http);
+    api_drain(http->desk.api);
     uv_timer_start(&http->timer, on_close_deadline, CLOSE_DEADLINE_MS, 0);
     uv_idle_start(&http->busy, on_busy); /* a turn that finds that there is nothing to wait for */
 }

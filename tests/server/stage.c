@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 20000 };
@@ -57,6 +58,10 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
     struct stage *stage = api->context;
     const char *target = exchange->target;
     exchange->api = api;
+    if (stage->drained && !stage->deaf) {
+        reply_text(exchange, 503, "draining");
+        return ANSWERED;
+    }
     if (strncmp(target, "/wait/", 6) == 0 || strncmp(target, "/grant/", 7) == 0)
         return take_place(stage, exchange, atoi(strrchr(target, '/') + 1));
     if (strcmp(target, "/turn") == 0 && !stage->parked) {
@@ -90,6 +95,21 @@ void api_undelivered(struct exchange *exchange)
 {
     if (api_has_granted(exchange))
         stage_of(exchange)->undelivered++;
+}
+
+void api_drain(struct api *api)
+{
+    struct stage *stage = api->context;
+    stage->drained = true;
+    for (int i = 0; i < STAGE_PLACES && !stage->deaf; i++) {
+        if (stage->places[i] && stage->places[i]->stream.is_stream) {
+            stage_write_here(stage, i, "draining");
+            exchange_finish(stage->places[i]);
+            forget(stage, stage->places[i]);
+        } else {
+            stage_answer_here(stage, i, "draining");
+        }
+    }
 }
 
 /* The loop's thread. */
@@ -128,6 +148,15 @@ void stage_do(struct stage *stage, void (*job)(struct stage *stage, void *contex
     pthread_mutex_unlock(&stage->mutex);
 }
 
+/* Both sides of each connection are descriptors of this process. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int listen_somewhere(int *ret_port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -143,6 +172,7 @@ static int listen_somewhere(int *ret_port)
 
 void stage_open(struct stage *stage, unsigned connections)
 {
+    raise_limit();
     memset(stage, 0, sizeof *stage);
     struct http_options options = {.listen_fd = listen_somewhere(&stage->port),
                                    .connections = connections,
@@ -168,10 +198,15 @@ static void on_http_closed(void *context)
     uv_close((uv_handle_t *)&stage->turn, NULL);
 }
 
+void stage_close_here(struct stage *stage)
+{
+    http_close(stage->http, on_http_closed, stage);
+}
+
 static void close_http(struct stage *stage, void *context)
 {
     (void)context;
-    http_close(stage->http, on_http_closed, stage);
+    stage_close_here(stage);
 }
 
 void stage_begin_closing(struct stage *stage)
@@ -292,6 +327,25 @@ static void write_text(struct stage *stage, void *context)
 void stage_write(struct stage *stage, int place, const char *text)
 {
     stage_do(stage, write_text, &(struct act){place, text});
+}
+
+struct look {
+    int place;
+    bool unsent;
+};
+
+static void look_for_unsent(struct stage *stage, void *context)
+{
+    struct look *look = context;
+    const struct exchange *exchange = stage->places[look->place];
+    look->unsent = exchange && exchange->stream.length > 0;
+}
+
+bool stage_has_unsent(struct stage *stage, int place)
+{
+    struct look look = {.place = place};
+    stage_do(stage, look_for_unsent, &look);
+    return look.unsent;
 }
 
 static void finish(struct stage *stage, void *context)

@@ -48,6 +48,9 @@ void stage_begin_closing(struct stage *stage);
 bool stage_end(struct stage *stage, int timeout_ms);
 void stage_close(struct stage *stage);
 
+/* The first of these as part of a job. */
+void stage_close_here(struct stage *stage);
+
 /* Runs a job on the loop's thread and waits until it has returned. */
 void stage_do(struct stage *stage, void (*job)(struct stage *stage, void *context), void *context);
 
@@ -56,12 +59,16 @@ void stage_do(struct stage *stage, void (*job)(struct stage *stage, void *contex
 void stage_await_waiting(struct stage *stage, int count);
 void stage_await_hung_up(struct stage *stage, int count);
 
-/* What an operation does with the exchange in a place; nothing where it has gone. The first two are
- * jobs of their own, the others for use in a job, too. */
+/* What an operation does with the exchange in a place; nothing where it has gone. The last ones are
+ * for use in a job. */
 void stage_answer(struct stage *stage, int place, const char *text);
 void stage_stream(struct stage *stage, int place, const char *first);
 void stage_write(struct stage *stage, int place, const char *text);
 void stage_finish(struct stage *stage, int place);
+
+/* Whether a stream has something written that is not sent yet, because its client does not read. */
+bool stage_has_unsent(struct stage *stage, int place);
+
 void stage_answer_here(struct stage *stage, int place, const char *text);
 void stage_write_here(struct stage *stage, int place, const char *text);
 

@@ -5,7 +5,6 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -184,16 +183,6 @@ static void a_grant_is_not_sent_to_who_has_gone(void **state)
     assert_int_equal(stage->metrics.undelivered, 1);
 }
 
-static void raise_limit(void)
-{
-    struct rlimit limit;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur < 2 * MANY + 200)
-        skip();
-}
-
 static void close_all(struct stage *stage, void *context)
 {
     int *fds = context;
@@ -209,7 +198,6 @@ static void a_thousand_may_go_at_once(void **state)
 {
     struct stage *stage = *state;
     static int fds[MANY];
-    raise_limit();
     for (int i = 0; i < MANY; i++)
         fds[i] = ask_place(stage, "wait", i);
     stage_await_waiting(stage, MANY);
@@ -232,7 +220,6 @@ static void a_thousand_may_be_answered_at_once(void **state)
 {
     struct stage *stage = *state;
     static int fds[MANY];
-    raise_limit();
     for (int i = 0; i < MANY; i++)
         fds[i] = ask_place(stage, "wait", i);
     stage_await_waiting(stage, MANY);

@@ -1,0 +1,204 @@
+/* The end of a server: whoever is being served is served to the end, whoever waits is answered, and
+ * nobody is kept by an API that does not answer. */
+#include "tests/server/wire.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/raw.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS = 1000,
+    CROWD = 600,
+    AT_ONCE_MS = 3000,
+    DEADLINE_MS = 5000,
+    PATIENCE_MS = 20000
+};
+
+static struct stage stage;
+
+static int setup(void **state)
+{
+    (void)state;
+    stage_open(&stage, CONNECTIONS);
+    return 0;
+}
+
+/* The reply says that it is the last, and is. */
+static void hear_the_last(int fd, const char *body)
+{
+    char head[WIRE_SIZE];
+    hear_head(fd, head);
+    if (!strstr(head, "Connection: close"))
+        fail_msg("no Connection: close in %s", head);
+    hear_bytes(fd, body);
+    ends(fd);
+}
+
+static void who_waits_is_answered(void **state)
+{
+    int fds[CROWD];
+    (void)state;
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = ask_place(&stage, "wait", i);
+    stage_await_waiting(&stage, CROWD);
+    stage_begin_closing(&stage);
+    assert_true(stage.drained);
+    for (int i = 0; i < CROWD; i++)
+        hear_the_last(fds[i], "draining");
+    assert_true(stage_end(&stage, AT_ONCE_MS));
+    assert_int_equal(stage.hung_up, 0);
+    assert_int_equal(stage.metrics.waiting, 0);
+}
+
+static void streams_come_to_their_end(void **state)
+{
+    char head[WIRE_SIZE];
+    (void)state;
+    int fd = ask_place(&stage, "wait", 0);
+    stage_await_waiting(&stage, 1);
+    stage_stream(&stage, 0, "first");
+    hear_head(fd, head);
+    hear_chunk(fd, "first");
+    stage_begin_closing(&stage);
+    hear_chunk(fd, "draining");
+    hear_chunk(fd, "");
+    ends(fd);
+    assert_true(stage_end(&stage, AT_ONCE_MS));
+    assert_int_equal(stage.hung_up, 0);
+}
+
+struct callers {
+    int fds[CROWD];
+};
+
+/* All this happens in one turn of the loop: the kernel has accepted them, the server has not. */
+static void call_and_close(struct stage *here, void *context)
+{
+    struct callers *callers = context;
+    for (int i = 0; i < CROWD; i++)
+        callers->fds[i] = i % 2 ? ask(here, "/turn") : ask_place(here, "wait", i);
+    stage_close_here(here);
+}
+
+static void whom_the_kernel_has_accepted_is_served(void **state)
+{
+    static struct callers callers;
+    (void)state;
+    stage_do(&stage, call_and_close, &callers);
+    for (int i = 0; i < CROWD; i++)
+        hear_the_last(callers.fds[i], "draining");
+    assert_true(stage_end(&stage, AT_ONCE_MS));
+    assert_int_equal(stage.hung_up, 0);
+}
+
+static void what_is_parked_is_finished(void **state)
+{
+    (void)state;
+    stage.deaf = true;
+    int fd = ask_place(&stage, "wait", 0);
+    stage_await_waiting(&stage, 1);
+    stage_begin_closing(&stage);
+    clock_sleep_ms(100);
+    assert_false(stage.closed);
+    stage_answer(&stage, 0, "at last");
+    hear_the_last(fd, "at last");
+    assert_true(stage_end(&stage, AT_ONCE_MS));
+}
+
+static void a_client_that_goes_ends_the_wait_for_it(void **state)
+{
+    (void)state;
+    stage.deaf = true;
+    int fd = ask_place(&stage, "wait", 0);
+    stage_await_waiting(&stage, 1);
+    stage_begin_closing(&stage);
+    close(fd);
+    assert_true(stage_end(&stage, AT_ONCE_MS));
+    assert_int_equal(stage.hung_up, 1);
+}
+
+/* A stream with more written than its client's socket takes. */
+static int stream_to_who_does_not_read(int place)
+{
+    static char piece[60001];
+    int fd = ask_place(&stage, "wait", place);
+    memset(piece, 'x', sizeof piece - 1);
+    stage_await_waiting(&stage, place + 1);
+    stage_stream(&stage, place, NULL);
+    while (!stage_has_unsent(&stage, place)) {
+        stage_write(&stage, place, piece);
+        clock_sleep_ms(5);
+    }
+    return fd;
+}
+
+/* It has closed its side only, so that what is unsent stays unsent. */
+static void a_client_that_goes_without_reading_is_let_go(void **state)
+{
+    (void)state;
+    stage.deaf = true;
+    int fd = stream_to_who_does_not_read(0);
+    shutdown(fd, SHUT_WR);
+    stage_await_hung_up(&stage, 1);
+    stage_begin_closing(&stage);
+    assert_true(stage_end(&stage, AT_ONCE_MS));
+    close(fd);
+}
+
+/* Beside one that waits, a stream that waits for more, and one whose client does not read. */
+static void an_api_that_does_not_answer_does_not_hold_it_up(void **state)
+{
+    char head[WIRE_SIZE];
+    int fds[3];
+    (void)state;
+    stage.deaf = true;
+    for (int i = 0; i < 2; i++)
+        fds[i] = ask_place(&stage, "wait", i);
+    stage_await_waiting(&stage, 2);
+    stage_stream(&stage, 1, NULL);
+    hear_head(fds[1], head);
+    fds[2] = stream_to_who_does_not_read(2);
+    int64_t begun = clock_ms();
+    stage_begin_closing(&stage);
+    assert_true(stage_end(&stage, PATIENCE_MS));
+    int64_t took = clock_ms() - begun;
+    if (took < DEADLINE_MS - 100 || took > DEADLINE_MS + 2000)
+        fail_msg("it took %d ms", (int)took);
+    assert_int_equal(stage.hung_up, 3);
+    ends(fds[0]);
+    ends(fds[1]);
+    close(fds[2]);
+}
+
+static void an_idle_server_ends_at_once(void **state)
+{
+    (void)state;
+    int fd = raw_connect(stage.port), used = ask(&stage, "/now");
+    hear(used, "now");
+    int64_t begun = clock_ms();
+    stage_close(&stage);
+    assert_true(clock_ms() - begun < 1000);
+    ends(fd);
+    ends(used);
+}
+
+#define TEST(test) cmocka_unit_test_setup(test, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_waits_is_answered),
+        TEST(streams_come_to_their_end),
+        TEST(whom_the_kernel_has_accepted_is_served),
+        TEST(what_is_parked_is_finished),
+        TEST(a_client_that_goes_ends_the_wait_for_it),
+        TEST(a_client_that_goes_without_reading_is_let_go),
+        TEST(an_api_that_does_not_answer_does_not_hold_it_up),
+        TEST(an_idle_server_ends_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
