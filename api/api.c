@@ -6,12 +6,12 @@
 #include <ctype.h>
 #include <strings.h>
 
-/* Whether the client would rather have text than JSON: text/plain comes first of the media types
- * in Accept that acquire can answer with. */
-static bool prefers_text(const char *accept)
+/* Whether the client would rather have this media type than JSON: it comes first of those in Accept
+ * that we can answer with. */
+static bool prefers(const char *accept, const char *type)
 {
-    static const char *const TYPES[] = {"text/plain", "application/json",
-                                        "application/problem+json", "application/*", "*/*"};
+    const char *const TYPES[] = {type, "application/json", "application/problem+json",
+                                 "application/*", "*/*"};
     for (const char *next = accept; next && *next; next += strcspn(next, ",")) {
         next += strspn(next, ", \t");
         size_t length = strcspn(next, ",; \t");
@@ -71,8 +71,10 @@ static bool find_route(struct exchange *exchange, struct slice *ret_raw_name)
         refuse_route(exchange, path, allowed);
         return false;
     }
-    exchange->wants_text =
-        strcmp(exchange->route->operation_id, "acquireLock") == 0 && prefers_text(exchange->accept);
+    exchange->wants_text = strcmp(exchange->route->operation_id, "acquireLock") == 0 &&
+                           prefers(exchange->accept, "text/plain");
+    exchange->wants_events = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) &&
+                             prefers(exchange->accept, "text/event-stream");
     return true;
 }
 
@@ -98,17 +100,26 @@ void api_refuse_body(struct api *api, struct exchange *exchange)
                        EXCHANGE_BODY_LONGEST);
 }
 
+void api_drain(struct api *api)
+{
+    api->draining = true;
+    locks_drain(api->locks);
+    hold_connection_drain(api);
+}
+
 bool api_has_granted(const struct exchange *exchange)
 {
-    return exchange->granted.text[0] != '\0';
+    return exchange->granted.text[0] != '\0' || exchange->grant_count > 0;
 }
 
 void api_undelivered(struct exchange *exchange)
 {
+    struct locks *locks = exchange->api ? exchange->api->locks : NULL;
     struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
-    if (api_has_granted(exchange))
-        locks_take_back(exchange->api->locks, exchange->name, token, &exchange->granted,
-                        exchange->keep_ms);
+    if (exchange->granted.text[0])
+        locks_take_back(locks, exchange->name, token, &exchange->granted, exchange->keep_ms);
+    for (size_t i = 0; i < exchange->grant_count; i++)
+        locks_take_back(locks, exchange->grants[i].name, token, &exchange->grants[i].attempt, 0);
 }
 
 void api_drain(struct api *api)

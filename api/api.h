@@ -3,6 +3,7 @@
 #define BATON_API_API_H
 
 #include "api/exchange.h"
+#include "api/hold_connection.h"
 #include "api/routes.h"
 
 /* One for each worker, used on its thread alone. */
@@ -15,6 +16,8 @@ struct api {
     char *(*metrics)(void *context);
     void *context;
     struct random_pool randomness; /* for tokens, owners and request ids */
+    bool draining;
+    struct connection_holds connection_holds; /* those whose streams go on */
 };
 
 /* Answers the exchange at once, or parks it: then exchange->answered is called later, from the loop
@@ -23,6 +26,10 @@ enum handling api_handle(struct api *api, struct exchange *exchange);
 
 /* Answers an exchange whose body is longer than EXCHANGE_BODY_LONGEST. */
 void api_refuse_body(struct api *api, struct exchange *exchange);
+
+/* This batond is about to stop. Whoever waits is answered 503 `draining`, watches get what there
+ * is, streams end, and readiness is denied from now on; all else is served as before. */
+void api_drain(struct api *api);
 
 /* Whether the reply tells of a new hold, which nobody else can tell the client of. */
 bool api_has_granted(const struct exchange *exchange);

@@ -6,14 +6,22 @@
 
 void exchange_clear(struct exchange *exchange)
 {
+    if (exchange->hung_up)
+        exchange->hung_up(exchange);
     json_decref(exchange->json);
     free(exchange->decoded);
     free(exchange->meta);
     free(exchange->owned_body);
+    free(exchange->grants);
+    free(exchange->parameters.names);
     free(exchange->stream.bytes);
     explicit_bzero(exchange->made_token, sizeof exchange->made_token);
     exchange->json = NULL;
     exchange->decoded = exchange->meta = exchange->owned_body = NULL;
+    exchange->stream.bytes = NULL;
+    exchange->grants = NULL;
+    exchange->parameters.names = NULL;
+    exchange->hung_up = NULL;
 }
 
 void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
@@ -79,6 +87,12 @@ void reply_nothing(struct exchange *exchange, unsigned status)
     reply_constant(exchange, status, NULL, "", 0);
 }
 
+bool exchange_is_connected(void *exchange)
+{
+    struct exchange *asked = exchange;
+    return asked->is_connected(asked);
+}
+
 void exchange_resume(struct exchange *exchange)
 {
     exchange->answered(exchange);
@@ -89,12 +103,15 @@ void exchange_stream(struct exchange *exchange, unsigned status, const char *con
     exchange->reply.status = status;
     exchange->reply.content_type = content_type;
     exchange->stream.is_stream = true;
+    reply_header(exchange, "Cache-Control", "no-store");
+    reply_header(exchange, "X-Accel-Buffering", "no"); /* nginx would keep lines back */
 }
 
+/* One write may be longer than the bound: what counts is how much the client has left unread. */
 void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct stream *stream = &exchange->stream;
-    if (length > EXCHANGE_STREAM_LONGEST - stream->length) {
+    if (stream->length > EXCHANGE_STREAM_LONGEST) {
         stream->overflown = true;
     } else if (!stream->overflown) {
         char *all = realloc(stream->bytes, stream->length + length + 1);

@@ -21,6 +21,12 @@ struct header {
     const char *value;
 };
 
+/* A new hold of one of several names. */
+struct grant {
+    struct slice name;
+    struct attempt attempt;
+};
+
 /* What goes back. `body` is either constant or owned by the exchange. */
 struct reply {
     unsigned status; /* 0 until answered */
@@ -51,6 +57,7 @@ struct exchange {
     const char *lock_token;
     bool lock_token_repeated; /* there is another Lock-Token field */
     const char *if_none_match;
+    const char *last_event_id;
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     /* Called from the loop when a parked exchange has its reply. */
     void (*answered)(struct exchange *exchange);
@@ -62,8 +69,10 @@ struct exchange {
     struct reply reply;
     struct stream stream; /* in place of a body, where `is_stream` is set */
 
-    /* Set by an operation that returns WAITING: the client has gone. The operation lets go of all
-     * that it waits for and answers no more; the server ends the exchange. */
+    /* Set by an operation that returns WAITING or answers with a stream, as long as there is
+     * anything to let go of: the client has gone. The operation lets go of all that it waits for
+     * and answers no more; the server ends the exchange. exchange_clear calls it where nobody has.
+     */
     void (*hung_up)(struct exchange *exchange);
 
     /* The API's own. */
@@ -72,20 +81,24 @@ struct exchange {
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;
-    bool wants_text;
+    bool wants_text;   /* acquire: the bare token */
+    bool wants_events; /* watching: as text/event-stream */
     char made_token[TOKEN_SHORTEST + 1];
     char made_owner[TOKEN_SHORTEST + 1];
     struct attempt granted; /* the attempt of a new hold, "" for any other answer */
-    int64_t keep_ms;        /* for how long the place of an undelivered grant is kept */
-    json_t *json;           /* the request's body, or a list while it is made */
-    char *decoded;          /* the query's values */
-    char *meta;             /* as compact JSON */
+    struct grant *grants;   /* the same where several names were acquired */
+    size_t grant_count;
+    void *below;     /* what it waits for; hung_up knows what that is */
+    int64_t keep_ms; /* for how long the place of an undelivered grant is kept */
+    json_t *json;    /* the request's body, or a list while it is made */
+    char *decoded;   /* the query's values */
+    char *meta;      /* as compact JSON */
     char *owned_body;
     char header_text[EXCHANGE_HEADER_TEXT];
     size_t header_text_length;
 };
 
-/* Frees what the exchange owns, its token overwritten. */
+/* Lets go of what it still waits for, and frees what the exchange owns, its token overwritten. */
 void exchange_clear(struct exchange *exchange);
 
 /* Adds a header field, its value written as printf does. */
@@ -114,6 +127,9 @@ void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
 
 /* The stream ends when what was written has been sent. */
 void exchange_finish(struct exchange *exchange);
+
+/* Whether the client of an exchange is still there, as the locks ask it. */
+bool exchange_is_connected(void *exchange);
 
 /* A parked exchange has been answered: hands it back to the server. */
 void exchange_resume(struct exchange *exchange);

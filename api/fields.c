@@ -13,9 +13,7 @@
 
 const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_TTL] = {"ttl_ms", "ttl", FIELD_DURATION, 100, 86400000, NULL},
-    [FIELD_WAIT] = {"wait_ms", "wait", FIELD_DURATION, 0, 0,
-                    "0: this version does not wait for a held lock; try again when Retry-After "
-                    "says"},
+    [FIELD_WAIT] = {"wait_ms", "wait", FIELD_DURATION, 0, 3600000, NULL},
     [FIELD_OWNER] = {"owner", "owner", FIELD_TEXT, 1, LOCK_OWNER_LENGTH, NULL},
     [FIELD_LOCK_MODE] = {"mode", "mode", FIELD_MODE, 0, 0, NULL},
     [FIELD_LIMIT] = {"limit", "limit", FIELD_INTEGER, 1, LOCK_LIMIT_HIGHEST, NULL},
@@ -26,6 +24,10 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_PAGE] = {NULL, "limit", FIELD_INTEGER, 1, LOCKS_LIST_LONGEST, NULL},
     [FIELD_CURSOR] = {NULL, "cursor", FIELD_TEXT, 1, EXCHANGE_BODY_LONGEST * 2,
                       "expected the cursor of the page before, unchanged"},
+    [FIELD_KEEP] = {"keep_ms", "keep", FIELD_DURATION, 0, 30000, NULL},
+    [FIELD_HOLD] = {NULL, "hold", FIELD_CHOICE, 0, 0, "connection"},
+    [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
+    [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
 };
 
 enum { JSON_DEPTH = 16, EXPECTED_LENGTH = 160, NAME_SHOWN = 60 };
@@ -40,7 +42,10 @@ struct input {
 
 static int64_t highest_of(const struct input *input)
 {
-    return input->id == FIELD_TTL ? input->exchange->api->max_ttl_ms : FIELDS[input->id].highest;
+    const struct api *api = input->exchange->api;
+    if (input->id == FIELD_TTL)
+        return api->max_ttl_ms;
+    return input->id == FIELD_WAIT ? api->max_wait_ms : FIELDS[input->id].highest;
 }
 
 static void describe_range(const struct input *input, char text[EXPECTED_LENGTH])
@@ -79,6 +84,16 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
     case FIELD_FLAG:
         snprintf(text, EXPECTED_LENGTH, "true or false");
         break;
+    case FIELD_CHOICE:
+        snprintf(text, EXPECTED_LENGTH, "\"%s\"", field->expected);
+        break;
+    case FIELD_LIST:
+        snprintf(text, EXPECTED_LENGTH,
+                 "a list of %" PRId64 " to %" PRId64
+                 " different names, each 1 to %d bytes of UTF-8 "
+                 "without control characters",
+                 low, high, NAME_LENGTH);
+        break;
     }
 }
 
@@ -94,7 +109,7 @@ static bool refuse(const struct input *input)
 {
     char range[EXPECTED_LENGTH], detail[EXPECTED_LENGTH + 16];
     const char *expected = FIELDS[input->id].expected;
-    if (!expected) {
+    if (!expected || FIELDS[input->id].kind == FIELD_CHOICE) {
         describe_range(input, range);
         expected = range;
     }
@@ -146,11 +161,17 @@ static bool set_flag(const struct input *input, struct slice text)
     return true;
 }
 
+static bool set_choice(const struct input *input, struct slice text)
+{
+    input->exchange->parameters.numbers[input->id] = 1;
+    return slice_equals(text, FIELDS[input->id].expected) || refuse(input);
+}
+
 static bool set_integer_text(const struct input *input, struct slice text)
 {
     int64_t number = 0;
     for (size_t i = 0; i < text.length; i++) {
-        if (text.bytes[i] < '0' || text.bytes[i] > '9' || number > INT32_MAX)
+        if (text.bytes[i] < '0' || text.bytes[i] > '9' || number > VERSION_HIGHEST)
             return refuse(input);
         number = number * 10 + (text.bytes[i] - '0');
     }
@@ -169,10 +190,13 @@ static bool set_from_query(const struct input *input, struct slice text)
         return set_mode(input, text);
     case FIELD_FLAG:
         return set_flag(input, text);
+    case FIELD_CHOICE:
+        return set_choice(input, text);
     case FIELD_TEXT:
         return set_text(input, text);
     case FIELD_TOKEN:
     case FIELD_OBJECT:
+    case FIELD_LIST:
         break; /* has no name in the query */
     }
     return refuse(input);
@@ -190,12 +214,41 @@ static bool set_object(const struct input *input, const json_t *value)
     return true;
 }
 
+static bool is_among(struct slice name, const struct slice *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (names[i].length == name.length && memcmp(names[i].bytes, name.bytes, name.length) == 0)
+            return true;
+    return false;
+}
+
+static bool set_list(const struct input *input, const json_t *value)
+{
+    struct parameters *parameters = &input->exchange->parameters;
+    size_t count = json_array_size(value);
+    if (!set_number(input, (int64_t)count))
+        return false;
+    parameters->names = calloc(count, sizeof *parameters->names);
+    if (!parameters->names)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(value, i);
+        struct slice name = {json_string_value(item), json_string_length(item)};
+        if (!name.bytes || !name_is_valid(name) || is_among(name, parameters->names, i))
+            return refuse(input);
+        parameters->names[i] = name;
+    }
+    return true;
+}
+
 static bool set_from_json(const struct input *input, const json_t *value)
 {
     enum field_kind kind = FIELDS[input->id].kind;
     struct slice text = {json_string_value(value), json_string_length(value)};
     if (kind == FIELD_OBJECT)
         return set_object(input, value);
+    if (kind == FIELD_LIST)
+        return set_list(input, value);
     if (kind == FIELD_DURATION || kind == FIELD_INTEGER)
         return json_is_integer(value) ? set_number(input, json_integer_value(value))
                                       : refuse(input);
@@ -422,8 +475,19 @@ static bool read_header(struct exchange *exchange, unsigned accepted)
     return claim(&input) && set_text(&input, slice_of(exchange->lock_token));
 }
 
+/* A client of an event stream that connects again repeats its query as it was: where it stopped is
+ * in the header, and counts more. */
+static bool read_last_event(struct exchange *exchange)
+{
+    if (!exchange->wants_events || !exchange->last_event_id)
+        return true;
+    struct input input = {exchange, FIELD_AFTER, "Last-Event-ID", true};
+    exchange->parameters.given |= FIELD_BIT(FIELD_AFTER);
+    return set_integer_text(&input, slice_of(exchange->last_event_id));
+}
+
 bool fields_read(struct exchange *exchange, unsigned accepted)
 {
     return read_query(exchange, accepted) && read_body(exchange, accepted) &&
-           read_header(exchange, accepted);
+           read_header(exchange, accepted) && read_last_event(exchange);
 }

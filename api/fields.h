@@ -18,6 +18,8 @@ enum field_kind {
     FIELD_TOKEN,  /* never in the query */
     FIELD_OBJECT, /* a JSON object; the range is its length in bytes as compact text */
     FIELD_FLAG,   /* true or false */
+    FIELD_CHOICE, /* the only word that may stand there, which is `expected` */
+    FIELD_LIST,   /* of different names; the range is how many */
 };
 
 enum field_id {
@@ -32,6 +34,10 @@ enum field_id {
     FIELD_PREFIX,
     FIELD_PAGE,
     FIELD_CURSOR,
+    FIELD_KEEP,
+    FIELD_HOLD,
+    FIELD_AFTER,
+    FIELD_NAMES,
     FIELD_COUNT,
 };
 
@@ -48,11 +54,15 @@ extern const struct field FIELDS[FIELD_COUNT];
 
 #define FIELD_BIT(id) (1u << (id))
 
-/* The values, by field. Those not given are 0, LOCK_EXCLUSIVE, absent or false. */
+#define VERSION_HIGHEST INT64_C(9007199254740991) /* what JSON numbers carry exactly */
+
+/* The values, by field. Those not given are 0, LOCK_EXCLUSIVE, absent or false. `names` has so many
+ * as the number of its field says. */
 struct parameters {
     unsigned given; /* FIELD_BIT of each */
     int64_t numbers[FIELD_COUNT];
     struct slice texts[FIELD_COUNT];
+    struct slice *names;
 };
 
 /* Reads what the exchange carries, checked against the fields that its route accepts. False where

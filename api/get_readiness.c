@@ -15,6 +15,10 @@ static void checked(void *context, const struct locks_reply *reply)
 
 enum handling get_readiness(struct exchange *exchange)
 {
+    if (exchange->api->draining) {
+        problem_simply(exchange, PROBLEM_DRAINING, "send requests to another batond");
+        return ANSWERED;
+    }
     locks_ready(exchange->api->locks, checked, exchange);
     return PARKED;
 }

@@ -16,9 +16,13 @@ struct exchange;
     X(PROBLEM_LOCKED, "locked", 409, "The lock is held by others")                                 \
     X(PROBLEM_NOT_HELD, "not_held", 409, "The token holds nothing here")                           \
     X(PROBLEM_LIMIT_MISMATCH, "limit_mismatch", 409, "The lock has another limit")                 \
+    X(PROBLEM_WAIT_TIMEOUT, "wait_timeout", 409, "The wait has ended without the lock")            \
+    X(PROBLEM_UPGRADE_CONFLICT, "upgrade_conflict", 409, "Another upgrade waits already")          \
     X(PROBLEM_TOO_LARGE, "too_large", 413, "The body is too large")                                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not JSON")       \
-    X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")
+    X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many wait for the lock")             \
+    X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")                \
+    X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")
 
 #define PROBLEM_NAME(name, code, status, title) name,
 enum problem { PROBLEMS(PROBLEM_NAME) PROBLEM_COUNT };

@@ -4,26 +4,12 @@
 #include "api/problem.h"
 #include "api/represent.h"
 
-static json_t *represent_release(struct slice name, const struct release *release)
-{
-    json_t *document = json_object();
-    json_object_set_new(document, "name", represent_text(name));
-    json_object_set_new(document, "released", json_boolean(!release->cancelled));
-    if (release->cancelled) {
-        json_object_set_new(document, "cancelled", json_true());
-        return document;
-    }
-    json_object_set_new(document, "fence", json_integer(release->fence));
-    json_object_set_new(document, "held_ms", json_integer(release->held_ms));
-    json_object_set_new(document, "holds", json_integer(release->holds));
-    return document;
-}
-
 static void released(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     if (reply->result == LOCKS_DONE) {
-        etag_reply(exchange, reply->release.version);
+        if (reply->release.version > 0)
+            etag_reply(exchange, reply->release.version);
         reply_json(exchange, 200, "application/json",
                    represent_release(exchange->name, &reply->release));
     } else if (reply->result == LOCKS_NOT_HELD) {

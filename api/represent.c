@@ -34,7 +34,7 @@ static const char *mode_name(enum lock_mode mode)
     return mode == LOCK_SHARED ? "shared" : "exclusive";
 }
 
-static char *hold_as_document(struct slice name, struct slice token, const struct hold *hold)
+json_t *represent_hold_document(struct slice name, struct slice token, const struct hold *hold)
 {
     json_t *object = required(json_object());
     set(object, "name", represent_text(name));
@@ -45,7 +45,7 @@ static char *hold_as_document(struct slice name, struct slice token, const struc
     set(object, "ttl_ms", json_integer(hold->ttl_ms));
     set(object, "holds", json_integer(hold->holds));
     set_limit(object, hold->limit);
-    return dump_line(object);
+    return object;
 }
 
 /* Whether a JSON string can hold it as it is: the texts of a hold have no control characters. */
@@ -60,7 +60,7 @@ char *represent_hold(struct slice name, struct slice token, const struct hold *h
 {
     char *text;
     if (hold->limit > 0 || !is_plain(name) || !is_plain(hold->owner)) {
-        text = hold_as_document(name, token, hold);
+        text = dump_line(represent_hold_document(name, token, hold));
     } else if (asprintf(&text,
                         "{\"name\":\"%.*s\",\"token\":\"%.*s\",\"owner\":\"%.*s\","
                         "\"mode\":\"%s\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64
@@ -73,6 +73,21 @@ char *represent_hold(struct slice name, struct slice token, const struct hold *h
     if (!text)
         abort();
     return text;
+}
+
+json_t *represent_release(struct slice name, const struct release *release)
+{
+    json_t *object = required(json_object());
+    set(object, "name", represent_text(name));
+    set(object, "released", json_boolean(!release->cancelled));
+    if (release->cancelled) {
+        set(object, "cancelled", json_true());
+        return object;
+    }
+    set(object, "fence", json_integer(release->fence));
+    set(object, "held_ms", json_integer(release->held_ms));
+    set(object, "holds", json_integer(release->holds));
+    return object;
 }
 
 /* What its holder wrote, checked when it came in; null where it wrote nothing. */

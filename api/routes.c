@@ -8,18 +8,28 @@
 enum {
     TTL = FIELD_BIT(FIELD_TTL),
     TOKEN = FIELD_BIT(FIELD_LOCK_TOKEN),
-    ACQUIRE = TTL | TOKEN | FIELD_BIT(FIELD_WAIT) | FIELD_BIT(FIELD_OWNER) |
-              FIELD_BIT(FIELD_LOCK_MODE) | FIELD_BIT(FIELD_LIMIT) | FIELD_BIT(FIELD_META),
+    WAIT = FIELD_BIT(FIELD_WAIT),
+    NAMES = FIELD_BIT(FIELD_NAMES),
+    ACQUIRE = TTL | TOKEN | WAIT | FIELD_BIT(FIELD_OWNER) | FIELD_BIT(FIELD_LOCK_MODE) |
+              FIELD_BIT(FIELD_LIMIT) | FIELD_BIT(FIELD_META),
+    ACQUIRE_ONE = ACQUIRE | FIELD_BIT(FIELD_KEEP) | FIELD_BIT(FIELD_HOLD),
     LIST = FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE) | FIELD_BIT(FIELD_CURSOR),
+    WATCH = FIELD_BIT(FIELD_AFTER) | WAIT,
+    WATCH_ALL = WATCH | FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE),
     RELEASE = TOKEN | FIELD_BIT(FIELD_FORCE),
 };
 
 const struct route ROUTES[] = {
-    {"POST", "/locks/{name}", "acquireLock", ACQUIRE, acquire_lock},
+    {"POST", "/locks/{name}", "acquireLock", ACQUIRE_ONE, acquire_lock},
     {"PUT", "/locks/{name}", "renewLock", TTL | TOKEN, renew_lock},
     {"DELETE", "/locks/{name}", "releaseLock", RELEASE, release_lock},
     {"GET", "/locks/{name}", "inspectLock", TOKEN, inspect_lock},
+    {"GET", "/locks/{name}/events", "watchLock", WATCH | TOKEN, watch_lock},
     {"GET", "/locks", "listLocks", LIST, list_locks},
+    {"POST", "/locks", "acquireLocks", ACQUIRE | NAMES, acquire_locks},
+    {"PUT", "/locks", "renewLocks", TTL | TOKEN | NAMES, renew_locks},
+    {"DELETE", "/locks", "releaseLocks", TOKEN | NAMES, release_locks},
+    {"GET", "/events", "watchLocks", WATCH_ALL, watch_locks},
     {"GET", "/livez", "getLiveness", 0, get_liveness},
     {"GET", "/readyz", "getReadiness", 0, get_readiness},
     {"GET", "/metrics", "getMetrics", 0, get_metrics},
@@ -32,14 +42,18 @@ const size_t ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0];
 static bool path_fits(const char *pattern, struct slice path, struct slice *ret_name)
 {
     const char *brace = strchr(pattern, '{');
-    size_t literal = brace ? (size_t)(brace - pattern) : strlen(pattern);
-    if (path.length < literal || memcmp(path.bytes, pattern, literal) != 0)
-        return false;
-    struct slice rest = {path.bytes + literal, path.length - literal};
     if (!brace)
-        return rest.length == 0;
-    *ret_name = rest;
-    return !memchr(rest.bytes, '/', rest.length);
+        return slice_equals(path, pattern);
+    size_t literal = (size_t)(brace - pattern);
+    struct slice tail = slice_of(strchr(brace, '}') + 1);
+    if (path.length < literal + tail.length || memcmp(path.bytes, pattern, literal) != 0 ||
+        memcmp(path.bytes + path.length - tail.length, tail.bytes, tail.length) != 0)
+        return false;
+    struct slice name = {path.bytes + literal, path.length - literal - tail.length};
+    if (memchr(name.bytes, '/', name.length))
+        return false;
+    *ret_name = name;
+    return true;
 }
 
 static void allow(const char *method, char allowed[ROUTE_ALLOWED_LENGTH])

@@ -148,6 +148,7 @@ static void begin(struct record *record, const char *method)
     exchange->lock_token = header(record, LOCK_TOKEN);
     exchange->lock_token_repeated = exchange->lock_token && has_several_tokens(record);
     exchange->if_none_match = header(record, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    exchange->last_event_id = header(record, "Last-Event-ID");
     exchange->answered = answered;
     exchange->is_connected = is_connected;
     exchange->streamed = streamed;

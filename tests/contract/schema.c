@@ -186,6 +186,17 @@ static bool check_pattern(struct check *check, const json_t *pattern, const json
     return !missed || schema_check_refuse(check, "it does not match", pattern);
 }
 
+static bool check_unique(struct check *check, const json_t *wanted, const json_t *value)
+{
+    size_t i, k;
+    json_t *item;
+    json_array_foreach (value, i, item)
+        for (k = 0; json_is_true(wanted) && k < i; k++)
+            if (json_equal(json_array_get(value, k), item))
+                return schema_check_refuse(check, "twice in it:", item);
+    return true;
+}
+
 static bool check_items(struct check *check, const json_t *item_schema, const json_t *value)
 {
     size_t i;
@@ -245,6 +256,7 @@ static const struct keyword KEYWORDS[] = {
     {"minItems", SHAPE_COUNT, check_least, measure_items},
     {"maxItems", SHAPE_COUNT, check_most, measure_items},
     {"pattern", SHAPE_PATTERN, check_pattern, NULL},
+    {"uniqueItems", SHAPE_FLAG, check_unique, NULL},
     {"items", SHAPE_SCHEMA, check_items, NULL},
     {"required", SHAPE_NAMES, check_required, NULL},
     {"properties", SHAPE_SCHEMA_OBJECT, check_properties, NULL},

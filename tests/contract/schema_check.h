@@ -12,6 +12,7 @@ enum shape {
     SHAPE_TEXT,
     SHAPE_NUMBER,
     SHAPE_COUNT,
+    SHAPE_FLAG,
     SHAPE_LIST,
     SHAPE_NAMES,
     SHAPE_TYPES,

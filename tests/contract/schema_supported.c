@@ -48,6 +48,8 @@ static bool has_shape(struct check *check, const struct keyword *keyword, const 
         return json_is_number(argument);
     case SHAPE_COUNT:
         return json_is_integer(argument) && json_integer_value(argument) >= 0;
+    case SHAPE_FLAG:
+        return json_is_boolean(argument);
     case SHAPE_LIST:
     case SHAPE_SCHEMA_LIST:
         return json_array_size(argument) > 0;

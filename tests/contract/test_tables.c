@@ -134,6 +134,8 @@ static const struct {
     [FIELD_TOKEN] = {"string", "string", "minLength", "maxLength"},
     [FIELD_OBJECT] = {"object", NULL, NULL, NULL},
     [FIELD_FLAG] = {NULL, "boolean", NULL, NULL},
+    [FIELD_CHOICE] = {NULL, "string", NULL, NULL},
+    [FIELD_LIST] = {"array", NULL, "minItems", "maxItems"},
 };
 
 static void check_bound(const char *where, const json_t *schema, const char *keyword,
@@ -156,6 +158,9 @@ static void check_field(const struct spec *spec, const char *where, const json_t
     const char *type = json_string_value(json_object_get(schema, "type"));
     if (!type || !expected || strcmp(type, expected) != 0)
         fail_msg("%s: the type is not %s", where, expected);
+    const char *choice = json_string_value(json_object_get(schema, "const"));
+    if (field->kind == FIELD_CHOICE && (!choice || strcmp(choice, field->expected) != 0))
+        fail_msg("%s: it is not %s", where, field->expected);
     if (!KINDS[field->kind].lowest || (in_query && field->kind == FIELD_DURATION))
         return;
     check_bound(where, schema, KINDS[field->kind].lowest, field->lowest);

@@ -25,6 +25,7 @@ struct request {
     const char *body;  /* NULL: none */
     const char *content_type;
     const char *lock_token;
+    const char *last_event_id;
 };
 
 struct reading {
@@ -40,6 +41,7 @@ static struct reading *reading_of(const struct request *request)
     struct reading *reading = calloc(1, sizeof *reading);
     assert_non_null(reading);
     reading->api.max_ttl_ms = 86400000;
+    reading->api.max_wait_ms = 60000;
     struct exchange *exchange = &reading->exchange;
     exchange->api = &reading->api;
     exchange->route = route_of(request->operation);
@@ -53,6 +55,8 @@ static struct reading *reading_of(const struct request *request)
     if (request->body && !request->content_type)
         exchange->content_type = "application/json";
     exchange->lock_token = request->lock_token;
+    exchange->last_event_id = request->last_event_id;
+    exchange->wants_events = request->last_event_id != NULL;
     reading->read = fields_read(exchange, exchange->route->fields);
     if (reading->read)
         assert_int_equal(exchange->reply.status, 0);
@@ -147,6 +151,16 @@ static const struct number {
     {"renewLock", "ttl=5m", "{\"ttl_ms\":300000}", FIELD_TTL, 300000},
     {"acquireLock", "wait=0", "{\"wait_ms\":0}", FIELD_WAIT, 0},
     {"acquireLock", "wait=0ms", NULL, FIELD_WAIT, 0},
+    {"acquireLock", "wait=1m", "{\"wait_ms\":60000}", FIELD_WAIT, 60000},
+    {"acquireLock", "keep=30s", "{\"keep_ms\":30000}", FIELD_KEEP, 30000},
+    {"acquireLock", "keep=0", "{\"keep_ms\":0}", FIELD_KEEP, 0},
+    {"acquireLock", "hold=connection", NULL, FIELD_HOLD, 1},
+    {"acquireLocks", "wait=1m", "{\"wait_ms\":60000}", FIELD_WAIT, 60000},
+    {"watchLock", "wait=1m", NULL, FIELD_WAIT, 60000},
+    {"watchLock", "after=0", NULL, FIELD_AFTER, 0},
+    {"watchLock", "after=9007199254740991", NULL, FIELD_AFTER, VERSION_HIGHEST},
+    {"watchLocks", "after=1763715600000000", NULL, FIELD_AFTER, 1763715600000000},
+    {"watchLocks", "limit=1000", NULL, FIELD_PAGE, 1000},
     {"acquireLock", "limit=1", "{\"limit\":1}", FIELD_LIMIT, 1},
     {"acquireLock", "limit=1000000", "{\"limit\":1000000}", FIELD_LIMIT, 1000000},
     {"acquireLock", "limit=007", NULL, FIELD_LIMIT, 7},
@@ -200,9 +214,33 @@ static const struct wrong {
     {"acquireLock", NULL, "{\"ttl_ms\":null}", "ttl_ms", "expected an integer"},
     {"acquireLock", NULL, "{\"ttl_ms\":true}", "ttl_ms", "expected an integer"},
     {"acquireLock", NULL, "{\"ttl_ms\":[1000]}", "ttl_ms", "expected an integer"},
-    {"acquireLock", "wait=1ms", NULL, "wait", "expected 0"},
-    {"acquireLock", NULL, "{\"wait_ms\":1}", "wait_ms", "expected 0"},
-    {"acquireLock", NULL, "{\"wait_ms\":-1}", "wait_ms", "expected 0"},
+    {"acquireLock", "wait=60001ms", NULL, "wait", "expected a duration from 0s to 1m"},
+    {"acquireLock", NULL, "{\"wait_ms\":60001}", "wait_ms", "of milliseconds, 0 to 60000"},
+    {"acquireLock", NULL, "{\"wait_ms\":-1}", "wait_ms", "expected an integer"},
+    {"watchLock", "wait=60001ms", NULL, "wait", "expected a duration from 0s to 1m"},
+    {"acquireLock", "keep=30001ms", NULL, "keep", "expected a duration from 0s to 30s"},
+    {"acquireLock", NULL, "{\"keep_ms\":30001}", "keep_ms", "of milliseconds, 0 to 30000"},
+    {"acquireLock", NULL, "{\"keep_ms\":-1}", "keep_ms", "expected an integer"},
+    {"acquireLock", "hold=Connection", NULL, "hold", "expected \"connection\""},
+    {"acquireLock", "hold=", NULL, "hold", "expected \"connection\""},
+    {"acquireLock", "hold", NULL, "hold", "expected \"connection\""},
+    {"watchLock", "after=9007199254740992", NULL, "after",
+     "expected an integer from 0 to 9007199254740991"},
+    {"watchLock", "after=99999999999999999999", NULL, "after", "expected an integer"},
+    {"watchLock", "after=-1", NULL, "after", "expected an integer"},
+    {"watchLock", "after=", NULL, "after", "expected an integer"},
+    {"watchLocks", "after=\"1\"", NULL, "after", "expected an integer"},
+    {"watchLocks", "limit=1001", NULL, "limit", "expected an integer from 1 to 1000"},
+    {"acquireLocks", NULL, "{\"names\":[]}", "names", "a list of 1 to 64 different names"},
+    {"acquireLocks", NULL, "{\"names\":\"a\"}", "names", "a list of 1 to 64"},
+    {"acquireLocks", NULL, "{\"names\":null}", "names", "a list of 1 to 64"},
+    {"acquireLocks", NULL, "{\"names\":{\"a\":1}}", "names", "a list of 1 to 64"},
+    {"acquireLocks", NULL, "{\"names\":[\"a\",1]}", "names", "a list of 1 to 64"},
+    {"acquireLocks", NULL, "{\"names\":[\"a\",\"\"]}", "names", "each 1 to 255 bytes"},
+    {"acquireLocks", NULL, "{\"names\":[\"a\\n\"]}", "names", "without control characters"},
+    {"acquireLocks", NULL, "{\"names\":[\"a\",\"b\",\"a\"]}", "names", "different names"},
+    {"renewLocks", NULL, "{\"names\":[\"a\",\"\\u0061\"]}", "names", "different names"},
+    {"releaseLocks", NULL, "{\"names\":[[\"a\"]]}", "names", "a list of 1 to 64"},
     {"acquireLock", "limit=0", NULL, "limit", "expected an integer from 1 to 1000000"},
     {"acquireLock", "limit=1000001", NULL, "limit", "expected an integer from 1 to 1000000"},
     {"acquireLock", "limit=", NULL, "limit", "expected an integer"},
@@ -249,12 +287,14 @@ static const struct wrong {
     {"acquireLock", "ttl=5s", "{\"ttl_ms\":5000}", "ttl_ms", "more than once"},
     {"acquireLock", "owner=me", "{\"owner\":\"me\"}", "owner", "more than once"},
     {"acquireLock", "wait=0", "{\"wait_ms\":0}", "wait_ms", "more than once"},
+    {"acquireLock", "keep=0", "{\"keep_ms\":0}", "keep_ms", "more than once"},
+    {"watchLock", "after=1&after=1", NULL, "after", "more than once"},
     {"releaseLock", "force=false&force=false", NULL, "force", "more than once"},
     {"listLocks", "prefix=a&prefix=b", NULL, "prefix", "more than once"},
     /* Not known there. */
     {"acquireLock", "x=1", NULL, "x",
      "unknown query parameter; known here: ttl, wait, owner, mode, "
-     "limit"},
+     "limit, keep, hold"},
     {"acquireLock", "=1", NULL, "", "unknown query parameter"},
     {"acquireLock", "TTL=5s", NULL, "TTL", "unknown query parameter"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
@@ -262,10 +302,19 @@ static const struct wrong {
     {"acquireLock", "meta={}", NULL, "meta", "unknown query parameter"},
     {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
     {"acquireLock", NULL, "{\"ttl\":5}", "ttl",
-     "unknown field; known here: ttl_ms, wait_ms, owner, mode, limit, token, meta"},
+     "unknown field; known here: ttl_ms, wait_ms, owner, mode, limit, token, meta, keep_ms"},
+    {"acquireLock", NULL, "{\"names\":[\"a\"]}", "names", "unknown field"},
+    {"acquireLock", NULL, "{\"hold\":\"connection\"}", "hold", "unknown field"},
+    {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "known here: ttl_ms, wait_ms, owner, "},
+    {"acquireLocks", "keep=0", NULL, "keep", "known here: ttl, wait, owner, mode, limit"},
+    {"acquireLocks", "hold=connection", NULL, "hold", "unknown query parameter"},
+    {"acquireLocks", "names=a", NULL, "names", "unknown query parameter"},
+    {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "known here: ttl_ms, token, names"},
+    {"releaseLocks", "force=true", NULL, "force", "takes no query parameters"},
+    {"watchLock", "prefix=a", NULL, "prefix", "known here: wait, after"},
+    {"watchLocks", "cursor=a", NULL, "cursor", "known here: wait, prefix, limit, after"},
     {"acquireLock", NULL, "{\"\":5}", "", "unknown field"},
     {"acquireLock", NULL, "{\"Owner\":\"me\"}", "Owner", "unknown field"},
-    {"acquireLock", NULL, "{\"keep_ms\":0}", "keep_ms", "unknown field"},
     {"acquireLock", NULL, "{\"prefix\":\"\"}", "prefix", "unknown field"},
     {"renewLock", "owner=me", NULL, "owner", "unknown query parameter; known here: ttl"},
     {"renewLock", NULL, "{\"mode\":\"shared\"}", "mode", "known here: ttl_ms, token"},
@@ -284,6 +333,8 @@ static const struct wrong {
     /* No body where none is read. */
     {"inspectLock", NULL, "{}", "body", "takes no body"},
     {"listLocks", NULL, "{}", "body", "takes no body"},
+    {"watchLock", NULL, "{}", "body", "takes no body"},
+    {"watchLocks", NULL, "{}", "body", "takes no body"},
     {"getMetrics", NULL, "x", "body", "takes no body"},
 };
 
@@ -295,6 +346,73 @@ static void what_does_not_fit_is_refused_by_name(void **state)
             .operation = WRONG[i].operation, .query = WRONG[i].query, .body = WRONG[i].body};
         assert_wrong(&request, WRONG[i].parameter, WRONG[i].said);
     }
+}
+
+/* {"names":["0","1",...]}, so many. */
+static void try_names(size_t count, bool fits)
+{
+    static char body[1000];
+    strcpy(body, "{\"names\":[");
+    for (size_t i = 0; i < count; i++)
+        sprintf(body + strlen(body), "%s\"%zu\"", i ? "," : "", i);
+    strcat(body, "]}");
+    struct request request = {.operation = "acquireLocks", .body = body};
+    if (!fits) {
+        assert_wrong(&request, "names", "a list of 1 to 64 different names");
+        return;
+    }
+    struct reading *reading = read_well(&request);
+    const struct parameters *parameters = &reading->exchange.parameters;
+    assert_int_equal(parameters->numbers[FIELD_NAMES], count);
+    for (size_t i = 0; i < count; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "%zu", i);
+        assert_true(slice_equals(parameters->names[i], name));
+    }
+    reading_close(reading);
+}
+
+static void a_list_has_one_to_64_names(void **state)
+{
+    (void)state;
+    try_names(1, true);
+    try_names(64, true);
+    try_names(65, false);
+}
+
+static void the_latest_event_counts_more_than_the_query(void **state)
+{
+    struct request request = {
+        .operation = "watchLock", .query = "after=5", .last_event_id = "1763715600000000"};
+    struct request alone = {.operation = "watchLocks", .last_event_id = "7"};
+    (void)state;
+    struct reading *reading = read_well(&request);
+    assert_int_equal(reading->exchange.parameters.numbers[FIELD_AFTER], 1763715600000000);
+    reading_close(reading);
+    reading = read_well(&alone);
+    assert_int_equal(reading->exchange.parameters.numbers[FIELD_AFTER], 7);
+    assert_true(field_given(&reading->exchange.parameters, FIELD_AFTER));
+    reading_close(reading);
+    static const char *const BAD[] = {"", "x", "-1", "9007199254740992"};
+    for (size_t i = 0; i < LENGTH(BAD); i++) {
+        alone.last_event_id = BAD[i];
+        assert_wrong(&alone, "Last-Event-ID", "expected an integer");
+    }
+}
+
+/* Only a stream goes on where it stopped. */
+static void without_a_stream_the_latest_event_is_nothing(void **state)
+{
+    struct request request = {.operation = "watchLock", .query = "after=5"};
+    (void)state;
+    struct reading *reading = read_well(&request);
+    reading->exchange.parameters = (struct parameters){.given = 0};
+    reading->exchange.last_event_id = "7";
+    reading->exchange.target = "/locks/a/events?after=6";
+    free(reading->exchange.decoded);
+    assert_true(fields_read(&reading->exchange, reading->exchange.route->fields));
+    assert_int_equal(reading->exchange.parameters.numbers[FIELD_AFTER], 6);
+    reading_close(reading);
 }
 
 static void the_longest_ttl_is_a_setting(void **state)
@@ -681,6 +799,9 @@ int main(void)
         cmocka_unit_test(numbers_at_their_bounds_are_read),
         cmocka_unit_test(what_does_not_fit_is_refused_by_name),
         cmocka_unit_test(the_longest_ttl_is_a_setting),
+        cmocka_unit_test(a_list_has_one_to_64_names),
+        cmocka_unit_test(the_latest_event_counts_more_than_the_query),
+        cmocka_unit_test(without_a_stream_the_latest_event_is_nothing),
         cmocka_unit_test(texts_have_a_shortest_and_a_longest_length),
         cmocka_unit_test(a_length_is_counted_in_bytes_once_decoded),
         cmocka_unit_test(a_query_is_decoded_value_by_value),

@@ -1,0 +1,71 @@
+#include "api/acquisition.h"
+#include "api/api.h"
+#include "api/operations.h"
+#include "api/represent.h"
+#include "api/several.h"
+
+#include <stdlib.h>
+
+/* The name as the exchange has it, which lasts as long as the exchange does. */
+static struct slice own_name(const struct exchange *exchange, struct slice name)
+{
+    const struct slice *names = exchange->parameters.names;
+    size_t i = 0;
+    while (names[i].length != name.length || memcmp(names[i].bytes, name.bytes, name.length) != 0)
+        i++;
+    return names[i];
+}
+
+/* Keeps what has to be taken back should the reply not reach the client. */
+static void keep_grants(struct exchange *exchange, const struct several_reply *reply)
+{
+    exchange->grants = calloc(reply->count, sizeof *exchange->grants);
+    if (!exchange->grants)
+        abort();
+    for (size_t i = 0; i < reply->count; i++)
+        if (reply->each[i].result == LOCKS_DONE)
+            exchange->grants[exchange->grant_count++] =
+                (struct grant){own_name(exchange, reply->each[i].name), reply->each[i].attempt};
+}
+
+static void answer_holds(struct exchange *exchange, const struct several_reply *reply)
+{
+    json_t *document = json_object();
+    json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
+    json_object_set_new(document, "owner", represent_text(reply->each[0].hold.owner));
+    json_object_set_new(document, "locks", several_holds(exchange, reply));
+    keep_grants(exchange, reply);
+    reply_json(exchange, exchange->grant_count > 0 ? 201 : 200, "application/json", document);
+}
+
+static void acquired(void *context, const struct several_reply *reply)
+{
+    struct exchange *exchange = context;
+    exchange->hung_up = NULL;
+    if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED) {
+        answer_holds(exchange, reply);
+    } else {
+        bool refused = reply->result != LOCKS_UNAVAILABLE && reply->result != LOCKS_DRAINING;
+        acquisition_refuse(exchange, reply->result, &reply->view, reply->error,
+                           refused ? reply->each[reply->refused].name : slice_of(NULL));
+    }
+    exchange_resume(exchange);
+}
+
+static void hung_up(struct exchange *exchange)
+{
+    exchange->hung_up = NULL;
+    several_abandon(exchange->below);
+}
+
+enum handling acquire_locks(struct exchange *exchange)
+{
+    struct acquire acquire;
+    if (!several_is_complete(exchange, false) || !acquisition_read(exchange, &acquire))
+        return ANSWERED;
+    exchange->below = locks_acquire_several(exchange->api->locks, exchange->parameters.names,
+                                            several_count(exchange), &acquire,
+                                            exchange_is_connected, acquired, exchange);
+    exchange->hung_up = hung_up;
+    return WAITING;
+}

@@ -1,0 +1,170 @@
+#include "api/hold_connection.h"
+
+#include "api/acquisition.h"
+#include "api/api.h"
+#include "api/problem.h"
+#include "api/represent.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct connection_hold {
+    LIST_ENTRY(connection_hold) entry; /* of the API's list, while there is a keeper */
+    struct exchange *exchange;         /* NULL where the client went before the stream began */
+    struct keeper *keeper;             /* NULL before that */
+};
+
+static void write_line(struct exchange *exchange, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void write_line(struct exchange *exchange, const char *format, ...)
+{
+    char *line;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&line, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        abort();
+    exchange_write(exchange, line, (size_t)length);
+    free(line);
+}
+
+/* The line is that of the hold, with the event in front. */
+static void write_granted(struct exchange *exchange, const struct hold *hold)
+{
+    char *line = represent_hold(exchange->name, acquisition_token(exchange), hold);
+    write_line(exchange, "{\"event\":\"granted\",%s", line + 1);
+    free(line);
+}
+
+/* The stream has ended, or its client has gone; the keeper is no more. */
+static void end(struct connection_hold *held)
+{
+    held->exchange->hung_up = NULL;
+    LIST_REMOVE(held, entry);
+    free(held);
+}
+
+static void renewed(void *context, const struct hold *hold)
+{
+    struct connection_hold *held = context;
+    write_line(held->exchange,
+               "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
+               hold->fence, hold->ttl_ms);
+}
+
+static void lost(void *context, const char *why)
+{
+    struct connection_hold *held = context;
+    struct exchange *exchange = held->exchange;
+    json_t *line = json_pack("{s:s, s:s}", "event", "lost", "detail", why);
+    char *text = dump_line(line);
+    exchange_write(exchange, text, strlen(text));
+    free(text);
+    end(held);
+    exchange_finish(exchange);
+}
+
+static void released(void *context, const struct locks_reply *reply)
+{
+    (void)context,
+        (void)reply; /* there is nobody left to tell; at worst the hold ends by its TTL */
+}
+
+static void release(struct exchange *exchange)
+{
+    locks_release(exchange->api->locks, exchange->name, acquisition_token(exchange), released,
+                  NULL);
+}
+
+static void hung_up(struct exchange *exchange)
+{
+    struct connection_hold *held = exchange->below;
+    keeper_stop(held->keeper);
+    end(held);
+    release(exchange);
+}
+
+static void drain(struct connection_hold *held)
+{
+    static const char LINE[] = "{\"event\":\"draining\"}\n";
+    struct exchange *exchange = held->exchange;
+    keeper_stop(held->keeper);
+    end(held);
+    exchange_write(exchange, LINE, sizeof LINE - 1);
+    exchange_finish(exchange);
+}
+
+static void begin(struct connection_hold *held, unsigned status, const struct hold *hold)
+{
+    struct exchange *exchange = held->exchange;
+    struct api *api = exchange->api;
+    const struct keeper_events events = {held, renewed, lost};
+    held->keeper = locks_keep(api->locks, exchange->name, acquisition_token(exchange),
+                              exchange->parameters.numbers[FIELD_TTL], &events);
+    LIST_INSERT_HEAD(&api->connection_holds, held, entry);
+    exchange->below = held;
+    exchange->hung_up = hung_up;
+
+    acquisition_headers(exchange, hold->version);
+    exchange_stream(exchange, status, "application/x-ndjson");
+    write_granted(exchange, hold);
+    exchange_resume(exchange);
+    if (api->draining)
+        drain(held);
+}
+
+static void hung_up_early(struct exchange *exchange)
+{
+    struct connection_hold *held = exchange->below;
+    exchange->hung_up = NULL;
+    held->exchange = NULL;
+    release(exchange);
+}
+
+/* A hold that the token has had before gets its whole TTL first, so that the keeper has its time.
+ */
+static void prolonged(void *context, const struct locks_reply *reply)
+{
+    struct connection_hold *held = context;
+    struct exchange *exchange = held->exchange;
+    if (!exchange) {
+        free(held);
+    } else if (reply->result == LOCKS_DONE) {
+        begin(held, 200, &reply->hold);
+    } else {
+        exchange->hung_up = NULL;
+        free(held);
+        if (reply->result == LOCKS_NOT_HELD)
+            problem_simply(exchange, PROBLEM_NOT_HELD,
+                           "this token's hold has just ended; acquire the lock anew");
+        else
+            acquisition_refuse(exchange, reply->result, NULL, reply->error, slice_of(NULL));
+        exchange_resume(exchange);
+    }
+}
+
+void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
+{
+    struct connection_hold *held = calloc(1, sizeof *held);
+    if (!held)
+        abort();
+    held->exchange = exchange;
+    if (reply->result == LOCKS_DONE) {
+        begin(held, 201, &reply->hold);
+        return;
+    }
+    exchange->below = held;
+    exchange->hung_up = hung_up_early;
+    locks_renew(exchange->api->locks, exchange->name, acquisition_token(exchange),
+                exchange->parameters.numbers[FIELD_TTL], prolonged, held);
+}
+
+void hold_connection_drain(struct api *api)
+{
+    while (!LIST_EMPTY(&api->connection_holds))
+        drain(LIST_FIRST(&api->connection_holds));
+}

@@ -1,0 +1,36 @@
+#include "api/acquisition.h"
+#include "api/api.h"
+#include "api/operations.h"
+#include "api/problem.h"
+#include "api/represent.h"
+#include "api/several.h"
+
+static void renewed(void *context, const struct several_reply *reply)
+{
+    struct exchange *exchange = context;
+    if (reply->result == LOCKS_DONE) {
+        json_t *document = json_object();
+        json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
+        json_object_set_new(document, "owner", represent_text(reply->each[0].hold.owner));
+        json_object_set_new(document, "locks", several_holds(exchange, reply));
+        reply_json(exchange, 200, "application/json", document);
+    } else if (reply->result == LOCKS_NOT_HELD) {
+        several_not_held(exchange, reply,
+                         "this token has no live hold of these names: stop what they protect, and "
+                         "acquire them anew; the others were renewed");
+    } else {
+        problem_unavailable(exchange, reply->error);
+    }
+    exchange_resume(exchange);
+}
+
+enum handling renew_locks(struct exchange *exchange)
+{
+    if (!several_is_complete(exchange, true))
+        return ANSWERED;
+    /* A TTL that was not given is 0: the one that each hold had last. */
+    locks_renew_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
+                        acquisition_token(exchange), exchange->parameters.numbers[FIELD_TTL],
+                        renewed, exchange);
+    return PARKED;
+}

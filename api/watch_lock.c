@@ -1,0 +1,84 @@
+#include "api/api.h"
+#include "api/etag.h"
+#include "api/events.h"
+#include "api/operations.h"
+#include "api/represent.h"
+
+#include <stdlib.h>
+
+struct watching {
+    struct events events;
+    struct watch *watch; /* NULL while nothing is under way */
+};
+
+static void look(struct watching *watching);
+
+/* The exchange has ended, or the client has gone. */
+static void let_go(struct exchange *exchange)
+{
+    struct watching *watching = exchange->below;
+    exchange->hung_up = NULL;
+    if (watching->watch)
+        locks_unwatch(watching->watch);
+    free(watching);
+}
+
+static json_t *represent_change(const struct exchange *exchange, const struct locks_reply *reply)
+{
+    json_t *document = represent_view(exchange->name, &reply->view);
+    if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
+        json_object_set_new(document, "mine", json_boolean(reply->view.mine));
+    json_object_set_new(document, "changed", json_boolean(reply->changed));
+    return document;
+}
+
+static void send_round(struct watching *watching, const struct locks_reply *reply)
+{
+    struct events *events = &watching->events;
+    char *text;
+    if (reply->changed) {
+        events->after = reply->view.version;
+        text = events_add(NULL, "lock", reply->view.version,
+                          represent_change(events->exchange, reply));
+    } else {
+        text = events_add_nothing(NULL, 0);
+    }
+    if (events_send(events, text))
+        look(watching);
+}
+
+static void looked(void *context, const struct locks_reply *reply)
+{
+    struct watching *watching = context;
+    struct exchange *exchange = watching->events.exchange;
+    watching->watch = NULL;
+    if (reply->result != LOCKS_DONE) {
+        events_fail(&watching->events, reply->error ? reply->error : "this batond is stopping");
+    } else if (exchange->wants_events) {
+        send_round(watching, reply);
+    } else {
+        etag_reply(exchange, reply->view.version);
+        reply_json(exchange, 200, "application/json", represent_change(exchange, reply));
+        exchange_resume(exchange);
+    }
+}
+
+static void look(struct watching *watching)
+{
+    const struct exchange *exchange = watching->events.exchange;
+    watching->watch = locks_watch(
+        exchange->api->locks, exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
+        watching->events.after, events_wait(&watching->events), looked, watching);
+}
+
+enum handling watch_lock(struct exchange *exchange)
+{
+    struct watching *watching = calloc(1, sizeof *watching);
+    if (!watching)
+        abort();
+    events_read(&watching->events, exchange);
+    exchange->below = watching;
+    exchange->hung_up = let_go;
+    look(watching);
+    return WAITING;
+}
