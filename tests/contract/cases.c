@@ -1,12 +1,15 @@
 #include "tests/contract/cases.h"
 
 /* A request, and what may stand behind it. */
-#define ONE        "contract-test-token-one"
-#define WITH_ONE   "\nLock-Token: " ONE
-#define WITH_OTHER "\nLock-Token: contract-test-token-other"
-#define AS_TEXT    "\nAccept: text/plain"
-#define BODY(json) "\n\n" json
-#define FORM       "\nContent-Type: application/x-www-form-urlencoded\n\na=b"
+#define ONE         "contract-test-token-one"
+#define WITH_ONE    "\nLock-Token: " ONE
+#define WITH_OTHER  "\nLock-Token: contract-test-token-other"
+#define AS_TEXT     "\nAccept: text/plain"
+#define AS_EVENTS   "\nAccept: text/event-stream"
+#define BODY(json)  "\n\n" json
+#define NAMES(list) BODY("{\"names\":[" list "]}")
+#define IN_VAIN     "?wait=1ms&keep=30s" /* stays in the queue */
+#define FORM        "\nContent-Type: application/x-www-form-urlencoded\n\na=b"
 
 #define CASE(answer, asked)                                                                        \
     {                                                                                              \
@@ -19,6 +22,14 @@
 #define AFTER_2(first, then, answer, asked)                                                        \
     {                                                                                              \
         .reply = answer, .request = asked, .before = { first, then }                               \
+    }
+#define AFTER_3(first, then, last, answer, asked)                                                  \
+    {                                                                                              \
+        .reply = answer, .request = asked, .before = { first, then, last }                         \
+    }
+#define DRAINING(first, answer, asked)                                                             \
+    {                                                                                              \
+        .reply = answer, .request = asked, .before = {first}, .while_draining = true               \
     }
 #define LARGE(answer, asked)                                                                       \
     {                                                                                              \
@@ -43,7 +54,9 @@ const struct contract_case CASES[] = {
     CASE("acquireLock 400 invalid_name", "POST /locks/%00"),
     CASE("acquireLock 400 invalid_name", "POST /locks/%FF" AS_TEXT),
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?ttl=1ms"),
-    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?wait=1s"),
+    CASE("acquireLock 201", "POST /locks/new-patient?wait=10s&keep=10s"),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?wait=61s"),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?keep=1s"),
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" BODY("{\"ttl_ms\":99}")),
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" BODY("{\"surprise\":1}")),
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad" AS_TEXT BODY("{\"a\\nb\":1}")),
@@ -60,6 +73,23 @@ const struct contract_case CASES[] = {
           "POST /locks/limited?mode=shared&limit=2"),
     AFTER_2("POST /locks/spent" WITH_ONE, "DELETE /locks/spent" WITH_ONE,
             "acquireLock 409 not_held", "POST /locks/spent" WITH_ONE),
+    AFTER("POST /locks/awaited" BODY("{\"meta\":{\"host\":\"build-3\"}}"),
+          "acquireLock 409 wait_timeout", "POST /locks/awaited" BODY("{\"wait_ms\":1}")),
+    AFTER("POST /locks/awaited-2", "acquireLock 409 wait_timeout", "POST /locks/awaited-2" IN_VAIN),
+    AFTER("POST /locks/awaited-text", "acquireLock 409 wait_timeout",
+          "POST /locks/awaited-text?wait=1ms" AS_TEXT),
+    AFTER_3("POST /locks/page?mode=shared&owner=a", "POST /locks/page?mode=shared&owner=b",
+            "POST /locks/page" IN_VAIN "&owner=a", "acquireLock 409 upgrade_conflict",
+            "POST /locks/page?owner=b"),
+    AFTER_2("POST /locks/crowded", "POST /locks/crowded" IN_VAIN,
+            "acquireLock 429 too_many_waiters", "POST /locks/crowded?wait=1s"),
+    AFTER_2("POST /locks/crowded-text", "POST /locks/crowded-text" IN_VAIN,
+            "acquireLock 429 too_many_waiters", "POST /locks/crowded-text?wait=1s" AS_TEXT),
+    DRAINING("GET /livez", "acquireLock 503 draining", "POST /locks/drained?wait=1s"),
+    DRAINING("GET /livez", "acquireLock 503 draining", "POST /locks/drained?wait=1s" AS_TEXT),
+    DRAINING("GET /livez", "acquireLock 201", "POST /locks/by-connection?hold=connection"),
+    DRAINING("POST /locks/by-connection-2" WITH_ONE, "acquireLock 200",
+             "POST /locks/by-connection-2?hold=connection" WITH_ONE),
     LARGE("acquireLock 413 too_large", "POST /locks/bad" BODY("{}")),
     LARGE("acquireLock 413 too_large", "POST /locks/bad" AS_TEXT BODY("{}")),
     CASE("acquireLock 415 unsupported_media_type", "POST /locks/bad" FORM),
@@ -89,6 +119,8 @@ const struct contract_case CASES[] = {
             "releaseLock 200", "DELETE /locks/released-2" WITH_ONE),
     AFTER("POST /locks/broken", "releaseLock 200", "DELETE /locks/broken?force=true"),
     CASE("releaseLock 200", "DELETE /locks/broken-free?force=true"),
+    AFTER_2("POST /locks/cancelled", "POST /locks/cancelled" IN_VAIN WITH_ONE, "releaseLock 200",
+            "DELETE /locks/cancelled" WITH_ONE),
     CASE("releaseLock 400 invalid_name", "DELETE /locks/%0A" WITH_ONE),
     CASE("releaseLock 400 invalid_parameter", "DELETE /locks/bad"),
     CASE("releaseLock 400 invalid_parameter", "DELETE /locks/bad?force=true" WITH_ONE),
@@ -117,8 +149,88 @@ const struct contract_case CASES[] = {
             "listLocks 200", "GET /locks?prefix=listed&limit=1000"),
     CASE("listLocks 200", "GET /locks?prefix=nothing-like-that"),
     CASE("listLocks 400 invalid_parameter", "GET /locks?limit=1001"),
-    CASE("listLocks 405 method_not_allowed", "DELETE /locks"),
+    CASE("listLocks 405 method_not_allowed", "PATCH /locks"),
     DOWN("listLocks 503 store_unavailable", "GET /locks"),
+
+    CASE("watchLock 200", "GET /locks/never-used/events"),
+    AFTER("POST /locks/watched" WITH_ONE BODY("{\"meta\":{\"a\":{}}}"), "watchLock 200",
+          "GET /locks/watched/events?after=1763715600000000" WITH_ONE),
+    CASE("watchLock 200", "GET /locks/never-used/events?after=9007199254740991&wait=1ms"),
+    CASE("watchLock 200", "GET /locks/watched/events?wait=1ms" WITH_ONE AS_EVENTS),
+    CASE("watchLock 200", "GET /locks/never-used/events?after=9007199254740991&wait=1ms" AS_EVENTS),
+    CASE("watchLock 200",
+         "GET /locks/never-used/events?wait=0\nLast-Event-ID: 9007199254740991" AS_EVENTS),
+    CASE("watchLock 400 invalid_name", "GET /locks/%00/events"),
+    CASE("watchLock 400 invalid_parameter", "GET /locks/bad/events?after=now"),
+    CASE("watchLock 400 invalid_parameter", "GET /locks/bad/events\nLast-Event-ID: a" AS_EVENTS),
+    CASE("watchLock 404 not_found", "GET /locks/a/b/events"),
+    CASE("watchLock 405 method_not_allowed", "POST /locks/bad/events"),
+    DOWN("watchLock 503 store_unavailable", "GET /locks/x/events"),
+    DOWN("watchLock 503 store_unavailable", "GET /locks/x/events" AS_EVENTS),
+
+    CASE("acquireLocks 201", "POST /locks" NAMES("\"set-b\",\"set/a\",\"set \\u00e4\"")),
+    CASE("acquireLocks 201",
+         "POST /locks?ttl=1m&wait=1s&owner=me&mode=shared&limit=3" NAMES("\"set-shared\"")),
+    AFTER("POST /locks" WITH_ONE NAMES("\"set-1\",\"set-2\""), "acquireLocks 200",
+          "POST /locks" WITH_ONE NAMES("\"set-2\",\"set-1\"")),
+    CASE("acquireLocks 400 invalid_parameter", "POST /locks"),
+    CASE("acquireLocks 400 invalid_parameter", "POST /locks" NAMES("\"a\",\"a\"")),
+    CASE("acquireLocks 400 invalid_json", "POST /locks" NAMES("\"a\",")),
+    CASE("acquireLocks 405 method_not_allowed", "PATCH /locks"),
+    AFTER("POST /locks/set-taken", "acquireLocks 409 locked",
+          "POST /locks" NAMES("\"set-free\",\"set-taken\"")),
+    AFTER("POST /locks/set-taken-2", "acquireLocks 409 wait_timeout",
+          "POST /locks?wait=1ms" NAMES("\"set-taken-2\",\"set-free-2\"")),
+    AFTER("POST /locks/set-limited?mode=shared&limit=3", "acquireLocks 409 limit_mismatch",
+          "POST /locks?mode=shared&limit=2" NAMES("\"set-limited\"")),
+    AFTER_3("POST /locks/set-page?mode=shared&owner=a", "POST /locks/set-page?mode=shared&owner=b",
+            "POST /locks/set-page" IN_VAIN "&owner=a", "acquireLocks 409 upgrade_conflict",
+            "POST /locks?owner=b" NAMES("\"set-page\"")),
+    AFTER_2("POST /locks/set-spent" WITH_ONE, "DELETE /locks/set-spent" WITH_ONE,
+            "acquireLocks 409 not_held", "POST /locks" WITH_ONE NAMES("\"set-spent\"")),
+    LARGE("acquireLocks 413 too_large", "POST /locks" BODY("{}")),
+    CASE("acquireLocks 415 unsupported_media_type", "POST /locks" FORM),
+    AFTER_2("POST /locks/set-crowded", "POST /locks/set-crowded" IN_VAIN,
+            "acquireLocks 429 too_many_waiters", "POST /locks?wait=1s" NAMES("\"set-crowded\"")),
+    DRAINING("GET /livez", "acquireLocks 503 draining",
+             "POST /locks?wait=1s" NAMES("\"set-drained\"")),
+    DOWN("acquireLocks 503 store_unavailable", "POST /locks" NAMES("\"a\",\"b\"")),
+
+    AFTER("POST /locks" WITH_ONE NAMES("\"kept-1\",\"kept-2\""), "renewLocks 200",
+          "PUT /locks?ttl=1m" WITH_ONE NAMES("\"kept-2\",\"kept-1\"")),
+    CASE("renewLocks 400 invalid_parameter", "PUT /locks" NAMES("\"a\"")),
+    CASE("renewLocks 400 invalid_parameter", "PUT /locks" WITH_ONE),
+    CASE("renewLocks 400 invalid_json", "PUT /locks" WITH_ONE BODY("7")),
+    CASE("renewLocks 405 method_not_allowed", "PATCH /locks"),
+    AFTER("POST /locks" WITH_ONE NAMES("\"kept-3\""), "renewLocks 409 not_held",
+          "PUT /locks" WITH_ONE NAMES("\"kept-3\",\"kept-not\"")),
+    LARGE("renewLocks 413 too_large", "PUT /locks" BODY("{}")),
+    CASE("renewLocks 415 unsupported_media_type", "PUT /locks" FORM),
+    DOWN("renewLocks 503 store_unavailable", "PUT /locks" WITH_ONE NAMES("\"a\"")),
+
+    AFTER("POST /locks" WITH_ONE NAMES("\"given-1\",\"given-2\""), "releaseLocks 200",
+          "DELETE /locks" WITH_ONE NAMES("\"given-2\",\"given-1\"")),
+    AFTER_2("POST /locks/given-3", "POST /locks/given-3" IN_VAIN WITH_ONE, "releaseLocks 200",
+            "DELETE /locks" WITH_ONE NAMES("\"given-3\"")),
+    CASE("releaseLocks 400 invalid_parameter", "DELETE /locks" NAMES("\"a\"")),
+    CASE("releaseLocks 400 invalid_parameter", "DELETE /locks" WITH_ONE),
+    CASE("releaseLocks 400 invalid_json", "DELETE /locks" WITH_ONE BODY("7")),
+    CASE("releaseLocks 405 method_not_allowed", "PATCH /locks"),
+    AFTER("POST /locks" WITH_ONE NAMES("\"given-4\""), "releaseLocks 409 not_held",
+          "DELETE /locks" WITH_ONE NAMES("\"given-4\",\"given-not\"")),
+    LARGE("releaseLocks 413 too_large", "DELETE /locks" BODY("{}")),
+    CASE("releaseLocks 415 unsupported_media_type", "DELETE /locks" FORM),
+    DOWN("releaseLocks 503 store_unavailable", "DELETE /locks" WITH_ONE NAMES("\"a\"")),
+
+    AFTER_2("POST /locks/event-a" BODY("{\"meta\":{\"a\":1}}"), "POST /locks/event-b",
+            "watchLocks 200", "GET /events?prefix=event&limit=1"),
+    CASE("watchLocks 200", "GET /events?prefix=event&after=1763715600000000"),
+    CASE("watchLocks 200", "GET /events?prefix=nothing&after=9007199254740991&wait=1ms"),
+    CASE("watchLocks 200", "GET /events?prefix=event&wait=1ms" AS_EVENTS),
+    CASE("watchLocks 200", "GET /events?prefix=event&after=1763715600000000&wait=0" AS_EVENTS),
+    CASE("watchLocks 400 invalid_parameter", "GET /events?prefix=%FF"),
+    CASE("watchLocks 405 method_not_allowed", "POST /events"),
+    DOWN("watchLocks 503 store_unavailable", "GET /events"),
 
     CASE("getLiveness 200", "GET /livez"),
     DOWN("getLiveness 200", "GET /livez"),
@@ -128,6 +240,7 @@ const struct contract_case CASES[] = {
     CASE("getReadiness 400 invalid_parameter", "GET /readyz?verbose=1"),
     CASE("getReadiness 405 method_not_allowed", "POST /readyz"),
     DOWN("getReadiness 503 store_unavailable", "GET /readyz"),
+    DRAINING("GET /livez", "getReadiness 503 draining", "GET /readyz"),
     CASE("getMetrics 200", "GET /metrics"),
     DOWN("getMetrics 200", "GET /metrics"),
     CASE("getMetrics 400 invalid_parameter", "GET /metrics?name=a"),

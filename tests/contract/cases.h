@@ -5,13 +5,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { CASE_BEFORE = 3 };
+
 /* Requests read as HTTP does: method and path, headers, an empty line, the body. */
 struct contract_case {
     const char *reply; /* operationId, status and, of a problem, the code */
     const char *request;
-    const char *before[2]; /* what has to succeed first */
-    bool too_large;        /* 16 KiB of spaces follow the body */
+    const char *before[CASE_BEFORE]; /* what has to succeed first, or to wait in vain */
+    bool too_large;                  /* 16 KiB of spaces follow the body */
     bool without_redis;
+    bool while_draining;
 };
 
 extern const struct contract_case CASES[];

@@ -44,14 +44,15 @@ static bool is_of_table(struct http_client *client, const char *code, struct fai
     return failure_set(failure, -EINVAL, "%s is not in the table", code) == 0;
 }
 
-/* Every 503 and every `locked` say when to come again, and nothing else does. */
+/* Every 503, 429 and refusal of a lock that is held say when to come again, and nothing else does.
+ */
 static bool has_retry_after(struct http_client *client, const char *code, struct failure *failure)
 {
     const char *header = http_header(client, "Retry-After");
     long long expected = 0;
-    if (!strcmp(code, "locked"))
+    if (!strcmp(code, "locked") || !strcmp(code, "wait_timeout"))
         expected = (http_integer(client, "retry_after_ms") + 999) / 1000;
-    else if (client->reply.status == 503)
+    else if (client->reply.status == 503 || client->reply.status == 429)
         expected = 1;
     return (header ? atoll(header) : 0) == expected ||
            failure_set(failure, -EINVAL, "Retry-After is not %lld", expected) == 0;

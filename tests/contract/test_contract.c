@@ -6,15 +6,19 @@
 #include "tests/contract/promises.h"
 #include "tests/contract/schema.h"
 #include "tests/support/batond_process.h"
+#include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/raw.h"
 #include "tests/support/redis_process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { TOO_MUCH = 16 * 1024 };
+enum { TOO_MUCH = 16 * 1024, DRAINS_MS = 10000 };
 
 struct fixture {
     struct spec spec;
@@ -29,7 +33,8 @@ static int start(void **state)
     *state = fixture;
     spec_load(&fixture->spec);
     redis_process_start(&fixture->redis, NULL);
-    struct batond_options options = {.redis_url = fixture->redis.url};
+    static const char *const arguments[] = {"--max-waiters=1", NULL};
+    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
     batond_process_start(&fixture->batond, &options);
     fixture->client = http_client_new(fixture->batond.url);
     return 0;
@@ -46,10 +51,12 @@ static int stop(void **state)
     return code;
 }
 
-/* What has to be so before the test goes on. */
+static bool has_code(struct http_client *client, const char *code);
+
+/* What has to be so before the test goes on: done, or now waiting for its turn. */
 static void arrange(struct http_client *client, const char *request)
 {
-    if (ask(client, request, 0) / 100 != 2)
+    if (ask(client, request, 0) / 100 != 2 && !has_code(client, "wait_timeout"))
         fail_msg("%s: %ld %s", request, client->reply.status, client->reply.body);
 }
 
@@ -66,10 +73,9 @@ static bool has_code(struct http_client *client, const char *code)
 }
 
 /* Whether the reply to `request` is the one that is expected, and as the document has it. */
-static bool judge_case(struct fixture *fixture, const struct contract_case *it, json_t *promises,
-                       struct failure *failure)
+static bool judge_case(struct fixture *fixture, struct http_client *client,
+                       const struct contract_case *it, json_t *promises, struct failure *failure)
 {
-    struct http_client *client = fixture->client;
     char id[64], code[64] = "", path[128];
     long status;
     assert_in_range(sscanf(it->reply, "%63s %ld %63s", id, &status, code), 2, 3);
@@ -85,14 +91,18 @@ static bool judge_case(struct fixture *fixture, const struct contract_case *it, 
     return true;
 }
 
-static bool run_case(struct fixture *fixture, const struct contract_case *it, json_t *promises)
+static void arrange_case(struct http_client *client, const struct contract_case *it)
 {
-    struct http_client *client = fixture->client;
-    struct failure failure = {""};
-    for (size_t i = 0; i < 2 && it->before[i]; i++)
+    for (size_t i = 0; i < CASE_BEFORE && it->before[i]; i++)
         arrange(client, it->before[i]);
+}
+
+static bool run_case(struct fixture *fixture, struct http_client *client,
+                     const struct contract_case *it, json_t *promises)
+{
+    struct failure failure = {""};
     ask(client, it->request, it->too_large ? TOO_MUCH : 0);
-    bool fine = judge_case(fixture, it, promises, &failure);
+    bool fine = judge_case(fixture, client, it, promises, &failure);
     if (!fine)
         print_error("%s: %s\n%s%s\n\n", it->request, failure.text, client->reply.headers,
                     client->reply.body);
@@ -102,9 +112,52 @@ static bool run_case(struct fixture *fixture, const struct contract_case *it, js
 static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *promises)
 {
     size_t failed = 0;
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        if (CASES[i].without_redis != without_redis || CASES[i].while_draining)
+            continue;
+        arrange_case(fixture->client, &CASES[i]);
+        failed += !run_case(fixture, fixture->client, &CASES[i], promises);
+    }
+    return failed;
+}
+
+/* Tells batond to stop, and waits until this client hears of it. */
+static void begin_draining(struct batond_process *batond, struct http_client *client)
+{
+    int64_t deadline = clock_ms() + DRAINS_MS;
+    process_signal(&batond->process, SIGTERM);
+    while (http_call(client, "GET", "/readyz", NULL) == 200 && clock_ms() < deadline)
+        clock_sleep_ms(5);
+    assert_int_equal(client->reply.status, 503);
+}
+
+/* A batond that stops takes no connection any more, but serves those that it has: each case has one
+ * of its own. It does not end before the request that is never completed. */
+static size_t run_draining_cases(struct fixture *fixture, json_t *promises)
+{
+    static const char *const arguments[] = {"--workers=1", NULL};
+    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
+    struct batond_process batond;
+    batond_process_start(&batond, &options);
+    struct http_client *first = http_client_new(batond.url);
+    struct http_client **clients = calloc(CASE_COUNT, sizeof(struct http_client *));
+    size_t failed = 0;
+    int unfinished = raw_connect(batond.port);
+    assert_true(raw_send(unfinished, "GET /", 5));
+    arrange(first, "GET /livez");
     for (size_t i = 0; i < CASE_COUNT; i++)
-        if (CASES[i].without_redis == without_redis)
-            failed += !run_case(fixture, &CASES[i], promises);
+        if (CASES[i].while_draining)
+            arrange_case(clients[i] = http_client_new(batond.url), &CASES[i]);
+    begin_draining(&batond, first);
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        if (clients[i])
+            failed += !run_case(fixture, clients[i], &CASES[i], promises);
+        http_client_free(clients[i]);
+    }
+    close(unfinished);
+    http_client_free(first);
+    free(clients);
+    assert_int_equal(batond_process_stop(&batond), 0);
     return failed;
 }
 
@@ -113,6 +166,7 @@ static void replies_are_what_the_document_promises(void **state)
     struct fixture *fixture = *state;
     json_t *promises = promises_of(&fixture->spec);
     size_t failed = run_cases(fixture, false, promises);
+    failed += run_draining_cases(fixture, promises);
     redis_process_halt(&fixture->redis);
     failed += run_cases(fixture, true, promises);
     redis_process_resume(&fixture->redis);
@@ -134,7 +188,8 @@ static void fill_path(const struct spec_operation *operation, const char *name, 
 {
     const char *hole = strstr(operation->path, "{name}");
     size_t length = hole ? (size_t)(hole - operation->path) : strlen(operation->path);
-    snprintf(path, 128, "%.*s%s", (int)length, operation->path, hole ? name : "");
+    snprintf(path, 128, "%.*s%s%s", (int)length, operation->path, hole ? name : "",
+             hole ? hole + strlen("{name}") : "");
 }
 
 static void answers_head_like_get(void **state)
@@ -155,22 +210,46 @@ static void answers_head_like_get(void **state)
     }
 }
 
+/* Takes the hold that an example of a renewal or a release is about: of its names, or of the path.
+ */
+static void arrange_hold(struct http_client *client, const char *path, const json_t *example)
+{
+    char request[1024];
+    const char *token = json_string_value(json_object_get(example, "token"));
+    const json_t *names = json_object_get(example, "names");
+    char *list = names ? json_dumps(names, JSON_COMPACT) : NULL;
+    assert_non_null(token);
+    snprintf(request, sizeof request, "POST %s\nLock-Token: %s%s%s%s", path, token,
+             list ? "\n\n{\"names\":" : "", list ? list : "", list ? "}" : "");
+    arrange(client, request);
+    free(list);
+}
+
+/* What the example has taken must not be in the way of the next. */
+static void release_names(struct http_client *client, const json_t *example)
+{
+    char path[128];
+    size_t i;
+    json_t *name;
+    json_array_foreach (json_object_get(example, "names"), i, name) {
+        snprintf(path, sizeof path, "/locks/%s?force=true", json_string_value(name));
+        assert_int_equal(http_call(client, "DELETE", path, NULL), 200);
+    }
+}
+
 /* Sends one example of a body; renew and release need the hold that its token stands for. */
 static void send_body_example(struct fixture *fixture, const struct spec_operation *operation,
                               const char *name, const json_t *example)
 {
     char path[128], request[1024], lock[64];
     char *body = json_dumps(example, JSON_COMPACT);
-    const char *token = json_string_value(json_object_get(example, "token"));
     snprintf(lock, sizeof lock, "%s-%s", operation->id, name);
     fill_path(operation, lock, path);
-    if (strcmp(operation->method, "POST") != 0) {
-        assert_non_null(token);
-        snprintf(request, sizeof request, "POST %s\nLock-Token: %s", path, token);
-        arrange(fixture->client, request);
-    }
+    if (strcmp(operation->method, "POST") != 0)
+        arrange_hold(fixture->client, path, example);
     snprintf(request, sizeof request, "%s %s\n\n%s", operation->method, path, body);
     arrange(fixture->client, request);
+    release_names(fixture->client, example);
     free(body);
 }
 
@@ -207,27 +286,41 @@ static void append_example(char *query, size_t size, const json_t *parameter)
     free(text);
 }
 
-/* Sends an operation with the examples of all its parameters in the query at once. */
-static bool send_query_examples(struct fixture *fixture, const struct spec_operation *operation)
+/* The query with the examples of all parameters at once, but for a hold by connection: that answer
+ * has no end. */
+static void fill_query(const struct spec *spec, const struct spec_operation *operation, char *query,
+                       size_t size)
 {
-    char query[512] = "", path[128], request[1024];
-    json_t *parameters = spec_parameters(&fixture->spec, operation);
+    json_t *parameters = spec_parameters(spec, operation);
     size_t i;
     json_t *parameter;
     json_array_foreach (parameters, i, parameter)
-        if (!strcmp(json_string_value(json_object_get(parameter, "in")), "query"))
-            append_example(query, sizeof query, parameter);
+        if (!strcmp(json_string_value(json_object_get(parameter, "in")), "query") &&
+            strcmp(json_string_value(json_object_get(parameter, "name")), "hold") != 0)
+            append_example(query, size, parameter);
     json_decref(parameters);
+}
+
+static bool send_query_examples(struct fixture *fixture, const struct spec_operation *operation)
+{
+    char query[512] = "", path[128], request[1024];
+    fill_query(&fixture->spec, operation, query, sizeof query);
     fill_path(operation, operation->id, path);
     /* A renewal needs a hold; a token of its own would be refused beside force=true. */
     bool renews = !strcmp(operation->method, "PUT");
+    bool is_several = !strcmp(path, "/locks") && strcmp(operation->method, "GET") != 0;
     const char *token = renews ? "\nLock-Token: contract-test-token-one" : "";
-    snprintf(request, sizeof request, "POST %s%s", path, token);
+    const char *body = is_several ? "\n\n{\"names\":[\"query-a\",\"query-b\"]}" : "";
+    snprintf(request, sizeof request, "POST %s%s%s", path, token, body);
     if (renews)
         arrange(fixture->client, request);
-    snprintf(request, sizeof request, "%s %s%s%s", operation->method, path, query, token);
+    snprintf(request, sizeof request, "%s %s%s%s%s", operation->method, path, query, token, body);
     if (*query)
         arrange(fixture->client, request);
+    if (is_several)
+        arrange(fixture->client, "DELETE /locks/query-a?force=true");
+    if (is_several)
+        arrange(fixture->client, "DELETE /locks/query-b?force=true");
     return *query;
 }
 

@@ -1,0 +1,445 @@
+/* Being told of changes: by a reply that waits for them, or by a stream of events. */
+#include "tests/integration/parked.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 5000, PROMPT_MS = 1000, CHANGES = 60 };
+
+static const char STREAM[] = "Accept: text/event-stream";
+static const char JSON[] = "Accept: application/json";
+
+static struct service *service_of(void **state)
+{
+    return *state;
+}
+
+static int64_t version_of(struct http_client *client, const char *name)
+{
+    char request[100];
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(client, request, NULL, 200, NULL);
+    return http_integer(client, "version");
+}
+
+static void hold(struct http_client *client, const char *query, char token[TOKEN_TEXT])
+{
+    char request[200];
+    snprintf(request, sizeof request, "POST /locks/%s", query);
+    answers(client, request, NULL, 201, NULL);
+    keep_token(client, token);
+}
+
+static void release(struct http_client *client, const char *token, const char *name)
+{
+    char request[100];
+    snprintf(request, sizeof request, "DELETE /locks/%s", name);
+    answers_token(client, token, request, NULL, 200, NULL);
+}
+
+/* Watches the name from its version on, and sees that nothing is told yet. */
+static struct parked *watch(int port, const char *header, const char *name, int64_t after)
+{
+    char request[200];
+    snprintf(request, sizeof request, "GET /locks/%s/events?wait=20s&after=%" PRId64, name, after);
+    struct parked *parked = parked_send(port, header, request, NULL);
+    if (header == JSON)
+        assert_true(parked_waits(parked, 50));
+    return parked;
+}
+
+/* The reply tells of a change, with that state and the version of the name. */
+static void tells(struct parked *parked, struct http_client *client, const char *state)
+{
+    char etag[40];
+    if (parked_answer(parked, PROMPT_MS) != 200)
+        fail_msg("nothing told: %s", parked->text);
+    assert_true(json_is_true(member(&parked->client, "changed")));
+    assert_string_equal(http_text(&parked->client, "state"), state);
+    int64_t version = version_of(client, http_text(&parked->client, "name"));
+    assert_int_equal(http_integer(&parked->client, "version"), version);
+    snprintf(etag, sizeof etag, "\"%" PRId64 "\"", version);
+    assert_string_equal(http_header(&parked->client, "ETag"), etag);
+}
+
+static void without_a_version_the_state_is_told_at_once(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT];
+    answers(client, "GET /locks/at-once/events?wait=20s", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "state"), "free");
+    assert_true(json_is_true(member(client, "changed")));
+    assert_null(member(client, "mine"));
+    hold(client, "at-once", token);
+    int64_t fence = http_integer(client, "fence");
+    answers_token(client, token, "GET /locks/at-once/events?after=1", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "state"), "held");
+    assert_int_equal(http_integer(client, "version"), fence);
+    assert_true(json_is_true(member(client, "mine")));
+    assert_null(strstr(client->reply.body, token));
+}
+
+static void a_wait_without_a_change_ends(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT], request[100];
+    hold(client, "quiet", token);
+    int64_t begun = clock_ms(), version = version_of(client, "quiet");
+    snprintf(request, sizeof request, "GET /locks/quiet/events?wait=300ms&after=%" PRId64, version);
+    answers(client, request, NULL, 200, NULL);
+    assert_in_range(clock_ms() - begun, 300, 300 + PROMPT_MS);
+    assert_true(json_is_false(member(client, "changed")));
+    assert_string_equal(http_text(client, "state"), "held");
+    assert_int_equal(http_integer(client, "version"), version);
+    snprintf(request, sizeof request, "GET /locks/quiet/events?wait=0&after=%" PRId64, version);
+    answers(client, request, NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "changed")));
+}
+
+static void each_kind_of_change_is_told(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    int port = service->batond.port;
+    char token[TOKEN_TEXT];
+    struct parked *parked = watch(port, JSON, "kinds", version_of(client, "kinds"));
+    hold(client, "kinds", token);
+    tells(parked, client, "held");
+    parked_close(parked);
+
+    parked = watch(port, JSON, "kinds", version_of(client, "kinds"));
+    answers_token(client, token, "PUT /locks/kinds?ttl=20s", NULL, 200, NULL);
+    assert_true(parked_waits(parked, 50));
+    release(client, token, "kinds");
+    tells(parked, client, "free");
+    assert_string_equal(member_text(&parked->client, "last_release.reason"), "released");
+    parked_close(parked);
+
+    hold(client, "kinds", token);
+    parked = watch(port, JSON, "kinds", version_of(client, "kinds"));
+    answers(client, "DELETE /locks/kinds?force=true", NULL, 200, NULL);
+    tells(parked, client, "free");
+    assert_string_equal(member_text(&parked->client, "last_release.reason"), "forced");
+    parked_close(parked);
+}
+
+static void an_expiry_is_told_when_it_happens(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT];
+    hold(client, "expiry?ttl=400ms", token);
+    struct parked *parked =
+        watch(service->batond.port, JSON, "expiry", version_of(client, "expiry"));
+    assert_true(parked_waits(parked, 100));
+    tells(parked, client, "free");
+    assert_string_equal(member_text(&parked->client, "last_release.reason"), "expired");
+    assert_in_range(member_integer(&parked->client, "last_release.ago_ms"), 0, PROMPT_MS / 2);
+    parked_close(parked);
+}
+
+static void changes_through_another_batond_are_told(void **state)
+{
+    struct service *service = service_of(state);
+    struct batond_process other;
+    struct batond_options options = {.redis_url = service->redis.url};
+    char token[TOKEN_TEXT];
+    batond_process_start(&other, &options);
+    struct http_client *client = http_client_new(other.url);
+    struct parked *parked =
+        watch(service->batond.port, JSON, "replica", version_of(client, "replica"));
+    hold(client, "replica", token);
+    tells(parked, client, "held");
+    parked_close(parked);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&other), 0);
+}
+
+/* Changes follow one another while nobody watches between two replies. */
+static void no_change_is_missed(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT];
+    int64_t seen = version_of(client, "missed");
+    for (int i = 0; i < CHANGES; i++) {
+        hold(client, "missed", token);
+        struct parked *parked = parked_send(service->batond.port, NULL,
+                                            "GET /locks/missed/events?wait=20s&after=0", NULL);
+        assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
+        assert_true(http_integer(&parked->client, "version") > seen);
+        seen = http_integer(&parked->client, "version");
+        parked_close(parked);
+        char request[100];
+        snprintf(request, sizeof request, "GET /locks/missed/events?wait=20s&after=%" PRId64, seen);
+        parked = parked_send(service->batond.port, NULL, request, NULL);
+        release(client, token, "missed"); /* before, while or after it is parked */
+        tells(parked, client, "free");
+        seen = http_integer(&parked->client, "version");
+        parked_close(parked);
+    }
+}
+
+static void a_stream_tells_the_state_and_then_each_change(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT], line[64];
+    struct parked *stream =
+        parked_send(service->batond.port, STREAM, "GET /locks/stream/events", NULL);
+    assert_true(parked_hears(stream, "HTTP/1.1 200", PROMPT_MS));
+    assert_true(parked_hears(stream, "Content-Type: text/event-stream\r\n", PROMPT_MS));
+    snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
+    assert_true(parked_hears(stream, line, PROMPT_MS));
+    assert_true(parked_hears(stream, "event: lock\ndata: {\"name\":\"stream\",\"state\":\"free\"",
+                             PROMPT_MS));
+    for (int i = 0; i < 3; i++) {
+        hold(client, "stream", token);
+        snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
+        assert_true(parked_hears(stream, line, PROMPT_MS));
+        assert_true(parked_hears(stream, "\"state\":\"held\"", PROMPT_MS));
+        release(client, token, "stream");
+        snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
+        assert_true(parked_hears(stream, line, PROMPT_MS));
+        assert_true(parked_hears(stream, "\"state\":\"free\"", PROMPT_MS));
+        assert_true(parked_hears(stream, "}\n\n", PROMPT_MS));
+    }
+    assert_false(stream->closed);
+    parked_close(stream);
+}
+
+static void a_stream_goes_on_where_it_stopped(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT], header[100];
+    hold(client, "resumed", token);
+    int64_t version = version_of(client, "resumed");
+    snprintf(header, sizeof header, "Accept: text/event-stream\r\nLast-Event-ID: %" PRId64,
+             version);
+    struct parked *stream =
+        parked_send(service->batond.port, header, "GET /locks/resumed/events?after=1", NULL);
+    assert_true(parked_hears(stream, ": keep-alive\n\n", PROMPT_MS));
+    assert_null(strstr(stream->text, "data:"));
+    release(client, token, "resumed");
+    assert_true(parked_hears(stream, "\"state\":\"free\"", PROMPT_MS));
+    parked_close(stream);
+
+    stream = parked_send(service->batond.port, header, "GET /locks/resumed/events", NULL);
+    assert_true(parked_hears(stream, "\"state\":\"free\"", PROMPT_MS));
+    parked_close(stream);
+}
+
+static void a_stream_ends_where_that_was_asked_for(void **state)
+{
+    struct service *service = service_of(state);
+    int64_t begun = clock_ms();
+    struct parked *stream =
+        parked_send(service->batond.port, STREAM, "GET /locks/short/events?wait=300ms", NULL);
+    assert_int_equal(parked_answer(stream, PATIENCE_MS), 200);
+    assert_in_range(clock_ms() - begun, 300, 300 + PROMPT_MS);
+    assert_non_null(strstr(stream->text, ": keep-alive\n\n"));
+    assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n")); /* complete, not cut off */
+    parked_close(stream);
+    stream = parked_send(service->batond.port, STREAM, "HEAD /locks/short/events", NULL);
+    assert_int_equal(parked_answer(stream, PATIENCE_MS), 200);
+    assert_string_equal(http_header(&stream->client, "Content-Type"), "text/event-stream");
+    assert_int_equal(stream->client.reply.length, 0);
+    parked_close(stream);
+}
+
+static void watches_end_when_batond_stops(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    struct parked *stream =
+        parked_send(service.batond.port, STREAM, "GET /locks/stops/events", NULL);
+    struct parked *all = parked_send(service.batond.port, STREAM, "GET /events", NULL);
+    struct parked *parked =
+        watch(service.batond.port, JSON, "stops", version_of(service.client, "stops"));
+    assert_true(parked_hears(stream, "data:", PROMPT_MS));
+    assert_true(parked_hears(all, "keep-alive", PROMPT_MS));
+    process_signal(&service.batond.process, SIGTERM);
+    assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
+    assert_true(json_is_false(member(&parked->client, "changed")));
+    assert_true(parked_hears(stream, "\r\n0\r\n\r\n", PATIENCE_MS));
+    assert_true(parked_hears(all, "\r\n0\r\n\r\n", PATIENCE_MS));
+    parked_close(parked);
+    parked_close(stream);
+    parked_close(all);
+    service_close(&service);
+}
+
+/* The number of locks told of, and whether this name is among them. */
+static size_t told(const struct http_client *client, const char *name, bool *ret_named)
+{
+    json_t *locks = member(client, "locks"), *lock;
+    size_t i;
+    *ret_named = false;
+    json_array_foreach (locks, i, lock)
+        *ret_named |= strcmp(json_string_value(json_object_get(lock, "name")), name) == 0;
+    return json_array_size(locks);
+}
+
+static void a_prefix_tells_of_all_that_is_held_and_then_of_changes(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT], other[TOKEN_TEXT], request[200];
+    bool named;
+    answers(client, "GET /events?prefix=job:", NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "changed")));
+    hold(client, "job:1", token);
+    hold(client, "outside", other);
+    answers(client, "GET /events?prefix=job:", NULL, 200, NULL);
+    assert_int_equal(told(client, "job:1", &named), 1);
+    assert_true(named);
+    assert_true(json_is_true(member(client, "changed")));
+    assert_true(json_is_true(member(client, "complete")));
+    int64_t version = http_integer(client, "version");
+
+    /* A change of the very microsecond may be told twice; then its version is told with it. */
+    snprintf(request, sizeof request, "GET /events?prefix=job:&wait=20s&after=%" PRId64, version);
+    struct parked *parked = parked_send(service->batond.port, NULL, request, NULL);
+    assert_true(parked_waits(parked, 100));
+    release(client, other, "outside");
+    assert_true(parked_waits(parked, 100));
+    release(client, token, "job:1");
+    assert_int_equal(parked_answer(parked, PROMPT_MS), 200);
+    assert_true(told(&parked->client, "job:1", &named) >= 1);
+    assert_true(named);
+    assert_string_equal(member_text(&parked->client, "locks.0.state"), "free");
+    assert_true(http_integer(&parked->client, "version") >=
+                member_integer(&parked->client, "locks.0.version"));
+    version = http_integer(&parked->client, "version");
+    parked_close(parked);
+
+    /* What happened while nobody watched. */
+    hold(client, "job:2", token);
+    snprintf(request, sizeof request, "GET /events?prefix=job:&wait=20s&after=%" PRId64, version);
+    answers(client, request, NULL, 200, NULL);
+    told(client, "job:2", &named);
+    assert_true(named);
+}
+
+static void a_wait_for_a_prefix_without_a_change_ends(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char request[100];
+    answers(client, "GET /events?prefix=still:", NULL, 200, NULL);
+    int64_t begun = clock_ms(), version = http_integer(client, "version");
+    snprintf(request, sizeof request, "GET /events?prefix=still:&wait=300ms&after=%" PRId64,
+             version);
+    answers(client, request, NULL, 200, NULL);
+    assert_in_range(clock_ms() - begun, 290, 300 + PROMPT_MS);
+    assert_true(json_is_false(member(client, "changed")));
+    assert_int_equal(json_array_size(member(client, "locks")), 0);
+    assert_true(http_integer(client, "version") >= version);
+}
+
+static void an_expiry_under_a_prefix_is_told(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT], request[100];
+    hold(client, "ending:1?ttl=400ms", token);
+    answers(client, "GET /events?prefix=ending:", NULL, 200, NULL);
+    snprintf(request, sizeof request, "GET /events?prefix=ending:&wait=20s&after=%" PRId64,
+             http_integer(client, "version"));
+    struct parked *parked = parked_send(service->batond.port, NULL, request, NULL);
+    assert_int_equal(parked_answer(parked, 400 + PROMPT_MS), 200);
+    assert_string_equal(member_text(&parked->client, "locks.0.state"), "free");
+    assert_string_equal(member_text(&parked->client, "locks.0.last_release.reason"), "expired");
+    parked_close(parked);
+}
+
+static void what_may_have_been_forgotten_is_said(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT];
+    bool named;
+    hold(client, "old:1", token);
+    answers(client, "GET /events?prefix=old:&wait=20s&after=1", NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "complete")));
+    told(client, "old:1", &named);
+    assert_true(named);
+}
+
+static void the_next_reply_brings_what_had_no_room(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT], name[40], request[100];
+    bool seen[CHANGES] = {false}, named;
+    int64_t after = version_of(client, "page-first");
+    answers(client, "GET /events?prefix=page:", NULL, 200, NULL);
+    after = http_integer(client, "version");
+    for (int i = 0; i < CHANGES; i++) {
+        snprintf(name, sizeof name, "page:%d", i);
+        hold(client, name, token);
+    }
+    for (int round = 0; round < CHANGES; round++) {
+        snprintf(request, sizeof request, "GET /events?prefix=page:&wait=0&limit=7&after=%" PRId64,
+                 after);
+        answers(client, request, NULL, 200, NULL);
+        after = http_integer(client, "version");
+        for (int i = 0; i < CHANGES; i++) {
+            snprintf(name, sizeof name, "page:%d", i);
+            assert_in_range(told(client, name, &named), 0, 7);
+            seen[i] |= named;
+        }
+    }
+    for (int i = 0; i < CHANGES; i++)
+        if (!seen[i])
+            fail_msg("page:%d was never told", i);
+}
+
+static void a_prefix_can_be_a_stream(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT];
+    hold(client, "flow:1", token);
+    struct parked *stream =
+        parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:", NULL);
+    assert_true(parked_hears(stream, "Content-Type: text/event-stream\r\n", PROMPT_MS));
+    assert_true(parked_hears(stream, "id: ", PROMPT_MS));
+    assert_true(parked_hears(stream, "data: {\"name\":\"flow:1\",\"state\":\"held\"", PROMPT_MS));
+    release(client, token, "flow:1");
+    assert_true(parked_hears(stream, "data: {\"name\":\"flow:1\",\"state\":\"free\"", PROMPT_MS));
+    hold(client, "flow:2", token);
+    assert_true(parked_hears(stream, "data: {\"name\":\"flow:2\",\"state\":\"held\"", PROMPT_MS));
+    parked_close(stream);
+    stream =
+        parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0&after=1", NULL);
+    assert_int_equal(parked_answer(stream, PATIENCE_MS), 200);
+    assert_true(parked_hears(stream, "event: incomplete\ndata: {\"version\":", PROMPT_MS));
+    assert_true(parked_hears(stream, "event: lock\n", PROMPT_MS));
+    parked_close(stream);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_version_the_state_is_told_at_once),
+        cmocka_unit_test(a_wait_without_a_change_ends),
+        cmocka_unit_test(each_kind_of_change_is_told),
+        cmocka_unit_test(an_expiry_is_told_when_it_happens),
+        cmocka_unit_test(changes_through_another_batond_are_told),
+        cmocka_unit_test(no_change_is_missed),
+        cmocka_unit_test(a_stream_tells_the_state_and_then_each_change),
+        cmocka_unit_test(a_stream_goes_on_where_it_stopped),
+        cmocka_unit_test(a_stream_ends_where_that_was_asked_for),
+        cmocka_unit_test(watches_end_when_batond_stops),
+        cmocka_unit_test(a_prefix_tells_of_all_that_is_held_and_then_of_changes),
+        cmocka_unit_test(a_wait_for_a_prefix_without_a_change_ends),
+        cmocka_unit_test(an_expiry_under_a_prefix_is_told),
+        cmocka_unit_test(what_may_have_been_forgotten_is_said),
+        cmocka_unit_test(the_next_reply_brings_what_had_no_room),
+        cmocka_unit_test(a_prefix_can_be_a_stream),
+    };
+    return cmocka_run_group_tests_name("events", tests, service_start, service_stop);
+}

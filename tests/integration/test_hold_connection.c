@@ -1,0 +1,201 @@
+/* A lock held by a connection: as long as the client is there, and no longer. */
+#include "tests/integration/parked.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 5000, PROMPT_MS = 1000 };
+
+static const char TOKEN[] = "a-token-of-a-connection-1";
+
+static struct service *service_of(void **state)
+{
+    return *state;
+}
+
+static bool comes_to(struct http_client *client, const char *name, const char *state,
+                     int64_t queue_length)
+{
+    char path[100];
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    snprintf(path, sizeof path, "/locks/%s", name);
+    while (http_call(client, "GET", path, NULL) != 200 ||
+           strcmp(http_text(client, "state"), state) != 0 ||
+           http_integer(client, "queue_length") != queue_length) {
+        if (clock_ms() > deadline)
+            return false;
+        clock_sleep_ms(5);
+    }
+    return true;
+}
+
+static struct parked *hold(int port, const char *query)
+{
+    char request[200];
+    snprintf(request, sizeof request, "POST /locks/%s", query);
+    return parked_send_token(port, TOKEN, request);
+}
+
+static void is_granted(struct parked *stream, int status)
+{
+    char line[40];
+    snprintf(line, sizeof line, "HTTP/1.1 %d", status);
+    if (!parked_hears(stream, line, PROMPT_MS) ||
+        !parked_hears(stream, "{\"event\":\"granted\",\"name\":\"", PROMPT_MS) ||
+        !parked_hears(stream, "}\n", PROMPT_MS))
+        fail_msg("not granted: %s", stream->text);
+}
+
+static void a_connection_holds_for_longer_than_the_ttl(void **state)
+{
+    struct service *service = service_of(state);
+    char line[100];
+    struct parked *stream = hold(service->batond.port, "kept?hold=connection&ttl=600ms&owner=me");
+    is_granted(stream, 201);
+    assert_non_null(strstr(stream->text, "\r\nContent-Type: application/x-ndjson\r\n"));
+    assert_non_null(strstr(stream->text, "\r\nLocation: /locks/kept\r\n"));
+    assert_non_null(strstr(stream->text, "\r\nCache-Control: no-store\r\n"));
+    assert_non_null(strstr(stream->text, TOKEN));
+    int64_t begun = clock_ms();
+    answers_token(service->client, TOKEN, "GET /locks/kept", NULL, 200, NULL);
+    assert_true(json_is_true(member(service->client, "mine")));
+    int64_t version = http_integer(service->client, "version");
+    snprintf(line, sizeof line, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":600}\n",
+             version);
+    for (int i = 0; i < 6; i++)
+        assert_true(parked_hears(stream, line, PROMPT_MS));
+    assert_true(clock_ms() - begun > 900); /* one every third of the TTL, not more */
+    answers(service->client, "GET /locks/kept", NULL, 200, NULL);
+    assert_int_equal(http_integer(service->client, "version"), version);
+    parked_close(stream);
+}
+
+static void a_client_that_goes_releases(void **state)
+{
+    struct service *service = service_of(state);
+    struct parked *stream = hold(service->batond.port, "goes?hold=connection&ttl=1h");
+    is_granted(stream, 201);
+    answers(service->client, "POST /locks/goes", NULL, 409, "locked");
+    parked_close(stream);
+    assert_true(comes_to(service->client, "goes", "free", 0));
+    assert_string_equal(member_text(service->client, "last_release.reason"), "released");
+}
+
+static void what_goes_is_handed_to_who_waits(void **state)
+{
+    struct service *service = service_of(state);
+    struct parked *stream = hold(service->batond.port, "handed?hold=connection&ttl=1h");
+    is_granted(stream, 201);
+    struct parked *waiter = parked_send(service->batond.port, NULL,
+                                        "POST /locks/handed?hold=connection&wait=20s", NULL);
+    assert_true(comes_to(service->client, "handed", "held", 1));
+    assert_true(parked_waits(waiter, 50));
+    parked_close(stream);
+    is_granted(waiter, 201);
+    parked_close(waiter);
+    assert_true(comes_to(service->client, "handed", "free", 0));
+}
+
+static void who_goes_while_waiting_leaves_the_queue(void **state)
+{
+    struct service *service = service_of(state);
+    answers(service->client, "POST /locks/waits", NULL, 201, NULL);
+    struct parked *waiter = hold(service->batond.port, "waits?hold=connection&wait=20s");
+    assert_true(comes_to(service->client, "waits", "held", 1));
+    parked_close(waiter);
+    assert_true(comes_to(service->client, "waits", "held", 0));
+}
+
+static void a_hold_that_is_lost_is_told(void **state)
+{
+    struct service *service = service_of(state);
+    struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=600ms");
+    is_granted(stream, 201);
+    answers(service->client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    assert_true(parked_hears(stream, "{\"event\":\"lost\",\"detail\":\"", PROMPT_MS));
+    assert_true(parked_ends(stream, PROMPT_MS));
+    assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n"));
+    parked_close(stream);
+    stream = hold(service->batond.port, "released?hold=connection&ttl=600ms");
+    is_granted(stream, 201);
+    answers_token(service->client, TOKEN, "DELETE /locks/released", NULL, 200, NULL);
+    assert_true(parked_hears(stream, "{\"event\":\"lost\"", PROMPT_MS));
+    parked_close(stream);
+}
+
+static void without_redis_the_hold_is_lost_when_it_must_have_ended(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    struct parked *stream = hold(service.batond.port, "away?hold=connection&ttl=1s");
+    is_granted(stream, 201);
+    redis_process_halt(&service.redis);
+    assert_true(parked_hears(stream, "{\"event\":\"lost\"", PATIENCE_MS));
+    assert_true(parked_ends(stream, PROMPT_MS));
+    parked_close(stream);
+    redis_process_resume(&service.redis);
+    service_close(&service);
+}
+
+static void a_refusal_is_a_problem_as_ever(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    answers(client, "POST /locks/taken", NULL, 201, NULL);
+    answers(client, "POST /locks/taken?hold=connection", NULL, 409, "locked");
+    answers(client, "POST /locks/taken?hold=connection&wait=50ms", NULL, 409, "wait_timeout");
+    answers(client, "POST /locks/taken?hold=conn", NULL, 400, "invalid_parameter");
+    answers(client, "POST /locks/taken", "{\"hold\": \"connection\"}", 400, "invalid_parameter");
+}
+
+static void a_token_that_holds_already_gets_its_ttl_anew(void **state)
+{
+    struct service *service = service_of(state);
+    answers_token(service->client, TOKEN, "POST /locks/again?ttl=1h", NULL, 201, NULL);
+    struct parked *stream = hold(service->batond.port, "again?hold=connection&ttl=900ms");
+    is_granted(stream, 200);
+    assert_non_null(strstr(stream->text, "\"ttl_ms\":900,"));
+    assert_true(parked_hears(stream, "\"heartbeat\"", PROMPT_MS));
+    parked_close(stream);
+    assert_true(comes_to(service->client, "again", "free", 0));
+}
+
+static void a_batond_that_stops_leaves_the_hold_its_ttl(void **state)
+{
+    struct service *service = service_of(state);
+    struct batond_process stopping;
+    struct batond_options options = {.redis_url = service->redis.url};
+    batond_process_start(&stopping, &options);
+    struct parked *stream = hold(stopping.port, "drain?hold=connection&ttl=20s");
+    is_granted(stream, 201);
+    process_signal(&stopping.process, SIGTERM);
+    assert_true(parked_hears(stream, "{\"event\":\"draining\"}\n", PATIENCE_MS));
+    assert_true(parked_ends(stream, PATIENCE_MS));
+    assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n"));
+    parked_close(stream);
+    assert_int_equal(batond_process_stop(&stopping), 0);
+    answers_token(service->client, TOKEN, "PUT /locks/drain", NULL, 200, NULL);
+    stream = hold(service->batond.port, "drain?hold=connection&ttl=20s");
+    is_granted(stream, 200);
+    parked_close(stream);
+    assert_true(comes_to(service->client, "drain", "free", 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_holds_for_longer_than_the_ttl),
+        cmocka_unit_test(a_client_that_goes_releases),
+        cmocka_unit_test(what_goes_is_handed_to_who_waits),
+        cmocka_unit_test(who_goes_while_waiting_leaves_the_queue),
+        cmocka_unit_test(a_hold_that_is_lost_is_told),
+        cmocka_unit_test(without_redis_the_hold_is_lost_when_it_must_have_ended),
+        cmocka_unit_test(a_refusal_is_a_problem_as_ever),
+        cmocka_unit_test(a_token_that_holds_already_gets_its_ttl_anew),
+        cmocka_unit_test(a_batond_that_stops_leaves_the_hold_its_ttl),
+    };
+    return cmocka_run_group_tests_name("hold_connection", tests, service_start, service_stop);
+}

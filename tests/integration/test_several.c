@@ -1,0 +1,359 @@
+/* Several locks at once: all or none, under one token, and no two callers that wait for each other.
+ */
+#include "tests/integration/parked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 5000, PROMPT_MS = 1000, MOST = 64 };
+
+static const char TOKEN[] = "a-token-for-several-0001";
+static const char HEADER[] = "Lock-Token: a-token-for-several-0001";
+
+static struct service *service_of(void **state)
+{
+    return *state;
+}
+
+static int64_t holds_of(struct http_client *client, const char *name)
+{
+    char request[100];
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(client, request, NULL, 200, NULL);
+    return http_integer(client, "hold_count");
+}
+
+static bool queue_comes_to(struct http_client *client, const char *name, int64_t length)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    while (holds_of(client, name) < 0 || http_integer(client, "queue_length") != length) {
+        if (clock_ms() > deadline)
+            return false;
+        clock_sleep_ms(5);
+    }
+    return true;
+}
+
+static bool comes_to_have_holds(struct http_client *client, const char *name, int64_t count)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    while (holds_of(client, name) != count) {
+        if (clock_ms() > deadline)
+            return false;
+        clock_sleep_ms(5);
+    }
+    return true;
+}
+
+static void take(struct http_client *client, const char *name, char token[TOKEN_TEXT])
+{
+    char request[100];
+    snprintf(request, sizeof request, "POST /locks/%s", name);
+    answers(client, request, NULL, 201, NULL);
+    keep_token(client, token);
+}
+
+static void give(struct http_client *client, const char *token, const char *name)
+{
+    char request[100];
+    snprintf(request, sizeof request, "DELETE /locks/%s", name);
+    answers_token(client, token, request, NULL, 200, NULL);
+}
+
+static void all_are_held_under_one_token(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks?ttl=20s",
+            "{\"names\": [\"all-c\", \"all-a\", \"all/b\"], \"owner\": \"me\", "
+            "\"meta\": {\"job\": 1}}",
+            201, NULL);
+    keep_token(client, token);
+    assert_string_equal(http_text(client, "owner"), "me");
+    assert_int_equal(json_array_size(member(client, "locks")), 3);
+    assert_string_equal(member_text(client, "locks.0.name"), "all-a"); /* by bytes: - before / */
+    assert_string_equal(member_text(client, "locks.1.name"), "all-c");
+    assert_string_equal(member_text(client, "locks.2.name"), "all/b");
+    for (int i = 0; i < 3; i++) {
+        static const char *const PATHS[] = {"GET /locks/all-a", "GET /locks/all-c",
+                                            "GET /locks/all%2Fb"};
+        answers_token(client, token, PATHS[i], NULL, 200, NULL);
+        assert_true(json_is_true(member(client, "mine")));
+        assert_string_equal(member_text(client, "holders.0.owner"), "me");
+        assert_int_equal(member_integer(client, "holders.0.meta.job"), 1);
+        assert_in_range(member_integer(client, "holders.0.ttl_ms"), 20000 - PATIENCE_MS, 20000);
+        give(client, token, strrchr(PATHS[i], '/') + 1);
+    }
+}
+
+static void a_repeat_is_no_second_hold(void **state)
+{
+    static const char BODY[] = "{\"names\": [\"again-b\", \"again-a\"], \"ttl_ms\": 20000}";
+    struct http_client *client = service_of(state)->client;
+    answers_with(client, HEADER, "POST /locks", BODY, 201, NULL);
+    int64_t fence = member_integer(client, "locks.0.fence");
+    assert_string_equal(http_text(client, "token"), TOKEN);
+    assert_string_equal(member_text(client, "locks.0.token"), TOKEN);
+    assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 20000);
+    answers_with(client, HEADER, "POST /locks", BODY, 200, NULL);
+    assert_int_equal(member_integer(client, "locks.0.fence"), fence);
+    assert_int_equal(holds_of(client, "again-a"), 1);
+    assert_int_equal(holds_of(client, "again-b"), 1);
+}
+
+static void one_that_is_taken_refuses_all(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT];
+    take(client, "none-b", token);
+    answers(client, "POST /locks", "{\"names\": [\"none-c\", \"none-b\", \"none-a\"]}", 409,
+            "locked");
+    assert_string_equal(http_text(client, "name"), "none-b");
+    assert_int_equal(json_array_size(member(client, "holders")), 1);
+    assert_non_null(http_header(client, "Retry-After"));
+    assert_true(comes_to_have_holds(client, "none-a", 0));
+    assert_true(json_is_null(member(client, "last_release"))); /* without a trace */
+    assert_int_equal(holds_of(client, "none-c"), 0);
+    give(client, token, "none-b");
+    answers(client, "POST /locks", "{\"names\": [\"none-c\", \"none-b\", \"none-a\"]}", 201, NULL);
+}
+
+static void all_are_waited_for(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char first[TOKEN_TEXT], second[TOKEN_TEXT];
+    take(client, "wait-a", first);
+    take(client, "wait-c", second);
+    struct parked *parked = parked_send(service->batond.port, HEADER, "POST /locks?wait=20s&ttl=9s",
+                                        "{\"names\": [\"wait-c\", \"wait-b\", \"wait-a\"]}");
+    assert_true(queue_comes_to(client, "wait-a", 1));
+    assert_true(parked_waits(parked, 50));
+    give(client, first, "wait-a");
+    assert_true(queue_comes_to(client, "wait-c", 1));
+    assert_true(parked_waits(parked, 50));
+    assert_int_equal(holds_of(client, "wait-a"), 1);
+    assert_int_equal(holds_of(client, "wait-b"), 1);
+    give(client, second, "wait-c");
+    assert_int_equal(parked_answer(parked, PROMPT_MS), 201);
+    for (int i = 0; i < 3; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "locks.%d.ttl_ms", i);
+        assert_int_equal(member_integer(&parked->client, path), 9000);
+    }
+    assert_int_equal(holds_of(client, "wait-a"), 1);
+    assert_in_range(member_integer(client, "holders.0.ttl_ms"), 9000 - PATIENCE_MS, 9000);
+    parked_close(parked);
+}
+
+static void what_is_held_meanwhile_is_kept(void **state)
+{
+    static const char *const arguments[] = {"--claim-window=300ms", NULL};
+    struct service service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    service_open(&service, NULL, arguments);
+    take(service.client, "meanwhile-b", token);
+    struct parked *parked = parked_send(service.batond.port, HEADER, "POST /locks?wait=20s",
+                                        "{\"names\": [\"meanwhile-a\", \"meanwhile-b\"]}");
+    assert_true(queue_comes_to(service.client, "meanwhile-b", 1));
+    assert_int_equal(holds_of(service.client, "meanwhile-a"), 1);
+    int64_t version = http_integer(service.client, "version");
+    assert_true(parked_waits(parked, 1000));
+    assert_int_equal(holds_of(service.client, "meanwhile-a"), 1);
+    assert_int_equal(http_integer(service.client, "version"), version);
+    assert_in_range(member_integer(service.client, "holders.0.ttl_ms"), 0, 300);
+    give(service.client, token, "meanwhile-b");
+    assert_int_equal(parked_answer(parked, PROMPT_MS), 201);
+    assert_int_equal(member_integer(&parked->client, "locks.0.fence"), version);
+    parked_close(parked);
+    service_close(&service);
+}
+
+static void callers_do_not_wait_for_each_other(void **state)
+{
+    enum { CALLERS = 6 };
+    static const char *const NAMES[] = {"{\"names\": [\"ring-a\", \"ring-b\", \"ring-c\"]}",
+                                        "{\"names\": [\"ring-c\", \"ring-a\", \"ring-b\"]}",
+                                        "{\"names\": [\"ring-b\", \"ring-c\", \"ring-a\"]}"};
+    struct service *service = service_of(state);
+    struct parked *parked[CALLERS];
+    for (int i = 0; i < CALLERS; i++)
+        parked[i] =
+            parked_send(service->batond.port, NULL, "POST /locks?wait=20s&ttl=300ms", NAMES[i % 3]);
+    for (int i = 0; i < CALLERS; i++) { /* each ends by its TTL */
+        assert_int_equal(parked_answer(parked[i], CALLERS * (300 + PROMPT_MS)), 201);
+        parked_close(parked[i]);
+    }
+}
+
+static void a_wait_that_ends_gives_all_back(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT];
+    take(client, "over-b", token);
+    answers_with(client, HEADER, "POST /locks?wait=200ms", "{\"names\": [\"over-a\", \"over-b\"]}",
+                 409, "wait_timeout");
+    assert_string_equal(http_text(client, "name"), "over-b");
+    assert_string_equal(http_text(client, "token"), TOKEN);
+    assert_true(comes_to_have_holds(client, "over-a", 0));
+    assert_true(queue_comes_to(client, "over-b", 0));
+}
+
+static void who_hangs_up_gives_all_back(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    take(service->client, "hang-b", token);
+    struct parked *parked = parked_send(service->batond.port, HEADER, "POST /locks?wait=20s",
+                                        "{\"names\": [\"hang-a\", \"hang-b\"]}");
+    assert_true(queue_comes_to(service->client, "hang-b", 1));
+    assert_int_equal(holds_of(service->client, "hang-a"), 1);
+    parked_close(parked);
+    assert_true(comes_to_have_holds(service->client, "hang-a", 0));
+    assert_true(queue_comes_to(service->client, "hang-b", 0));
+    give(service->client, token, "hang-b");
+    assert_int_equal(holds_of(service->client, "hang-b"), 0);
+}
+
+static void shared_holds_and_limits_are_as_ever(void **state)
+{
+    static const char BODY[] =
+        "{\"names\": [\"share-a\", \"share-b\"], \"mode\": \"shared\", \"limit\": 2}";
+    struct http_client *client = service_of(state)->client;
+    answers(client, "POST /locks", BODY, 201, NULL);
+    assert_int_equal(member_integer(client, "locks.1.limit"), 2);
+    answers(client, "POST /locks", BODY, 201, NULL);
+    answers(client, "POST /locks", BODY, 409, "locked");
+    assert_string_equal(http_text(client, "name"), "share-a");
+    answers(client, "POST /locks/share-b?mode=shared&limit=2", NULL, 409, "locked");
+    answers(client, "POST /locks?mode=shared&limit=3", "{\"names\": [\"share-b\"]}", 409,
+            "limit_mismatch");
+    assert_string_equal(http_text(client, "name"), "share-b");
+}
+
+static void all_are_renewed(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    answers_with(client, HEADER, "POST /locks?ttl=5s", "{\"names\": [\"renew-a\", \"renew-b\"]}",
+                 201, NULL);
+    answers_with(client, HEADER, "PUT /locks?ttl=1m", "{\"names\": [\"renew-b\", \"renew-a\"]}",
+                 200, NULL);
+    assert_string_equal(member_text(client, "locks.0.name"), "renew-a");
+    assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 60000);
+    assert_int_equal(member_integer(client, "locks.1.ttl_ms"), 60000);
+    answers_with(client, HEADER, "PUT /locks", "{\"names\": [\"renew-a\"]}", 200, NULL);
+    assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 60000);
+
+    answers_with(client, HEADER, "PUT /locks",
+                 "{\"names\": [\"renew-z\", \"renew-a\", \"renew-c\"], \"ttl_ms\": 90000}", 409,
+                 "not_held");
+    assert_int_equal(json_array_size(member(client, "names")), 2);
+    assert_string_equal(member_text(client, "names.0"), "renew-c");
+    assert_string_equal(member_text(client, "names.1"), "renew-z");
+    assert_int_equal(holds_of(client, "renew-a"), 1);
+    assert_in_range(member_integer(client, "holders.0.ttl_ms"), 60001, 90000);
+}
+
+static void all_are_released(void **state)
+{
+    static const char BODY[] =
+        "{\"token\": \"a-token-for-several-0001\", \"names\": [\"free-b\", \"free-a\"]}";
+    struct http_client *client = service_of(state)->client;
+    answers(client, "POST /locks", BODY, 201, NULL);
+    int64_t fence = member_integer(client, "locks.1.fence");
+    for (int i = 0; i < 2; i++) {
+        answers(client, "DELETE /locks", BODY, 200, NULL);
+        assert_int_equal(json_array_size(member(client, "locks")), 2);
+        assert_string_equal(member_text(client, "locks.1.name"), "free-b");
+        assert_true(json_is_true(member(client, "locks.1.released")));
+        assert_int_equal(member_integer(client, "locks.1.fence"), fence);
+        assert_int_equal(member_integer(client, "locks.1.holds"), 0);
+    }
+    assert_int_equal(holds_of(client, "free-a"), 0);
+    answers(client, "POST /locks", BODY, 409, "not_held");
+    assert_string_equal(http_text(client, "name"), "free-a");
+
+    answers_with(client, HEADER, "POST /locks", "{\"names\": [\"free-c\"]}", 201, NULL);
+    answers_with(client, HEADER, "DELETE /locks", "{\"names\": [\"free-c\", \"free-never\"]}", 409,
+                 "not_held");
+    assert_int_equal(json_array_size(member(client, "names")), 1);
+    assert_string_equal(member_text(client, "names.0"), "free-never");
+    assert_int_equal(holds_of(client, "free-c"), 0);
+}
+
+static void as_many_as_may_be_are_held(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char body[4096] = "{\"names\": [";
+    for (int i = 0; i < MOST; i++)
+        sprintf(body + strlen(body), "%s\"most-%d\"", i ? "," : "", i);
+    strcat(body, "]}");
+    answers_with(client, HEADER, "POST /locks", body, 201, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), MOST);
+    answers_with(client, HEADER, "DELETE /locks", body, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), MOST);
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    static const struct {
+        const char *request, *header, *body, *parameter;
+    } MISSING[] = {
+        {"POST /locks", NULL, NULL, "names"},
+        {"POST /locks", NULL, "{}", "names"},
+        {"POST /locks", NULL, "{\"names\": []}", "names"},
+        {"POST /locks", NULL, "{\"names\": [\"a\", \"a\"]}", "names"},
+        {"POST /locks?limit=2", NULL, "{\"names\": [\"a\"]}", "limit"},
+        {"POST /locks?hold=connection", NULL, "{\"names\": [\"a\"]}", "hold"},
+        {"PUT /locks", HEADER, "{}", "names"},
+        {"PUT /locks", NULL, "{\"names\": [\"a\"]}", "token"},
+        {"DELETE /locks", HEADER, NULL, "names"},
+        {"DELETE /locks", NULL, "{\"names\": [\"a\"]}", "token"},
+        {"DELETE /locks?force=true", NULL, "{\"names\": [\"a\"]}", "force"},
+    };
+    struct http_client *client = service_of(state)->client;
+    for (size_t i = 0; i < sizeof MISSING / sizeof *MISSING; i++) {
+        answers_with(client, MISSING[i].header, MISSING[i].request, MISSING[i].body, 400,
+                     "invalid_parameter");
+        assert_string_equal(http_text(client, "parameter"), MISSING[i].parameter);
+    }
+}
+
+static void without_redis_the_token_is_told(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    redis_process_halt(&service.redis);
+    answers(service.client, "POST /locks", "{\"names\": [\"a\", \"b\"]}", 503, "store_unavailable");
+    assert_non_null(http_text(service.client, "token"));
+    answers_with(service.client, HEADER, "PUT /locks", "{\"names\": [\"a\"]}", 503,
+                 "store_unavailable");
+    answers_with(service.client, HEADER, "DELETE /locks", "{\"names\": [\"a\"]}", 503,
+                 "store_unavailable");
+    redis_process_resume(&service.redis);
+    service_close(&service);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_are_held_under_one_token),
+        cmocka_unit_test(a_repeat_is_no_second_hold),
+        cmocka_unit_test(one_that_is_taken_refuses_all),
+        cmocka_unit_test(all_are_waited_for),
+        cmocka_unit_test(what_is_held_meanwhile_is_kept),
+        cmocka_unit_test(callers_do_not_wait_for_each_other),
+        cmocka_unit_test(a_wait_that_ends_gives_all_back),
+        cmocka_unit_test(who_hangs_up_gives_all_back),
+        cmocka_unit_test(shared_holds_and_limits_are_as_ever),
+        cmocka_unit_test(all_are_renewed),
+        cmocka_unit_test(all_are_released),
+        cmocka_unit_test(as_many_as_may_be_are_held),
+        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(without_redis_the_token_is_told),
+    };
+    return cmocka_run_group_tests_name("several", tests, service_start, service_stop);
+}

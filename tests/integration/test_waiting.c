@@ -1,0 +1,532 @@
+/* Waiting for a lock: in order of arrival, woken at once, and never left behind. */
+#include "tests/integration/parked.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PATIENCE_MS = 5000,
+    PROMPT_MS = 1000, /* at once, on a machine that others use, too */
+    CROWD = 8,
+};
+
+static const char TOKEN[] = "a-token-that-waits-0001";
+static const char OTHER[] = "a-token-that-waits-0002";
+
+static struct service *service_of(void **state)
+{
+    return *state;
+}
+
+/* Takes the lock for the test. */
+static void hold(struct http_client *client, const char *query, char token[TOKEN_TEXT])
+{
+    char request[200];
+    snprintf(request, sizeof request, "POST /locks/%s", query);
+    answers(client, request, NULL, 201, NULL);
+    keep_token(client, token);
+}
+
+static void release(struct http_client *client, const char *token, const char *name)
+{
+    char request[100];
+    snprintf(request, sizeof request, "DELETE /locks/%s", name);
+    answers_token(client, token, request, NULL, 200, NULL);
+}
+
+/* Waits until so many wait for the name. */
+static bool queue_comes_to(struct http_client *client, const char *name, int64_t length)
+{
+    char path[100];
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    snprintf(path, sizeof path, "/locks/%s", name);
+    while (http_call(client, "GET", path, NULL) != 200 ||
+           http_integer(client, "queue_length") != length) {
+        if (clock_ms() > deadline)
+            return false;
+        clock_sleep_ms(5);
+    }
+    return true;
+}
+
+/* Sends one that waits, and sees it in the queue. */
+static struct parked *wait_as(struct service *service, const char *token, const char *query,
+                              int64_t place)
+{
+    char request[200], name[100];
+    snprintf(request, sizeof request, "POST /locks/%s", query);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(query, "?"), query);
+    struct parked *parked = parked_send_token(service->batond.port, token, request);
+    if (!queue_comes_to(service->client, name, place))
+        fail_msg("%s does not wait: %s", query, service->client->reply.body);
+    return parked;
+}
+
+/* The answer has the code, and waits no longer. */
+static void is_refused(struct parked *parked, long status, const char *code)
+{
+    long actual = parked_answer(parked, PATIENCE_MS);
+    const char *got = http_text(&parked->client, "code");
+    if (actual != status || !got || strcmp(got, code) != 0)
+        fail_msg("expected %ld %s: %s", status, code, parked->text);
+}
+
+static void is_granted(struct parked *parked, int timeout_ms)
+{
+    if (parked_answer(parked, timeout_ms) != 201)
+        fail_msg("not granted: %s", parked->text);
+}
+
+static void a_release_hands_the_lock_over(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "release", token);
+    int64_t fence = http_integer(service->client, "fence");
+    struct parked *waiter = wait_as(service, TOKEN, "release?wait=20s&ttl=7s&owner=me", 1);
+    assert_true(parked_waits(waiter, 50));
+    release(service->client, token, "release");
+    is_granted(waiter, PROMPT_MS);
+    assert_string_equal(http_text(&waiter->client, "token"), TOKEN);
+    assert_string_equal(http_text(&waiter->client, "owner"), "me");
+    assert_int_equal(http_integer(&waiter->client, "ttl_ms"), 7000);
+    assert_int_equal(http_integer(&waiter->client, "holds"), 1);
+    assert_true(http_integer(&waiter->client, "fence") > fence);
+    assert_string_equal(http_header(&waiter->client, "Location"), "/locks/release");
+    assert_non_null(http_header(&waiter->client, "ETag"));
+    parked_close(waiter);
+    answers(service->client, "GET /locks/release", NULL, 200, NULL);
+    assert_in_range(member_integer(service->client, "holders.0.ttl_ms"), 7000 - PATIENCE_MS, 7000);
+    assert_int_equal(http_integer(service->client, "queue_length"), 0);
+    answers_token(service->client, TOKEN, "POST /locks/release", NULL, 200, NULL);
+    release(service->client, TOKEN, "release");
+}
+
+static void a_lock_that_is_free_is_not_waited_for(void **state)
+{
+    struct service *service = service_of(state);
+    answers_token(service->client, TOKEN, "POST /locks/free?wait=20s&keep=1s", NULL, 201, NULL);
+    answers_token(service->client, TOKEN, "POST /locks/free?wait=20s", NULL, 200, NULL);
+    answers(service->client, "POST /locks/free-json", "{\"wait_ms\": 20000, \"keep_ms\": 1}", 201,
+            NULL);
+}
+
+static void waiters_are_granted_in_order_of_arrival(void **state)
+{
+    struct service *service = service_of(state);
+    struct parked *waiters[CROWD];
+    char tokens[CROWD + 1][TOKEN_TEXT];
+    int64_t fence = 0;
+    hold(service->client, "order", tokens[CROWD]);
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(tokens[i], TOKEN_TEXT, "waiter-in-order-of-arrival-%d", i);
+        waiters[i] = wait_as(service, tokens[i], "order?wait=20s", i + 1);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        release(service->client, tokens[i > 0 ? i - 1 : CROWD], "order");
+        is_granted(waiters[i], PROMPT_MS);
+        assert_true(http_integer(&waiters[i]->client, "fence") > fence);
+        fence = http_integer(&waiters[i]->client, "fence");
+        for (int later = i + 1; later < CROWD; later++)
+            assert_true(parked_waits(waiters[later], 0));
+        parked_close(waiters[i]);
+    }
+}
+
+static void a_newcomer_passes_nobody(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "newcomer?mode=shared", token);
+    struct parked *writer = wait_as(service, TOKEN, "newcomer?wait=20s", 1);
+    answers(service->client, "POST /locks/newcomer?mode=shared", NULL, 409, "locked");
+    assert_int_equal(http_integer(service->client, "queue_length"), 1);
+    struct parked *reader = wait_as(service, OTHER, "newcomer?wait=20s&mode=shared", 2);
+    release(service->client, token, "newcomer");
+    is_granted(writer, PROMPT_MS);
+    assert_true(parked_waits(reader, 50));
+    release(service->client, TOKEN, "newcomer");
+    is_granted(reader, PROMPT_MS);
+    parked_close(writer);
+    parked_close(reader);
+}
+
+static void readers_are_granted_together(void **state)
+{
+    struct service *service = service_of(state);
+    struct parked *readers[CROWD];
+    char token[TOKEN_TEXT], reader[TOKEN_TEXT];
+    hold(service->client, "readers", token);
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(reader, sizeof reader, "reader-who-waits-with-others-%d", i);
+        readers[i] = wait_as(service, reader, "readers?wait=20s&mode=shared", i + 1);
+    }
+    struct parked *writer = wait_as(service, TOKEN, "readers?wait=20s", CROWD + 1);
+    release(service->client, token, "readers");
+    for (int i = 0; i < CROWD; i++) {
+        is_granted(readers[i], PROMPT_MS);
+        parked_close(readers[i]);
+    }
+    assert_true(parked_waits(writer, 50));
+    answers(service->client, "GET /locks/readers", NULL, 200, NULL);
+    assert_int_equal(http_integer(service->client, "hold_count"), CROWD);
+    parked_close(writer);
+}
+
+static void an_expiry_hands_the_lock_over(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "expiry?ttl=400ms", token);
+    struct parked *waiter = wait_as(service, TOKEN, "expiry?wait=20s", 1);
+    is_granted(waiter, 400 + PROMPT_MS);
+    parked_close(waiter);
+}
+
+static void a_break_hands_the_lock_over(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "break", token);
+    struct parked *waiter = wait_as(service, TOKEN, "break?wait=20s", 1);
+    answers(service->client, "DELETE /locks/break?force=true", NULL, 200, NULL);
+    is_granted(waiter, PROMPT_MS);
+    parked_close(waiter);
+}
+
+static void a_renewal_is_waited_for_too(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "renewal?ttl=10s", token);
+    struct parked *waiter = wait_as(service, TOKEN, "renewal?wait=20s", 1);
+    answers_token(service->client, token, "PUT /locks/renewal?ttl=300ms", NULL, 200, NULL);
+    is_granted(waiter, 300 + PROMPT_MS);
+    parked_close(waiter);
+}
+
+static void a_wait_ends(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "ends?owner=me", token);
+    int64_t begun = clock_ms();
+    answers_token(service->client, TOKEN, "POST /locks/ends?wait=300ms", NULL, 409, "wait_timeout");
+    assert_in_range(clock_ms() - begun, 300, 300 + PROMPT_MS);
+    assert_string_equal(http_text(service->client, "token"), TOKEN);
+    assert_string_equal(member_text(service->client, "holders.0.owner"), "me");
+    assert_in_range(http_integer(service->client, "retry_after_ms"), 20000, 30000);
+    assert_non_null(http_header(service->client, "Retry-After"));
+    assert_null(strstr(service->client->reply.body, token));
+    assert_true(queue_comes_to(service->client, "ends", 0));
+    release(service->client, token, "ends");
+    answers(service->client, "GET /locks/ends", NULL, 200, NULL);
+    assert_string_equal(http_text(service->client, "state"), "free");
+    answers_token(service->client, TOKEN, "POST /locks/ends", NULL, 201, NULL);
+}
+
+static void a_token_that_was_made_is_told_at_the_end(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT], made[TOKEN_TEXT];
+    hold(service->client, "made", token);
+    answers(service->client, "POST /locks/made?wait=1ms&keep=20s", NULL, 409, "wait_timeout");
+    keep_token(service->client, made);
+    release(service->client, token, "made");
+    answers_token(service->client, made, "POST /locks/made?wait=5s", NULL, 201, NULL);
+}
+
+static void a_kept_place_is_taken_up_again(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "kept", token);
+    answers_token(service->client, TOKEN, "POST /locks/kept?wait=50ms&keep=20s", NULL, 409,
+                  "wait_timeout");
+    assert_non_null(strstr(http_text(service->client, "detail"), "kept for 20s"));
+    assert_true(queue_comes_to(service->client, "kept", 1));
+    struct parked *second = wait_as(service, OTHER, "kept?wait=20s", 2);
+    struct parked *first =
+        parked_send_token(service->batond.port, TOKEN, "POST /locks/kept?wait=20s");
+    assert_true(parked_waits(first, 100));
+    assert_true(queue_comes_to(service->client, "kept", 2));
+    release(service->client, token, "kept");
+    is_granted(first, PROMPT_MS);
+    assert_true(parked_waits(second, 50));
+    release(service->client, TOKEN, "kept");
+    is_granted(second, PROMPT_MS);
+    parked_close(first);
+    parked_close(second);
+}
+
+static void a_kept_place_is_given_up_in_the_end(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "given-up", token);
+    answers_token(service->client, TOKEN, "POST /locks/given-up?wait=1ms&keep=300ms", NULL, 409,
+                  "wait_timeout");
+    assert_int_equal(http_integer(service->client, "queue_length"), 1);
+    assert_true(queue_comes_to(service->client, "given-up", 0));
+    struct parked *second = wait_as(service, OTHER, "given-up?wait=20s", 1);
+    release(service->client, token, "given-up");
+    is_granted(second, PROMPT_MS);
+    parked_close(second);
+}
+
+static void a_client_that_hangs_up_leaves_the_queue(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "hang-up", token);
+    struct parked *first = wait_as(service, TOKEN, "hang-up?wait=20s", 1);
+    struct parked *second = wait_as(service, OTHER, "hang-up?wait=20s", 2);
+    parked_close(first);
+    assert_true(queue_comes_to(service->client, "hang-up", 1));
+    release(service->client, token, "hang-up");
+    is_granted(second, PROMPT_MS);
+    parked_close(second);
+}
+
+/* The release and the hang-up may come in any order, or the grant between them. */
+static void a_grant_to_a_client_that_goes_is_handed_on(void **state)
+{
+    struct service *service = service_of(state);
+    for (int round = 0; round < 20; round++) {
+        char name[40], query[60], token[TOKEN_TEXT], first_token[60], second_token[60];
+        snprintf(name, sizeof name, "going-%d", round);
+        snprintf(query, sizeof query, "%s?wait=20s", name);
+        snprintf(first_token, sizeof first_token, "goes-before-it-is-told-%d", round);
+        snprintf(second_token, sizeof second_token, "stays-until-it-is-told-%d", round);
+        hold(service->client, name, token);
+        struct parked *first = wait_as(service, first_token, query, 1);
+        struct parked *second = wait_as(service, second_token, query, 2);
+        if (round % 2)
+            parked_close(first);
+        release(service->client, token, name);
+        if (round % 2 == 0)
+            parked_close(first);
+        is_granted(second, PROMPT_MS);
+        parked_close(second);
+    }
+}
+
+static void a_hang_up_keeps_the_place_where_that_was_asked_for(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "returns", token);
+    struct parked *first = wait_as(service, TOKEN, "returns?wait=20s&keep=20s", 1);
+    struct parked *second = wait_as(service, OTHER, "returns?wait=20s", 2);
+    parked_close(first);
+    clock_sleep_ms(100);
+    assert_true(queue_comes_to(service->client, "returns", 2));
+    first = parked_send_token(service->batond.port, TOKEN, "POST /locks/returns?wait=20s");
+    assert_true(parked_waits(first, 100));
+    release(service->client, token, "returns");
+    is_granted(first, PROMPT_MS);
+    assert_true(parked_waits(second, 50));
+    parked_close(first);
+    parked_close(second);
+}
+
+static void a_wait_can_be_cancelled(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "cancel", token);
+    struct parked *waiter = wait_as(service, TOKEN, "cancel?wait=20s", 1);
+    for (int i = 0; i < 2; i++) {
+        release(service->client, TOKEN, "cancel");
+        assert_true(json_is_false(member(service->client, "released")));
+        assert_true(json_is_true(member(service->client, "cancelled")));
+    }
+    is_refused(waiter, 409, "not_held");
+    assert_non_null(strstr(http_text(&waiter->client, "detail"), "cancelled"));
+    assert_true(queue_comes_to(service->client, "cancel", 0));
+    answers_token(service->client, TOKEN, "POST /locks/cancel?wait=5s", NULL, 409, "not_held");
+    release(service->client, token, "cancel");
+    answers(service->client, "GET /locks/cancel", NULL, 200, NULL);
+    assert_string_equal(http_text(service->client, "state"), "free");
+    parked_close(waiter);
+}
+
+static void the_latest_request_of_a_token_is_the_one_that_counts(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "latest", token);
+    struct parked *older = wait_as(service, TOKEN, "latest?wait=2s", 1);
+    struct parked *newer =
+        parked_send_token(service->batond.port, TOKEN, "POST /locks/latest?wait=20s");
+    assert_true(parked_waits(newer, 100));
+    assert_true(queue_comes_to(service->client, "latest", 1));
+    release(service->client, token, "latest");
+    is_granted(newer, PROMPT_MS);
+    assert_int_equal(parked_answer(older, PATIENCE_MS), 200);
+    assert_int_equal(http_integer(&older->client, "fence"), http_integer(&newer->client, "fence"));
+    answers(service->client, "GET /locks/latest", NULL, 200, NULL);
+    assert_int_equal(http_integer(service->client, "hold_count"), 1);
+    parked_close(older);
+    parked_close(newer);
+}
+
+static void one_upgrade_waits_and_no_second(void **state)
+{
+    struct service *service = service_of(state);
+    char mine[TOKEN_TEXT], others[TOKEN_TEXT];
+    hold(service->client, "upgrade?mode=shared&owner=a", mine);
+    hold(service->client, "upgrade?mode=shared&owner=b", others);
+    struct parked *writer = wait_as(service, OTHER, "upgrade?wait=20s&owner=c", 1);
+    struct parked *upgrade = wait_as(service, TOKEN, "upgrade?wait=20s&owner=a", 2);
+    answers(service->client, "POST /locks/upgrade?wait=20s&owner=b", NULL, 409, "upgrade_conflict");
+    answers(service->client, "POST /locks/upgrade?owner=b", NULL, 409, "upgrade_conflict");
+    release(service->client, others, "upgrade");
+    is_granted(upgrade, PROMPT_MS);
+    assert_int_equal(http_integer(&upgrade->client, "holds"), 2);
+    assert_true(parked_waits(writer, 50));
+    release(service->client, TOKEN, "upgrade");
+    release(service->client, mine, "upgrade");
+    is_granted(writer, PROMPT_MS);
+    parked_close(upgrade);
+    parked_close(writer);
+}
+
+static void the_queue_is_bounded(void **state)
+{
+    static const char *const arguments[] = {"--max-waiters=2", NULL};
+    struct service service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    service_open(&service, NULL, arguments);
+    hold(service.client, "bounded", token);
+    struct parked *first = wait_as(&service, TOKEN, "bounded?wait=20s", 1);
+    struct parked *second = wait_as(&service, OTHER, "bounded?wait=20s", 2);
+    answers(service.client, "POST /locks/bounded?wait=20s", NULL, 429, "too_many_waiters");
+    assert_int_equal(http_integer(service.client, "queue_length"), 2);
+    assert_string_equal(http_header(service.client, "Retry-After"), "1");
+    answers(service.client, "POST /locks/bounded", NULL, 409, "locked");
+    parked_close(first);
+    assert_true(queue_comes_to(service.client, "bounded", 1));
+    struct parked *third = wait_as(&service, TOKEN, "bounded?wait=20s", 2);
+    parked_close(second);
+    parked_close(third);
+    service_close(&service);
+}
+
+static void waiters_of_several_batonds_are_one_queue(void **state)
+{
+    struct service *service = service_of(state);
+    struct batond_process other;
+    struct batond_options options = {.redis_url = service->redis.url};
+    char token[TOKEN_TEXT];
+    batond_process_start(&other, &options);
+    struct http_client *client = http_client_new(other.url);
+    hold(service->client, "replicas", token);
+    struct parked *first = parked_send_token(other.port, TOKEN, "POST /locks/replicas?wait=20s");
+    assert_true(queue_comes_to(service->client, "replicas", 1));
+    struct parked *second = wait_as(service, OTHER, "replicas?wait=20s", 2);
+    release(service->client, token, "replicas");
+    is_granted(first, PROMPT_MS);
+    assert_true(parked_waits(second, 50));
+    release(client, TOKEN, "replicas");
+    is_granted(second, PROMPT_MS);
+    parked_close(first);
+    parked_close(second);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&other), 0);
+}
+
+static void a_batond_that_stops_leaves_its_waiters_their_places(void **state)
+{
+    struct service *service = service_of(state);
+    struct batond_process stopping;
+    struct batond_options options = {.redis_url = service->redis.url};
+    char token[TOKEN_TEXT];
+    batond_process_start(&stopping, &options);
+    hold(service->client, "drain", token);
+    struct parked *first = parked_send_token(stopping.port, TOKEN, "POST /locks/drain?wait=20s");
+    assert_true(queue_comes_to(service->client, "drain", 1));
+    struct parked *second = wait_as(service, OTHER, "drain?wait=20s", 2);
+    process_signal(&stopping.process, SIGTERM);
+    is_refused(first, 503, "draining");
+    assert_string_equal(http_text(&first->client, "token"), TOKEN);
+    assert_string_equal(http_header(&first->client, "Retry-After"), "1");
+    parked_close(first);
+    assert_int_equal(batond_process_stop(&stopping), 0);
+    first = parked_send_token(service->batond.port, TOKEN, "POST /locks/drain?wait=20s");
+    assert_true(parked_waits(first, 100));
+    release(service->client, token, "drain");
+    is_granted(first, PROMPT_MS);
+    assert_true(parked_waits(second, 50));
+    parked_close(first);
+    parked_close(second);
+}
+
+static void who_waits_outlasts_a_redis_that_goes_away(void **state)
+{
+    const struct redis_options durable = {.durable = true};
+    struct service service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    service_open(&service, &durable, NULL);
+    hold(service.client, "outage", token);
+    struct parked *waiter = wait_as(&service, TOKEN, "outage?wait=20s", 1);
+    struct parked *hasty = wait_as(&service, OTHER, "outage?wait=1s", 2);
+    redis_process_halt(&service.redis);
+    is_refused(hasty, 503, "store_unavailable");
+    assert_string_equal(http_text(&hasty->client, "token"), OTHER);
+    redis_process_resume(&service.redis);
+    assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+    release(service.client, token, "outage");
+    is_granted(waiter, PATIENCE_MS);
+    parked_close(waiter);
+    parked_close(hasty);
+    service_close(&service);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    answers(client, "POST /locks/a?wait=61s", NULL, 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "wait");
+    answers(client, "POST /locks/a?keep=1s", NULL, 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "keep_ms");
+    answers(client, "POST /locks/a?keep=1s&wait=0", NULL, 400, "invalid_parameter");
+    answers(client, "POST /locks/a", "{\"wait_ms\": 1000, \"keep_ms\": 30001}", 400,
+            "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "keep_ms");
+    answers(client, "POST /locks/unkept?keep=0", NULL, 201, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_release_hands_the_lock_over),
+        cmocka_unit_test(a_lock_that_is_free_is_not_waited_for),
+        cmocka_unit_test(waiters_are_granted_in_order_of_arrival),
+        cmocka_unit_test(a_newcomer_passes_nobody),
+        cmocka_unit_test(readers_are_granted_together),
+        cmocka_unit_test(an_expiry_hands_the_lock_over),
+        cmocka_unit_test(a_break_hands_the_lock_over),
+        cmocka_unit_test(a_renewal_is_waited_for_too),
+        cmocka_unit_test(a_wait_ends),
+        cmocka_unit_test(a_token_that_was_made_is_told_at_the_end),
+        cmocka_unit_test(a_kept_place_is_taken_up_again),
+        cmocka_unit_test(a_kept_place_is_given_up_in_the_end),
+        cmocka_unit_test(a_client_that_hangs_up_leaves_the_queue),
+        cmocka_unit_test(a_grant_to_a_client_that_goes_is_handed_on),
+        cmocka_unit_test(a_hang_up_keeps_the_place_where_that_was_asked_for),
+        cmocka_unit_test(a_wait_can_be_cancelled),
+        cmocka_unit_test(the_latest_request_of_a_token_is_the_one_that_counts),
+        cmocka_unit_test(one_upgrade_waits_and_no_second),
+        cmocka_unit_test(the_queue_is_bounded),
+        cmocka_unit_test(waiters_of_several_batonds_are_one_queue),
+        cmocka_unit_test(a_batond_that_stops_leaves_its_waiters_their_places),
+        cmocka_unit_test(who_waits_outlasts_a_redis_that_goes_away),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests_name("waiting", tests, service_start, service_stop);
+}
