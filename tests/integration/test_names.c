@@ -125,7 +125,7 @@ static void what_is_not_there_is_not_found(void **state)
     static const char *const TARGETS[] = {
         "/",          "/lock",        "/locks/a/b",      "/locks//", "/locks/a/",
         "//locks/a",  "/Locks/a",     "/locks/../livez", "/livez/",  "/livezz",
-        "/%6Cocks/a", "/openapi.yml", "/locks/a/events", "/livez%00"};
+        "/%6Cocks/a", "/openapi.yml", "/locks/a/events/", "/livez%00"};
     struct http_client *client = client_of(state);
     for (size_t i = 0; i < sizeof TARGETS / sizeof *TARGETS; i++) {
         char request[80];
@@ -146,8 +146,9 @@ static void other_methods_are_not_allowed(void **state)
         {"OPTIONS /locks/a", "POST, PUT, DELETE, GET, HEAD"},
         {"BREW /locks/a", "POST, PUT, DELETE, GET, HEAD"},
         {"post /locks/a", "POST, PUT, DELETE, GET, HEAD"},
-        {"POST /locks", "GET, HEAD"},
-        {"DELETE /locks", "GET, HEAD"},
+        {"PATCH /locks", "GET, HEAD, POST, PUT, DELETE"},
+        {"POST /locks/a/events", "GET, HEAD"},
+        {"DELETE /events", "GET, HEAD"},
         {"POST /livez", "GET, HEAD"},
         {"PUT /readyz", "GET, HEAD"},
         {"DELETE /metrics", "GET, HEAD"},

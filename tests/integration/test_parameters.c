@@ -125,7 +125,7 @@ static const struct refusal {
 
     /* Unknown. */
     {"POST /locks/a", NULL, "{\"ttl\": 5000}", PARAMETER, "ttl"},
-    {"POST /locks/a", NULL, "{\"keep_ms\": 5}", PARAMETER, "keep_ms"},
+    {"POST /locks", NULL, "{\"keep_ms\": 5}", PARAMETER, "keep_ms"},
     {"POST /locks/a", NULL, "{\"\": 5}", PARAMETER, ""},
     {"POST /locks/a", NULL, "{\"force\": true}", PARAMETER, "force"},
     {"POST /locks/a", NULL, "{\"TTL_MS\": 5000}", PARAMETER, "TTL_MS"},
