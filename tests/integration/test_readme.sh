@@ -140,7 +140,7 @@ requests_are_in_openapi() {
     awk '/^  \// { sub(/:$/, ""); path = $1 }
          /^    (get|post|put|delete):$/ { sub(/:$/, ""); print toupper($1), path }
          /^components:/ { exit }' openapi.yaml >"$dir/operations"
-    sed -E 's|^(.*) /locks/[^/]+$|\1 /locks/{name}|' "$dir/requests" | sort -u >"$dir/used"
+    sed -E 's#^(.*) /locks/[^/]+($|/events$)#\1 /locks/{name}\2#' "$dir/requests" | sort -u >"$dir/used"
     local unknown missing
     unknown=$(grep -vxFf "$dir/operations" "$dir/used" || true)
     [[ -z $unknown ]] || fail "not in openapi.yaml:" "$unknown"
@@ -186,6 +186,18 @@ another_redis_serves() {
         curl -sSf -o "$dir/reply" -X DELETE -H "Lock-Token: $token" "$base/locks/one"
     done
     curl -sSf -o "$dir/reply" -X DELETE "$base/locks/many?force=true"
+    token=$(curl -sSf -X POST -H 'Accept: text/plain' "$base/locks/one?mode=shared")
+    curl -sSf -X POST "$base/locks/one?wait=10s" >"$dir/waited" &
+    local waiter=$!
+    until [[ $(curl -sSf "$base/locks/one") == *'"queue_length":1'* ]]; do sleep 0.05; done
+    curl -sSf -o "$dir/reply" "$base/events?prefix=on"
+    curl -sSf "$base/events?prefix=on&wait=10s&after=$(grep -o '[0-9]*' "$dir/reply" | head -n 1)" \
+        >"$dir/watched" &
+    local watcher=$!
+    curl -sSf -o "$dir/reply" -X DELETE -H "Lock-Token: $token" "$base/locks/one"
+    wait $waiter
+    wait $watcher
+    [[ $(<"$dir/watched") == *'"name":"one"'* ]] || fail "watched: $(<"$dir/watched")"
     ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
     the_user_may_listen
     [[ -z $(redis-cli -p "${redis_address#*:}" ACL LOG) ]] || fail "the user lacks a permission:" \
