@@ -188,6 +188,10 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         return problem_new(exchange, *ret,
                            "the wait of this token was cancelled; a new acquisition needs a new "
                            "token");
+    case LOCKS_SUPERSEDED:
+        *ret = PROBLEM_SUPERSEDED;
+        return problem_new(exchange, *ret,
+                           "a later request with this token has taken its place, and will be told");
     case LOCKS_TOO_MANY_WAITERS:
         *ret = PROBLEM_TOO_MANY_WAITERS;
         return too_many(exchange, view);

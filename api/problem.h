@@ -17,6 +17,7 @@ struct exchange;
     X(PROBLEM_NOT_HELD, "not_held", 409, "The token holds nothing here")                           \
     X(PROBLEM_LIMIT_MISMATCH, "limit_mismatch", 409, "The lock has another limit")                 \
     X(PROBLEM_WAIT_TIMEOUT, "wait_timeout", 409, "The wait has ended without the lock")            \
+    X(PROBLEM_SUPERSEDED, "superseded", 409, "A later request waits in its place")                 \
     X(PROBLEM_UPGRADE_CONFLICT, "upgrade_conflict", 409, "Another upgrade waits already")          \
     X(PROBLEM_TOO_LARGE, "too_large", 413, "The body is too large")                                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not JSON")       \

@@ -1,7 +1,7 @@
 #include "tests/contract/cases.h"
 
 /* A request, and what may stand behind it. */
-#define ONE         "contract-test-token-one"
+#define ONE         CASE_TOKEN
 #define WITH_ONE    "\nLock-Token: " ONE
 #define WITH_OTHER  "\nLock-Token: contract-test-token-other"
 #define AS_TEXT     "\nAccept: text/plain"
@@ -26,6 +26,10 @@
 #define AFTER_3(first, then, last, answer, asked)                                                  \
     {                                                                                              \
         .reply = answer, .request = asked, .before = { first, then, last }                         \
+    }
+#define MEANWHILE(first, answer, asked, then)                                                      \
+    {                                                                                              \
+        .reply = answer, .request = asked, .before = {first}, .meanwhile = then                    \
     }
 #define DRAINING(first, answer, asked)                                                             \
     {                                                                                              \
@@ -78,6 +82,8 @@ const struct contract_case CASES[] = {
     AFTER("POST /locks/awaited-2", "acquireLock 409 wait_timeout", "POST /locks/awaited-2" IN_VAIN),
     AFTER("POST /locks/awaited-text", "acquireLock 409 wait_timeout",
           "POST /locks/awaited-text?wait=1ms" AS_TEXT),
+    MEANWHILE("POST /locks/token-again", "acquireLock 409 superseded",
+              "POST /locks/token-again?wait=10s" WITH_ONE, "/locks/token-again" IN_VAIN),
     AFTER_3("POST /locks/page?mode=shared&owner=a", "POST /locks/page?mode=shared&owner=b",
             "POST /locks/page" IN_VAIN "&owner=a", "acquireLock 409 upgrade_conflict",
             "POST /locks/page?owner=b"),
@@ -183,6 +189,8 @@ const struct contract_case CASES[] = {
           "POST /locks?wait=1ms" NAMES("\"set-taken-2\",\"set-free-2\"")),
     AFTER("POST /locks/set-limited?mode=shared&limit=3", "acquireLocks 409 limit_mismatch",
           "POST /locks?mode=shared&limit=2" NAMES("\"set-limited\"")),
+    MEANWHILE("POST /locks/set-again", "acquireLocks 409 superseded",
+              "POST /locks?wait=10s" WITH_ONE NAMES("\"set-again\""), "/locks/set-again" IN_VAIN),
     AFTER_3("POST /locks/set-page?mode=shared&owner=a", "POST /locks/set-page?mode=shared&owner=b",
             "POST /locks/set-page" IN_VAIN "&owner=a", "acquireLocks 409 upgrade_conflict",
             "POST /locks?owner=b" NAMES("\"set-page\"")),

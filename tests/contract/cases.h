@@ -7,11 +7,14 @@
 
 enum { CASE_BEFORE = 3 };
 
+#define CASE_TOKEN "contract-test-token-one"
+
 /* Requests read as HTTP does: method and path, headers, an empty line, the body. */
 struct contract_case {
     const char *reply; /* operationId, status and, of a problem, the code */
     const char *request;
     const char *before[CASE_BEFORE]; /* what has to succeed first, or to wait in vain */
+    const char *meanwhile;           /* POSTed with CASE_TOKEN while the answer is awaited */
     bool too_large;                  /* 16 KiB of spaces follow the body */
     bool without_redis;
     bool while_draining;

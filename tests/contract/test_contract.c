@@ -12,13 +12,14 @@
 #include "tests/support/redis_process.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { TOO_MUCH = 16 * 1024, DRAINS_MS = 10000 };
+enum { TOO_MUCH = 16 * 1024, DRAINS_MS = 10000, MEANWHILE_MS = 200 };
 
 struct fixture {
     struct spec spec;
@@ -97,11 +98,52 @@ static void arrange_case(struct http_client *client, const struct contract_case 
         arrange(client, it->before[i]);
 }
 
+/* On a thread of its own: waits until the other request waits, and sends the one that ends that. */
+static void *ask_meanwhile(void *context)
+{
+    const struct contract_case *it = context;
+    struct http_client *client = http_client_new(NULL);
+    clock_sleep_ms(MEANWHILE_MS);
+    ask(client, it->meanwhile, 0);
+    http_client_free(client);
+    return NULL;
+}
+
+struct meanwhile {
+    pthread_t thread;
+    const char *url;
+    const char *target;
+};
+
+/* On a thread of its own: lets the other request wait, and sends the one that ends its wait. */
+static void *ask_meanwhile(void *context)
+{
+    static const char *const headers[] = {"Lock-Token: " CASE_TOKEN, NULL};
+    struct meanwhile *meanwhile = context;
+    struct http_client *client = http_client_new(meanwhile->url);
+    clock_sleep_ms(MEANWHILE_MS);
+    http_request(client, &(struct http_call){
+                             .method = "POST", .path = meanwhile->target, .headers = headers});
+    http_client_free(client);
+    return NULL;
+}
+
+static void ask_case(struct fixture *fixture, struct http_client *client,
+                     const struct contract_case *it)
+{
+    struct meanwhile meanwhile = {.url = fixture->batond.url, .target = it->meanwhile};
+    if (it->meanwhile)
+        assert_int_equal(pthread_create(&meanwhile.thread, NULL, ask_meanwhile, &meanwhile), 0);
+    ask(client, it->request, it->too_large ? TOO_MUCH : 0);
+    if (it->meanwhile)
+        pthread_join(meanwhile.thread, NULL);
+}
+
 static bool run_case(struct fixture *fixture, struct http_client *client,
                      const struct contract_case *it, json_t *promises)
 {
     struct failure failure = {""};
-    ask(client, it->request, it->too_large ? TOO_MUCH : 0);
+    ask_case(fixture, client, it);
     bool fine = judge_case(fixture, client, it, promises, &failure);
     if (!fine)
         print_error("%s: %s\n%s%s\n\n", it->request, failure.text, client->reply.headers,
