@@ -98,17 +98,6 @@ static void arrange_case(struct http_client *client, const struct contract_case 
         arrange(client, it->before[i]);
 }
 
-/* On a thread of its own: waits until the other request waits, and sends the one that ends that. */
-static void *ask_meanwhile(void *context)
-{
-    const struct contract_case *it = context;
-    struct http_client *client = http_client_new(NULL);
-    clock_sleep_ms(MEANWHILE_MS);
-    ask(client, it->meanwhile, 0);
-    http_client_free(client);
-    return NULL;
-}
-
 struct meanwhile {
     pthread_t thread;
     const char *url;
