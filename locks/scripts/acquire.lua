@@ -47,11 +47,11 @@ end
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.
 local function attach()
     waiter[META], waiter[TTL] = meta, ttl
-    local before = servers(state).find(waiter[SERVER])
-    if before and waiter[ATTEMPT] ~= attempt then -- it looks again, and finds itself superseded
-        servers(state).tell(before, 'g', waiter[ATTEMPT], token)
-    end
     if server then
+        local before = waiter[ATTEMPT] ~= attempt and servers(state).find(waiter[SERVER])
+        if before then -- it looks again, and finds itself superseded
+            servers(state).tell(before, 'g', waiter[ATTEMPT], token)
+        end
         queue(state).take(waiter)
         waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP] = attempt, claim_ms, keep
         queue(state).put(waiter, server)

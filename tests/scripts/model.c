@@ -126,10 +126,18 @@ static void end(struct model *model, size_t i, int64_t at, const char *reason, b
 
 /* Servers, and what they are told. */
 
-static void tell(struct model *model, size_t server, const char *what, const char *attempt)
+static void tell(struct model *model, size_t server, const char *what, const char *more)
 {
     snprintf(model->messages.text[model->messages.count++], sizeof model->messages.text[0],
-             "%s %s %s", MODEL_SERVER_NAMES[server], what, attempt);
+             "%s %s %s", MODEL_SERVER_NAMES[server], what, more);
+}
+
+/* A server is to look after this attempt. */
+static void tell_of_grant(struct model *model, size_t server, const struct model_hold *hold)
+{
+    char both[2 * MODEL_TOKEN];
+    snprintf(both, sizeof both, "%s %s", hold->attempt, hold->token);
+    tell(model, server, "g", both);
 }
 
 static size_t server_number(const char *name)
@@ -222,7 +230,7 @@ static void hand_over(struct model *model, int64_t now)
     while ((waiter = head(model)) && admits(model, &waiter->hold)) {
         struct model_hold hold = waiter->hold;
         if (waiter->place == PARKED)
-            tell(model, waiter->server, "g", hold.attempt);
+            tell_of_grant(model, waiter->server, &hold);
         waiter->place = GRANTED;
         hold.attempt[0] = '\0';
         add(model, now, hold, waiter->claim_ms);
@@ -423,10 +431,13 @@ static struct answer tell_hold(struct model *model, int64_t now, struct model_ho
 /* The operations. */
 
 /* A waiter came again. */
-static void attach(struct model_waiter *waiter, const struct acquiring *acquiring)
+static void attach(struct model *model, struct model_waiter *waiter,
+                   const struct acquiring *acquiring)
 {
     waiter->hold.ttl_ms = acquiring->ttl_ms;
     if (acquiring->server) {
+        if (waiter->place == PARKED && strcmp(waiter->hold.attempt, acquiring->attempt) != 0)
+            tell_of_grant(model, waiter->server, &waiter->hold);
         strcpy(waiter->hold.attempt, acquiring->attempt);
         waiter->place = PARKED;
         waiter->is_away = false;
@@ -523,7 +534,7 @@ static struct answer acquire_settled(struct model *model, int64_t now,
             enlist(model, now, server, acquiring->lease_ms);
     }
     if (waiter && !hold)
-        attach(waiter, acquiring);
+        attach(model, waiter, acquiring);
     hand_over(model, now);
     hold = find_hold(model, wanted->token);
     if (hold)

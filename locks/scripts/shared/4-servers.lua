@@ -54,6 +54,7 @@ local function servers(state)
             server = {id, 0, 0, 0, false}
             self[#self + 1] = server
             state[SERVERS] = #self
+            self.newcomer = id
         end
         server[UNTIL] = math.max(server[UNTIL], now + lease * 1000)
         server[SUSPECT], server[WATCHING] = 0, math.max(server[WATCHING], watching)
@@ -95,6 +96,9 @@ local function servers(state)
     -- Sees to it that every server has a tick planned no later than `next`, the time of the next
     -- end (nil: nothing ends by itself). `told` is the server that is told in its reply, if any.
     function self.plan_tick(next, told)
+        if self.newcomer and self.newcomer ~= told then
+            state[TICK] = 0
+        end
         if next and (next < state[TICK] or state[TICK] <= now) then
             for _, server in ipairs(self) do
                 if server[ID] ~= told then
