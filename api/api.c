@@ -121,8 +121,3 @@ void api_undelivered(struct exchange *exchange)
     for (size_t i = 0; i < exchange->grant_count; i++)
         locks_take_back(locks, exchange->grants[i].name, token, &exchange->grants[i].attempt, 0);
 }
-
-void api_drain(struct api *api)
-{
-    locks_drain(api->locks);
-}

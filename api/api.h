@@ -37,8 +37,5 @@ bool api_has_granted(const struct exchange *exchange);
 /* To be called when the reply did not reach the client: a new hold it told of is taken back. */
 void api_undelivered(struct exchange *exchange);
 
-/* The server is about to stop: whoever waits is answered, streams come to their end, and nobody
- * waits any more from now on. */
-void api_drain(struct api *api);
 
 #endif
