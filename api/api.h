@@ -37,5 +37,4 @@ bool api_has_granted(const struct exchange *exchange);
 /* To be called when the reply did not reach the client: a new hold it told of is taken back. */
 void api_undelivered(struct exchange *exchange);
 
-
 #endif
