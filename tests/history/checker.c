@@ -18,9 +18,10 @@ static const struct {
 };
 
 static rule_check *const CHECKS[] = {
-    check_compatible, check_revival,  check_origin,  check_releases_in_time,
-    check_fences,     check_versions, check_changes, check_own_replies,
-    check_counts,     check_ttls,     check_shown,   check_released,
+    check_compatible, check_revival,  check_origin,   check_releases_in_time,
+    check_fences,     check_versions, check_changes,  check_own_replies,
+    check_counts,     check_ttls,     check_shown,    check_released,
+    check_order,      check_wake_ups, check_phantoms, check_waits,
 };
 
 const char *rule_text(enum rule rule)
@@ -66,8 +67,9 @@ const char *event_text(const struct event *event)
 {
     static const char *const OPERATION_TEXTS[] = {"acquire", "renew", "release", "break",
                                                   "inspect"};
-    static const char *const OUTCOME_TEXTS[] = {"no reply",       "done",     "holding",   "locked",
-                                                "limit_mismatch", "not_held", "unchanged", "?"};
+    static const char *const OUTCOME_TEXTS[] = {
+        "no reply",  "done",      "holding",   "locked",           "limit_mismatch",   "not_held",
+        "unchanged", "timed out", "cancelled", "too many waiters", "upgrade_conflict", "?"};
     char *text = next_text();
     snprintf(text, 160,
              "%s of name %d by token %d at %" PRId64 "-%" PRId64 ": %s, fence %" PRId64
@@ -85,10 +87,11 @@ static int by_name_and_time(const void *a, const void *b)
     return (one->sent > other->sent) - (one->sent < other->sent);
 }
 
-static void check_name(const struct event *events, size_t count, struct findings *ret)
+static void check_name(const struct terms *terms, const struct event *events, size_t count,
+                       struct findings *ret)
 {
     struct story story;
-    story_tell(&story, events, count);
+    story_tell(&story, terms, events, count);
     for (size_t i = 0; i < sizeof CHECKS / sizeof CHECKS[0]; i++)
         CHECKS[i](&story, ret);
     story_free(&story);
@@ -102,6 +105,14 @@ static int64_t latest(const struct event *event)
 
 void history_check(const struct event *events, size_t count, struct findings *ret)
 {
+    static const struct terms USUAL = {
+        .claim_us = 2000000, .slack_us = 100000, .settle_us = 1000000};
+    history_check_on(&USUAL, events, count, ret);
+}
+
+void history_check_on(const struct terms *terms, const struct event *events, size_t count,
+                      struct findings *ret)
+{
     *ret = (struct findings){.total = 0};
     struct event *sorted = calloc(count + 1, sizeof *sorted);
     if (!sorted)
@@ -109,14 +120,14 @@ void history_check(const struct event *events, size_t count, struct findings *re
     if (count > 0)
         memcpy(sorted, events, count * sizeof *sorted);
     for (size_t i = 0; i < count; i++)
-        if (sorted[i].outcome == UNKNOWN)
+        if (sorted[i].outcome == UNKNOWN && !sorted[i].abandoned)
             sorted[i].received = latest(&sorted[i]) + LATE_US;
     qsort(sorted, count, sizeof *sorted, by_name_and_time);
     for (size_t first = 0, last; first < count; first = last) {
         for (last = first; last < count && sorted[last].name == sorted[first].name; last++)
             if (sorted[last].outcome == STRANGE)
                 finding(ret, EXPECTED_REPLY, "%s", event_text(&sorted[last]));
-        check_name(sorted + first, last - first, ret);
+        check_name(terms, sorted + first, last - first, ret);
     }
     free(sorted);
 }

@@ -26,6 +26,10 @@
     X(ASKED_FOR, "a hold that nobody asked for")                                                   \
     X(SHOWN_LIVES, "the holds shown to others cannot all be there, or one is missing")             \
     X(REFUSED_WITH_CAUSE, "a refusal without a cause")                                             \
+    X(IN_ORDER, "a later arrival was granted the lock before one that waited")                     \
+    X(NO_LOST_WAKE_UP, "the lock was free, and who waited for it did not get it")                  \
+    X(NO_PHANTOM, "a hold of which no client can know")                                            \
+    X(WAITS_AS_ASKED, "a wait ended before its time, or a grant came after it")                    \
     X(EXPECTED_REPLY, "a reply of a kind that cannot be")
 
 enum rule {
@@ -44,6 +48,10 @@ struct findings {
 };
 
 /* Checks a whole history: `events` of any number of names, in any order. Keeps nothing of it. */
+void history_check_on(const struct terms *terms, const struct event *events, size_t count,
+                      struct findings *ret);
+
+/* The same for servers with the usual settings, undisturbed. */
 void history_check(const struct event *events, size_t count, struct findings *ret);
 
 /* "" where nothing was found; else a line for each broken rule. To be freed. */

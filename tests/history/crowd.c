@@ -1,5 +1,6 @@
 #include "tests/history/crowd.h"
 
+#include "tests/history/reply.h"
 #include "tests/support/clock.h"
 #include "tests/support/http.h"
 #include "tests/support/raw.h"
@@ -198,78 +199,6 @@ static void write_body(const struct event *event, const char *token, char *body,
     fclose(out);
 }
 
-static int owner_number(const char *text)
-{
-    return text && text[0] == 'o' ? atoi(text + 1) : NOBODY;
-}
-
-static bool is_shared(const json_t *object)
-{
-    const char *mode = json_string_value(json_object_get(object, "mode"));
-    return mode && !strcmp(mode, "shared");
-}
-
-static void read_shown(struct event *event, const struct http_client *http)
-{
-    size_t index;
-    json_t *holder, *holders = json_object_get(http->reply.json, "holders");
-    json_array_foreach (holders, index, holder) {
-        if (event->shown_count == SHOWN_MOST)
-            break;
-        event->shown[event->shown_count++] = (struct shown){
-            json_integer_value(json_object_get(holder, "fence")),
-            owner_number(json_string_value(json_object_get(holder, "owner"))), is_shared(holder)};
-    }
-}
-
-static int64_t count_in(const struct http_client *http, const char *member)
-{
-    int64_t number = http_integer(http, member);
-    return number > 0 ? number : 0;
-}
-
-static void read_reply(struct event *event, struct http_client *http)
-{
-    const char *etag = http_header(http, "ETag");
-    event->version = etag && *etag == '"' ? strtoll(etag + 1, NULL, 10) : 0;
-    event->fence = count_in(http, "fence");
-    event->left_ms = count_in(http, "ttl_ms");
-    event->holds = count_in(http, "holds");
-    event->held_ms = count_in(http, "held_ms");
-    event->count = count_in(http, event->operation == BREAK ? "broken" : "hold_count");
-    event->hold_owner = owner_number(http_text(http, "owner"));
-    event->hold_shared = is_shared(http->reply.json);
-    event->hold_limit = (int)count_in(http, "limit");
-    event->not_mine = json_is_false(json_object_get(http->reply.json, "mine"));
-    read_shown(event, http);
-}
-
-static enum outcome outcome_of(const struct event *event, const struct http_client *http)
-{
-    const char *code = http_text(http, "code");
-    switch (http->reply.status) {
-    case 0:
-    case 503:
-        return UNKNOWN;
-    case 201:
-        return event->operation == ACQUIRE ? DONE : STRANGE;
-    case 200:
-        return event->operation == ACQUIRE ? HOLDING : DONE;
-    case 304:
-        return event->operation == INSPECT ? UNCHANGED : STRANGE;
-    case 409:
-        if (code && !strcmp(code, "not_held"))
-            return NOT_HELD;
-        if (code && event->operation == ACQUIRE && !strcmp(code, "locked"))
-            return LOCKED;
-        if (code && event->operation == ACQUIRE && !strcmp(code, "limit_mismatch"))
-            return LIMIT_MISMATCH;
-        return STRANGE;
-    default:
-        return STRANGE;
-    }
-}
-
 /* A request as it goes out. */
 struct message {
     const char *method;
@@ -331,10 +260,10 @@ static void send_and_read(struct client *client, int server, const struct messag
     struct http_client *http = client->http[server];
     http_request(http, &call);
     event->received = clock_us();
-    event->outcome = outcome_of(event, http);
+    event->outcome = reply_outcome(event, http->reply.status, http->reply.json);
     if (event->outcome == UNKNOWN)
         return;
-    read_reply(event, http);
+    reply_read(event, http_header(http, "ETag"), http->reply.json);
     bool got = event->operation == ACQUIRE && (event->outcome == DONE || event->outcome == HOLDING);
     if (got && client->granted[(client->grants + RECENT - 1) % RECENT] != event->token)
         client->granted[client->grants++ % RECENT] = event->token;

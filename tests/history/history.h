@@ -9,14 +9,18 @@
 enum operation { ACQUIRE, RENEW, RELEASE, BREAK, INSPECT, OPERATIONS };
 
 enum outcome {
-    UNKNOWN,        /* no reply, or a 503: it may have happened, then or a little later */
-    DONE,           /* 201 of an acquire, else 200 */
-    HOLDING,        /* 200 of an acquire: the token has the hold already */
-    LOCKED,         /* 409 locked */
-    LIMIT_MISMATCH, /* 409 limit_mismatch */
-    NOT_HELD,       /* 409 not_held */
-    UNCHANGED,      /* 304 */
-    STRANGE,        /* any other */
+    UNKNOWN,          /* no reply, or a 503: it may have happened, then or a little later */
+    DONE,             /* 201 of an acquire, else 200 */
+    HOLDING,          /* 200 of an acquire: the token has the hold already */
+    LOCKED,           /* 409 locked */
+    LIMIT_MISMATCH,   /* 409 limit_mismatch */
+    NOT_HELD,         /* 409 not_held */
+    UNCHANGED,        /* 304 */
+    TIMED_OUT,        /* 409 wait_timeout */
+    CANCELLED,        /* 200 of a release that took a waiter out of the queue */
+    FULL,             /* 429 too_many_waiters */
+    UPGRADE_CONFLICT, /* 409 upgrade_conflict */
+    STRANGE,          /* any other */
     OUTCOMES
 };
 
@@ -43,6 +47,11 @@ struct event {
     bool shared;
     int limit;      /* 0: none */
     int64_t ttl_ms; /* 0: none given */
+    int64_t wait_ms;
+    int64_t keep_ms;
+    int server;     /* which one was asked, from 1; 0: any */
+    bool abandoned; /* the client hung up, at `received` */
+    int64_t queued; /* it was certainly in the queue by then, as somebody saw; 0: nobody did */
 
     /* What the reply said; 0 or NOBODY where it did not. */
     int64_t version;
@@ -55,8 +64,26 @@ struct event {
     bool hold_shared;
     int hold_limit;
     bool not_mine;
+    int64_t queue;   /* how many wait */
+    int64_t granted; /* when the hold was, by Redis's clock put on ours; 0: unknown */
     size_t shown_count;
     struct shown shown[SHOWN_MOST];
+};
+
+/* While a server is disturbed, those that wait there may be passed over. */
+struct disturbance {
+    int server; /* from 1; 0: all */
+    int64_t from;
+    int64_t to;
+};
+
+/* What the checker may hold the servers to. */
+struct terms {
+    int64_t claim_us;  /* a grant that nobody collects blocks the next for so long */
+    int64_t slack_us;  /* and so much longer may the next be kept waiting */
+    int64_t settle_us; /* a request that has not been answered after that waits in the queue */
+    const struct disturbance *disturbances;
+    size_t disturbance_count;
 };
 
 #endif

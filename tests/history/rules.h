@@ -25,4 +25,7 @@ rule_check check_fences, check_versions, check_changes;
 /* rules_replies.c: what replies said of holds */
 rule_check check_own_replies, check_counts, check_ttls, check_shown, check_released;
 
+/* rules_waiting.c: who waited, and what became of it */
+rule_check check_order, check_wake_ups, check_phantoms, check_waits;
+
 #endif

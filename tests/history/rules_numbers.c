@@ -114,7 +114,8 @@ void check_fences(const struct story *story, struct findings *findings)
         const struct event *event = &story->events[i];
         if (!tells_fence(event))
             continue;
-        const struct number *before = known_at(&fences, event->sent);
+        const struct hold *hold = story_hold(story, event->fence);
+        const struct number *before = known_at(&fences, hold ? hold->asked : event->sent);
         if (before && before->value >= event->fence)
             finding(findings, FENCES_GROW, "%s after %s", event_text(event),
                     event_text(&story->events[before->event]));
@@ -122,10 +123,12 @@ void check_fences(const struct story *story, struct findings *findings)
     free(fences.items);
 }
 
-/* Whether this very request changed something, so that its version must be new. */
+/* Whether this very request changed something, so that its version must be new. What one is granted
+ * that waited may have been changed for an earlier request of its token. */
 static bool is_change(const struct event *event)
 {
-    return tells_fence(event) || (event->operation == BREAK && event->count > 0);
+    return (tells_fence(event) && event->wait_ms == 0) ||
+           (event->operation == BREAK && event->count > 0);
 }
 
 static void check_version(const struct event *event, const struct event *before, int64_t version,
@@ -180,8 +183,8 @@ void check_changes(const struct story *story, struct findings *findings)
     for (size_t i = 0; i < story->hold_count; i++) {
         const struct hold *hold = &story->holds[i];
         if (hold->grant != NO_EVENT)
-            check_change(&change, story->events[hold->grant].sent,
-                         story->events[hold->grant].received, hold_text(hold));
+            check_change(&change, hold->asked, story->events[hold->grant].received,
+                         hold_text(hold));
         check_change(&change, hold->end > hold->asked ? hold->end : hold->asked, hold->dead,
                      hold_text(hold));
     }

@@ -223,13 +223,13 @@ void check_shown(const struct story *story, struct findings *findings)
 {
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
-        bool refused = event->outcome == LOCKED;
+        bool refused = event->outcome == LOCKED || event->outcome == TIMED_OUT;
         if (!refused && (event->operation != INSPECT || event->outcome != DONE))
             continue;
         bool complete = event->shown_count < SHOWN_MOST;
         check_picture(event, findings);
         check_picture_of(story, event, complete, findings);
-        if (refused && complete && !hindered(event))
+        if (refused && complete && event->queue == 0 && !hindered(event))
             finding(findings, REFUSED_WITH_CAUSE, "%s", event_text(event));
         if (!refused && (complete ? event->count != (int64_t)event->shown_count
                                   : event->count < (int64_t)event->shown_count))
@@ -247,7 +247,8 @@ static void check_after(const struct event *release, const struct event *event,
         return;
     if (event->operation == ACQUIRE && event->outcome != NOT_HELD)
         finding(findings, STAYS_RELEASED, "%s after %s", event_text(event), event_text(release));
-    if (event->operation == RELEASE && (event->outcome != DONE || event->fence != release->fence))
+    if (event->operation == RELEASE &&
+        (event->outcome != release->outcome || event->fence != release->fence))
         finding(findings, SAME_RELEASE, "%s after %s", event_text(event), event_text(release));
 }
 
@@ -274,6 +275,16 @@ static void check_release(const struct story *story, const struct event *release
         finding(findings, ASKED_FOR, "%s", event_text(release));
 }
 
+/* A token that was cancelled stays so: it has no hold, and gets none. */
+static void check_cancelled(const struct story *story, const struct event *cancel,
+                            struct findings *findings)
+{
+    size_t first, last;
+    story_token(story, cancel->token, &first, &last);
+    for (size_t i = first; i < last; i++)
+        check_after(cancel, &story->events[story->by_token[i]], findings);
+}
+
 /* Only a token that may have been released may be told so. */
 static void check_refused(const struct story *story, const struct event *acquire,
                           struct findings *findings)
@@ -282,8 +293,9 @@ static void check_refused(const struct story *story, const struct event *acquire
     story_token(story, acquire->token, &first, &last);
     for (size_t i = first; i < last; i++) {
         const struct event *event = &story->events[story->by_token[i]];
-        if (event->operation == RELEASE && (event->outcome == DONE || event->outcome == UNKNOWN) &&
-            event->sent < acquire->received)
+        bool may_be =
+            event->outcome == DONE || event->outcome == UNKNOWN || event->outcome == CANCELLED;
+        if (event->operation == RELEASE && may_be && event->sent < acquire->received)
             return;
     }
     finding(findings, REFUSED_WITH_CAUSE, "%s", event_text(acquire));
@@ -295,6 +307,8 @@ void check_released(const struct story *story, struct findings *findings)
         const struct event *event = &story->events[i];
         if (event->operation == RELEASE && event->outcome == DONE)
             check_release(story, event, findings);
+        if (event->operation == RELEASE && event->outcome == CANCELLED)
+            check_cancelled(story, event, findings);
         if (event->operation == ACQUIRE && event->outcome == NOT_HELD)
             check_refused(story, event, findings);
     }

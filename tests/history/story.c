@@ -182,6 +182,23 @@ static void date(const struct story *story, struct hold *hold)
         hold->end = proved;
 }
 
+/* When the request was sent that the hold was granted to: the one that was told so, or an earlier
+ * one of its token that waited, was granted the lock and did not get to know. */
+static int64_t first_asked(const struct story *story, const struct hold *hold)
+{
+    const struct event *grant = &story->events[hold->grant];
+    size_t first, last;
+    story_token(story, hold->token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *event = &story->events[story->by_token[i]];
+        bool kept = event->outcome == TIMED_OUT && event->keep_ms > 0;
+        if (event < grant && event->operation == ACQUIRE && event->wait_ms > 0 &&
+            (event->outcome == UNKNOWN || kept))
+            return event->sent;
+    }
+    return grant->sent;
+}
+
 /* The earliest request that can have made the hold. */
 static void find_origin(const struct story *story, struct hold *hold)
 {
@@ -194,15 +211,18 @@ static void find_origin(const struct story *story, struct hold *hold)
             hold->asked = proof->sent;
         }
     }
-    if (hold->grant != NO_EVENT)
+    if (hold->grant != NO_EVENT) {
+        hold->asked = first_asked(story, hold);
         return;
+    }
     hold->asked = -1;
     const struct event *proof = &story->events[story->proofs[hold->proof]];
     story_token(story, hold->token, &first, &last);
     for (size_t i = first; i < last; i++) {
         const struct event *event = &story->events[story->by_token[i]];
-        if (event->operation == ACQUIRE && event->outcome == UNKNOWN &&
-            event->sent < proof->received) {
+        bool maybe =
+            event->outcome == UNKNOWN || (event->outcome == TIMED_OUT && event->keep_ms > 0);
+        if (event->operation == ACQUIRE && maybe && event->sent < proof->received) {
             hold->asked = event->sent;
             return;
         }
@@ -232,30 +252,71 @@ static void tell_holds(struct story *story)
     }
 }
 
-/* For each acquire without a reply: how long its token may have had a hold. */
+/* The next request for the lock with the event's token; NULL where there is none. */
+static const struct event *next_acquire(const struct story *story, const struct event *event)
+{
+    size_t first, last;
+    story_token(story, event->token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *other = &story->events[story->by_token[i]];
+        if (other > event && other->operation == ACQUIRE)
+            return other;
+    }
+    return NULL;
+}
+
+/* The latest end of a hold of which no reply tells, after a request that waited: nobody has claimed
+ * it, and it has ended with the claim window; or its token came again, and was told of it. */
+static int64_t unclaimed_until(const struct story *story, const struct event *event)
+{
+    const struct terms *terms = story->terms;
+    const struct event *next = next_acquire(story, event);
+    int64_t dead = event->received + event->keep_ms * 1000 + terms->claim_us + terms->slack_us;
+    if (event->outcome == UNKNOWN && !event->abandoned)
+        dead += event->ttl_ms * 1000; /* claimed, and the reply was lost */
+    if (!next)
+        return dead;
+    int64_t told = next->sent + terms->settle_us + terms->claim_us;
+    return told < dead ? told : dead;
+}
+
+/* After a request that did not wait: it may have happened until it was last heard of. */
+static int64_t unheard_until(const struct story *story, const struct event *event)
+{
+    int64_t dead = 0;
+    size_t first, last;
+    story_token(story, event->token, &first, &last);
+    for (size_t j = first; j < last; j++) {
+        const struct event *other = &story->events[story->by_token[j]];
+        int64_t ttl = other->ttl_ms > 0 ? other->ttl_ms * 1000 : TTL_HIGHEST_US;
+        if ((other->operation == ACQUIRE || other->operation == RENEW) &&
+            other->outcome == UNKNOWN && other->received + ttl + TOLERANCE_US > dead)
+            dead = other->received + ttl + TOLERANCE_US;
+    }
+    return dead;
+}
+
+/* For each acquire that may have been granted without a reply that says so: how long its token may
+ * have had a hold. */
 static void tell_maybes(struct story *story)
 {
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
-        if (event->operation != ACQUIRE || event->outcome != UNKNOWN)
+        bool kept = event->outcome == TIMED_OUT && event->keep_ms > 0;
+        if (event->operation != ACQUIRE || (event->outcome != UNKNOWN && !kept))
             continue;
-        struct maybe *maybe = &story->maybes[story->maybe_count++];
-        *maybe = (struct maybe){event->token, event->owner, event->sent, 0};
-        size_t first, last;
-        story_token(story, event->token, &first, &last);
-        for (size_t j = first; j < last; j++) {
-            const struct event *other = &story->events[story->by_token[j]];
-            int64_t ttl = other->ttl_ms > 0 ? other->ttl_ms * 1000 : TTL_HIGHEST_US;
-            if ((other->operation == ACQUIRE || other->operation == RENEW) &&
-                other->outcome == UNKNOWN && other->received + ttl + TOLERANCE_US > maybe->dead)
-                maybe->dead = other->received + ttl + TOLERANCE_US;
-        }
+        int64_t asked = kept ? event->sent + event->wait_ms * 1000 : event->sent;
+        int64_t dead =
+            event->wait_ms > 0 ? unclaimed_until(story, event) : unheard_until(story, event);
+        story->maybes[story->maybe_count++] =
+            (struct maybe){event->token, event->owner, asked - TOLERANCE_US, dead};
     }
 }
 
-void story_tell(struct story *story, const struct event *events, size_t count)
+void story_tell(struct story *story, const struct terms *terms, const struct event *events,
+                size_t count)
 {
-    *story = (struct story){.events = events, .count = count};
+    *story = (struct story){.terms = terms, .events = events, .count = count};
     story->by_token = make(count, sizeof *story->by_token);
     story->proofs = make(count, sizeof *story->proofs);
     story->holds = make(count, sizeof *story->holds);

@@ -39,6 +39,7 @@ struct maybe {
 };
 
 struct story {
+    const struct terms *terms;
     const struct event *events; /* of one name, in order of `sent` */
     size_t count;
     size_t *by_token; /* events by token, then `sent` */
@@ -51,9 +52,10 @@ struct story {
     size_t maybe_count;
 };
 
-/* `events` outlives the story, is sorted, and `received` of UNKNOWN ones is when they were last
- * heard of, and LATE_US. */
-void story_tell(struct story *story, const struct event *events, size_t count);
+/* `terms` and `events` outlive the story; they are sorted, and `received` of UNKNOWN ones is when
+ * they were last heard of, and LATE_US, unless the client hung up. */
+void story_tell(struct story *story, const struct terms *terms, const struct event *events,
+                size_t count);
 void story_free(struct story *story);
 
 /* The hold with this fence, or NULL. */

@@ -1,80 +1,6 @@
 /* The checker itself: hand-made histories, good ones that it must not complain about and bad ones
- * where it must. Times are written in milliseconds; every request takes two, if nothing else is
- * said. */
-#include "tests/history/checker.h"
-#include "tests/history/story.h"
-#include "tests/support/cmocka.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-/* An event is the usual one and, behind that, what differs. */
-#pragma GCC diagnostic ignored "-Woverride-init"
-
-#define MS(ms) ((int64_t)(ms)*1000)
-
-/* An event from `at` on, with what differs from the usual. */
-#define EVENT(at, ...)                                                                             \
-    {                                                                                              \
-        .sent = MS(at), .received = MS(at) + 2000, .outcome = DONE, __VA_ARGS__                    \
-    }
-
-/* A granted acquire of token and owner `who`, for 100 ms, and what may be said otherwise. */
-#define GRANT(...) GRANT_WITH(__VA_ARGS__, .operation = ACQUIRE)
-#define GRANT_WITH(at, who, number, ...)                                                           \
-    EVENT(at, .token = (who), .owner = (who), .hold_owner = (who), .ttl_ms = 100, .left_ms = 100,  \
-          .holds = 1, .fence = (number), .version = (number), __VA_ARGS__)
-#define SHARED(at, who, number, most)                                                              \
-    GRANT(at, who, number, .shared = true, .hold_shared = true, .limit = (most),                   \
-          .hold_limit = (most))
-
-/* The same asked for again, a renewal and a release. */
-#define AGAIN(...) AGAIN_WITH(__VA_ARGS__, .operation = ACQUIRE)
-#define AGAIN_WITH(at, who, number, left, ...)                                                     \
-    EVENT(at, .outcome = HOLDING, .token = (who), .owner = (who), .hold_owner = (who),             \
-          .ttl_ms = 100, .left_ms = (left), .holds = 1, .fence = (number), .version = (number),    \
-          __VA_ARGS__)
-#define RENEWED(...) RENEWED_WITH(__VA_ARGS__, .operation = RENEW)
-#define RENEWED_WITH(at, who, number, ms, ...)                                                     \
-    EVENT(at, .token = (who), .hold_owner = (who), .ttl_ms = (ms), .left_ms = (ms), .holds = 1,    \
-          .fence = (number), .version = (number), __VA_ARGS__)
-#define RELEASED(...) RELEASED_WITH(__VA_ARGS__, .operation = RELEASE)
-#define RELEASED_WITH(at, who, number, next, ...)                                                  \
-    EVENT(at, .token = (who), .fence = (number), .held_ms = 20, .version = (next), __VA_ARGS__)
-
-#define REFUSED(at, what, how, who) EVENT(at, .operation = (what), .token = (who), .outcome = (how))
-#define BROKEN(at, number, holds)                                                                  \
-    EVENT(at, .operation = BREAK, .token = EVERYBODY, .version = (number), .count = (holds))
-#define SEEN(...)                  SEEN_WITH(__VA_ARGS__, .operation = INSPECT)
-#define SEEN_WITH(at, number, ...) EVENT(at, .token = NOBODY, .version = (number), __VA_ARGS__)
-
-#define HISTORY(...)                                                                               \
-    (const struct event[]){__VA_ARGS__},                                                           \
-        sizeof((const struct event[]){__VA_ARGS__}) / sizeof(struct event)
-
-static void assert_good(const struct event *events, size_t count)
-{
-    struct findings findings;
-    history_check(events, count, &findings);
-    char *text = findings_text(&findings);
-    if (findings.total > 0)
-        fprintf(stderr, "%s", text);
-    free(text);
-    assert_int_equal(findings.total, 0);
-}
-
-/* Finds just this, and nothing else. */
-static void assert_breaks(enum rule rule, const struct event *events, size_t count)
-{
-    struct findings findings;
-    history_check(events, count, &findings);
-    char *text = findings_text(&findings);
-    if (findings.count[rule] == 0 || findings.total != findings.count[rule])
-        fprintf(stderr, "expected %s alone, found: %s\n", rule_name(rule), text);
-    free(text);
-    assert_true(findings.count[rule] > 0);
-    assert_int_equal(findings.total, findings.count[rule]);
-}
+ * where it must. */
+#include "tests/history/doctored.h"
 
 static void nothing_is_good(void **state)
 {
@@ -105,7 +31,8 @@ static void two_exclusive_holds_at_once_are_found(void **state)
 static void two_holds_of_a_picture_that_do_not_go_together_are_found(void **state)
 {
     (void)state;
-    assert_breaks(COMPATIBLE, HISTORY(SEEN(10, 30, .count = 2, .shown_count = 2,
+    assert_breaks(COMPATIBLE, HISTORY(LOST(0, 2), LOST(0, 3),
+                                      SEEN(10, 30, .count = 2, .shown_count = 2,
                                            .shown = {{20, 2, false}, {30, 3, true}})));
 }
 
@@ -160,7 +87,8 @@ static void more_than_the_limit_is_found(void **state)
                         SHARED(30, 3, 40, 2)));
     assert_breaks(WITHIN_LIMIT,
                   HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 2), SHARED(20, 3, 30, 2)));
-    assert_breaks(WITHIN_LIMIT, HISTORY(SEEN(10, 30, .count = 2, .hold_limit = 1, .shown_count = 2,
+    assert_breaks(WITHIN_LIMIT, HISTORY(LOST(0, 2), LOST(0, 3),
+                                        SEEN(10, 30, .count = 2, .hold_limit = 1, .shown_count = 2,
                                              .shown = {{20, 2, true}, {30, 3, true}})));
 }
 
@@ -184,7 +112,8 @@ static void a_fence_of_two_holds_is_found(void **state)
     (void)state;
     assert_breaks(FENCES_DIFFER, HISTORY(GRANT(0, 1, 10), GRANT(1, 1, 10)));
     assert_breaks(FENCES_DIFFER, HISTORY(GRANT(0, 1, 10), AGAIN(10, 1, 10, 80, .hold_owner = 2)));
-    assert_breaks(FENCES_DIFFER, HISTORY(SEEN(10, 30, .count = 2, .shown_count = 2,
+    assert_breaks(FENCES_DIFFER, HISTORY(LOST(0, 2), LOST(0, 3),
+                                         SEEN(10, 30, .count = 2, .shown_count = 2,
                                               .shown = {{30, 2, true}, {30, 3, true}})));
 }
 
@@ -357,14 +286,14 @@ static void a_refusal_without_a_cause_is_found(void **state)
 #define LOCKED_BY_WITH(at, ...) EVENT(at, .outcome = LOCKED, .token = 5, .owner = 5, __VA_ARGS__)
     assert_good(
         HISTORY(GRANT(0, 1, 10), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 1, false}})));
-    assert_good(HISTORY(
-        LOCKED_BY(10, .shared = true, .limit = 1, .shown_count = 1, .shown = {{10, 5, true}})));
+    assert_good(HISTORY(LOST(0, 5), LOCKED_BY(10, .shared = true, .limit = 1, .shown_count = 1,
+                                              .shown = {{10, 5, true}})));
     assert_breaks(REFUSED_WITH_CAUSE, HISTORY(LOCKED_BY(10)));
     assert_breaks(REFUSED_WITH_CAUSE,
-                  HISTORY(LOCKED_BY(10, .shown_count = 1, .shown = {{10, 5, false}})));
+                  HISTORY(LOST(0, 5), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 5, false}})));
     assert_breaks(REFUSED_WITH_CAUSE,
-                  HISTORY(LOCKED_BY(10, .shared = true, .limit = 2, .shown_count = 1,
-                                    .shown = {{10, 1, true}})));
+                  HISTORY(LOST(0, 1), LOCKED_BY(10, .shared = true, .limit = 2, .shown_count = 1,
+                                                .shown = {{10, 1, true}})));
     assert_breaks(REFUSED_WITH_CAUSE, HISTORY(REFUSED(30, ACQUIRE, NOT_HELD, 1)));
 }
 

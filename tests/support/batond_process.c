@@ -10,9 +10,10 @@ enum { START_MS = 30000, MAX_ARGUMENTS = 64 };
 
 /* A developer's own settings must not reach the batond under test. */
 static const char *const clean_environment[] = {
-    "BATON_LISTEN",    "BATON_REDIS_URL",  "BATON_REDIS_URL_FILE", "BATON_STATE_DIR",
-    "BATON_WORKERS",   "BATON_KEY_PREFIX", "BATON_DEFAULT_TTL",    "BATON_MAX_TTL",
-    "BATON_LOG_LEVEL", "BATON_LOG_FORMAT", "BATON_RETENTION",      "BATON_ALLOW_ANONYMOUS"};
+    "BATON_LISTEN",    "BATON_REDIS_URL",   "BATON_REDIS_URL_FILE", "BATON_STATE_DIR",
+    "BATON_WORKERS",   "BATON_KEY_PREFIX",  "BATON_DEFAULT_TTL",    "BATON_MAX_TTL",
+    "BATON_LOG_LEVEL", "BATON_LOG_FORMAT",  "BATON_RETENTION",      "BATON_ALLOW_ANONYMOUS",
+    "BATON_MAX_WAIT",  "BATON_MAX_WAITERS", "BATON_CLAIM_WINDOW",   "BATON_WAITER_LEASE"};
 
 static const char *program(void)
 {
@@ -33,10 +34,11 @@ void batond_process_launch(struct batond_process *batond, const struct batond_op
         options = &none;
     *batond = (struct batond_process){.port = 0};
     temp_dir_make(&batond->dir);
-    char log[100], state[100];
+    char log[100], state[100], listen[40];
+    snprintf(listen, sizeof listen, "127.0.0.1:%d", options->port);
     snprintf(log, sizeof log, "%s/log", batond->dir.path);
     snprintf(state, sizeof state, "%s/state", batond->dir.path);
-    const char *arguments[MAX_ARGUMENTS + 1] = {program(), "--listen", "127.0.0.1:0", "--state-dir",
+    const char *arguments[MAX_ARGUMENTS + 1] = {program(), "--listen", listen, "--state-dir",
                                                 options->state_dir ? options->state_dir : state};
     size_t count = 5;
     if (options->redis_url)

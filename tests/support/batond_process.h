@@ -17,9 +17,10 @@ struct batond_options {
     const char *state_dir;          /* NULL: one of its own, removed by batond_process_stop */
     const char *const *arguments;   /* more flags, NULL-terminated; may be NULL */
     const char *const *environment; /* as process_start has it; may be NULL */
+    int port;                       /* 0: one that the kernel chooses */
 };
 
-/* Starts the program that $BATON_TEST_BATOND names with --listen 127.0.0.1:0 and waits until it
+/* Starts the program that $BATON_TEST_BATOND names with --listen on 127.0.0.1 and waits until it
  * says where it listens. `options` may be NULL. Fails the test if it does not. */
 void batond_process_start(struct batond_process *batond, const struct batond_options *options);
 

@@ -1,0 +1,177 @@
+#include "tests/chaos/stage.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/free_port.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000, LEAK_SLACK_MS = 90000 };
+
+static void draw_seed(struct stage *stage)
+{
+    const char *given = getenv("BATON_SEED");
+    stage->seed =
+        given ? strtoull(given, NULL, 0) : (uint64_t)clock_us() * 1000003 + (uint64_t)getpid();
+    stage->random = stage->seed;
+    print_message("BATON_SEED=%" PRIu64 "\n", stage->seed);
+}
+
+unsigned stage_draw(struct stage *stage, unsigned below)
+{
+    uint64_t number = stage->random += 0x9e3779b97f4a7c15;
+    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+    number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+    return (unsigned)(((number ^ (number >> 31)) >> 33) % below);
+}
+
+static void add_flag(struct stage *stage, const char *name, int64_t value, const char *unit)
+{
+    int i = 0;
+    while (stage->flags[i])
+        i++;
+    assert_true(i < STAGE_FLAGS);
+    snprintf(stage->flags_text[i], sizeof stage->flags_text[i], "--%s=%" PRId64 "%s", name, value,
+             unit);
+    stage->flags[i] = stage->flags_text[i];
+}
+
+void stage_begin(struct stage *stage, int replica)
+{
+    stage->options.port = stage->ports[replica];
+    batond_process_start(&stage->batond[replica], &stage->options);
+    stage->ports[replica] = stage->batond[replica].port;
+    if (!stage->http[replica])
+        stage->http[replica] = http_client_new(stage->batond[replica].url);
+}
+
+void stage_start(struct stage *stage, const struct stage_options *options)
+{
+    memset(stage, 0, sizeof *stage);
+    draw_seed(stage);
+    redis_process_start(&stage->redis, &(struct redis_options){.durable = options->durable,
+                                                               .port = options->redis_port});
+    add_flag(stage, "workers", options->workers ? options->workers : 2, "");
+    add_flag(stage, "claim-window", CLAIM_WINDOW_MS, "ms");
+    add_flag(stage, "waiter-lease", WAITER_LEASE_MS, "ms");
+    add_flag(stage, "retention", RETENTION_MS, "ms");
+    stage->options.redis_url = options->redis_port ? stage->redis.port_url : stage->redis.url;
+    stage->options.arguments = stage->flags;
+    for (int i = 0; i < REPLICAS; i++)
+        stage_begin(stage, i);
+    for (int i = 0; i < 2 && options->fronts; i++) {
+        front_start(&stage->front[i], (enum front_kind)i, stage->ports);
+        stage->ports[BY_HAPROXY + i] = stage->front[i].port;
+    }
+}
+
+void stage_end(struct stage *stage, int replica)
+{
+    assert_int_equal(batond_process_stop(&stage->batond[replica]), 0);
+}
+
+void stage_kill(struct stage *stage, int replica)
+{
+    process_kill(&stage->batond[replica].process);
+    batond_process_stop(&stage->batond[replica]);
+}
+
+void stage_stop(struct stage *stage)
+{
+    int code = 0;
+    for (int i = 0; i < 2; i++)
+        front_stop(&stage->front[i]);
+    for (int i = 0; i < REPLICAS; i++) {
+        http_client_free(stage->http[i]);
+        code |= batond_process_stop(&stage->batond[i]);
+    }
+    redis_process_stop(&stage->redis);
+    assert_int_equal(code, 0);
+}
+
+void stage_await_ready(struct stage *stage, int replica)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (http_call(stage->http[replica], "GET", "/readyz", NULL) != 200) {
+        if (clock_ms() > until)
+            fail_msg("replica %d does not get ready", replica);
+        clock_sleep_ms(10);
+    }
+}
+
+struct http_client *stage_inspect(struct stage *stage, int name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/locks/chaos-%d", name);
+    for (int i = 0; i < 20; i++) {
+        struct http_client *http = stage->http[i % REPLICAS];
+        struct http_call call = {.path = path, .timeout_ms = 1000};
+        if (stage->batond[i % REPLICAS].process.pid && http_request(http, &call) == 200)
+            return http;
+        clock_sleep_ms(i < 4 ? 1 : 100);
+    }
+    return NULL;
+}
+
+int64_t stage_ask(struct stage *stage, int name, const char *member)
+{
+    struct http_client *http = stage_inspect(stage, name);
+    return http ? http_integer(http, member) : -1;
+}
+
+void stage_await_queue(struct stage *stage, int name, int64_t length)
+{
+    int64_t until = clock_ms() + PATIENCE_MS, got;
+    while ((got = stage_ask(stage, name, "queue_length")) != length) {
+        if (clock_ms() > until)
+            fail_msg("%" PRId64 " wait for name %d, not %" PRId64, got, name, length);
+        clock_sleep_ms(1);
+    }
+}
+
+void stage_await_free(struct stage *stage, int name, int64_t timeout_ms)
+{
+    int64_t until = clock_ms() + timeout_ms;
+    for (;;) {
+        struct http_client *http = stage_inspect(stage, name);
+        if (http && http_integer(http, "hold_count") == 0 &&
+            http_integer(http, "queue_length") == 0)
+            return;
+        if (clock_ms() > until)
+            fail_msg("name %d does not come free: %s", name, http ? http->reply.body : "?");
+        clock_sleep_ms(5);
+    }
+}
+
+/* Of a name nobody uses only what free names remember is left: its main key, and those of recently
+ * released tokens. */
+static void assert_forgettable(struct stage *stage, const char *key)
+{
+    static const char *const WAITING[] = {":queue:", ":waiters", ":holds", ":expiries", ":owners"};
+    int64_t left = redis_process_integer(&stage->redis, "PTTL %s", key);
+    if (left == -1 || left > RETENTION_MS + LEAK_SLACK_MS)
+        fail_msg("%s goes away in %" PRId64 " ms only", key, left);
+    for (size_t i = 0; i < sizeof WAITING / sizeof WAITING[0]; i++)
+        if (left != -2 && strstr(key, WAITING[i]))
+            fail_msg("%s is left", key);
+}
+
+void stage_assert_no_leak(struct stage *stage)
+{
+    redisReply *keys = redis_process_command(&stage->redis, "KEYS *");
+    for (size_t i = 0; i < keys->elements; i++)
+        assert_forgettable(stage, keys->element[i]->str);
+    print_message("%zu keys left, all of which go away\n", keys->elements);
+    freeReplyObject(keys);
+}
+
+int stage_amount(int normal, int quick)
+{
+    const char *given = getenv("QUICK");
+    return given && !strcmp(given, "1") ? quick : normal;
+}
