@@ -4,6 +4,7 @@ VERSION  := 0.1.0
 PREFIX   ?= /usr/local
 SANITIZE ?=#    address: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer
 ONLY     ?=#    `make test ONLY='redis unit'` runs the tests with one of these words in their path
+QUICK    ?=#    `make chaos QUICK=1` is its short form
 ARGS     ?=#    `make run ARGS='--listen 127.0.0.1:8080'`
 V        ?=#    V=1 shows the commands
 
@@ -22,13 +23,15 @@ objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 suites       := unit scripts redis locks server integration contract history
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
-test_helpers := $(filter-out $(tests),$(wildcard $(suites:%=tests/%/*.c)))
+chaos        := $(wildcard tests/chaos/test_*.c)
+test_helpers := $(filter-out $(tests) $(chaos),$(wildcard $(suites:%=tests/%/*.c) tests/chaos/*.c))
 has_a_word    = $(strip $(foreach word,$(ONLY),$(findstring $(word),$(1))))
 chosen       := $(foreach test,$(tests) $(test_shell),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
+chaos_programs := $(patsubst %.c,$(BUILD)/%,$(foreach test,$(chaos),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test))))
 programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
 test_support := $(wildcard tests/support/*.c)
 load_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
-test_objects := $(tests:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
+test_objects := $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
 
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
@@ -64,7 +67,7 @@ say       = $(if $(V),,@echo '  $(1)';)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs bench-tool figures lint format install clean help FORCE
+.PHONY: all run test test-programs chaos bench-tool figures lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -81,6 +84,12 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@$(submake) test-programs
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
+
+chaos: ## kill, freeze, restart and cut off whatever waits (15 minutes; QUICK=1: 2; BATON_SEED=n as before)
+	@$(packages) build run test
+	@$(submake) $(chaos_programs) $(BUILD)/batond
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_LIMIT=$(if $(QUICK),120,900) \
+	    BATON_TEST_JOBS=1 QUICK=$(QUICK) tests/run.sh $(chaos_programs)
 
 figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some)
 	@$(packages) build run bench
@@ -126,8 +135,8 @@ $(BUILD)/libsupport.a: $(test_support:%.c=$(BUILD)/%.o)
 	@ar rcs $@ $(filter %.o,$^)
 
 .SECONDEXPANSION:
-helpers_of = $(filter $(BUILD)/$(dir $(1))%,$(test_helpers:%.c=$(BUILD)/%.o))
-$(tests:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
+helpers_of = $(filter $(foreach folder,$(dir $(1)) $(if $(findstring chaos,$(1)),tests/history/),$(BUILD)/$(folder)%),$(test_helpers:%.c=$(BUILD)/%.o))
+$(patsubst %.c,$(BUILD)/%,$(tests) $(chaos)): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
 	$(call say,link $@) $(link) $(test_ldlibs)
 
 $(BUILD)/tests/%.o: private cppflags += $(test_cflags)

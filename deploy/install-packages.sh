@@ -17,6 +17,9 @@ run    redis-server          redis-server          keeps the locks
 run    curl                  curl                  to try it
 test   libcmocka-dev         lib:cmocka            the test framework
 test   libcurl4-openssl-dev  lib:libcurl           the HTTP client of the tests
+test   haproxy               /usr/sbin/haproxy     a proxy in front of the replicas under test
+test   nginx-light           /usr/sbin/nginx       another one
+test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
 test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
 bench  wrk                   wrk                   makes load
 bench  webdis                webdis                what to compare with

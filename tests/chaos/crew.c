@@ -254,7 +254,8 @@ static int64_t do_what_is_due(struct crew *crew, size_t *left)
     *left = 0;
     for (size_t i = 0; i < crew->count; i++) {
         struct member *member = crew->members[i];
-        if (member->leave && member->leave <= now && member->act < DONE_WELL)
+        bool leaves = member->leave && member->act == ASKS;
+        if (leaves && member->leave <= now && !many_has_reply(&member->client))
             crew_leave(member, member->number % 2);
         bool is_due = member->due <= now;
         if (member->act == HOLDS && is_due)
@@ -263,7 +264,7 @@ static int64_t do_what_is_due(struct crew *crew, size_t *left)
             member->releasing ? ask_to_release(member) : ask_for_it(member);
         if ((member->act == HOLDS || member->act == PAUSES) && member->due < next)
             next = member->due;
-        if (member->leave && member->act < DONE_WELL && member->leave < next)
+        if (leaves && member->act == ASKS && member->leave < next)
             next = member->leave;
         *left += !is_over(member);
     }

@@ -36,7 +36,7 @@ struct member {
     bool releasing; /* what it repeats after a pause is its release */
     bool has_place; /* its next request may wait */
     int64_t due;    /* when its hold or pause ends */
-    int64_t leave;  /* when it hangs up; 0: never */
+    int64_t leave;  /* when it hangs up, if no reply has come by then; 0: never */
     int64_t first_sent, granted;
     int64_t fence;
     int requests;

@@ -43,8 +43,8 @@ static void add_flag(struct stage *stage, const char *name, int64_t value, const
 
 void stage_begin(struct stage *stage, int replica)
 {
-    stage->options.port = stage->ports[replica];
-    batond_process_start(&stage->batond[replica], &stage->options);
+    stage->options[replica].port = stage->ports[replica];
+    batond_process_start(&stage->batond[replica], &stage->options[replica]);
     stage->ports[replica] = stage->batond[replica].port;
     if (!stage->http[replica])
         stage->http[replica] = http_client_new(stage->batond[replica].url);
@@ -60,12 +60,19 @@ void stage_start(struct stage *stage, const struct stage_options *options)
     add_flag(stage, "claim-window", CLAIM_WINDOW_MS, "ms");
     add_flag(stage, "waiter-lease", WAITER_LEASE_MS, "ms");
     add_flag(stage, "retention", RETENTION_MS, "ms");
-    stage->options.redis_url = options->redis_port ? stage->redis.port_url : stage->redis.url;
-    stage->options.arguments = stage->flags;
-    for (int i = 0; i < REPLICAS; i++)
+    if (options->line)
+        line_start(&stage->line, stage->redis.socket);
+    const char *url = options->redis_port ? stage->redis.port_url : stage->redis.url;
+    for (int i = 0; i < REPLICAS; i++) {
+        stage->options[i] =
+            (struct batond_options){.redis_url = options->line && i == 0 ? stage->line.url : url,
+                                    .arguments = stage->flags};
         stage_begin(stage, i);
+    }
+    int second = stage->ports[options->line ? TO_FIRST : TO_SECOND];
     for (int i = 0; i < 2 && options->fronts; i++) {
-        front_start(&stage->front[i], (enum front_kind)i, stage->ports);
+        front_start(&stage->front[i], (enum front_kind)i,
+                    (const int[FRONT_REPLICAS]){stage->ports[TO_FIRST], second});
         stage->ports[BY_HAPROXY + i] = stage->front[i].port;
     }
 }
@@ -90,6 +97,7 @@ void stage_stop(struct stage *stage)
         http_client_free(stage->http[i]);
         code |= batond_process_stop(&stage->batond[i]);
     }
+    line_stop(&stage->line);
     redis_process_stop(&stage->redis);
     assert_int_equal(code, 0);
 }

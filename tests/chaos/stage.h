@@ -3,6 +3,7 @@
 #ifndef BATON_TESTS_CHAOS_STAGE_H
 #define BATON_TESTS_CHAOS_STAGE_H
 
+#include "tests/chaos/line.h"
 #include "tests/history/history.h"
 #include "tests/support/batond_process.h"
 #include "tests/support/front.h"
@@ -20,18 +21,21 @@ struct stage_options {
     bool durable;    /* Redis keeps its data over a restart */
     bool redis_port; /* the replicas reach Redis over TCP */
     bool fronts;     /* haproxy and nginx */
-    int workers;     /* of each replica; 0: 2 */
+    bool line;   /* the first replica reaches Redis over stage->line, and both proxies lead to it
+                    alone */
+    int workers; /* of each replica; 0: 2 */
 };
 
 struct stage {
     struct redis_process redis;
+    struct line line;
     struct batond_process batond[REPLICAS];
     struct front front[2];
     int ports[WAYS];
     struct http_client *http[REPLICAS]; /* for the test's own thread; survive a restart */
     char flags_text[STAGE_FLAGS][40];
     const char *flags[STAGE_FLAGS + 1];
-    struct batond_options options;
+    struct batond_options options[REPLICAS];
     uint64_t seed;
     uint64_t random;
 };

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,12 @@ void many_hang_up(struct many_client *client, bool reset)
     disconnect(client);
     client->connecting = false;
     client->received = clock_us();
+}
+
+bool many_has_reply(const struct many_client *client)
+{
+    struct pollfd readable = {.fd = client->fd, .events = POLLIN};
+    return client->fd > 0 && !client->connecting && poll(&readable, 1, 0) == 1;
 }
 
 static size_t content_length(const struct many_client *client)

@@ -51,6 +51,9 @@ void many_hang_up(struct many_client *client, bool reset);
 /* Whether a request is under way. */
 bool many_is_busy(const struct many_client *client);
 
+/* Whether its socket has something to read: it cannot say that it heard of nothing. */
+bool many_has_reply(const struct many_client *client);
+
 /* Serves them until `until` (monotonic microseconds), or until something happened. Returns how many
  * replies came or connections ended. */
 int many_run(struct many *many, int64_t until);

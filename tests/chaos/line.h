@@ -1,0 +1,28 @@
+/* line.h: a long line to Redis: what passes takes its time, in both directions, so that there is
+ * time between what a server does and what Redis has done. */
+#ifndef BATON_TESTS_CHAOS_LINE_H
+#define BATON_TESTS_CHAOS_LINE_H
+
+#include "tests/support/temp_dir.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* It runs on a thread of its own. */
+struct line {
+    char url[120];       /* what batond takes for Redis */
+    atomic_int delay_ms; /* each way; applies to what comes from now on */
+    char redis_socket[100];
+    struct temp_dir dir;
+    int listener;
+    int stop[2];
+    pthread_t thread;
+};
+
+/* Starts without delay, in front of the Unix socket of a Redis. */
+void line_start(struct line *line, const char *redis_socket);
+
+/* Takes a zeroed one, too. */
+void line_stop(struct line *line);
+
+#endif
