@@ -37,13 +37,14 @@ static struct slice inbox_channel(const struct inbox *inbox)
 
 static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t count)
 {
+    uv_update_time(inbox->loop); /* this turn may have taken long already */
     uint64_t now = uv_now(inbox->loop);
     session_send_words(inbox->session, words, count);
     inbox->awaiting = true;
     inbox->due = now + INBOX_ANSWER_MS;
     inbox->ping_due = now + INBOX_PING_MS;
     session_wake(inbox->session, inbox->due);
-    session_flush(inbox->session); /* before anything can hold us up while the time runs */
+    session_flush(inbox->session); /* before anything else can take long */
 }
 
 static void inbox_ready(void *context, const struct session_peer *peer)
@@ -52,7 +53,6 @@ static void inbox_ready(void *context, const struct session_peer *peer)
     const struct slice words[] = {slice_of("SUBSCRIBE"), inbox_channel(inbox),
                                   slice_of(INVALIDATE)};
     inbox->client_id = peer->client_id;
-    inbox->confirmed = 0;
     inbox_ask(inbox, words, 1 + SUBSCRIPTIONS);
 }
 
@@ -99,9 +99,20 @@ static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
         inbox->events.listening(inbox->events.context);
 }
 
+static void inbox_strange(struct inbox *inbox)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "Redis at %s answered a subscriber with something else",
+                session_place(inbox->session));
+    session_lose(inbox->session, -EAGAIN, reason.text);
+}
+
+/* Redis answers in order: what it has not confirmed by now, it never will. */
 static void inbox_pong(struct inbox *inbox, const redisReply *reply)
 {
-    (void)inbox, (void)reply;
+    (void)reply;
+    if (!inbox_is_listening(inbox))
+        inbox_strange(inbox);
 }
 
 /* After FLUSHALL it is no list but a null. */
@@ -122,14 +133,6 @@ static void inbox_message(struct inbox *inbox, const redisReply *reply)
         inbox_touched(inbox, reply->element[2]);
     else if (channel.bytes) /* there is but one other */
         inbox->events.message(inbox->events.context, text_at(reply, 2));
-}
-
-static void inbox_strange(struct inbox *inbox)
-{
-    struct failure reason;
-    failure_set(&reason, -EAGAIN, "Redis at %s answered a subscriber with something else",
-                session_place(inbox->session));
-    session_lose(inbox->session, -EAGAIN, reason.text);
 }
 
 /* The channel's last part is new at each start: what has to be allowed is the part before it. */

@@ -169,13 +169,35 @@ static void on_closed(void *context)
     fixture->store = NULL;
 }
 
-void store_fixture_close(struct store_fixture *fixture)
+void store_fixture_close_begin(struct store_fixture *fixture)
 {
     uv_close((uv_handle_t *)&fixture->guard, NULL);
     store_close(fixture->store, on_closed, fixture);
+}
+
+static void on_stuck(uv_timer_t *timer)
+{
+    (void)timer;
+    fail_msg("the store does not close");
+}
+
+void store_fixture_close_end(struct store_fixture *fixture)
+{
+    uv_timer_t limit;
+    uv_timer_init(&fixture->loop, &limit);
+    uv_timer_start(&limit, on_stuck, LONGEST_WAIT_MS, 0);
+    uv_unref((uv_handle_t *)&limit);
     uv_run(&fixture->loop, UV_RUN_DEFAULT);
     assert_null(fixture->store);
+    uv_close((uv_handle_t *)&limit, NULL);
+    uv_run(&fixture->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
+}
+
+void store_fixture_close(struct store_fixture *fixture)
+{
+    store_fixture_close_begin(fixture);
+    store_fixture_close_end(fixture);
 }
 
 /* Redis computes the SHA-1 itself; here a small one of our own saves a library. */

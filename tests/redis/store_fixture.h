@@ -61,6 +61,10 @@ void store_fixture_untrack(struct store_fixture *fixture);
 /* Closes the store and the loop. Fails the test if a handle is left. */
 void store_fixture_close(struct store_fixture *fixture);
 
+/* The same in two steps, of which the first may be made from the loop. */
+void store_fixture_close_begin(struct store_fixture *fixture);
+void store_fixture_close_end(struct store_fixture *fixture);
+
 /* Runs the loop until the number is at least `least`. Fails the test after 10 s. */
 void store_fixture_await(struct store_fixture *fixture, const int *number, int least);
 

@@ -356,6 +356,30 @@ static void closing_while_connecting(void **state)
     fake_redis_stop(&fake);
 }
 
+static void close_at_once(uv_async_t *async)
+{
+    store_fixture_close_begin(async->data);
+    uv_close((uv_handle_t *)async, NULL);
+}
+
+/* The answer to INFO is met in the same turn, after the store was told to close. */
+static void closing_right_before_the_greeting_is_answered(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    uv_async_t async;
+    store_fixture_open(&store, world->redis.url);
+    uv_async_init(&store.loop, &async, close_at_once);
+    async.data = &store;
+    redis_process_freeze(&world->redis);
+    store_fixture_idle(&store, 50); /* connected; Redis has the greeting to answer */
+    uv_async_send(&async);
+    redis_process_thaw(&world->redis);
+    clock_sleep_ms(50);
+    store_fixture_close_end(&store);
+    assert_int_equal(store.ups, 0);
+}
+
 struct last_words {
     struct store_fixture *store;
     int ended;
@@ -447,6 +471,7 @@ int main(void)
         cmocka_unit_test(closing_while_connecting),
         ON_REDIS(closing_from_a_callback),
         cmocka_unit_test(closing_from_down),
+        ON_REDIS(closing_right_before_the_greeting_is_answered),
     };
     return cmocka_run_group_tests_name("reconnect", tests, NULL, NULL);
 }

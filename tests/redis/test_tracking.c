@@ -1,4 +1,5 @@
 /* Tracked keys: each change is told, or that any may have been missed, over all losses. */
+#include "redis/tracking.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/redis_process.h"
@@ -164,6 +165,15 @@ static void tracking_begun_on_a_lost_inbox(void **state)
     assert_non_null(strstr(world->store.warning, "served late"));
 }
 
+static void tracking_begun_on_a_lost_command_connection(void **state)
+{
+    struct world *world = *state;
+    command(world, "CLIENT KILL TYPE normal SKIPME yes");
+    store_fixture_track(&world->store, PREFIX);
+    store_fixture_await(&world->store, &world->store.touches_of_any, 1);
+    expect_told(world, "a");
+}
+
 static void tracking_outlives_redis(void **state)
 {
     struct world *world = *state;
@@ -175,6 +185,16 @@ static void tracking_outlives_redis(void **state)
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
     expect_told(world, "a");
     assert_int_equal(world->store.touches_of_any, 1);
+}
+
+/* An earlier one may be about an inbox that is gone. */
+static void only_the_last_answer_counts(void **state)
+{
+    struct tracking tracking = {.wanted = true, .awaiting = 3, .missed = true};
+    (void)state;
+    assert_false(tracking_answered(&tracking, NULL));
+    assert_false(tracking_answered(&tracking, "ERR no"));
+    assert_true(tracking_answered(&tracking, NULL));
 }
 
 static void tracking_survives_a_frozen_redis(void **state)
@@ -304,7 +324,9 @@ int main(void)
         ON_REDIS(tracking_outlives_the_command_connection),
         ON_REDIS(tracking_outlives_the_inbox),
         ON_REDIS(tracking_begun_on_a_lost_inbox),
+        ON_REDIS(tracking_begun_on_a_lost_command_connection),
         ON_REDIS(tracking_outlives_redis),
+        cmocka_unit_test(only_the_last_answer_counts),
         ON_REDIS(tracking_survives_a_frozen_redis),
         ON_REDIS(untracking_ends_it_in_redis_too),
         ON_REDIS(nothing_is_told_after_untracking),
