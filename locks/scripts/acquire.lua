@@ -41,7 +41,7 @@ local function is_anothers()
     if hold and hold[ATTEMPT] ~= '' then
         return hold[ATTEMPT] ~= attempt
     end
-    return waiter and waiter[ATTEMPT] ~= attempt
+    return waiter and waiter[ATTEMPT] ~= attempt and waiter[ATTEMPT] ~= ''
 end
 
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.

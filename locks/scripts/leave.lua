@@ -5,7 +5,9 @@
 --       5 'timeout' its wait is over: it gets the hold if there is one, else its place is kept,
 --         'gone' its client has gone: what was granted is given back without a trace, or with a
 --         place to keep stays for one more claim window,
---         'drain' its server stops: its place is kept for the server's lease at least;
+--         'drain' its server stops: its place is kept for the server's lease at least,
+--         'stale' its server does not know it any more: as far as nothing was claimed yet, its place
+--         is kept for as long as the request said;
 --       6 lease in ms (drain), 7 claim window in ms (gone)
 -- Returns {'left'}; of a timeout {'claimed' | 'holding', ...} or {'released'} as acquire does, or
 --         {'timeout', view}.
@@ -18,32 +20,28 @@ local state = open()
 local hold, waiter = find(state, token), find_waiter(state, token)
 local unclaimed = hold and hold[ATTEMPT] == ''
 local own_waiter = waiter and waiter[ATTEMPT] == attempt
-
-local function finish(...)
-    hand_over(state)
-    close(state, even_if_full)
-    return {...}
+if why == 'stale' then
+    keep = own_waiter and waiter[KEEP]
 end
 
-local function tell_hold(status)
-    local reply = told(state, status, hold)
-    close(state, even_if_full)
-    return reply
+-- From now on no request has the place of the waiter; it is kept for a while.
+local function let_go(ms)
+    waiter[ATTEMPT], waiter[SERVER], waiter[EXPIRES] = '', '', now + ms * 1000
+    queue(state).write(waiter)
 end
 
 -- Makes a hold one that its client may claim within the claim window.
 local function reserve()
     if not unclaimed then
-        waiter = {token, hold[OWNER], hold[MODE], attempt, hold[META], 0, 0, 0, hold[TTL],
+        waiter = {token, hold[OWNER], hold[MODE], '', hold[META], 0, 0, 0, hold[TTL],
                   hold[MODE] == 'shared' and state[LIMIT] or 0, tonumber(ARGV[7]), keep,
                   hold[FENCE] - PAST, ''}
         hold[ATTEMPT] = ''
         queue(state).begin()
         state[UNCLAIMED] = state[UNCLAIMED] + 1
     end
-    waiter[EXPIRES], waiter[SERVER] = now + keep * 1000, ''
+    let_go(keep)
     hold[EXPIRES] = now + waiter[CLAIM] * 1000
-    queue(state).write(waiter)
     update(state, hold, even_if_full)
 end
 
@@ -55,32 +53,40 @@ local function give_back()
     state[LAST_HOLDS] = owned(state, hold[OWNER])
 end
 
-if unclaimed and own_waiter and why == 'timeout' then
-    claim(state, hold, attempt)
-    return tell_hold('claimed')
-elseif unclaimed and own_waiter and why == 'drain' then
-    waiter[EXPIRES], waiter[SERVER] = now + keep * 1000, ''
-    queue(state).write(waiter)
-elseif hold and not unclaimed and why == 'timeout' then
-    if hold[ATTEMPT] == attempt then
-        return tell_hold('claimed')
-    end
-    hold[ATTEMPT] = REPEATED
-    update(state, hold, even_if_full)
-    return tell_hold('holding')
-elseif hold and why == 'gone' and (unclaimed and own_waiter or hold[ATTEMPT] == attempt) then
-    if keep > 0 then
+local function leave_hold()
+    if why == 'drain' or why == 'stale' and keep > 0 then
+        let_go(keep)
+    elseif keep > 0 then
         reserve()
     else
         give_back()
     end
-elseif not hold and own_waiter then
+end
+
+local function tell_hold()
+    local status = 'claimed'
+    if unclaimed then
+        claim(state, hold, attempt)
+    elseif hold[ATTEMPT] ~= attempt then
+        status, hold[ATTEMPT] = 'holding', REPEATED
+        update(state, hold, even_if_full)
+    end
+    close(state, even_if_full)
+    return told(state, status, hold)
+end
+
+if why == 'timeout' and hold and (own_waiter or not unclaimed) then
+    return tell_hold()
+elseif hold and (own_waiter or why == 'gone' and hold[ATTEMPT] == attempt) then
+    leave_hold()
+elseif own_waiter then
     queue(state).leave(waiter, keep)
-elseif not hold and not waiter and why == 'timeout' and find_released(state, token) then
-    return finish('released')
 end
+hand_over(state)
+local reply = {'left'}
 if why == 'timeout' then
-    hand_over(state)
-    return finish('timeout', view(state, ''))
+    local is_over = not hold and not waiter and find_released(state, token)
+    reply = is_over and {'released'} or {'timeout', view(state, '')}
 end
-return finish('left')
+close(state, even_if_full)
+return reply

@@ -510,7 +510,7 @@ static bool is_anothers(const struct model_hold *hold, const struct model_waiter
 {
     if (hold && hold->attempt[0] != '\0')
         return strcmp(hold->attempt, attempt) != 0;
-    return waiter && strcmp(waiter->hold.attempt, attempt) != 0;
+    return waiter && waiter->hold.attempt[0] != '\0' && strcmp(waiter->hold.attempt, attempt) != 0;
 }
 
 static struct answer acquire_settled(struct model *model, int64_t now,
@@ -644,8 +644,8 @@ static void give_back(struct model *model, int64_t now, struct model_hold *hold,
                                         .arrival = hold->fence - (INT64_C(1) << 50),
                                         .claim_ms = leaving->claim_ms,
                                         .keep_ms = leaving->keep_ms};
-        strcpy(waiter->hold.attempt, leaving->attempt);
     }
+    waiter->hold.attempt[0] = '\0';
     waiter->place = GRANTED;
     waiter->is_away = true;
     waiter->ends = now + leaving->keep_ms * 1000;
@@ -654,12 +654,9 @@ static void give_back(struct model *model, int64_t now, struct model_hold *hold,
     sort(model);
 }
 
-static void leave_queue(struct model *model, int64_t now, struct model_waiter *waiter,
-                        const struct leaving *leaving)
+static void leave_queue(struct model *model, int64_t now, struct model_waiter *waiter, int64_t ms)
 {
-    int64_t ms = leaving->keep_ms;
-    if (!strcmp(leaving->why, "drain"))
-        ms = max(ms, leaving->lease_ms);
+    waiter->hold.attempt[0] = '\0';
     if (waiter->place == GRANTED) {
         waiter->is_away = true;
         waiter->ends = now + ms * 1000;
@@ -679,9 +676,21 @@ static struct answer leave_at_timeout(struct model *model, int64_t now,
     if (!hold && !waiter && was_released(model, now, leaving->token))
         return say("released");
     if (!hold && is_own)
-        leave_queue(model, now, waiter, leaving);
+        leave_queue(model, now, waiter, leaving->keep_ms);
     hand_over(model, now);
     return refuse(model, now, "timeout");
+}
+
+/* Its server has forgotten it: nothing is claimed yet, or nothing happens. */
+static void leave_stale(struct model *model, int64_t now, struct model_hold *hold,
+                        struct model_waiter *waiter)
+{
+    if (waiter->keep_ms > 0 || !hold) {
+        leave_queue(model, now, waiter, waiter->keep_ms);
+        return;
+    }
+    drop(model, waiter);
+    end(model, (size_t)(hold - model->holds), now, "released", false);
 }
 
 static struct answer leave_otherwise(struct model *model, int64_t now,
@@ -693,8 +702,11 @@ static struct answer leave_otherwise(struct model *model, int64_t now,
     bool has_gone = !strcmp(leaving->why, "gone");
     if (hold && has_gone && (is_own || !strcmp(hold->attempt, leaving->attempt)))
         give_back(model, now, hold, leaving);
+    else if (is_own && !strcmp(leaving->why, "stale"))
+        leave_stale(model, now, hold, waiter);
     else if (is_own)
-        leave_queue(model, now, waiter, leaving);
+        leave_queue(model, now, waiter,
+                    has_gone ? leaving->keep_ms : max(leaving->keep_ms, leaving->lease_ms));
     hand_over(model, now);
     return say("left");
 }

@@ -280,7 +280,7 @@ static void step_release(struct run *run)
 
 static void step_leave(struct run *run)
 {
-    static const char *const WHY[] = {"timeout", "timeout", "gone", "gone", "drain"};
+    static const char *const WHY[] = {"timeout", "gone", "gone", "drain", "stale"};
     char token[MODEL_TOKEN];
     pick_token(run, 5, token);
     if (is_in_doubt(run, token))

@@ -49,7 +49,8 @@ local STATE = '<dI4I4I4I4I4I4I4ddddddddddsss'
 local TOKEN = 1
 local OWNER = 2
 local MODE = 3         -- 'exclusive' or 'shared'
-local ATTEMPT = 4      -- the request it was granted to; '' while unclaimed, REPEATED: told again
+local ATTEMPT = 4      -- the request that has it; '' while unclaimed, REPEATED: told again; of a
+                       -- waiter: its last request, '' if that has left
 local META = 5
 local FENCE = 6
 local SINCE = 7        -- when it was granted

@@ -104,7 +104,7 @@ local function queue(state)
     function self.leave(waiter, ms)
         self.take(waiter)
         if ms > 0 then
-            waiter[EXPIRES] = now + ms * 1000
+            waiter[ATTEMPT], waiter[EXPIRES] = '', now + ms * 1000
             self.put(waiter, 'absent')
         else
             call('hdel', waiters, waiter[TOKEN])
