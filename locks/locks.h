@@ -237,35 +237,42 @@ struct keeper *locks_keep(struct locks *locks, struct slice name, struct slice t
 void keeper_stop(struct keeper *keeper);
 
 /* Several names, all or none. They are taken one after the other in the order of their bytes, so
- * that two callers cannot wait for each other; until the last is granted, the earlier ones are held
- * for the claim window only, and kept alive. */
+ * that two callers cannot wait for each other, and of two that do not wait one gets all; until the
+ * last is granted, the earlier ones are held for the claim window only, and kept alive. A name that
+ * the token holds already counts as granted; it gets the TTL only where that is more than it has,
+ * and a refusal leaves it as it is, while what was granted to this request is given back without a
+ * trace. Where a hold is lost on the way, all are given back: LOCKS_UNAVAILABLE. */
 struct several;
 
 struct several_reply {
-    enum locks_result result; /* as of locks_wait; of renewing and releasing: DONE or NOT_HELD */
+    /* Of acquiring as of locks_wait, REPEATED where each was; of renewing and releasing DONE,
+     * NOT_HELD or UNAVAILABLE. */
+    enum locks_result result;
     const char *error;
     size_t count; /* names, sorted */
     struct {
         struct slice name;
-        enum locks_result result; /* DONE, REPEATED or NOT_HELD */
+        enum locks_result result; /* DONE or REPEATED; DONE, NOT_HELD or UNAVAILABLE */
         struct attempt attempt;   /* for locks_take_back, should the reply not reach the client */
         struct hold hold;
         struct release release;
     } each[LOCKS_SEVERAL_MOST];
-    size_t refused;        /* acquire: which of them was refused; `view` tells of it */
+    size_t refused;        /* acquire: which of them was refused or lost; `view` tells of it */
     struct lock_view view; /* as of locks_reply */
 };
 
 typedef void several_done(void *context, const struct several_reply *reply);
 
-/* `acquire->name` is not used; `names` are 1 to LOCKS_SEVERAL_MOST, all different; `wait_ms` (may
- * be 0) is for all together. Everything is copied. */
+/* `acquire->name` and `keep_ms` are not used; `names` are 1 to LOCKS_SEVERAL_MOST, all different;
+ * `wait_ms` (may be 0) is for all together. Everything is copied. It is gone once `done` has run.
+ */
 struct several *locks_acquire_several(struct locks *locks, const struct slice *names, size_t count,
                                       const struct acquire *acquire,
                                       bool (*is_connected)(void *context), several_done *done,
                                       void *context);
 
-/* The client has gone while it waited: all is given back, and `done` will not be called. */
+/* The client has gone, at any moment before `done`: all is given back, and `done` will not be
+ * called. */
 void several_abandon(struct several *several);
 
 /* Each name is renewed or released, whatever becomes of the others; NOT_HELD if any was. */

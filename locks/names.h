@@ -1,0 +1,17 @@
+/* names.h: a sorted copy of names that are asked for together. Internal to locks/. */
+#ifndef BATON_LOCKS_NAMES_H
+#define BATON_LOCKS_NAMES_H
+
+#include "base/slice.h"
+
+struct names {
+    size_t count;
+    struct slice each[]; /* in the order of their bytes */
+};
+
+/* Copies the names, and moves each of the other texts into the same block of memory. To be freed
+ * with free(3), all at once. */
+struct names *names_sorted(const struct slice *names, size_t count, struct slice *const *texts,
+                           size_t text_count);
+
+#endif

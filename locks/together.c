@@ -1,0 +1,85 @@
+/* Renewing or releasing several names: each by itself, all sent together. */
+#include "locks/names.h"
+#include "locks/operation.h"
+
+#include <stdlib.h>
+
+struct together;
+
+struct part {
+    struct together *together;
+    char owner[LOCK_OWNER_LENGTH];
+};
+
+struct together {
+    several_done *done;
+    void *context;
+    struct names *names;
+    size_t asking;
+    struct several_reply reply;
+    struct part parts[];
+};
+
+/* Redis being away says more of the whole than one name that is not held. */
+static void conclude(struct together *together)
+{
+    struct several_reply *reply = &together->reply;
+    for (size_t i = 0; i < reply->count; i++)
+        if (reply->each[i].result != LOCKS_DONE && reply->result != LOCKS_UNAVAILABLE)
+            reply->result = reply->each[i].result;
+    together->done(together->context, reply);
+    free(together->names);
+    free(together);
+}
+
+static void answered(void *context, const struct locks_reply *reply)
+{
+    struct part *part = context;
+    struct together *together = part->together;
+    size_t i = (size_t)(part - together->parts);
+    together->reply.each[i].result = reply->result;
+    together->reply.each[i].release = reply->release;
+    together->reply.each[i].hold = reply->hold;
+    if (reply->hold.owner.length > 0) {
+        memcpy(part->owner, reply->hold.owner.bytes, reply->hold.owner.length);
+        together->reply.each[i].hold.owner.bytes = part->owner;
+    }
+    if (reply->result == LOCKS_UNAVAILABLE)
+        together->reply.error = reply->error;
+    if (--together->asking == 0)
+        conclude(together);
+}
+
+static struct together *together_new(const struct slice *names, size_t count, several_done *done,
+                                     void *context)
+{
+    struct together *together = calloc(1, sizeof *together + count * sizeof together->parts[0]);
+    if (!together)
+        abort();
+    together->done = done;
+    together->context = context;
+    together->names = names_sorted(names, count, NULL, 0);
+    together->asking = together->reply.count = count;
+    together->reply.result = LOCKS_DONE;
+    for (size_t i = 0; i < count; i++) {
+        together->reply.each[i].name = together->names->each[i];
+        together->parts[i].together = together;
+    }
+    return together;
+}
+
+void locks_renew_several(struct locks *locks, const struct slice *names, size_t count,
+                         struct slice token, int64_t ttl_ms, several_done *done, void *context)
+{
+    struct together *together = together_new(names, count, done, context);
+    for (size_t i = 0; i < count; i++)
+        locks_renew(locks, together->names->each[i], token, ttl_ms, answered, &together->parts[i]);
+}
+
+void locks_release_several(struct locks *locks, const struct slice *names, size_t count,
+                           struct slice token, several_done *done, void *context)
+{
+    struct together *together = together_new(names, count, done, context);
+    for (size_t i = 0; i < count; i++)
+        locks_release(locks, together->names->each[i], token, answered, &together->parts[i]);
+}

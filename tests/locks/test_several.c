@@ -1,0 +1,459 @@
+/* Several names at once: all or none, in order, without a trace of what was not granted. */
+#include "tests/locks/locks_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char TOKEN[] = "0123456789012345678901";
+static const char OTHER[] = "abcdefghijklmnopqrstuv";
+static const char THIRD[] = "ABCDEFGHIJKLMNOPQRSTUV";
+
+#define NAMES(...)                                                                                 \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+/* What a request for several names came to. */
+struct outcome {
+    int count;
+    bool gone; /* the client */
+    struct several *several;
+    int64_t at_ms;
+    struct several_reply reply;
+    char name[LOCKS_SEVERAL_MOST][16];
+    char owner[LOCKS_SEVERAL_MOST][32];
+};
+
+static void on_done(void *context, const struct several_reply *reply)
+{
+    struct outcome *outcome = context;
+    outcome->count++;
+    outcome->at_ms = clock_ms();
+    outcome->reply = *reply;
+    outcome->several = NULL;
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct slice name = reply->each[i].name, owner = reply->each[i].hold.owner;
+        snprintf(outcome->name[i], sizeof outcome->name[i], "%.*s", (int)name.length, name.bytes);
+        if (owner.length > 0)
+            snprintf(outcome->owner[i], sizeof outcome->owner[i], "%.*s", (int)owner.length,
+                     owner.bytes);
+    }
+}
+
+static bool is_connected(void *context)
+{
+    const struct outcome *outcome = context;
+    return !outcome->gone;
+}
+
+static size_t slices(const char *const *names, struct slice ret[LOCKS_SEVERAL_MOST])
+{
+    size_t count = 0;
+    for (; names[count]; count++)
+        ret[count] = slice_of(names[count]);
+    return count;
+}
+
+static void begin(struct outcome *outcome, struct site *site, const char *const *names,
+                  const char *token, int64_t wait_ms)
+{
+    struct slice list[LOCKS_SEVERAL_MOST];
+    size_t count = slices(names, list);
+    struct acquire acquire = fixture_request("", token, 30000);
+    acquire.owner = slice_of(token);
+    acquire.wait_ms = wait_ms;
+    *outcome = (struct outcome){0};
+    outcome->several =
+        locks_acquire_several(site->locks, list, count, &acquire, is_connected, on_done, outcome);
+    assert_int_equal(outcome->count, 0);
+}
+
+static void acquire(struct outcome *outcome, struct site *site, const char *const *names,
+                    const char *token)
+{
+    begin(outcome, site, names, token, 0);
+    fixture_await(site->fixture, &outcome->count, 1);
+}
+
+static void release(struct outcome *outcome, struct site *site, const char *const *names,
+                    const char *token)
+{
+    struct slice list[LOCKS_SEVERAL_MOST];
+    size_t count = slices(names, list);
+    *outcome = (struct outcome){0};
+    locks_release_several(site->locks, list, count, slice_of(token), on_done, outcome);
+    fixture_await(site->fixture, &outcome->count, 1);
+}
+
+static void all_are_held_in_order_for_their_ttl(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    acquire(&outcome, &fixture->here, NAMES("b", "a/", "a", "\xc3\xa9", "B"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+    assert_int_equal(outcome.reply.count, 5);
+    static const char *const SORTED[] = {"B", "a", "a/", "b", "\xc3\xa9"};
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(outcome.name[i], SORTED[i]);
+        assert_string_equal(outcome.owner[i], TOKEN);
+        assert_int_equal(outcome.reply.each[i].result, LOCKS_DONE);
+        assert_in_range(outcome.reply.each[i].hold.ttl_ms, 29000, 30000);
+        assert_in_range(fixture_remaining(&fixture->there, SORTED[i]), 29000, 30000);
+        if (i > 0)
+            assert_true(outcome.reply.each[i].hold.fence > outcome.reply.each[i - 1].hold.fence);
+    }
+    fixture_idle(fixture, FIXTURE_CLAIM_MS + 100);
+    assert_in_range(fixture_remaining(&fixture->there, "a"), 1, 29700); /* nobody renews any more */
+}
+
+static void as_many_as_are_allowed(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    char text[LOCKS_SEVERAL_MOST][8];
+    const char *names[LOCKS_SEVERAL_MOST + 1] = {0};
+    for (int i = 0; i < LOCKS_SEVERAL_MOST; i++) {
+        snprintf(text[i], sizeof text[i], "n%d", i * 37 % 64);
+        names[i] = text[i];
+    }
+    struct outcome outcome;
+    acquire(&outcome, &fixture->here, names, TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+    assert_int_equal(outcome.reply.count, LOCKS_SEVERAL_MOST);
+    assert_true(fixture_remaining(&fixture->there, "n63") > 29000);
+    release(&outcome, &fixture->here, names, TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+    assert_int_equal(fixture_remaining(&fixture->there, "n63"), 0);
+}
+
+static void a_refusal_leaves_nothing_behind(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->there, "c", OTHER, 30000);
+    acquire(&outcome, &fixture->here, NAMES("d", "c", "b", "a"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_LOCKED);
+    assert_int_equal(outcome.reply.refused, 2);
+    assert_string_equal(outcome.name[outcome.reply.refused], "c");
+    assert_int_equal(outcome.reply.view.hold_count, 1);
+    assert_int_equal(fixture_remaining(&fixture->here, "a"), 0);
+    assert_int_equal(fixture_remaining(&fixture->here, "b"), 0);
+    assert_int_equal(fixture_remaining(&fixture->here, "d"), 0);
+
+    fixture_release(&fixture->there, "c", OTHER);
+    acquire(&outcome, &fixture->here, NAMES("a", "b", "c", "d"), TOKEN); /* the token is as new */
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+}
+
+static void a_repeat_tells_what_is_held(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome first, again;
+    acquire(&first, &fixture->here, NAMES("a", "b"), TOKEN);
+    acquire(&again, &fixture->there, NAMES("b", "a"), TOKEN);
+    assert_int_equal(again.reply.result, LOCKS_REPEATED);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(again.reply.each[i].result, LOCKS_REPEATED);
+        assert_int_equal(again.reply.each[i].hold.fence, first.reply.each[i].hold.fence);
+        assert_string_equal(again.owner[i], TOKEN);
+    }
+}
+
+/* A request that died with its server may have left some for the claim window, and a client may
+ * have set another TTL since. */
+static void a_repeat_lengthens_but_never_shortens(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->here, "a", TOKEN, 60000);
+    fixture_lock(&fixture->here, "b", TOKEN, 500);
+    acquire(&outcome, &fixture->there, NAMES("a", "b", "c"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+    assert_int_equal(outcome.reply.each[0].result, LOCKS_REPEATED);
+    assert_int_equal(outcome.reply.each[2].result, LOCKS_DONE);
+    assert_in_range(fixture_remaining(&fixture->here, "a"), 59000, 60000);
+    assert_in_range(fixture_remaining(&fixture->here, "b"), 29000, 30000);
+    assert_in_range(outcome.reply.each[0].hold.ttl_ms, 59000, 60000);
+    assert_in_range(outcome.reply.each[1].hold.ttl_ms, 29000, 30000);
+}
+
+static void a_refusal_keeps_what_was_held_before(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->here, "a", TOKEN, 30000);
+    fixture_lock(&fixture->here, "c", OTHER, 30000);
+    acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_LOCKED);
+    assert_true(fixture_remaining(&fixture->here, "a") > 29000);
+    assert_int_equal(fixture_remaining(&fixture->here, "b"), 0);
+}
+
+static void a_released_token_is_refused(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    acquire(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
+    release(&outcome, &fixture->here, NAMES("b"), TOKEN);
+    acquire(&outcome, &fixture->here, NAMES("0", "b"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_TOKEN_RELEASED);
+    assert_int_equal(outcome.reply.refused, 1);
+    assert_int_equal(fixture_remaining(&fixture->here, "0"), 0);
+}
+
+static void each_is_renewed_or_released_by_itself(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->here, "a", TOKEN, 30000);
+    fixture_lock(&fixture->here, "b", OTHER, 30000);
+    fixture_lock(&fixture->here, "c", TOKEN, 30000);
+    struct slice names[] = {slice_of("c"), slice_of("b"), slice_of("a")};
+    outcome = (struct outcome){0};
+    locks_renew_several(fixture->here.locks, names, 3, slice_of(TOKEN), 60000, on_done, &outcome);
+    fixture_await(fixture, &outcome.count, 1);
+    assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
+    assert_int_equal(outcome.reply.each[0].result, LOCKS_DONE);
+    assert_int_equal(outcome.reply.each[1].result, LOCKS_NOT_HELD);
+    assert_string_equal(outcome.name[1], "b");
+    assert_int_equal(outcome.reply.each[2].result, LOCKS_DONE);
+    assert_string_equal(outcome.owner[2], "somebody");
+    assert_in_range(fixture_remaining(&fixture->here, "c"), 59000, 60000);
+    assert_in_range(fixture_remaining(&fixture->here, "b"), 1, 30000);
+
+    release(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
+    assert_int_equal(outcome.reply.each[0].result, LOCKS_DONE);
+    assert_int_equal(outcome.reply.each[1].result, LOCKS_NOT_HELD);
+    assert_true(outcome.reply.each[2].release.fence > 0);
+    assert_int_equal(fixture_remaining(&fixture->here, "a"), 0);
+    assert_true(fixture_remaining(&fixture->here, "b") > 0);
+    release(&outcome, &fixture->here, NAMES("a", "c"), TOKEN); /* a lost reply is told again */
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+}
+
+static void without_redis_all_are_unavailable(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    redis_process_halt(&fixture->redis);
+    fixture_await(fixture, &fixture->here.downs, 1);
+    acquire(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
+    assert_non_null(outcome.reply.error);
+    release(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
+    assert_non_null(outcome.reply.error);
+    redis_process_resume(&fixture->redis);
+}
+
+/* Two callers that want the same names in a different order, and do not wait: one gets all. */
+static void of_two_callers_one_gets_all(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome one, other;
+    begin(&one, &fixture->here, NAMES("a", "b", "c"), TOKEN, 0);
+    begin(&other, &fixture->there, NAMES("c", "b", "a"), OTHER, 0);
+    fixture_await(fixture, &one.count, 1);
+    fixture_await(fixture, &other.count, 1);
+    int granted = (one.reply.result == LOCKS_DONE) + (other.reply.result == LOCKS_DONE);
+    int refused = (one.reply.result == LOCKS_LOCKED) + (other.reply.result == LOCKS_LOCKED);
+    assert_int_equal(granted, 1);
+    assert_int_equal(refused, 1);
+}
+
+/* Runs the loop turn by turn until so many scripts were sent. */
+static void await_calls(struct locks_fixture *fixture, uint64_t calls)
+{
+    int64_t deadline = clock_ms() + 5000;
+    while (store_figures(fixture->here.store).calls < calls && clock_ms() < deadline)
+        uv_run(&fixture->loop, UV_RUN_ONCE);
+    assert_true(store_figures(fixture->here.store).calls >= calls);
+}
+
+/* Three names: three are asked for, then two renewed. The client goes at every point of that. */
+static void a_client_that_goes_leaves_nothing_behind(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    for (uint64_t phase = 0; phase < 5; phase++) {
+        struct outcome outcome;
+        uint64_t calls = store_figures(fixture->here.store).calls;
+        begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, 0);
+        await_calls(fixture, calls + phase);
+        several_abandon(outcome.several);
+        fixture_idle(fixture, 30);
+        assert_int_equal(outcome.count, 0);
+        assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+        assert_int_equal(fixture_remaining(&fixture->there, "b"), 0);
+        assert_int_equal(fixture_remaining(&fixture->there, "c"), 0);
+    }
+}
+
+/* Whatever is granted when the reply cannot be sent any more can be taken back. */
+static void what_was_granted_can_be_taken_back(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
+    for (size_t i = 0; i < 3; i++)
+        locks_take_back(fixture->here.locks, slice_of(outcome.name[i]), slice_of(TOKEN),
+                        &outcome.reply.each[i].attempt, 0);
+    assert_int_equal(fixture_remaining(&fixture->here, "a"), 0);
+    assert_int_equal(fixture_remaining(&fixture->here, "b"), 0);
+    assert_int_equal(fixture_remaining(&fixture->here, "c"), 0);
+}
+
+/* The connection to Redis is lost with a grant under way: nothing outlives the claim window. */
+static void a_lost_connection_leaves_nothing_behind(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    for (uint64_t phase = 1; phase < 5; phase++) {
+        struct outcome outcome;
+        uint64_t calls = store_figures(fixture->here.store).calls;
+        begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, 0);
+        await_calls(fixture, calls + phase);
+        redis_process_integer(&fixture->redis, "CLIENT KILL TYPE normal");
+        fixture_await(fixture, &outcome.count, 1);
+        if (outcome.reply.result == LOCKS_UNAVAILABLE)
+            assert_non_null(outcome.reply.error);
+        else
+            release(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
+        fixture_idle(fixture, FIXTURE_CLAIM_MS + 200);
+        assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+        assert_int_equal(fixture_remaining(&fixture->there, "b"), 0);
+        assert_int_equal(fixture_remaining(&fixture->there, "c"), 0);
+    }
+}
+
+/* Waiting. */
+
+static void a_wait_gets_all_and_keeps_what_it_has(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->there, "b", OTHER, 30000);
+    begin(&outcome, &fixture->here, NAMES("c", "b", "a"), TOKEN, 5000);
+    fixture_idle(fixture, 3 * FIXTURE_CLAIM_MS);
+    assert_int_equal(outcome.count, 0);
+    assert_in_range(fixture_remaining(&fixture->there, "a"), 1, FIXTURE_CLAIM_MS);
+    assert_int_equal(fixture_remaining(&fixture->there, "c"), 0);
+    fixture_release(&fixture->there, "b", OTHER);
+    fixture_await(fixture, &outcome.count, 1);
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(outcome.reply.each[i].result, LOCKS_DONE);
+        assert_in_range(outcome.reply.each[i].hold.ttl_ms, 29000, 30000);
+        assert_in_range(fixture_remaining(&fixture->there, outcome.name[i]), 29000, 30000);
+    }
+}
+
+static void the_wait_is_one_for_all(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->there, "a", OTHER, 400);
+    fixture_lock(&fixture->there, "b", THIRD, 30000);
+    int64_t begun = clock_ms();
+    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 800);
+    fixture_await(fixture, &outcome.count, 1);
+    assert_in_range(outcome.at_ms - begun, 780, 1100);
+    assert_int_equal(outcome.reply.result, LOCKS_TIMEOUT);
+    assert_int_equal(outcome.reply.refused, 1);
+    assert_int_equal(outcome.reply.view.hold_count, 1);
+    fixture_idle(fixture, 30);
+    struct answer seen = fixture_inspect(&fixture->there, "b");
+    assert_int_equal(seen.reply.view.queue_length, 0);
+    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+}
+
+static void a_waiting_client_that_goes_leaves_nothing_behind(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->there, "b", OTHER, 30000);
+    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 5000);
+    fixture_idle(fixture, 50);
+    outcome.gone = true;
+    several_abandon(outcome.several);
+    fixture_idle(fixture, 50);
+    assert_int_equal(fixture_inspect(&fixture->there, "b").reply.view.queue_length, 0);
+    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+    assert_int_equal(outcome.count, 0);
+}
+
+static void a_hold_broken_on_the_way_gives_all_back(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->there, "c", OTHER, 30000);
+    begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, 5000);
+    fixture_idle(fixture, 50);
+    fixture_break(&fixture->there, "b");
+    fixture_await(fixture, &outcome.count, 1);
+    assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
+    assert_int_equal(outcome.reply.refused, 1);
+    assert_non_null(outcome.reply.error);
+    fixture_idle(fixture, 30);
+    assert_int_equal(fixture_inspect(&fixture->there, "c").reply.view.queue_length, 0);
+    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+}
+
+/* Many callers, each with names in an order of its own, on two servers: all get them in turn. */
+static void callers_never_wait_for_each_other(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    enum { CALLERS = 6 };
+    static const char *const ORDERS[CALLERS][4] = {
+        {"a", "b", "c"}, {"c", "b", "a"}, {"b", "a"}, {"c", "a"}, {"b", "c"}, {"a", "c", "b"}};
+    struct outcome outcomes[CALLERS];
+    char tokens[CALLERS][32];
+    for (int i = 0; i < CALLERS; i++) {
+        snprintf(tokens[i], sizeof tokens[i], "token-number-%09d", i);
+        begin(&outcomes[i], i % 2 ? &fixture->there : &fixture->here, ORDERS[i], tokens[i], 8000);
+    }
+    for (int served = 0; served < CALLERS; served++) {
+        int64_t deadline = clock_ms() + 8000;
+        int who = CALLERS;
+        while (who == CALLERS && clock_ms() < deadline) {
+            fixture_idle(fixture, 5);
+            for (int i = 0; i < CALLERS; i++)
+                if (outcomes[i].count == 1)
+                    who = i;
+        }
+        if (who == CALLERS)
+            fail_msg("nobody was served");
+        assert_int_equal(outcomes[who].reply.result, LOCKS_DONE);
+        outcomes[who].count = 2;
+        struct outcome released;
+        release(&released, &fixture->here, ORDERS[who], tokens[who]);
+        assert_int_equal(released.reply.result, LOCKS_DONE);
+    }
+}
+
+int main(void)
+{
+#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
+    const struct CMUnitTest tests[] = {
+        IN_FIXTURE(all_are_held_in_order_for_their_ttl),
+        IN_FIXTURE(as_many_as_are_allowed),
+        IN_FIXTURE(a_refusal_leaves_nothing_behind),
+        IN_FIXTURE(a_repeat_tells_what_is_held),
+        IN_FIXTURE(a_repeat_lengthens_but_never_shortens),
+        IN_FIXTURE(a_refusal_keeps_what_was_held_before),
+        IN_FIXTURE(a_released_token_is_refused),
+        IN_FIXTURE(each_is_renewed_or_released_by_itself),
+        IN_FIXTURE(without_redis_all_are_unavailable),
+        IN_FIXTURE(of_two_callers_one_gets_all),
+        IN_FIXTURE(a_client_that_goes_leaves_nothing_behind),
+        IN_FIXTURE(what_was_granted_can_be_taken_back),
+        IN_FIXTURE(a_lost_connection_leaves_nothing_behind),
+        IN_FIXTURE(a_wait_gets_all_and_keeps_what_it_has),
+        IN_FIXTURE(the_wait_is_one_for_all),
+        IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind),
+        IN_FIXTURE(a_hold_broken_on_the_way_gives_all_back),
+        IN_FIXTURE(callers_never_wait_for_each_other),
+    };
+    return cmocka_run_group_tests_name("several", tests, NULL, NULL);
+}
