@@ -1,5 +1,6 @@
 /* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
 #include "locks/operation.h"
+#include "locks/prefix.h"
 #include "locks/waiting.h"
 #include "locks/watch.h"
 
@@ -99,4 +100,5 @@ void locks_drain(struct locks *locks)
     locks->draining = true;
     waiting_drain(locks);
     watch_drain(locks);
+    prefixes_drain(locks);
 }

@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "locks/operation.h"
+#include "locks/prefix.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -53,6 +54,8 @@ static void on_closed(uv_handle_t *vouch)
 
 void locks_close(struct locks *locks)
 {
-    if (locks)
-        interests_close(locks, on_closed);
+    if (!locks)
+        return;
+    prefixes_close(locks->prefixes);
+    interests_close(locks, on_closed);
 }

@@ -7,6 +7,8 @@
 #include "locks/interest.h"
 #include "locks/locks.h"
 
+struct prefixes;
+
 enum {
     NUMBER_TEXT = 24,
     SERVER_LENGTH = 16, /* characters */
@@ -30,6 +32,7 @@ struct locks {
     uint64_t next_attempt;
     struct doubts doubts;
     struct interests interests;
+    struct prefixes *prefixes; /* NULL while no prefix was ever watched */
 };
 
 /* Reads a script's reply into `ret`; false where it is not of the expected shape. */

@@ -6,9 +6,11 @@
 
 extern const struct script script_acquire;
 extern const struct script script_break;
+extern const struct script script_changes;
 extern const struct script script_inspect;
 extern const struct script script_leave;
 extern const struct script script_list;
+extern const struct script script_mark;
 extern const struct script script_ready;
 extern const struct script script_release;
 extern const struct script script_renew;

@@ -35,6 +35,12 @@ static void on_message(void *context, struct slice text)
     locks_store_message(site->locks, text);
 }
 
+static void on_touched(void *context, struct slice key)
+{
+    struct site *site = context;
+    locks_store_touched(site->locks, key);
+}
+
 static void site_open(struct site *site, struct locks_fixture *fixture)
 {
     *site = (struct site){.fixture = fixture};
@@ -46,7 +52,8 @@ static void site_open(struct site *site, struct locks_fixture *fixture)
                                         .up = on_up,
                                         .down = on_down,
                                         .listening = on_listening,
-                                        .message = on_message};
+                                        .message = on_message,
+                                        .touched = on_touched};
     assert_int_equal(store_open(&site->store, &fixture->loop, &url, &events), 0);
     redis_url_free(&url);
     const struct locks_options options = {

@@ -1,0 +1,485 @@
+/* Watching all names under a prefix: what there is, what changes, and that nothing is missed. */
+#include "locks/name.h"
+#include "tests/locks/locks_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char TOKEN[] = "0123456789012345678901";
+
+enum { NAMES_MOST = 6000 };
+
+/* What one watch has told. */
+struct heard {
+    struct prefix_watch *watch;
+    int told;
+    int done;
+    struct {
+        char name[24];
+        int64_t version;
+        int64_t holds;
+    } each[NAMES_MOST];
+    enum locks_result result;
+    int64_t version;
+    bool complete;
+    bool failed; /* with a text */
+    int64_t at_ms;
+};
+
+static void on_each(void *context, struct slice name, const struct lock_view *view)
+{
+    struct heard *heard = context;
+    assert_int_equal(heard->done, 0);
+    assert_true(heard->told < NAMES_MOST);
+    snprintf(heard->each[heard->told].name, sizeof heard->each[0].name, "%.*s", (int)name.length,
+             name.bytes);
+    heard->each[heard->told].version = view->version;
+    heard->each[heard->told].holds = view->hold_count;
+    heard->told++;
+}
+
+static void on_done(void *context, enum locks_result result, int64_t version, bool complete,
+                    const char *error)
+{
+    struct heard *heard = context;
+    heard->done++;
+    heard->result = result;
+    heard->version = version;
+    heard->complete = complete;
+    heard->failed = error != NULL;
+    heard->at_ms = clock_ms();
+    heard->watch = NULL;
+}
+
+static void begin(struct heard *heard, struct site *site, const char *prefix, int64_t after,
+                  int64_t wait_ms, size_t limit)
+{
+    const struct prefix_listener listener = {heard, on_each, on_done};
+    memset(heard, 0, sizeof *heard);
+    heard->watch =
+        locks_watch_prefix(site->locks, slice_of(prefix), after, wait_ms, limit, &listener);
+    assert_int_equal(heard->done, 0);
+}
+
+static struct heard *watch(struct site *site, const char *prefix, int64_t after, int64_t wait_ms,
+                           size_t limit)
+{
+    static struct heard heard;
+    begin(&heard, site, prefix, after, wait_ms, limit);
+    fixture_await(site->fixture, &heard.done, 1);
+    return &heard;
+}
+
+/* From where on nothing has changed, with the prefix scanned. */
+static int64_t current(struct site *site, const char *prefix)
+{
+    const struct heard *heard = watch(site, prefix, 0, 0, 1000);
+    assert_int_equal(heard->result, LOCKS_DONE);
+    return heard->version;
+}
+
+static const char *told(const struct heard *heard, const char *name)
+{
+    for (int i = 0; i < heard->told; i++)
+        if (strcmp(heard->each[i].name, name) == 0)
+            return heard->each[i].holds > 0 ? "held" : "free";
+    return "";
+}
+
+static void lock(struct site *site, const char *name)
+{
+    fixture_lock(site, name, TOKEN, 30000);
+}
+
+static void release(struct site *site, const char *name)
+{
+    assert_int_equal(fixture_release(site, name, TOKEN).reply.result, LOCKS_DONE);
+}
+
+static int64_t scans(struct locks_fixture *fixture)
+{
+    return redis_process_calls(&fixture->redis, "scan");
+}
+
+static void all_that_is_held_is_told_first(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    lock(&fixture->there, "job/1");
+    lock(&fixture->there, "job/{2}%");
+    lock(&fixture->there, "job/gone");
+    release(&fixture->there, "job/gone");
+    lock(&fixture->there, "jo");
+    lock(&fixture->there, "other");
+    const struct heard *heard = watch(&fixture->here, "job/", 0, 5000, 10);
+    assert_int_equal(heard->result, LOCKS_DONE);
+    assert_true(heard->complete);
+    assert_int_equal(heard->told, 2);
+    assert_string_equal(told(heard, "job/1"), "held");
+    assert_string_equal(told(heard, "job/{2}%"), "held");
+    assert_int_equal(watch(&fixture->here, "", 0, 5000, 10)->told, 4);
+}
+
+static void nothing_held_is_waited_for(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard heard;
+    lock(&fixture->there, "old");
+    release(&fixture->there, "old");
+    begin(&heard, &fixture->here, "", 0, 5000, 10);
+    fixture_idle(fixture, 100);
+    assert_int_equal(heard.done, 0);
+    int64_t begun = clock_ms();
+    lock(&fixture->there, "new");
+    fixture_await(fixture, &heard.done, 1);
+    assert_in_range(heard.at_ms - begun, 0, 200);
+    assert_int_equal(heard.told, 1);
+    assert_string_equal(told(&heard, "new"), "held");
+    assert_true(heard.version >= heard.each[0].version);
+}
+
+/* By the version that an answer gives, each change is told, whether it was watched or not. */
+static void no_change_is_missed(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    int64_t version = current(&fixture->here, "n");
+    lock(&fixture->there, "n1");
+    lock(&fixture->here, "n2");
+    lock(&fixture->there, "other");
+    const struct heard *heard = watch(&fixture->here, "n", version, 5000, 10);
+    assert_int_equal(heard->told, 2);
+    assert_true(heard->version > version);
+    version = heard->version;
+
+    release(&fixture->there, "n1");
+    heard = watch(&fixture->here, "n", version, 5000, 10);
+    assert_int_equal(heard->told, 1);
+    assert_string_equal(told(heard, "n1"), "free");
+    version = heard->version;
+
+    fixture_break(&fixture->there, "n2");
+    heard = watch(&fixture->there, "n", version, 5000, 10); /* of another server, as well */
+    assert_int_equal(heard->told, 1);
+    assert_string_equal(told(heard, "n2"), "free");
+
+    heard = watch(&fixture->there, "n", heard->version, 150, 10);
+    assert_int_equal(heard->result, LOCKS_DONE);
+    assert_int_equal(heard->told, 0);
+    assert_true(heard->complete);
+}
+
+static void a_wait_ends_in_time(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    lock(&fixture->there, "n");
+    int64_t version = current(&fixture->here, "");
+    int64_t begun = clock_ms();
+    const struct heard *heard = watch(&fixture->here, "", version, 300, 10);
+    assert_in_range(heard->at_ms - begun, 290, 600);
+    assert_int_equal(heard->result, LOCKS_DONE);
+    assert_int_equal(heard->told, 0);
+    assert_true(heard->version > version);
+}
+
+static void a_renewal_is_no_change(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard heard;
+    lock(&fixture->there, "n");
+    begin(&heard, &fixture->here, "", current(&fixture->here, ""), 400, 10);
+    fixture_idle(fixture, 50);
+    fixture_renew(&fixture->there, "n", TOKEN, 60000);
+    fixture_await(fixture, &heard.done, 1);
+    assert_int_equal(heard.told, 0);
+}
+
+/* Nothing runs in Redis when a hold ends, and nobody else asks. */
+static void an_expiry_is_told_within_50_ms(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    int64_t version = current(&fixture->here, "");
+    for (int i = 0; i < 5; i++) {
+        int64_t granted = clock_ms();
+        fixture_lock(&fixture->there, "n", TOKEN, 300); /* unknown so far, or forgotten */
+        const struct heard *heard = watch(&fixture->here, "", version, 5000, 10);
+        assert_string_equal(told(heard, "n"), "held");
+        heard = watch(&fixture->here, "", heard->version, 5000, 10);
+        assert_string_equal(told(heard, "n"), "free");
+        assert_in_range(heard->at_ms - granted, 300, 300 + 50 + 50); /* and the test's own time */
+        version = heard->version;
+    }
+}
+
+/* Of a lock that is held and does not change, too, the end is known beforehand. */
+static void an_expiry_of_what_was_there_is_told(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    int64_t granted = clock_ms();
+    fixture_lock(&fixture->there, "n", TOKEN, 500);
+    fixture_lock(&fixture->there, "m", TOKEN, 30000);
+    int64_t version = current(&fixture->there, ""); /* so that `here` has to scan */
+    const struct heard *heard = watch(&fixture->here, "", version, 5000, 10);
+    assert_int_equal(heard->told, 1);
+    assert_string_equal(told(heard, "n"), "free");
+    assert_in_range(heard->at_ms - granted, 500, 600);
+}
+
+static void a_renewed_hold_is_not_told_to_end(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard heard;
+    fixture_lock(&fixture->there, "n", TOKEN, 200);
+    begin(&heard, &fixture->here, "", current(&fixture->here, ""), 5000, 10);
+    for (int i = 0; i < 5; i++) {
+        fixture_idle(fixture, 100);
+        fixture_renew(&fixture->there, "n", TOKEN, 200);
+    }
+    assert_int_equal(heard.done, 0);
+    fixture_await(fixture, &heard.done, 1);
+    assert_string_equal(told(&heard, "n"), "free");
+}
+
+static void changes_before_the_first_watch_are_scanned(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    lock(&fixture->there, "before");
+    int64_t version = current(&fixture->there, "");
+    lock(&fixture->there, "held");
+    lock(&fixture->there, "freed");
+    release(&fixture->there, "freed");
+    const struct heard *heard = watch(&fixture->here, "", version, 5000, 10);
+    assert_int_equal(heard->told, 2);
+    assert_true(heard->complete);
+    assert_string_equal(told(heard, "held"), "held");
+    assert_string_equal(told(heard, "freed"), "free");
+}
+
+/* Whoever asks again at once, as a stream does, costs Redis no scan. */
+static void only_the_first_watch_scans(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    int64_t version = current(&fixture->here, "job/");
+    int64_t before = scans(fixture);
+    char name[16];
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "job/%d", i);
+        lock(&fixture->there, name);
+        const struct heard *heard = watch(&fixture->here, "job/", version, 5000, 10);
+        assert_int_equal(heard->told, 1);
+        release(&fixture->there, name);
+        heard = watch(&fixture->here, name, heard->version, 5000, 10);
+        assert_int_equal(heard->told, 1);
+        version = heard->version;
+    }
+    assert_int_equal(scans(fixture), before);
+    current(&fixture->here, "");
+    assert_true(scans(fixture) > before);
+}
+
+/* What one answer leaves out, the next ones tell: the oldest first. */
+static void a_limit_tears_nothing_apart(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    int64_t version = current(&fixture->here, "");
+    char name[16];
+    for (int i = 0; i < 25; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        lock(&fixture->there, name);
+    }
+    assert_int_equal(watch(&fixture->here, "", version, 0, 100)->told, 25);
+    for (int page = 0; page < 5; page++) {
+        const struct heard *heard = watch(&fixture->here, "", version, 5000, 5);
+        assert_int_equal(heard->told, 5);
+        assert_true(heard->complete);
+        for (int i = 0; i < 5; i++) {
+            snprintf(name, sizeof name, "n%d", page * 5 + i);
+            assert_string_equal(heard->each[i].name, name);
+        }
+        version = heard->version;
+    }
+    assert_int_equal(watch(&fixture->here, "", version, 0, 5)->told, 0);
+
+    version = 0; /* all that is held, by pages as well */
+    for (int page = 0; page < 5; page++) {
+        const struct heard *heard = watch(&fixture->here, "", version, 0, 5);
+        assert_int_equal(heard->told, 5);
+        version = heard->version;
+    }
+    assert_int_equal(watch(&fixture->here, "", version, 0, 5)->told, 0);
+}
+
+static void a_limit_holds_for_a_watch_that_waits(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard heard;
+    begin(&heard, &fixture->here, "", current(&fixture->here, ""), 5000, 2);
+    fixture_idle(fixture, 50);
+    struct answer answers[4] = {0};
+    static const char *const NAMES[] = {"a", "b", "c", "d"};
+    for (int i = 0; i < 4; i++) { /* in one turn, so that they are looked at together */
+        struct acquire acquire = fixture_request(NAMES[i], TOKEN, 30000);
+        locks_acquire(fixture->there.locks, &acquire, fixture_answered, &answers[i]);
+    }
+    fixture_await(fixture, &heard.done, 1);
+    assert_in_range(heard.told, 1, 2);
+    int all = heard.told;
+    int64_t version = heard.version;
+    bool seen[4] = {false};
+    for (int rounds = 0; rounds < 8 && all < 100; rounds++) {
+        for (int i = 0; i < 4; i++)
+            seen[i] = seen[i] || *told(&heard, NAMES[i]);
+        begin(&heard, &fixture->here, "", version, 0, 2);
+        fixture_await(fixture, &heard.done, 1);
+        version = heard.version;
+        if (heard.told == 0)
+            break;
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_true(seen[i]);
+        fixture_await(fixture, &answers[i].count, 1);
+    }
+}
+
+static void many_watches_hear_of_one_change(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    enum { MANY = 20 };
+    struct heard *heard = calloc(MANY, sizeof *heard);
+    int64_t version = current(&fixture->here, "");
+    for (int i = 0; i < MANY; i++)
+        begin(&heard[i], &fixture->here, i % 2 ? "job/" : "", version, 5000, 10);
+    fixture_idle(fixture, 100);
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    lock(&fixture->there, "job/1");
+    for (int i = 0; i < MANY; i++) {
+        fixture_await(fixture, &heard[i].done, 1);
+        assert_int_equal(heard[i].told, 1);
+    }
+    /* the mark and the look, and the same once more where the mark was early */
+    assert_in_range(store_figures(fixture->here.store).calls - calls, 2, 4);
+    free(heard);
+}
+
+static void a_watch_that_nobody_wants_is_silent(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard starting, waiting, other;
+    int64_t version = current(&fixture->here, "");
+    begin(&waiting, &fixture->here, "", version, 5000, 10);
+    begin(&other, &fixture->here, "", version, 5000, 10);
+    fixture_idle(fixture, 50);
+    begin(&starting, &fixture->here, "", 0, 5000, 10);
+    locks_unwatch_prefix(starting.watch);
+    locks_unwatch_prefix(waiting.watch);
+    lock(&fixture->there, "n");
+    fixture_await(fixture, &other.done, 1);
+    fixture_idle(fixture, 50);
+    assert_int_equal(starting.done + starting.told + waiting.done + waiting.told, 0);
+}
+
+/* Older than what free names remember: all that is held, and the word that some may be missing. */
+static void an_old_version_is_answered_incompletely(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    lock(&fixture->there, "n");
+    const struct heard *heard = watch(&fixture->here, "", 1, 5000, 10);
+    assert_int_equal(heard->told, 1);
+    assert_false(heard->complete);
+    assert_true(watch(&fixture->here, "", heard->version, 0, 10)->complete);
+}
+
+/* So many names that not all can be remembered once they are free. */
+static void memory_is_bounded(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    enum { MANY = 5000, AT_ONCE = 500 };
+    int64_t version = current(&fixture->there, "");
+    struct answer *answers = calloc(MANY, sizeof *answers);
+    char name[16];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        struct acquire acquire = fixture_request(name, TOKEN, 100);
+        locks_acquire(fixture->there.locks, &acquire, fixture_answered, &answers[i]);
+        if (i % AT_ONCE == AT_ONCE - 1)
+            fixture_await(fixture, &answers[i].count, 1);
+    }
+    free(answers);
+    lock(&fixture->there, "last");
+    fixture_idle(fixture, 150);
+    const struct heard *heard = watch(&fixture->here, "", version, 0, NAMES_MOST);
+    assert_int_equal(heard->result, LOCKS_DONE);
+    assert_false(heard->complete);
+    assert_int_equal(heard->told, 1); /* what is held */
+    heard = watch(&fixture->here, "", heard->version, 0, NAMES_MOST);
+    assert_true(heard->complete);
+    assert_int_equal(heard->told, 0);
+}
+
+static void without_redis_it_is_unavailable(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard waiting;
+    begin(&waiting, &fixture->here, "", current(&fixture->here, ""), 1500, 10);
+    fixture_idle(fixture, 50);
+    redis_process_halt(&fixture->redis);
+    fixture_await(fixture, &fixture->here.downs, 1);
+    const struct heard *heard = watch(&fixture->here, "", 0, 5000, 10);
+    assert_int_equal(heard->result, LOCKS_UNAVAILABLE);
+    assert_true(heard->failed);
+    assert_int_equal(waiting.done, 0); /* Redis may come back in time */
+    fixture_await(fixture, &waiting.done, 1);
+    assert_int_equal(waiting.result, LOCKS_UNAVAILABLE);
+    assert_int_equal(waiting.told, 0);
+    redis_process_resume(&fixture->redis);
+}
+
+/* What happens while a connection is lost is told afterwards. */
+static void a_lost_connection_hides_nothing(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard heard;
+    static const char *const LOST[] = {"pubsub", "normal"};
+    for (int i = 0; i < 2; i++) {
+        begin(&heard, &fixture->here, "", current(&fixture->here, ""), 9000, 10);
+        fixture_idle(fixture, 50);
+        int ups = fixture->here.ups, listens = fixture->here.listens;
+        redis_process_integer(&fixture->redis, "CLIENT KILL TYPE %s", LOST[i]);
+        /* The other server is up again at another time, so Redis is asked directly. */
+        char key[KEY_LENGTH + 1];
+        key[name_to_key(slice_of("baton:"), slice_of("n"), key)] = '\0';
+        fixture_await(fixture, i ? &fixture->here.ups : &fixture->here.listens,
+                      (i ? ups : listens) + 1);
+        fixture_idle(fixture, 300);
+        lock(&fixture->there, i ? "m" : "n");
+        fixture_await(fixture, &heard.done, 1);
+        assert_int_equal(heard.result, LOCKS_DONE);
+        assert_string_equal(told(&heard, i ? "m" : "n"), "held");
+    }
+}
+
+int main(void)
+{
+#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
+    const struct CMUnitTest tests[] = {
+        IN_FIXTURE(all_that_is_held_is_told_first),
+        IN_FIXTURE(nothing_held_is_waited_for),
+        IN_FIXTURE(no_change_is_missed),
+        IN_FIXTURE(a_wait_ends_in_time),
+        IN_FIXTURE(a_renewal_is_no_change),
+        IN_FIXTURE(an_expiry_is_told_within_50_ms),
+        IN_FIXTURE(an_expiry_of_what_was_there_is_told),
+        IN_FIXTURE(a_renewed_hold_is_not_told_to_end),
+        IN_FIXTURE(changes_before_the_first_watch_are_scanned),
+        IN_FIXTURE(only_the_first_watch_scans),
+        IN_FIXTURE(a_limit_tears_nothing_apart),
+        IN_FIXTURE(a_limit_holds_for_a_watch_that_waits),
+        IN_FIXTURE(many_watches_hear_of_one_change),
+        IN_FIXTURE(a_watch_that_nobody_wants_is_silent),
+        IN_FIXTURE(an_old_version_is_answered_incompletely),
+        IN_FIXTURE(memory_is_bounded),
+        IN_FIXTURE(without_redis_it_is_unavailable),
+        IN_FIXTURE(a_lost_connection_hides_nothing),
+    };
+    return cmocka_run_group_tests_name("prefix", tests, NULL, NULL);
+}
