@@ -74,6 +74,12 @@ static void on_message(void *context, struct slice text)
     locks_store_message(worker->locks, text);
 }
 
+static void on_touched(void *context, struct slice key)
+{
+    struct worker *worker = context;
+    locks_store_touched(worker->locks, key);
+}
+
 static void on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -131,7 +137,8 @@ static int open_layers(struct worker *worker, int listen_fd)
                                         .down = on_redis_down,
                                         .warning = on_redis_warning,
                                         .listening = on_listening,
-                                        .message = on_message};
+                                        .message = on_message,
+                                        .touched = on_touched};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
     const struct locks_options locks = {
         .store = worker->store,
