@@ -129,10 +129,10 @@ void lane_fill(struct lane *lane)
 /* Waits until a reply is complete, and returns whose. NULL when nothing came within `ms`. */
 static struct caller *next_reply(const struct lane *lane, int64_t ms)
 {
-    int64_t deadline = clock_ms() + ms;
-    for (int64_t left = ms; left >= 0; left = deadline - clock_ms()) {
+    int64_t deadline = clock_us() + ms * 1000;
+    for (int64_t left = ms * 1000; left > 0; left = deadline - clock_us()) {
         struct epoll_event event;
-        int n = epoll_wait(lane->epoll, &event, 1, (int)left);
+        int n = epoll_wait(lane->epoll, &event, 1, (int)((left + 999) / 1000));
         if (n < 0 && errno != EINTR)
             err(2, "epoll_wait");
         if (n < 1)
