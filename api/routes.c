@@ -9,11 +9,13 @@ enum {
     TTL = FIELD_BIT(FIELD_TTL),
     TOKEN = FIELD_BIT(FIELD_LOCK_TOKEN),
     WAIT = FIELD_BIT(FIELD_WAIT),
+    NAMES = FIELD_BIT(FIELD_NAMES),
     ACQUIRE = TTL | TOKEN | WAIT | FIELD_BIT(FIELD_OWNER) | FIELD_BIT(FIELD_LOCK_MODE) |
               FIELD_BIT(FIELD_LIMIT) | FIELD_BIT(FIELD_META),
     ACQUIRE_ONE = ACQUIRE | FIELD_BIT(FIELD_KEEP) | FIELD_BIT(FIELD_HOLD),
     LIST = FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE) | FIELD_BIT(FIELD_CURSOR),
     WATCH = FIELD_BIT(FIELD_AFTER) | WAIT,
+    WATCH_ALL = WATCH | FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE),
     RELEASE = TOKEN | FIELD_BIT(FIELD_FORCE),
 };
 
@@ -24,6 +26,10 @@ const struct route ROUTES[] = {
     {"GET", "/locks/{name}", "inspectLock", TOKEN, inspect_lock},
     {"GET", "/locks/{name}/events", "watchLock", WATCH | TOKEN, watch_lock},
     {"GET", "/locks", "listLocks", LIST, list_locks},
+    {"POST", "/locks", "acquireLocks", ACQUIRE | NAMES, acquire_locks},
+    {"PUT", "/locks", "renewLocks", TTL | TOKEN | NAMES, renew_locks},
+    {"DELETE", "/locks", "releaseLocks", TOKEN | NAMES, release_locks},
+    {"GET", "/events", "watchLocks", WATCH_ALL, watch_locks},
     {"GET", "/livez", "getLiveness", 0, get_liveness},
     {"GET", "/readyz", "getReadiness", 0, get_readiness},
     {"GET", "/metrics", "getMetrics", 0, get_metrics},
