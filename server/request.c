@@ -183,12 +183,14 @@ static void keep(struct record *record, const char *bytes, size_t length)
     record->body_length += length;
 }
 
-/* The API lets go of what the exchange waits for. A stream that is finished waits for nothing. */
+/* The API lets go of what the exchange waits for, once. */
 static void tell_gone(struct record *record)
 {
+    void (*hung_up)(struct exchange *) = record->exchange.hung_up;
     record->gone = true;
-    if (record->exchange.hung_up && !record->exchange.stream.finished)
-        record->exchange.hung_up(&record->exchange);
+    record->exchange.hung_up = NULL;
+    if (hung_up)
+        hung_up(&record->exchange);
 }
 
 /* The client of a waiting request or of a stream has gone: the connection ends without more. Where
@@ -338,7 +340,8 @@ static void count(struct record *record, enum MHD_RequestTerminationCode code)
     }
 }
 
-/* A stream may end here without its client having been seen to go: HEAD has no body to be read. */
+/* A stream may end here without its client having been seen to go, as the answer to HEAD does: then
+ * exchange_clear tells the API. */
 void request_completed(void *context, struct MHD_Connection *connection, void **place,
                        enum MHD_RequestTerminationCode code)
 {
@@ -348,8 +351,6 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
         return;
     *place = NULL;
     stop_waiting(record);
-    if (record->exchange.stream.is_stream && !record->gone)
-        tell_gone(record);
     count(record, code);
     exchange_clear(&record->exchange);
     desk_of(record)->under_way--;

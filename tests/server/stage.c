@@ -16,8 +16,9 @@ static struct stage *stage_of(const struct exchange *exchange)
     return exchange->api->context;
 }
 
-static void forget(struct stage *stage, const struct exchange *exchange)
+static void forget(struct stage *stage, struct exchange *exchange)
 {
+    exchange->hung_up = NULL;
     for (int i = 0; i < STAGE_PLACES; i++) {
         if (stage->places[i] == exchange) {
             stage->places[i] = NULL;
@@ -104,8 +105,7 @@ void api_drain(struct api *api)
     for (int i = 0; i < STAGE_PLACES && !stage->deaf; i++) {
         if (stage->places[i] && stage->places[i]->stream.is_stream) {
             stage_write_here(stage, i, "draining");
-            exchange_finish(stage->places[i]);
-            forget(stage, stage->places[i]);
+            stage_finish_here(stage, i);
         } else {
             stage_answer_here(stage, i, "draining");
         }
@@ -348,13 +348,18 @@ bool stage_has_unsent(struct stage *stage, int place)
     return look.unsent;
 }
 
-static void finish(struct stage *stage, void *context)
+void stage_finish_here(struct stage *stage, int place)
 {
-    struct exchange *exchange = stage->places[((const struct act *)context)->place];
+    struct exchange *exchange = stage->places[place];
     if (!exchange)
         return;
     forget(stage, exchange);
     exchange_finish(exchange);
+}
+
+static void finish(struct stage *stage, void *context)
+{
+    stage_finish_here(stage, ((const struct act *)context)->place);
 }
 
 void stage_finish(struct stage *stage, int place)

@@ -70,6 +70,7 @@ void stage_finish(struct stage *stage, int place);
 bool stage_has_unsent(struct stage *stage, int place);
 
 void stage_answer_here(struct stage *stage, int place, const char *text);
+void stage_finish_here(struct stage *stage, int place);
 void stage_write_here(struct stage *stage, int place, const char *text);
 
 #endif

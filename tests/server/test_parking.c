@@ -238,7 +238,6 @@ static struct stage *chained;
 
 static void hang_up_and_answer_others(struct exchange *exchange)
 {
-    (void)exchange;
     chained->hung_up++;
     for (int i = 0; i < STAGE_PLACES; i++) {
         if (chained->places[i] == exchange) {
