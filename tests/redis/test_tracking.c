@@ -195,6 +195,8 @@ static void only_the_last_answer_counts(void **state)
     assert_false(tracking_answered(&tracking, NULL));
     assert_false(tracking_answered(&tracking, "ERR no"));
     assert_true(tracking_answered(&tracking, NULL));
+    tracking.awaiting = 1;
+    assert_false(tracking_answered(&tracking, NULL)); /* nothing was missed since */
 }
 
 static void tracking_survives_a_frozen_redis(void **state)
