@@ -166,6 +166,7 @@ static void begin_draining(struct batond_process *batond, struct http_client *cl
  * of its own. It does not end before the request that is never completed. */
 static size_t run_draining_cases(struct fixture *fixture, json_t *promises)
 {
+    static const char UNFINISHED[] = "GET /livez HTTP/1.1\r\n";
     static const char *const arguments[] = {"--workers=1", NULL};
     struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
     struct batond_process batond;
@@ -174,7 +175,7 @@ static size_t run_draining_cases(struct fixture *fixture, json_t *promises)
     struct http_client **clients = calloc(CASE_COUNT, sizeof(struct http_client *));
     size_t failed = 0;
     int unfinished = raw_connect(batond.port);
-    assert_true(raw_send(unfinished, "GET /", 5));
+    assert_true(raw_send(unfinished, UNFINISHED, sizeof UNFINISHED - 1));
     arrange(first, "GET /livez");
     for (size_t i = 0; i < CASE_COUNT; i++)
         if (CASES[i].while_draining)
