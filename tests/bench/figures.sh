@@ -49,7 +49,8 @@ start_redis() {
 
 launch() { # NAME FLAG...: another batond; sets $launched, its URL, and $launched_pid
     local log=$dir/$1.log
-    "$batond" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" "${@:2}" 2>"$log" &
+    : >"$log"
+    "$batond" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" "${@:2}" 2>>"$log" &
     launched_pid=$!
     pids+=($!)
     until_ok grep -q '"msg":"listening"' "$log"
@@ -233,9 +234,11 @@ part_kill() {
     for seed in 1 2 3 4 5; do
         launch killed
         killed=$launched killed_pid=$launched_pid
+        disown "$killed_pid" # or bash would announce its death
         launch other
         load kill --url "$killed" --pid "$killed_pid" --url "$launched" --waiters 1000 --seed $seed
-        end "$killed_pid" "$launched_pid"
+        end "$launched_pid"
+        kill "$killed_pid" 2>/dev/null || true
     done
 }
 

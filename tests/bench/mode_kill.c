@@ -36,6 +36,7 @@ struct crowd {
     struct caller control; /* to the one that survives */
     struct client *clients;
     size_t count;
+    size_t there; /* clients that are neither done nor lost */
     int epoll;
     size_t granted;       /* so far */
     size_t granted_after; /* the kill, to clients of the survivor */
@@ -104,6 +105,7 @@ static void lose(struct crowd *crowd, struct client *client, int error)
     caller_close(&client->caller);
     if (client->state == HOLDS)
         call(crowd, "DELETE", "", client->token, 200);
+    crowd->there -= client->state != DONE;
     client->state = LOST;
 }
 
@@ -136,30 +138,24 @@ static void serve(struct crowd *crowd, struct client *client)
         return;
     if (client->caller.status != (client->state == WAITS ? 201 : 200))
         errx(1, "%d: %s", client->caller.status, client->caller.body);
-    if (client->state == WAITS)
+    if (client->state == WAITS) {
         grant(crowd, client);
-    else
-        client->state = DONE;
-}
-
-static size_t still_there(const struct crowd *crowd)
-{
-    size_t there = 0;
-    for (size_t i = crowd->first; i < crowd->count; i++)
-        there += crowd->clients[i].state == WAITS || crowd->clients[i].state == HOLDS;
-    return there;
+        return;
+    }
+    client->state = DONE;
+    crowd->there--;
 }
 
 static void release_all(struct crowd *crowd, pid_t pid, size_t kill_at)
 {
-    while (still_there(crowd)) {
+    while (crowd->there > 0) {
         struct epoll_event event;
         int n = epoll_wait(crowd->epoll, &event, 1, REPLY_MS);
         if (n < 0 && errno != EINTR)
             err(2, "epoll_wait");
         if (n == 0)
             errx(1, "nobody was granted the lock for %d s, with %zu clients still there",
-                 REPLY_MS / 1000, still_there(crowd));
+                 REPLY_MS / 1000, crowd->there);
         if (n > 0)
             serve(crowd, event.data.ptr);
         if (!crowd->killed && crowd->granted >= kill_at) {
@@ -190,7 +186,9 @@ static void report(const struct options *options, struct figures *figures,
 void mode_kill(const struct options *options, struct figures *figures)
 {
     options_need(options, 2, 0, 1);
-    struct crowd crowd = {.count = (size_t)options->waiters, .epoll = epoll_create1(EPOLL_CLOEXEC)};
+    struct crowd crowd = {.count = (size_t)options->waiters,
+                          .there = (size_t)options->waiters,
+                          .epoll = epoll_create1(EPOLL_CLOEXEC)};
     run_begin(&crowd.run);
     crowd.clients = calloc(crowd.count, sizeof *crowd.clients);
     if (!crowd.clients)
