@@ -195,9 +195,14 @@ void locks_unwatch(struct watch *watch);
 
 /* As locks_watch for all names that begin with `prefix` (it may be empty): the listener hears
  * `each` for every lock whose version is greater than `after` (for 0: every lock that is held), at
- * most `limit` of them, then `done` once; nothing within `wait_ms`: `done` alone. `version` is what
- * to ask `after` next time: no change is missed, one may be told twice. `complete` is false where
- * `after` is older than what free names remember, so that some may have been forgotten. */
+ * most `limit` (1 or more) of them, those that changed first as far as that is known, then `done`
+ * once; nothing within `wait_ms`: `done` alone. `version` is what to ask `after` next time: no
+ * change is missed, one may be told twice, and what the limit left out is told then. `complete` is
+ * false where `after` is older than what is remembered of free names: then all that is held is
+ * told, and what is not told may have been released. Names that changed in the same microsecond
+ * are told together, beyond the limit. Costs memory for the names held under the prefix and a few
+ * thousand that became free last, a scan of Redis' keys at first, and as long as anybody watches a
+ * prefix and for 10 s after, one script for each of its names that changes. */
 struct prefix_watch;
 
 struct prefix_listener {

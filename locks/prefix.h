@@ -1,10 +1,112 @@
-/* prefix.h: the watches of all names under a prefix, as the rest of locks/ knows them. Internal to
+/* prefix.h: the watches of all names under a prefix, and the rounds that serve them. Internal to
  * locks/. */
 #ifndef BATON_LOCKS_PREFIX_H
 #define BATON_LOCKS_PREFIX_H
 
-struct locks;
-struct prefixes;
+#include "locks/region.h"
+
+/* Redis tells which keys change, without their content and in no order with what else it says; so
+ * watches are served in rounds:
+ *
+ * 1. A mark: a script changes a key of ours and returns the time. When Redis has told of that key,
+ *    it has told of all that was changed before that time.
+ * 2. Each name that was touched by then, or of which a hold may have ended, is looked at once, for
+ *    all watches. What is newer than a watch asked for is told.
+ * 3. A watch that was told something is answered, with the time of the mark: asked again from there
+ *    on, it misses nothing.
+ *
+ * While nobody watches, nothing of this is there, but for some seconds: whoever was answered asks
+ * again, and then nothing has to be scanned anew. */
+
+enum {
+    MARK_ID_LENGTH = 16,
+    MARK_LENGTH = MARK_ID_LENGTH + 1 + NUMBER_TEXT,
+};
+
+enum round_phase {
+    ROUND_RESTING,
+    ROUND_MARKING, /* the mark is on its way */
+    ROUND_MARKED,  /* it has been heard of: the loop is let go on once, then all is looked at */
+    ROUND_LOOKING,
+};
+
+/* One name that Redis is asked about. */
+struct look {
+    struct prefixes *prefixes;
+    struct known *known;
+    uint64_t sent;
+};
+
+struct round {
+    enum round_phase phase;
+    char mark[MARK_LENGTH];
+    uint64_t overdue;
+    bool replied; /* the mark's script has; */
+    bool touched; /* Redis has told that its key has changed */
+    int64_t time; /* of the mark; us */
+    struct look *looks;
+    size_t count;
+    size_t next;    /* to be sent */
+    size_t looking; /* sent and not answered */
+    const char *error;
+};
+
+struct prefixes {
+    struct locks *locks;
+    uv_timer_t timer;
+    struct known_table known;
+    struct region *regions;
+    struct prefix_watch *watches;
+    size_t watch_count;
+    bool tracking;
+    bool wanted; /* a watch waits for a round, whether anything was touched or not */
+    uint64_t not_before;
+    uint64_t marks;
+    char mark_id[MARK_ID_LENGTH + 1];
+    struct round round;
+};
+
+struct prefix_watch {
+    struct prefix_watch *next;
+    struct prefix_watch **place; /* what points to this one */
+    struct prefixes *prefixes;
+    struct region *region;
+    struct prefix_listener listener;
+    uv_timer_t timer; /* the end of the wait */
+    int64_t after;    /* 0: all that is held is to be told */
+    int64_t asked;    /* what it was at first */
+    size_t limit;
+    size_t told;
+    int64_t last_told; /* a version */
+    int64_t horizon;   /* no version up to this one was left out for the limit */
+    bool begun;        /* its first round is over: from now on it waits for changes */
+    bool scanned;      /* the region was scanned for it */
+    bool complete;
+    bool over; /* the wait has ended */
+    bool in_round;
+    size_t prefix_length;
+    char prefix[];
+};
+
+/* When the next thing is due: sets the timer to it. */
+void prefixes_plan(struct prefixes *prefixes);
+
+bool prefix_watch_has(const struct prefix_watch *watch, struct slice name);
+
+/* Moves a watch from the list it is in to the front of another. */
+void prefix_watch_move(struct prefix_watch *watch, struct prefix_watch **list);
+
+/* Each frees the watch and tells its listener. */
+void prefix_watch_answer(struct prefix_watch *watch, int64_t time);
+void prefix_watch_give_up(struct prefix_watch *watch, const char *error);
+
+/* The steps of a round: to be called in the phases RESTING, MARKED, and MARKING. */
+void round_begin(struct prefixes *prefixes);
+void round_look(struct prefixes *prefixes);
+void round_fail(struct prefixes *prefixes, const char *error);
+
+/* Takes a key that has changed where it is the round's mark. */
+bool round_takes(struct prefixes *prefixes, struct slice key);
 
 /* Each watch is answered as things are now. */
 void prefixes_drain(struct locks *locks);

@@ -378,6 +378,20 @@ static void a_watch_that_nobody_wants_is_silent(void **state)
     assert_int_equal(starting.done + starting.told + waiting.done + waiting.told, 0);
 }
 
+static void a_server_that_drains_answers(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard heard;
+    begin(&heard, &fixture->here, "", current(&fixture->here, ""), 9000, 10);
+    fixture_idle(fixture, 50);
+    int64_t begun = clock_ms();
+    locks_drain(fixture->here.locks);
+    fixture_await(fixture, &heard.done, 1);
+    assert_int_equal(heard.result, LOCKS_DONE);
+    assert_int_equal(watch(&fixture->here, "", heard.version, 9000, 10)->told, 0);
+    assert_in_range(clock_ms() - begun, 0, 3000);
+}
+
 /* Older than what free names remember: all that is held, and the word that some may be missing. */
 static void an_old_version_is_answered_incompletely(void **state)
 {
@@ -476,6 +490,7 @@ int main(void)
         IN_FIXTURE(a_limit_holds_for_a_watch_that_waits),
         IN_FIXTURE(many_watches_hear_of_one_change),
         IN_FIXTURE(a_watch_that_nobody_wants_is_silent),
+        IN_FIXTURE(a_server_that_drains_answers),
         IN_FIXTURE(an_old_version_is_answered_incompletely),
         IN_FIXTURE(memory_is_bounded),
         IN_FIXTURE(without_redis_it_is_unavailable),

@@ -368,6 +368,19 @@ static void the_wait_is_one_for_all(void **state)
     assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
 }
 
+static void a_wait_that_ends_between_two_names_is_a_timeout(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->there, "b", OTHER, 30000);
+    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 1);
+    clock_sleep_ms(20); /* so that it is over when the answer for the first is read */
+    fixture_await(fixture, &outcome.count, 1);
+    assert_int_equal(outcome.reply.result, LOCKS_TIMEOUT);
+    assert_int_equal(outcome.reply.refused, 1);
+    assert_int_equal(outcome.reply.view.hold_count, 1);
+}
+
 static void a_waiting_client_that_goes_leaves_nothing_behind(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -381,6 +394,29 @@ static void a_waiting_client_that_goes_leaves_nothing_behind(void **state)
     assert_int_equal(fixture_inspect(&fixture->there, "b").reply.view.queue_length, 0);
     assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
     assert_int_equal(outcome.count, 0);
+}
+
+/* The client has given up on a reply and asks another server; the first request is still parked. */
+static void a_repeat_takes_over_from_the_first_request(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome first, again;
+    fixture_lock(&fixture->there, "b", OTHER, 30000);
+    begin(&first, &fixture->here, NAMES("a", "b"), TOKEN, 1000);
+    fixture_idle(fixture, 50);
+    begin(&again, &fixture->there, NAMES("a", "b"), TOKEN, 5000);
+    fixture_await(fixture, &first.count, 1);
+    assert_int_not_equal(first.reply.result, LOCKS_DONE);
+    fixture_idle(fixture, 2 * FIXTURE_CLAIM_MS);
+    assert_int_equal(again.count, 0);
+    assert_in_range(fixture_remaining(&fixture->here, "a"), 1, FIXTURE_CLAIM_MS);
+
+    fixture_release(&fixture->there, "b", OTHER);
+    fixture_await(fixture, &again.count, 1);
+    assert_int_equal(again.reply.result, LOCKS_DONE);
+    fixture_idle(fixture, 50);
+    for (size_t i = 0; i < 2; i++)
+        assert_in_range(fixture_remaining(&fixture->here, again.name[i]), 29000, 30000);
 }
 
 static void a_hold_broken_on_the_way_gives_all_back(void **state)
@@ -397,6 +433,20 @@ static void a_hold_broken_on_the_way_gives_all_back(void **state)
     assert_non_null(outcome.reply.error);
     fixture_idle(fixture, 30);
     assert_int_equal(fixture_inspect(&fixture->there, "c").reply.view.queue_length, 0);
+    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+}
+
+static void a_server_that_drains_gives_back_what_it_has(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    fixture_lock(&fixture->there, "b", OTHER, 30000);
+    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 5000);
+    fixture_idle(fixture, 50);
+    locks_drain(fixture->here.locks);
+    fixture_await(fixture, &outcome.count, 1);
+    assert_int_equal(outcome.reply.result, LOCKS_DRAINING);
+    fixture_idle(fixture, 50);
     assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
 }
 
@@ -451,8 +501,11 @@ int main(void)
         IN_FIXTURE(a_lost_connection_leaves_nothing_behind),
         IN_FIXTURE(a_wait_gets_all_and_keeps_what_it_has),
         IN_FIXTURE(the_wait_is_one_for_all),
+        IN_FIXTURE(a_wait_that_ends_between_two_names_is_a_timeout),
         IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind),
+        IN_FIXTURE(a_repeat_takes_over_from_the_first_request),
         IN_FIXTURE(a_hold_broken_on_the_way_gives_all_back),
+        IN_FIXTURE(a_server_that_drains_gives_back_what_it_has),
         IN_FIXTURE(callers_never_wait_for_each_other),
     };
     return cmocka_run_group_tests_name("several", tests, NULL, NULL);
