@@ -271,6 +271,7 @@ static void watches_end_when_batond_stops(void **state)
     parked_close(parked);
     parked_close(stream);
     parked_close(all);
+    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
     service_close(&service);
 }
 

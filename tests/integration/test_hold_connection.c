@@ -176,6 +176,7 @@ static void a_batond_that_stops_leaves_the_hold_its_ttl(void **state)
     assert_true(parked_ends(stream, PATIENCE_MS));
     assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n"));
     parked_close(stream);
+    assert_true(process_wait(&stopping.process, PATIENCE_MS));
     assert_int_equal(batond_process_stop(&stopping), 0);
     answers_token(service->client, TOKEN, "PUT /locks/drain", NULL, 200, NULL);
     stream = hold(service->batond.port, "drain?hold=connection&ttl=20s");

@@ -123,8 +123,8 @@ static void a_name_has_1_to_255_bytes(void **state)
 static void what_is_not_there_is_not_found(void **state)
 {
     static const char *const TARGETS[] = {
-        "/",          "/lock",        "/locks/a/b",      "/locks//", "/locks/a/",
-        "//locks/a",  "/Locks/a",     "/locks/../livez", "/livez/",  "/livezz",
+        "/",          "/lock",        "/locks/a/b",       "/locks//", "/locks/a/",
+        "//locks/a",  "/Locks/a",     "/locks/../livez",  "/livez/",  "/livezz",
         "/%6Cocks/a", "/openapi.yml", "/locks/a/events/", "/livez%00"};
     struct http_client *client = client_of(state);
     for (size_t i = 0; i < sizeof TARGETS / sizeof *TARGETS; i++) {

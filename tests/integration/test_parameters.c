@@ -130,7 +130,7 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{\"force\": true}", PARAMETER, "force"},
     {"POST /locks/a", NULL, "{\"TTL_MS\": 5000}", PARAMETER, "TTL_MS"},
     {"POST /locks/a?ttl_ms=5000", NULL, NULL, PARAMETER, "ttl_ms"},
-    {"POST /locks/a?keep=5s", NULL, NULL, PARAMETER, "keep"},
+    {"POST /locks/a?keep=5s", NULL, NULL, PARAMETER, "keep_ms"},
     {"POST /locks/a?meta=%7B%7D", NULL, NULL, PARAMETER, "meta"},
     {"POST /locks/a?=5", NULL, NULL, PARAMETER, ""},
     {"PUT /locks/a", NULL, "{\"owner\": \"a\"}", PARAMETER, "owner"},

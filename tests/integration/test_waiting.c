@@ -454,6 +454,7 @@ static void a_batond_that_stops_leaves_its_waiters_their_places(void **state)
     assert_string_equal(http_text(&first->client, "token"), TOKEN);
     assert_string_equal(http_header(&first->client, "Retry-After"), "1");
     parked_close(first);
+    assert_true(process_wait(&stopping.process, PATIENCE_MS));
     assert_int_equal(batond_process_stop(&stopping), 0);
     first = parked_send_token(service->batond.port, TOKEN, "POST /locks/drain?wait=20s");
     assert_true(parked_waits(first, 100));
