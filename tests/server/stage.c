@@ -65,6 +65,11 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
     }
     if (strncmp(target, "/wait/", 6) == 0 || strncmp(target, "/grant/", 7) == 0)
         return take_place(stage, exchange, atoi(strrchr(target, '/') + 1));
+    if (strncmp(target, "/park/", 6) == 0) {
+        take_place(stage, exchange, atoi(target + 6));
+        exchange->hung_up = NULL;
+        return PARKED;
+    }
     if (strcmp(target, "/turn") == 0 && !stage->parked) {
         stage->parked = exchange;
         uv_timer_start(&stage->turn, on_turn, 0, 0);
@@ -203,10 +208,16 @@ void stage_close_here(struct stage *stage)
     http_close(stage->http, on_http_closed, stage);
 }
 
+static void on_time_to_close(uv_timer_t *timer)
+{
+    stage_close_here(timer->data);
+}
+
+/* From a timer, behind which the loop may sleep. */
 static void close_http(struct stage *stage, void *context)
 {
     (void)context;
-    stage_close_here(stage);
+    uv_timer_start(&stage->turn, on_time_to_close, 0, 0);
 }
 
 void stage_begin_closing(struct stage *stage)

@@ -10,7 +10,8 @@
 /* What the API of a stage does is in the target:
  *   GET /now           answers at once
  *   GET /turn          answers in the next turn of the loop (PARKED)
- *   GET /wait/N        waits in place N until the test answers it (WAITING)
+ *   GET /park/N        takes place N until the test answers it (PARKED)
+ *   GET /wait/N        the same, for as long as the client stays (WAITING)
  *   GET /grant/N       the same, and the answer is a grant
  *   GET /several       answers at once with a stream that is complete: "all at once"
  * The places are numbered from 0. */

@@ -46,9 +46,9 @@ static void who_waits_is_answered(void **state)
         fds[i] = ask_place(&stage, "wait", i);
     stage_await_waiting(&stage, CROWD);
     stage_begin_closing(&stage);
-    assert_true(stage.drained);
     for (int i = 0; i < CROWD; i++)
         hear_the_last(fds[i], "draining");
+    assert_true(stage.drained);
     assert_true(stage_end(&stage, AT_ONCE_MS));
     assert_int_equal(stage.hung_up, 0);
     assert_int_equal(stage.metrics.waiting, 0);
@@ -149,11 +149,12 @@ static void a_client_that_goes_without_reading_is_let_go(void **state)
     close(fd);
 }
 
-/* Beside one that waits, a stream that waits for more, and one whose client does not read. */
+/* Beside one that waits, a stream that waits for more, and one whose client does not read. Only
+ * what is parked, which Redis bounds, is waited for longer. */
 static void an_api_that_does_not_answer_does_not_hold_it_up(void **state)
 {
     char head[WIRE_SIZE];
-    int fds[3];
+    int fds[4];
     (void)state;
     stage.deaf = true;
     for (int i = 0; i < 2; i++)
@@ -162,14 +163,20 @@ static void an_api_that_does_not_answer_does_not_hold_it_up(void **state)
     stage_stream(&stage, 1, NULL);
     hear_head(fds[1], head);
     fds[2] = stream_to_who_does_not_read(2);
+    fds[3] = ask_place(&stage, "park", 3);
+    stage_await_waiting(&stage, 4);
     int64_t begun = clock_ms();
     stage_begin_closing(&stage);
-    assert_true(stage_end(&stage, PATIENCE_MS));
+    ends(fds[0]);
     int64_t took = clock_ms() - begun;
     if (took < DEADLINE_MS - 100 || took > DEADLINE_MS + 2000)
         fail_msg("it took %d ms", (int)took);
+    clock_sleep_ms(100);
+    assert_false(stage.closed);
+    stage_answer(&stage, 3, "last of all");
+    hear_the_last(fds[3], "last of all");
+    assert_true(stage_end(&stage, AT_ONCE_MS));
     assert_int_equal(stage.hung_up, 3);
-    ends(fds[0]);
     ends(fds[1]);
     close(fds[2]);
 }
