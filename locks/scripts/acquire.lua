@@ -125,6 +125,8 @@ if not waiter then
               upgrades and FRONT or state[ARRIVAL], server}
     queue(state).begin()
     queue(state).put(waiter, server)
-    hand_over(state)
+    if upgrades or not state.next then -- so that it is known who is next
+        hand_over(state)
+    end
 end
 return {'waiting', close(state, call, server)}

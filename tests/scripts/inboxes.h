@@ -4,7 +4,7 @@
 
 #include "tests/scripts/scripts.h"
 
-enum { MESSAGES = 512, MESSAGE = 128 };
+enum { MESSAGES = 2048, MESSAGE = 128 };
 
 struct inboxes {
     struct scripts *scripts;

@@ -55,7 +55,7 @@ local function save(state, write)
     local is_new = not state.loaded and (state[VERSION] ~= state.version or state[SERVERS] > 0)
     if is_new or state.loaded and packed ~= state.loaded then
         kept = math.max(kept, state[VERSION]) + retention -- the version may be ahead of time
-        if state[WAITERS] > 0 or state[SERVERS] > 0 then
+        if state[WAITERS] + state[UNCLAIMED] + state[SERVERS] > 0 then
             kept = math.max(kept, state[QUEUE_KEPT])
         end
         write('set', key, packed, 'pxat', digits(kept / 1000 + 1))

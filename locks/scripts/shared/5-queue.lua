@@ -246,16 +246,18 @@ local function queue(state)
 
     -- Grants to the head of the queue for as long as the holds admit it, for its claim window only.
     -- A run of shared waiters is granted together, and a waiting exclusive one blocks the shared
-    -- ones behind it, so that writers do not starve.
+    -- ones behind it, so that writers do not starve. Of a very long run the rest is granted by a
+    -- tick at once, since all else in Redis waits meanwhile.
     function self.hand_over()
-        while state[WAITERS] > 0 do
-            local line = pick()
-            local token = line and line[HEAD][1]
-            local waiter = token and self.find(token)
+        for _ = 1, BATCH do
+            local line = state[WAITERS] > 0 and pick() or nil
             state.next = line
             if not line then
-                return lose_count()
-            elseif not waiter then -- a record that was lost
+                return state[WAITERS] > 0 and lose_count()
+            end
+            local token = line[HEAD][1]
+            local waiter = self.find(token)
+            if not waiter then -- a record that was lost
                 self.take({token, [SERVER] = line == away and '' or line[ID]})
             elseif admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
                 self.take(waiter)
@@ -268,12 +270,15 @@ local function queue(state)
                 return
             end
         end
-        state.next = nil
+        state.goes_on = true
     end
 
     -- When something ends by itself that may let somebody in: a hold, the place of one who is away,
     -- or the server of one who is next, if others wait behind it.
     local function next_end()
+        if state.goes_on then
+            return now
+        end
         local next = first_end() or math.huge
         if state[COUNT] > 0 then
             next = math.min(next, state[NEXT])

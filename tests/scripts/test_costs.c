@@ -1,0 +1,206 @@
+/* What waiting costs Redis: the calls of one operation, whatever the number of waiters. */
+#include "tests/scripts/inboxes.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONG_QUEUE = 1000, NAMES = 15000, BATCH = 500 };
+
+static const char *const SERVERS[] = {"one", "two", "three", "four"};
+
+/* How many commands the scripts ran since reset_stats. */
+static int64_t calls(struct scripts *scripts)
+{
+    static const char *const OURS[] = {
+        "cmdstat_evalsha:", "cmdstat_eval:", "cmdstat_info:", "cmdstat_config"};
+    redisReply *stats = redis_process_command(&scripts->redis, "INFO commandstats");
+    int64_t count = 0;
+    for (char *line = strtok(stats->str, "\r\n"); line; line = strtok(NULL, "\r\n")) {
+        bool is_ours = false;
+        for (size_t i = 0; i < sizeof OURS / sizeof OURS[0]; i++)
+            is_ours |= strncmp(line, OURS[i], strlen(OURS[i])) == 0;
+        const char *found = strstr(line, ":calls=");
+        if (found && !is_ours)
+            count += strtoll(found + strlen(":calls="), NULL, 10);
+    }
+    freeReplyObject(stats);
+    return count;
+}
+
+static void park(struct scripts *scripts, const char *name, int first, int count, size_t servers)
+{
+    for (int i = first; i < first + count; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "w%d", i);
+        struct answer answer =
+            acquire(scripts, .name = name, .token = token, .attempt = token, .token_is_new = true,
+                    .claim_ms = 60000, .server = SERVERS[(size_t)i % servers]);
+        assert_status(answer, "waiting");
+    }
+}
+
+struct costs {
+    int64_t park, release, claim, tick, leave;
+};
+
+/* One hand-over with so many waiters at so many servers. */
+static struct costs costs_of(struct scripts *scripts, int waiters, size_t servers)
+{
+    struct costs costs;
+    redis_process_flush(&scripts->redis);
+    scripts->unwatched = true;
+    acquire(scripts, .token = "a");
+    park(scripts, "n", 0, waiters, servers);
+    reset_stats(scripts);
+    park(scripts, "n", waiters, 1, servers);
+    costs.park = calls(scripts);
+    tick(scripts, "n", "one");
+    reset_stats(scripts);
+    tick(scripts, "n", "one");
+    costs.tick = calls(scripts);
+    reset_stats(scripts);
+    assert_status(release(scripts, "n", "a"), "released");
+    costs.release = calls(scripts);
+    reset_stats(scripts);
+    assert_status(acquire(scripts, .token = "w0", .attempt = "w0", .again = true, .server = "one"),
+                  "claimed");
+    costs.claim = calls(scripts);
+    reset_stats(scripts);
+    leave(scripts, .token = "w1", .attempt = "w1", .why = "gone");
+    costs.leave = calls(scripts);
+    print_message("%4d waiters at %zu servers: park %d calls, release %d, claim %d, tick %d, "
+                  "leave %d\n",
+                  waiters, servers, (int)costs.park, (int)costs.release, (int)costs.claim,
+                  (int)costs.tick, (int)costs.leave);
+    return costs;
+}
+
+static void a_hand_over_costs_the_same_however_many_wait(void **state)
+{
+    struct scripts *scripts = *state;
+    for (size_t servers = 1; servers <= 4; servers += 3) {
+        costs_of(scripts, 1, 1);
+        struct costs few = costs_of(scripts, 8, servers);
+        struct costs many = costs_of(scripts, LONG_QUEUE, servers);
+        assert_int_equal(few.park, many.park);
+        assert_int_equal(few.release, many.release);
+        assert_int_equal(few.claim, many.claim);
+        assert_int_equal(few.tick, many.tick);
+        assert_int_equal(few.leave, many.leave);
+        assert_true(many.release <= 14 + 2 * (int64_t)servers);
+    }
+}
+
+/* Neither do holds: a limit of a thousand, all taken. */
+static void a_hand_over_costs_the_same_however_many_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t costs[2];
+    for (int many = 0; many < 2; many++) {
+        int holds = many ? LONG_QUEUE : 3;
+        redis_process_flush(&scripts->redis);
+        scripts->unwatched = true;
+        for (int i = 0; i < holds; i++) {
+            char token[24];
+            snprintf(token, sizeof token, "h%d", i);
+            acquire(scripts, .token = token, .mode = "shared", .limit = holds);
+        }
+        for (int i = 0; i < 3; i++)
+            acquire(scripts, .token = SERVERS[i], .mode = "shared", .limit = holds,
+                    .server = "one");
+        reset_stats(scripts);
+        assert_status(release(scripts, "n", "h1"), "released");
+        costs[many] = calls(scripts);
+        assert_int_equal(inspect(scripts, "n", "one").mine, 1);
+    }
+    assert_int_equal(costs[0], costs[1]);
+}
+
+/* Of a very long run of shared waiters the rest is granted by the tick that follows at once. */
+static void a_long_run_is_granted_in_parts(void **state)
+{
+    enum { RUN = 2100, PART = 1000 };
+    struct scripts *scripts = *state;
+    struct inboxes *inboxes = calloc(1, sizeof *inboxes);
+    scripts->unwatched = true;
+    acquire(scripts, .token = "x");
+    for (int i = 0; i < RUN; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "w%d", i);
+        acquire(scripts, .token = token, .token_is_new = true, .mode = "shared", .server = "one",
+                .claim_ms = 60000);
+    }
+    inboxes_open(inboxes, scripts);
+    assert_status(release(scripts, "n", "x"), "released");
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one g "), PART);
+    assert_int_equal(inboxes_count(inboxes, "one n 0 baton:{n}"), 1);
+    assert_status(acquire(scripts, .token = "late", .mode = "shared"), "locked");
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one g "), PART);
+    assert_int_equal(inboxes_count(inboxes, "one n 0 baton:{n}"), 1);
+    assert_in_range(tick(scripts, "n", "one").next_ms, 50000, 60000);
+    assert_int_equal(inspect(scripts, "n", "").holds, RUN);
+    inboxes_close(inboxes);
+    free(inboxes);
+}
+
+static void the_common_case_costs_three_calls_once_nobody_waits_any_more(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "w", .attempt = "w", .server = "one");
+    release(scripts, "n", "a");
+    acquire(scripts, .token = "w", .attempt = "w", .server = "one", .again = true);
+    release(scripts, "n", "w");
+    scripts->unwatched = true;
+    reset_stats(scripts);
+    assert_status(acquire(scripts, .token = "b", .token_is_new = true), "granted");
+    assert_int_equal(calls(scripts), 3);
+    reset_stats(scripts);
+    assert_status(release(scripts, "n", "b"), "released");
+    assert_in_range(calls(scripts), 3, 6); /* the release before has to be kept in mind */
+}
+
+/* All that 15,000 waiters need while nothing happens, once in a lease of ten seconds. */
+static void vouching_for_fifteen_thousand_names_costs_little(void **state)
+{
+    struct scripts *scripts = *state;
+    static char names[NAMES][16];
+    static const char *pointers[NAMES];
+    int64_t astray[BATCH];
+    scripts->unwatched = true;
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "name%d", i);
+        pointers[i] = names[i];
+        acquire(scripts, .name = names[i], .token = "a", .token_is_new = true);
+        park(scripts, names[i], 0, 1, 1);
+    }
+    vouch(scripts, "one", 10000, 1, pointers, astray);
+    reset_stats(scripts);
+    for (int i = 0; i < NAMES; i += BATCH)
+        assert_int_equal(vouch(scripts, "one", 10000, BATCH, pointers + i, astray), 0);
+    assert_int_equal(calls_of(scripts, "hget"), NAMES);
+    assert_int_equal(calls_of(scripts, "hset"), NAMES);
+    assert_true(calls(scripts) < 2 * NAMES + 5 * NAMES / BATCH);
+    double all_ms = usec_per_call(scripts, "evalsha") * NAMES / BATCH / 1000;
+    print_message("vouching for %d names: %.1f ms, %.2f %% of a lease of 10 s\n", NAMES, all_ms,
+                  all_ms / 100);
+    assert_true(all_ms < 500);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_hand_over_costs_the_same_however_many_wait),
+        TEST(a_hand_over_costs_the_same_however_many_hold),
+        TEST(a_long_run_is_granted_in_parts),
+        TEST(the_common_case_costs_three_calls_once_nobody_waits_any_more),
+        TEST(vouching_for_fifteen_thousand_names_costs_little),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}

@@ -1,0 +1,330 @@
+/* What becomes of the place or the hold of a request that ends. */
+#include "tests/scripts/scripts.h"
+
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define park(scripts, name_of_token, where, ...)                                                   \
+    assert_status(acquire(scripts, .token = name_of_token, .attempt = name_of_token,               \
+                          .server = where, __VA_ARGS__),                                           \
+                  "waiting")
+
+/* x holds, a waits with attempt "a", then b. */
+static void set_out(struct scripts *scripts)
+{
+    acquire(scripts, .token = "x", .attempt = "x");
+    park(scripts, "a", "one", .claim_ms = 5000);
+    park(scripts, "b", "two", .claim_ms = 5000);
+}
+
+static bool holds(struct scripts *scripts, const char *token)
+{
+    return inspect(scripts, "n", token).mine;
+}
+
+static int64_t count_waiters(struct scripts *scripts)
+{
+    return inspect(scripts, "n", "").waiters;
+}
+
+static void a_wait_that_is_over_ends_the_place(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    struct answer over = leave(scripts, .token = "a", .attempt = "a", .why = "timeout");
+    assert_status(over, "timeout");
+    assert_int_equal(over.view.waiters, 1);
+    assert_string_equal(over.view.shown_holds[0].owner, "x");
+    release(scripts, "n", "x");
+    assert_true(holds(scripts, "b"));
+}
+
+static void a_wait_that_is_over_may_keep_the_place(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    struct answer over =
+        leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 30);
+    assert_status(over, "timeout");
+    assert_int_equal(over.view.waiters, 2);
+    park(scripts, "a", "two", .claim_ms = 5000);
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 30);
+    sleep_past(scripts, 30);
+    assert_int_equal(count_waiters(scripts), 1);
+}
+
+/* Those behind it may be let in by that. */
+static void the_place_goes_to_those_behind(void **state)
+{
+    static const char *const WHY[] = {"timeout", "gone"};
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 2; i++) {
+        scripts_clean(state);
+        acquire(scripts, .token = "s", .mode = "shared");
+        park(scripts, "x", "one", .ttl_ms = 0);
+        park(scripts, "t", "two", .mode = "shared");
+        leave(scripts, .token = "x", .attempt = "x", .why = WHY[i]);
+        assert_true(holds(scripts, "t"));
+    }
+}
+
+static void a_grant_at_the_last_moment_is_claimed(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    release(scripts, "n", "x");
+    struct answer claimed = leave(scripts, .token = "a", .attempt = "a", .why = "timeout");
+    assert_status(claimed, "claimed");
+    assert_int_equal(claimed.ttl_ms, 30000);
+    assert_string_equal(claimed.owner, "a");
+    struct answer again = leave(scripts, .token = "a", .attempt = "a", .why = "timeout");
+    assert_status(again, "claimed");
+    assert_int_equal(again.fence, claimed.fence);
+    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "gone"), "left");
+    assert_true(holds(scripts, "b"));
+}
+
+static void a_hold_that_a_later_request_has_is_told(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    release(scripts, "n", "x");
+    assert_status(acquire(scripts, .token = "a", .attempt = "later"), "claimed");
+    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "gone"), "left");
+    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "drain"), "left");
+    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "timeout"), "holding");
+    leave(scripts, .token = "a", .attempt = "later", .why = "gone"); /* too late: it was told */
+    assert_true(holds(scripts, "a"));
+}
+
+static void a_place_that_a_later_request_has_stays(void **state)
+{
+    static const char *const WHY[] = {"timeout", "gone", "drain", "stale"};
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 4; i++) {
+        scripts_clean(state);
+        set_out(scripts);
+        assert_status(acquire(scripts, .token = "a", .attempt = "later", .server = "two"),
+                      "waiting");
+        struct answer left = leave(scripts, .token = "a", .attempt = "a", .why = WHY[i]);
+        assert_status(left, i ? "left" : "timeout");
+        assert_int_equal(count_waiters(scripts), 2);
+        release(scripts, "n", "x");
+        assert_true(holds(scripts, "a"));
+        left = leave(scripts, .token = "a", .attempt = "a", .why = WHY[i]);
+        assert_status(left, i ? "left" : "timeout");
+        assert_true(holds(scripts, "a"));
+        assert_status(
+            acquire(scripts, .token = "a", .attempt = "later", .again = true, .server = "two"),
+            "claimed");
+    }
+}
+
+static void what_was_cancelled_or_lost_is_told_at_timeout(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    release(scripts, "n", "a");
+    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "timeout"), "released");
+    assert_status(leave(scripts, .token = "lost", .attempt = "a", .why = "timeout"), "timeout");
+    release(scripts, "n", "x");
+    assert_status(leave(scripts, .token = "x", .attempt = "x", .why = "timeout"), "released");
+}
+
+static void a_client_that_has_gone_leaves_no_phantom(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int claimed = 0; claimed < 2; claimed++) {
+        scripts_clean(state);
+        set_out(scripts);
+        release(scripts, "n", "x");
+        if (claimed)
+            assert_status(
+                acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one"),
+                "claimed");
+        assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "gone"), "left");
+        assert_true(holds(scripts, "b"));
+        assert_int_equal(inspect(scripts, "n", "a").holds, 1);
+        assert_status(release(scripts, "n", "a"), "not_held");
+        assert_status(acquire(scripts, .token = "a", .server = "one"), "waiting");
+    }
+}
+
+static void a_client_that_has_gone_may_come_back(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int claimed = 0; claimed < 2; claimed++) {
+        scripts_clean(state);
+        set_out(scripts);
+        release(scripts, "n", "x");
+        if (claimed)
+            acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one");
+        leave(scripts, .token = "a", .attempt = "a", .why = "gone", .keep_ms = 20000,
+              .claim_ms = 5000);
+        struct seen seen = inspect(scripts, "n", "a");
+        assert_int_equal(seen.mine, 1);
+        assert_in_range(seen.shown_holds[0].ttl_ms, 4000, 5000);
+        struct answer back = acquire(scripts, .token = "a", .server = "two");
+        assert_status(back, "claimed");
+        assert_int_equal(back.ttl_ms, 30000);
+        assert_int_equal(back.fence, seen.shown_holds[0].fence);
+    }
+}
+
+/* It stands in front of those that came later, though its place was long forgotten. */
+static void a_client_that_has_gone_is_missed_and_comes_back_in_front(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    leave(scripts, .token = "x", .attempt = "x", .why = "gone", .keep_ms = 20000, .claim_ms = 20);
+    assert_true(holds(scripts, "x"));
+    sleep_past(scripts, 20);
+    assert_true(holds(scripts, "a"));
+    acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one");
+    assert_int_equal(count_waiters(scripts), 2);
+    assert_status(acquire(scripts, .token = "x", .server = "two"), "waiting");
+    release(scripts, "n", "a");
+    assert_true(holds(scripts, "x"));
+}
+
+static void two_that_have_gone_come_back_in_the_order_of_their_grants(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "z", .attempt = "z", .mode = "shared");
+    acquire(scripts, .token = "y", .attempt = "y", .mode = "shared");
+    leave(scripts, .token = "y", .attempt = "y", .why = "gone", .keep_ms = 20000, .claim_ms = 10);
+    leave(scripts, .token = "z", .attempt = "z", .why = "gone", .keep_ms = 20000, .claim_ms = 10);
+    sleep_past(scripts, 10);
+    assert_status(acquire(scripts, .token = "x"), "granted");
+    acquire(scripts, .token = "y", .server = "one");
+    acquire(scripts, .token = "z", .server = "one");
+    assert_int_equal(count_waiters(scripts), 2);
+    release(scripts, "n", "x");
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, 2);
+    assert_string_equal(seen.shown_holds[1].owner, "z");
+    assert_true(seen.shown_holds[1].fence < seen.shown_holds[0].fence);
+}
+
+static void a_limit_is_kept_for_one_that_has_gone(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "y", .attempt = "y", .mode = "shared", .limit = 3);
+    leave(scripts, .token = "y", .attempt = "y", .why = "gone", .keep_ms = 20000, .claim_ms = 10);
+    sleep_past(scripts, 10);
+    struct answer back = acquire(scripts, .token = "y", .mode = "shared", .limit = 3);
+    assert_status(back, "claimed");
+    assert_int_equal(back.limit, 3);
+    assert_status(acquire(scripts, .token = "z", .mode = "shared", .limit = 3), "granted");
+}
+
+static void a_server_that_drains_leaves_its_waiters_a_lease(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 20000),
+                  "left");
+    assert_int_equal(count_waiters(scripts), 2);
+    assert_status(acquire(scripts, .token = "a", .server = "two"), "waiting");
+    release(scripts, "n", "x");
+    assert_true(holds(scripts, "a"));
+}
+
+static void the_longer_of_lease_and_keep_counts(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 30, .keep_ms = 5);
+    leave(scripts, .token = "b", .attempt = "b", .why = "drain", .lease_ms = 5, .keep_ms = 5000);
+    sleep_past(scripts, 10);
+    assert_int_equal(count_waiters(scripts), 2);
+    sleep_past(scripts, 25);
+    assert_int_equal(count_waiters(scripts), 1);
+}
+
+static void a_grant_outlives_the_drain_for_its_claim_window(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .claim_ms = 40);
+    park(scripts, "b", "two", .claim_ms = 5000);
+    release(scripts, "n", "x");
+    leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 20000);
+    assert_true(holds(scripts, "a"));
+    sleep_past(scripts, 40);
+    assert_true(holds(scripts, "b"));
+    assert_int_equal(count_waiters(scripts), 1); /* a, that missed its turn */
+    park(scripts, "a", "two", .claim_ms = 40);
+}
+
+/* A claimed hold is its client's, whatever message comes late. */
+static void a_stale_grant_is_given_back_unless_it_was_claimed(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    release(scripts, "n", "x");
+    acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one");
+    leave(scripts, .token = "a", .attempt = "a", .why = "stale");
+    assert_true(holds(scripts, "a"));
+    release(scripts, "n", "a");
+    assert_true(holds(scripts, "b"));
+    leave(scripts, .token = "b", .attempt = "b", .why = "stale");
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    assert_status(acquire(scripts, .token = "b"), "granted");
+}
+
+static void a_stale_waiter_keeps_its_place_as_it_asked(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .keep_ms = 20000);
+    park(scripts, "b", "one", .keep_ms = 0);
+    leave(scripts, .token = "a", .attempt = "a", .why = "stale");
+    leave(scripts, .token = "b", .attempt = "b", .why = "stale");
+    assert_int_equal(count_waiters(scripts), 1);
+    release(scripts, "n", "x");
+    assert_true(holds(scripts, "a"));
+    leave(scripts, .token = "a", .attempt = "a", .why = "stale"); /* no request has it any more */
+    assert_true(holds(scripts, "a"));
+}
+
+/* The client hangs up with its grant on the way to the server, which then does not know it. */
+static void a_place_that_was_kept_outlives_a_late_message(void **state)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    release(scripts, "n", "x");
+    leave(scripts, .token = "a", .attempt = "a", .why = "gone", .keep_ms = 20000);
+    leave(scripts, .token = "a", .attempt = "a", .why = "stale");
+    leave(scripts, .token = "a", .attempt = "a", .why = "gone");
+    assert_true(holds(scripts, "a"));
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_wait_that_is_over_ends_the_place),
+        TEST(a_wait_that_is_over_may_keep_the_place),
+        TEST(the_place_goes_to_those_behind),
+        TEST(a_grant_at_the_last_moment_is_claimed),
+        TEST(a_hold_that_a_later_request_has_is_told),
+        TEST(a_place_that_a_later_request_has_stays),
+        TEST(what_was_cancelled_or_lost_is_told_at_timeout),
+        TEST(a_client_that_has_gone_leaves_no_phantom),
+        TEST(a_client_that_has_gone_may_come_back),
+        TEST(a_client_that_has_gone_is_missed_and_comes_back_in_front),
+        TEST(two_that_have_gone_come_back_in_the_order_of_their_grants),
+        TEST(a_limit_is_kept_for_one_that_has_gone),
+        TEST(a_server_that_drains_leaves_its_waiters_a_lease),
+        TEST(the_longer_of_lease_and_keep_counts),
+        TEST(a_grant_outlives_the_drain_for_its_claim_window),
+        TEST(a_stale_grant_is_given_back_unless_it_was_claimed),
+        TEST(a_stale_waiter_keeps_its_place_as_it_asked),
+        TEST(a_place_that_was_kept_outlives_a_late_message),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}

@@ -1,0 +1,410 @@
+/* What servers are told: grants, cancellations, versions, and when to tick. */
+#include "tests/scripts/inboxes.h"
+
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct inboxes *inboxes;
+
+static int set_up(void **state)
+{
+    scripts_clean(state);
+    inboxes = calloc(1, sizeof *inboxes);
+    inboxes_open(inboxes, *state);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    inboxes_close(inboxes);
+    free(inboxes);
+    return 0;
+}
+
+#define park(scripts, name_of_token, where, ...)                                                   \
+    acquire(scripts, .token = name_of_token, .attempt = name_of_token "1", .server = where,        \
+            __VA_ARGS__)
+
+static void who_waits_for_nothing_is_told_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b");
+    release(scripts, "n", "a");
+    acquire(scripts, .token = "b", .server = "one");
+    break_all(scripts, "n");
+    assert_told_nothing(inboxes);
+}
+
+static void a_grant_is_told_to_the_server_of_its_waiter(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .name = "ключ{}", .token = "x", .ttl_ms = 1000);
+    acquire(scripts, .name = "ключ{}", .token = "a", .attempt = "a1", .server = "one");
+    acquire(scripts, .name = "ключ{}", .token = "b", .attempt = "b1", .server = "two");
+    assert_told_nothing(inboxes);
+    release(scripts, "ключ{}", "x");
+    assert_told(inboxes, "one g a1 a baton:{ключ%7B%7D}");
+}
+
+static void each_way_to_hand_over_tells(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 7; i++) {
+        scripts_clean(state);
+        acquire(scripts, .token = "x", .attempt = "x1", .ttl_ms = i < 4 ? 20000 : 20);
+        park(scripts, "a", "one", .claim_ms = 20000);
+        if (i >= 4)
+            sleep_past(scripts, 20);
+        inboxes_read(inboxes);
+        if (i == 0)
+            release(scripts, "n", "x");
+        else if (i == 1)
+            break_all(scripts, "n");
+        else if (i == 2)
+            take_back(scripts, "n", "x", "x1");
+        else if (i == 3)
+            leave(scripts, .token = "x", .attempt = "x1", .why = "gone");
+        else if (i == 4)
+            tick(scripts, "n", "one");
+        else if (i == 5)
+            inspect(scripts, "n", "");
+        else
+            assert_status(renew(scripts, "n", "x", 0), "not_held");
+        inboxes_read(inboxes);
+        assert_int_equal(inboxes_count(inboxes, "one g a1 a baton:{n}"), 1);
+    }
+}
+
+static void a_cancelled_request_is_told(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int granted = 0; granted < 2; granted++) {
+        scripts_clean(state);
+        acquire(scripts, .token = "x", .ttl_ms = 1000);
+        park(scripts, "a", "one", .ttl_ms = 0);
+        if (granted)
+            release(scripts, "n", "x");
+        inboxes_read(inboxes);
+        struct answer cancelled = release(scripts, "n", "a");
+        assert_status(cancelled, "cancelled");
+        assert_told(inboxes, "one x a1 baton:{n}");
+        for (int i = 0; i < 2; i++)
+            assert_status(release(scripts, "n", "a"), "cancelled");
+        assert_status(park(scripts, "a", "one", .again = true), "released");
+        assert_status(acquire(scripts, .token = "a"), "released");
+        assert_told_nothing(inboxes);
+        assert_int_equal(inspect(scripts, "n", "").holds, granted ? 0 : 1);
+        assert_int_equal(inspect(scripts, "n", "").waiters, 0);
+    }
+}
+
+static void a_cancellation_is_remembered_for_half_a_minute(void **state)
+{
+    enum { SECOND = 1000000 };
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    acquire(scripts, .token = "x", .ttl_ms = 600000);
+    park(scripts, "a", "one", .ttl_ms = 0);
+    release(scripts, "n", "a");
+    scripts->clock_us += 29 * SECOND;
+    park(scripts, "b", "one", .ttl_ms = 0);
+    release(scripts, "n", "b");
+    assert_status(release(scripts, "n", "a"), "cancelled");
+}
+
+static void nobody_is_told_of_an_absent_waiter(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x", .ttl_ms = 1000);
+    park(scripts, "a", "one", .ttl_ms = 0);
+    leave(scripts, .token = "a", .attempt = "a1", .why = "drain");
+    release(scripts, "n", "x");
+    assert_status(release(scripts, "n", "a"), "cancelled");
+    assert_told_nothing(inboxes);
+}
+
+static void a_request_whose_place_was_taken_is_told(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x", .ttl_ms = 1000);
+    park(scripts, "a", "one", .ttl_ms = 0);
+    assert_status(park(scripts, "a", "one", .again = true), "waiting");
+    assert_told_nothing(inboxes);
+    acquire(scripts, .token = "a", .attempt = "later", .server = "two");
+    assert_told(inboxes, "one g a1 a baton:{n}");
+    assert_status(park(scripts, "a", "one", .again = true), "superseded");
+    release(scripts, "n", "x");
+    assert_told(inboxes, "two g later a baton:{n}");
+    assert_status(park(scripts, "a", "one", .again = true), "superseded");
+    assert_status(
+        acquire(scripts, .token = "a", .attempt = "later", .again = true, .server = "two"),
+        "claimed");
+    assert_status(park(scripts, "a", "one", .again = true), "superseded");
+}
+
+/* Watching. */
+
+static void assert_told_version(struct scripts *scripts, const char *server)
+{
+    char expected[MESSAGE];
+    inboxes_read(inboxes);
+    snprintf(expected, sizeof expected, "%s c %" PRId64 " baton:{n}", server,
+             inspect(scripts, "n", "").version);
+    if (inboxes_count(inboxes, expected) != 1)
+        fail_msg("%s is told of no version", server);
+}
+
+static void every_new_version_is_told_to_those_who_watch(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer watched = watch(scripts, "n", "one", 0);
+    assert_int_equal(watched.next_ms, -1);
+    assert_int_equal(watched.view.holds, 0);
+    watch(scripts, "n", "two", 0);
+    acquire(scripts, .token = "a", .attempt = "a1", .token_is_new = true);
+    assert_told_version(scripts, "one");
+    release(scripts, "n", "a");
+    assert_told_version(scripts, "two");
+    acquire(scripts, .token = "b", .attempt = "b1");
+    assert_told_version(scripts, "one");
+    renew(scripts, "n", "b", 20);
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one c"), 0);
+    sleep_past(scripts, 20);
+    tick(scripts, "n", "one");
+    assert_told_version(scripts, "one");
+    acquire(scripts, .token = "c", .attempt = "c1");
+    assert_told_version(scripts, "one");
+    leave(scripts, .token = "c", .attempt = "c1", .why = "gone");
+    assert_told_version(scripts, "one");
+    acquire(scripts, .token = "d");
+    assert_told_version(scripts, "one");
+    break_all(scripts, "n");
+    assert_told_version(scripts, "one");
+    acquire(scripts, .token = "e", .ttl_ms = 20);
+    inboxes_read(inboxes);
+    sleep_past(scripts, 20);
+    free(list(scripts, "0", "baton:{*}", 10, 1000, NULL, 0));
+    assert_told_version(scripts, "one");
+}
+
+static void what_changes_no_version_is_not_told(void **state)
+{
+    struct scripts *scripts = *state;
+    watch(scripts, "n", "one", 0);
+    acquire(scripts, .token = "a");
+    inboxes_read(inboxes);
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b");
+    renew(scripts, "n", "a", 40000);
+    inspect(scripts, "n", "");
+    release(scripts, "n", "b");
+    tick(scripts, "n", "one");
+    watch(scripts, "n", "one", 0);
+    assert_told_nothing(inboxes);
+}
+
+static void a_watcher_hears_nothing_after_its_lease(void **state)
+{
+    struct scripts *scripts = *state;
+    watch(scripts, "n", "one", 20);
+    sleep_past(scripts, 20);
+    acquire(scripts, .token = "a");
+    assert_told_nothing(inboxes);
+    assert_int_equal(key_count(scripts), 1);
+}
+
+static void watching_stores_no_new_version(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t version = inspect(scripts, "n", "").version;
+    assert_int_equal(watch(scripts, "n", "one", 0).view.version, version);
+    assert_int_equal(inspect(scripts, "n", "").version, version);
+    acquire(scripts, .token = "a", .ttl_ms = 20000);
+    struct answer watched = watch(scripts, "n", "two", 0);
+    assert_int_equal(watched.view.holds, 1);
+    assert_in_range(watched.next_ms, 19000, 20000);
+}
+
+/* Ticks. */
+
+static void the_next_end_is_told_in_the_reply(void **state)
+{
+    struct scripts *scripts = *state;
+    assert_int_equal(tick(scripts, "n", "one").next_ms, -1);
+    assert_int_equal(key_count(scripts), 0);
+    struct answer held = acquire(scripts, .token = "x", .ttl_ms = 1000);
+    struct answer waiting = park(scripts, "a", "one", .claim_ms = 300);
+    assert_in_range(waiting.next_ms, 500, 1000);
+    struct answer ticked = tick(scripts, "n", "one");
+    assert_in_range(ticked.next_ms, 500, 1000);
+    assert_int_equal(ticked.version, held.version);
+    assert_told_nothing(inboxes);
+    struct answer released = release(scripts, "n", "x");
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one n "), 1);
+    ticked = tick(scripts, "n", "one");
+    assert_in_range(ticked.next_ms, 100, 300);
+    assert_int_equal(ticked.version, released.version);
+}
+
+/* Rounded up: who ticks then is not too early. */
+static void a_tick_is_not_too_early(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    acquire(scripts, .token = "x", .ttl_ms = 10);
+    scripts->clock_us += 9001;
+    assert_int_equal(park(scripts, "a", "one", .ttl_ms = 0).next_ms, 1);
+    scripts->clock_us += 998;
+    assert_int_equal(tick(scripts, "n", "one").next_ms, 1);
+    scripts->clock_us += 1;
+    assert_in_range(tick(scripts, "n", "one").next_ms, 4999, 5000);
+}
+
+static void an_earlier_end_is_told_to_all_and_a_later_one_to_nobody(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    watch(scripts, "n", "one", 600000);
+    watch(scripts, "n", "two", 600000);
+    acquire(scripts, .token = "x", .mode = "shared", .ttl_ms = 20000);
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one n 20000 baton:{n}"), 1);
+    assert_int_equal(inboxes_count(inboxes, "two n 20000 baton:{n}"), 1);
+    acquire(scripts, .token = "y", .mode = "shared", .ttl_ms = 30000);
+    renew(scripts, "n", "x", 25000);
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one n "), 0);
+    renew(scripts, "n", "y", 5000);
+    assert_told(inboxes, "one n 5000 baton:{n}", "two n 5000 baton:{n}");
+}
+
+/* Who is told in the reply that nothing ends must hear of what ends after all. */
+static void an_end_that_comes_after_all_is_told(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    acquire(scripts, .token = "x", .ttl_ms = 10000);
+    watch(scripts, "n", "one", 600000);
+    release(scripts, "n", "x");
+    assert_int_equal(tick(scripts, "n", "one").next_ms, -1);
+    inboxes_read(inboxes);
+    acquire(scripts, .token = "y", .ttl_ms = 20000);
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one n 20000 baton:{n}"), 1);
+}
+
+static void an_end_is_told_again_once_the_tick_is_past(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    watch(scripts, "n", "one", 600000);
+    acquire(scripts, .token = "x", .ttl_ms = 1000);
+    scripts->clock_us += 2000000;
+    inboxes_read(inboxes);
+    acquire(scripts, .token = "y", .ttl_ms = 3000);
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one n 3000 baton:{n}"), 1);
+}
+
+/* An absent waiter at the head, or a server that died, must not block those behind it for ever. */
+static void the_end_of_a_place_is_an_end(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    acquire(scripts, .token = "s", .mode = "shared", .ttl_ms = 60000);
+    park(scripts, "x", "one", .lease_ms = 600000);
+    leave(scripts, .token = "x", .attempt = "x1", .why = "timeout", .keep_ms = 7000);
+    struct answer behind = park(scripts, "t", "two", .mode = "shared", .lease_ms = 600000);
+    assert_int_equal(behind.next_ms, 7000);
+    scripts->clock_us += 7000000;
+    inboxes_read(inboxes);
+    tick(scripts, "n", "two");
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "two g t1 t baton:{n}"), 1);
+}
+
+static void the_end_of_a_lease_is_an_end_if_others_wait_behind(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    acquire(scripts, .token = "s", .mode = "shared", .ttl_ms = 60000);
+    struct answer alone = park(scripts, "x", "one", .lease_ms = 8000);
+    assert_int_equal(alone.next_ms, 60000);
+    struct answer behind = park(scripts, "t", "two", .mode = "shared", .lease_ms = 9000);
+    assert_int_equal(behind.next_ms, 8000);
+    assert_told(inboxes, "one n 8000 baton:{n}");
+    scripts->clock_us += 8000000;
+    tick(scripts, "n", "two");
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "two g t1 t baton:{n}"), 1);
+}
+
+/* A hundred ticks with nothing to do: no message, no write. */
+static void a_tick_without_a_change_changes_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x", .mode = "shared", .ttl_ms = 20000);
+    acquire(scripts, .token = "y", .mode = "shared", .ttl_ms = 20000);
+    park(scripts, "a", "one", .ttl_ms = 0);
+    park(scripts, "b", "two", .ttl_ms = 0);
+    tick(scripts, "n", "one");
+    inboxes_read(inboxes);
+    scripts->unwatched = true;
+    reset_stats(scripts);
+    for (int i = 0; i < 100; i++)
+        assert_true(tick(scripts, "n", i % 2 ? "one" : "two").next_ms > 0);
+    assert_int_equal(calls_of(scripts, "set"), 0);
+    assert_told_nothing(inboxes);
+}
+
+/* A renewal leaves a tick too early behind, once. */
+static void an_end_that_was_put_off_is_planned_anew(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    acquire(scripts, .token = "x", .mode = "shared", .ttl_ms = 1000);
+    acquire(scripts, .token = "y", .mode = "shared", .ttl_ms = 50000);
+    park(scripts, "a", "one", .lease_ms = 600000);
+    renew(scripts, "n", "x", 20000);
+    scripts->clock_us += 1000000;
+    assert_int_equal(tick(scripts, "n", "one").next_ms, 19000);
+    scripts->clock_us += 1000;
+    assert_int_equal(tick(scripts, "n", "one").next_ms, 18999);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_waits_for_nothing_is_told_nothing),
+        TEST(a_grant_is_told_to_the_server_of_its_waiter),
+        TEST(each_way_to_hand_over_tells),
+        TEST(a_cancelled_request_is_told),
+        TEST(a_cancellation_is_remembered_for_half_a_minute),
+        TEST(nobody_is_told_of_an_absent_waiter),
+        TEST(a_request_whose_place_was_taken_is_told),
+        TEST(every_new_version_is_told_to_those_who_watch),
+        TEST(what_changes_no_version_is_not_told),
+        TEST(a_watcher_hears_nothing_after_its_lease),
+        TEST(watching_stores_no_new_version),
+        TEST(the_next_end_is_told_in_the_reply),
+        TEST(a_tick_is_not_too_early),
+        TEST(an_earlier_end_is_told_to_all_and_a_later_one_to_nobody),
+        TEST(an_end_that_comes_after_all_is_told),
+        TEST(an_end_is_told_again_once_the_tick_is_past),
+        TEST(the_end_of_a_place_is_an_end),
+        TEST(the_end_of_a_lease_is_an_end_if_others_wait_behind),
+        TEST(a_tick_without_a_change_changes_nothing),
+        TEST(an_end_that_was_put_off_is_planned_anew),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}

@@ -1,0 +1,549 @@
+/* The servers that wait for a name: their standing, and what becomes of their waiters. */
+#include "tests/scripts/scripts.h"
+
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Parks the request of attempt TOKEN; `more` are further members. */
+#define park(scripts, name_of_token, where, ...)                                                   \
+    assert_status(acquire(scripts, .token = name_of_token, .attempt = name_of_token,               \
+                          .server = where, __VA_ARGS__),                                           \
+                  "waiting")
+#define look_again(scripts, name_of_token, where, ...)                                             \
+    acquire(scripts, .token = name_of_token, .attempt = name_of_token, .server = where,            \
+            .again = true, __VA_ARGS__)
+
+static void assert_holds(struct scripts *scripts, const char *token)
+{
+    if (!inspect(scripts, "n", token).mine)
+        fail_msg("%s has no hold", token);
+}
+
+static void assert_waits(struct scripts *scripts, const char *token)
+{
+    if (inspect(scripts, "n", token).mine)
+        fail_msg("%s has a hold", token);
+}
+
+/* Whether the server has to ask again of the name "n". */
+static bool is_astray(struct scripts *scripts, const char *server, int64_t lease_ms)
+{
+    static const char *const NAMES[] = {"n"};
+    int64_t astray;
+    return vouch(scripts, server, lease_ms, 1, NAMES, &astray) == 1;
+}
+
+static void the_first_to_arrive_is_first_whatever_its_server(void **state)
+{
+    struct scripts *scripts = *state;
+    static const char *const TOKENS[] = {"x", "c", "b", "a", "d"};
+    acquire(scripts, .token = "x");
+    park(scripts, "c", "three", .ttl_ms = 0);
+    park(scripts, "b", "one", .ttl_ms = 0);
+    park(scripts, "a", "two", .ttl_ms = 0);
+    park(scripts, "d", "one", .ttl_ms = 0);
+    for (int i = 0; i < 4; i++) {
+        assert_status(release(scripts, "n", TOKENS[i]), "released");
+        assert_holds(scripts, TOKENS[i + 1]);
+        assert_status(look_again(scripts, TOKENS[i + 1], "one", .ttl_ms = 0), "claimed");
+    }
+}
+
+/* Rule 3: it costs one claim window in all, and nobody loses a place. */
+static void a_server_that_missed_a_claim_is_passed_over(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .claim_ms = 30);
+    park(scripts, "b", "one", .claim_ms = 30);
+    park(scripts, "c", "two", .claim_ms = 30000);
+    assert_false(is_astray(scripts, "one", 60000));
+    release(scripts, "n", "x");
+    assert_holds(scripts, "a");
+    sleep_past(scripts, 30);
+    struct seen seen = inspect(scripts, "n", "c");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.holds, 1);
+    assert_int_equal(seen.waiters, 2);
+    assert_string_equal(seen.last_reason, "expired");
+    assert_true(is_astray(scripts, "one", 60000));
+    assert_false(is_astray(scripts, "two", 60000));
+
+    assert_status(look_again(scripts, "b", "one", .claim_ms = 30000), "waiting");
+    assert_false(is_astray(scripts, "one", 60000));
+    look_again(scripts, "c", "two", .ttl_ms = 0);
+    release(scripts, "n", "c");
+    assert_holds(scripts, "a");
+    sleep_past(scripts, 30);
+    assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+    assert_status(look_again(scripts, "a", "one", .ttl_ms = 0), "claimed");
+    release(scripts, "n", "a");
+    assert_holds(scripts, "b");
+}
+
+static void a_late_claim_is_granted_if_nobody_came_before(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .claim_ms = 20);
+    int64_t fence = release(scripts, "n", "x").version;
+    sleep_past(scripts, 20);
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    struct answer claimed = look_again(scripts, "a", "one", .claim_ms = 20);
+    assert_status(claimed, "claimed");
+    assert_true(claimed.fence > fence);
+    assert_in_range(claimed.ttl_ms, 29000, 30000);
+}
+
+static void a_newcomer_passes_a_suspect_server_only(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .claim_ms = 20);
+    park(scripts, "b", "two", .claim_ms = 20);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 20);
+    assert_holds(scripts, "b");
+    assert_status(acquire(scripts, .token = "new"), "locked");
+    sleep_past(scripts, 20);
+    struct answer new = acquire(scripts, .token = "new");
+    assert_status(new, "granted");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+}
+
+/* The newcomer's own server shows that it is there, so its older waiters come first. */
+static void a_newcomer_does_not_pass_those_of_its_own_server(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .claim_ms = 20);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 20);
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    park(scripts, "new", "one", .ttl_ms = 0);
+    assert_holds(scripts, "a");
+}
+
+static void a_watch_shows_that_a_server_is_there(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .claim_ms = 20);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 20);
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    assert_true(is_astray(scripts, "one", 60000));
+    assert_int_equal(watch(scripts, "n", "one", 0).view.holds, 1);
+    assert_holds(scripts, "a");
+    assert_false(is_astray(scripts, "one", 60000));
+}
+
+static void a_dead_server_takes_its_waiters_along(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .lease_ms = 30);
+    park(scripts, "b", "one", .lease_ms = 30);
+    park(scripts, "c", "two", .lease_ms = 60000);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 3);
+    sleep_past(scripts, 30);
+    assert_true(is_astray(scripts, "one", 60000));
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    release(scripts, "n", "x");
+    assert_holds(scripts, "c");
+    assert_true(is_astray(scripts, "one", 60000));
+}
+
+static void vouching_keeps_waiters_alive(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .lease_ms = 60);
+    for (int i = 0; i < 4; i++) {
+        sleep_past(scripts, 25);
+        assert_false(is_astray(scripts, "one", 60));
+    }
+    assert_false(is_astray(scripts, "one", 1));
+    sleep_past(scripts, 5);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    release(scripts, "n", "x");
+    assert_holds(scripts, "a");
+}
+
+static void vouching_tells_which_names_are_astray(void **state)
+{
+    static const char *const NAMES[] = {"never", "good", "dead", "suspect", "good", "other"};
+    struct scripts *scripts = *state;
+    int64_t astray[6];
+    for (int i = 1; i < 4; i++)
+        acquire(scripts, .name = NAMES[i], .token = "x");
+    acquire(scripts, .name = "good", .token = "a", .server = "one");
+    acquire(scripts, .name = "dead", .token = "a", .server = "one", .lease_ms = 20);
+    acquire(scripts, .name = "suspect", .token = "a", .server = "one", .claim_ms = 20);
+    acquire(scripts, .name = "suspect", .token = "b", .server = "one", .claim_ms = 20);
+    release(scripts, "suspect", "x");
+    sleep_past(scripts, 20);
+    inspect(scripts, "suspect", "");
+    size_t count = vouch(scripts, "one", 60000, 6, NAMES, astray);
+    assert_int_equal(count, 4);
+    static const int64_t EXPECTED[] = {1, 3, 4, 6};
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(astray[i], EXPECTED[i]);
+}
+
+/* A killed server leaves the places of those who keep them; they come back elsewhere. */
+static void those_who_keep_their_place_outlive_their_server(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .lease_ms = 30, .keep_ms = 5000, .claim_ms = 5000);
+    park(scripts, "b", "one", .lease_ms = 30);
+    park(scripts, "c", "two", .keep_ms = 0);
+    sleep_past(scripts, 30);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+    assert_status(acquire(scripts, .token = "a", .server = "two"), "waiting");
+    release(scripts, "n", "x");
+    assert_holds(scripts, "a");
+}
+
+static void the_absent_are_granted_too(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .keep_ms = 5000);
+    park(scripts, "b", "one", .keep_ms = 0);
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 5000);
+    release(scripts, "n", "x");
+    assert_holds(scripts, "a");
+    struct answer claimed = acquire(scripts, .token = "a", .server = "two");
+    assert_status(claimed, "claimed");
+    assert_in_range(claimed.ttl_ms, 29000, 30000);
+}
+
+/* All that are absent cost one claim window together. */
+static void the_absent_miss_their_turn_together(void **state)
+{
+    static const char *const TOKENS[] = {"a", "b", "c"};
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    for (int i = 0; i < 3; i++) {
+        park(scripts, TOKENS[i], "one", .claim_ms = 20);
+        leave(scripts, .token = TOKENS[i], .attempt = TOKENS[i], .why = "drain");
+    }
+    park(scripts, "d", "two", .ttl_ms = 0);
+    release(scripts, "n", "x");
+    assert_holds(scripts, "a");
+    sleep_past(scripts, 20);
+    struct seen seen = inspect(scripts, "n", "d");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.waiters, 3);
+    look_again(scripts, "d", "two", .ttl_ms = 0);
+
+    park(scripts, "b", "two", .ttl_ms = 0);
+    park(scripts, "e", "two", .ttl_ms = 0);
+    leave(scripts, .token = "e", .attempt = "e", .why = "drain");
+    assert_status(acquire(scripts, .token = "c"), "locked");
+    release(scripts, "n", "d");
+    assert_holds(scripts, "b");
+    assert_status(look_again(scripts, "b", "two", .ttl_ms = 0), "claimed");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "c");
+    assert_status(acquire(scripts, .token = "c"), "claimed");
+    release(scripts, "n", "c");
+    assert_holds(scripts, "e");
+}
+
+static void those_who_missed_their_turn_come_back_to_their_place(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .claim_ms = 20);
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 5000);
+    park(scripts, "b", "two", .ttl_ms = 0);
+    park(scripts, "c", "two", .ttl_ms = 0);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 20);
+    assert_holds(scripts, "b");
+    look_again(scripts, "b", "two", .ttl_ms = 0);
+    park(scripts, "a", "three", .claim_ms = 5000);
+    release(scripts, "n", "b");
+    assert_holds(scripts, "a");
+}
+
+/* A killed server must not cost a second claim window when its lease ends. */
+static void the_waiters_of_a_dead_suspect_have_missed_their_turn(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .lease_ms = 60, .claim_ms = 20, .keep_ms = 5000);
+    park(scripts, "b", "one", .lease_ms = 60, .claim_ms = 5000, .keep_ms = 5000);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 20);
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    sleep_past(scripts, 60);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, 0);
+    assert_int_equal(seen.waiters, 2);
+    assert_status(acquire(scripts, .token = "new"), "granted");
+    assert_status(acquire(scripts, .token = "b", .server = "two"), "waiting");
+    release(scripts, "n", "new");
+    assert_holds(scripts, "b");
+}
+
+/* Its server died in its claim window. */
+static void an_unclaimed_hold_outlives_its_server(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int keeps = 0; keeps < 2; keeps++) {
+        scripts_clean(state);
+        acquire(scripts, .token = "x");
+        park(scripts, "a", "one", .lease_ms = 20, .claim_ms = 50, .keep_ms = keeps ? 5000 : 0);
+        release(scripts, "n", "x");
+        sleep_past(scripts, 20);
+        assert_holds(scripts, "a");
+        sleep_past(scripts, 30);
+        struct seen seen = inspect(scripts, "n", "a");
+        assert_int_equal(seen.mine, 0);
+        assert_int_equal(seen.waiters, keeps);
+        assert_status(acquire(scripts, .token = "a", .server = "two"),
+                      keeps ? "claimed" : "granted");
+    }
+}
+
+static void those_who_are_away_give_up_at_their_end(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .ttl_ms = 0);
+    park(scripts, "b", "one", .ttl_ms = 0);
+    park(scripts, "c", "one", .ttl_ms = 0);
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 20);
+    leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 5000);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 3);
+    sleep_past(scripts, 20);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+    release(scripts, "n", "x");
+    assert_holds(scripts, "b");
+}
+
+static void a_queue_has_a_bound(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .bound = 2);
+    park(scripts, "b", "two", .bound = 2);
+    struct answer many = acquire(scripts, .token = "c", .server = "one", .bound = 2);
+    assert_status(many, "too_many_waiters");
+    assert_int_equal(many.count, 2);
+    assert_status(look_again(scripts, "a", "one", .bound = 2), "waiting");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+    release(scripts, "n", "b");
+    park(scripts, "c", "one", .bound = 2);
+}
+
+static void an_upgrade_waits_in_front(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "up", "two", .owner = "A");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "up");
+    assert_waits(scripts, "x");
+    assert_status(look_again(scripts, "up", "two", .ttl_ms = 0), "claimed");
+    release(scripts, "n", "up");
+    assert_waits(scripts, "x");
+    release(scripts, "n", "a");
+    assert_holds(scripts, "x");
+}
+
+static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "up", "one", .owner = "A");
+    assert_status(acquire(scripts, .token = "u2", .owner = "B"), "upgrade_conflict");
+    assert_status(acquire(scripts, .token = "u2", .owner = "B", .server = "one"),
+                  "upgrade_conflict");
+    assert_status(acquire(scripts, .token = "u2", .owner = "A"), "upgrade_conflict");
+    assert_status(look_again(scripts, "up", "one", .owner = "A"), "waiting");
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "c", .mode = "shared"), "locked");
+    release(scripts, "n", "up");
+    assert_status(acquire(scripts, .token = "u2", .owner = "B"), "locked");
+    park(scripts, "u3", "one", .owner = "B");
+    leave(scripts, .token = "u3", .attempt = "u3", .why = "timeout");
+    park(scripts, "u4", "one", .owner = "A");
+}
+
+static void an_upgrade_ends_with_its_server(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "up", "one", .owner = "A", .lease_ms = 20);
+    sleep_past(scripts, 20);
+    park(scripts, "u2", "two", .owner = "B");
+    assert_status(acquire(scripts, .token = "u3", .owner = "A"), "upgrade_conflict");
+}
+
+static void an_upgrade_that_was_not_claimed_is_in_front_again(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "x", "two", .ttl_ms = 0);
+    park(scripts, "up", "one", .owner = "A", .claim_ms = 20);
+    release(scripts, "n", "b");
+    assert_holds(scripts, "up");
+    sleep_past(scripts, 20);
+    assert_waits(scripts, "x");
+    assert_waits(scripts, "up");
+    assert_status(look_again(scripts, "up", "one", .owner = "A"), "claimed");
+}
+
+/* Servers that have nothing to do with the name any more are struck off. */
+static void nothing_is_left_of_servers_that_are_done(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .ttl_ms = 0);
+    park(scripts, "b", "two", .ttl_ms = 0);
+    assert_int_equal(key_count(scripts), 5); /* the name, servers, waiters, two queues */
+    release(scripts, "n", "b");
+    assert_true(is_astray(scripts, "two", 60000));
+    assert_false(is_astray(scripts, "one", 60000));
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout");
+    assert_int_equal(key_count(scripts), 2); /* the name, and that b was cancelled */
+}
+
+/* Whatever is left of a name ends by itself: two leases and a minute after the last was heard of,
+ * or the retention. Every operation of these tests looks whether a key has no end at all. */
+static void the_keys_of_waiters_end(void **state)
+{
+    static const char *const KEYS[] = {"",           ":servers",      ":waiters",     ":ends",
+                                       ":queue:one", ":queue:absent", ":queue:missed"};
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 1000;
+    acquire(scripts, .token = "x", .ttl_ms = 100);
+    park(scripts, "a", "one", .lease_ms = 5000, .claim_ms = 20);
+    park(scripts, "b", "two", .lease_ms = 5000, .keep_ms = 30000);
+    park(scripts, "c", "two", .lease_ms = 5000, .claim_ms = 20);
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 30000);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 20);
+    inspect(scripts, "n", "");
+    leave(scripts, .token = "c", .attempt = "c", .why = "drain", .lease_ms = 5000);
+    park(scripts, "d", "one", .lease_ms = 5000);
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        int64_t pttl = redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", KEYS[i]).text);
+        if (pttl < 60000 || pttl > 70100)
+            fail_msg("%s ends in %lld ms", KEYS[i], (long long)pttl);
+    }
+}
+
+/* A name's queue outlives a retention that is shorter than the wait. */
+static void waiters_outlive_the_retention(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->retention_ms = 20;
+    acquire(scripts, .token = "x", .ttl_ms = 20);
+    park(scripts, "a", "one", .keep_ms = 5000, .claim_ms = 20);
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 5000);
+    sleep_past(scripts, 100);
+    assert_holds(scripts, "a");
+    sleep_past(scripts, 100);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    assert_status(acquire(scripts, .token = "a"), "claimed");
+}
+
+/* What is left of a name whose main key was lost does not come back to life. */
+static void waiters_of_a_lost_name_do_not_haunt_it(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "one", .keep_ms = 50);
+    park(scripts, "b", "two", .keep_ms = 50);
+    leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 50000);
+    delete_key(scripts, "n", "");
+    acquire(scripts, .token = "y");
+    park(scripts, "c", "one", .ttl_ms = 0);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    release(scripts, "n", "y");
+    assert_holds(scripts, "c");
+    assert_status(look_again(scripts, "a", "one", .ttl_ms = 0), "waiting");
+}
+
+static void any_key_may_be_lost(void **state)
+{
+    static const char *const LOST[] = {":servers",   ":waiters",      ":ends",
+                                       ":queue:one", ":queue:absent", ":queue:missed"};
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
+        scripts_clean(state);
+        acquire(scripts, .token = "x");
+        park(scripts, "a", "one", .claim_ms = 10, .keep_ms = 50);
+        park(scripts, "b", "one", .claim_ms = 10, .keep_ms = 50);
+        park(scripts, "c", "one", .claim_ms = 10);
+        leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 50);
+        leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 50);
+        release(scripts, "n", "x");
+        sleep_past(scripts, 10);
+        delete_key(scripts, "n", LOST[i]);
+        tick(scripts, "n", "one");
+        delete_key(scripts, "n", LOST[i]);
+        sleep_past(scripts, 50);
+        tick(scripts, "n", "one");
+        sleep_past(scripts, 10);
+        break_all(scripts, "n");
+        struct answer new = acquire(scripts, .token = "y", .ttl_ms = 20);
+        if (strcmp(new.status, "granted") != 0 && strcmp(new.status, "locked") != 0)
+            fail_msg("%s lost: %s", LOST[i], new.status);
+        struct answer again = look_again(scripts, "c", "one", .ttl_ms = 0);
+        if (strcmp(again.status, "waiting") == 0) {
+            sleep_past(scripts, 30);
+            again = look_again(scripts, "c", "one", .ttl_ms = 0);
+        }
+        assert_status(again, "claimed");
+        assert_int_equal(inspect(scripts, "n", "").waiters, 0);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_first_to_arrive_is_first_whatever_its_server),
+        TEST(a_server_that_missed_a_claim_is_passed_over),
+        TEST(a_late_claim_is_granted_if_nobody_came_before),
+        TEST(a_newcomer_passes_a_suspect_server_only),
+        TEST(a_newcomer_does_not_pass_those_of_its_own_server),
+        TEST(a_watch_shows_that_a_server_is_there),
+        TEST(a_dead_server_takes_its_waiters_along),
+        TEST(vouching_keeps_waiters_alive),
+        TEST(vouching_tells_which_names_are_astray),
+        TEST(those_who_keep_their_place_outlive_their_server),
+        TEST(the_absent_are_granted_too),
+        TEST(the_absent_miss_their_turn_together),
+        TEST(those_who_missed_their_turn_come_back_to_their_place),
+        TEST(the_waiters_of_a_dead_suspect_have_missed_their_turn),
+        TEST(an_unclaimed_hold_outlives_its_server),
+        TEST(those_who_are_away_give_up_at_their_end),
+        TEST(a_queue_has_a_bound),
+        TEST(an_upgrade_waits_in_front),
+        TEST(a_second_upgrade_is_a_conflict_until_the_first_is_done),
+        TEST(an_upgrade_ends_with_its_server),
+        TEST(an_upgrade_that_was_not_claimed_is_in_front_again),
+        TEST(nothing_is_left_of_servers_that_are_done),
+        TEST(the_keys_of_waiters_end),
+        TEST(waiters_outlive_the_retention),
+        TEST(waiters_of_a_lost_name_do_not_haunt_it),
+        TEST(any_key_may_be_lost),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
