@@ -208,7 +208,7 @@ part_cost() {
 
 part_parked() {
     local shape empty empty_pid
-    launch empty
+    launch empty --max-wait=10m
     empty=$launched empty_pid=$launched_pid
     for shape in '--names 15000' '--waiters 5000'; do
         launch parked --max-wait=10m
