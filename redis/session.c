@@ -3,8 +3,7 @@
 #include "base/random.h"
 #include "redis/call.h"
 #include "redis/connection.h"
-#include "redis/errors.h"
-#include "redis/facts.h"
+#include "redis/greeting.h"
 #include "redis/turn.h"
 
 #include <errno.h>
@@ -24,11 +23,9 @@ enum session_state {
     SESSION_WAITING,    /* for the next try */
     SESSION_RESOLVING,  /* the host's name */
     SESSION_CONNECTING, /* to `candidate` */
-    SESSION_GREETING,   /* the steps below are on their way */
+    SESSION_GREETING,   /* AUTH, SELECT, CLIENT ID, INFO are on their way */
     SESSION_READY,
 };
-
-enum step { STEP_AUTH, STEP_SELECT, STEP_ID, STEP_INFO, STEPS_MOST };
 
 struct session {
     uv_loop_t *loop;
@@ -53,10 +50,7 @@ struct session {
     const struct addrinfo *candidate; /* the address in use */
     struct connection *connection;
 
-    enum step steps[STEPS_MOST]; /* of the greeting, in the order in which replies will come */
-    size_t step_count;
-    size_t steps_answered;
-    int64_t client_id;
+    struct greeting greeting;
     uint32_t pause_ms;
     uint64_t ready_since;
     char trouble[TROUBLE_SIZE];
@@ -175,120 +169,44 @@ void session_send_words(struct session *session, const struct slice *words, size
 
 /* The greeting */
 
-static void session_step(struct session *session, enum step step, const struct slice *words,
-                         size_t count)
+static void session_say(void *context, const struct slice *words, size_t count)
 {
-    session->steps[session->step_count++] = step;
-    session_send_words(session, words, count);
+    session_send_words(context, words, count);
 }
 
 static void session_greet(void *context)
 {
     struct session *session = context;
-    const struct redis_url *url = &session->url;
     if (session->closing)
         return;
     session->state = SESSION_GREETING;
-    session->step_count = session->steps_answered = 0;
-    session->client_id = 0;
-    struct slice auth[] = {slice_of("AUTH"), slice_of(url->user), slice_of(url->password)};
-    if (url->user)
-        session_step(session, STEP_AUTH, auth, 3);
-    else if (url->password)
-        session_step(session, STEP_AUTH, (struct slice[]){auth[0], auth[2]}, 2);
-    if (url->database != 0) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", url->database);
-        session_step(session, STEP_SELECT, (struct slice[]){slice_of("SELECT"), slice_of(number)},
-                     2);
-    }
-    session_step(session, STEP_ID, (struct slice[]){slice_of("CLIENT"), slice_of("ID")}, 2);
-    session_step(session, STEP_INFO, (struct slice[]){slice_of("INFO")}, 1);
+    greeting_begin(&session->greeting, &session->url, session->place, session_say, session);
 }
 
-static void session_come_up(struct session *session, const char *run_id,
-                            const struct failure *warning)
+static void session_come_up(struct session *session)
 {
+    const struct greeting *greeting = &session->greeting;
     uv_timer_stop(&session->timer);
     session_forget_addresses(session);
     session->state = SESSION_READY;
     session->ready_since = uv_now(session->loop);
     session->trouble[0] = '\0';
-    struct session_peer peer = {run_id, session->client_id, warning};
+    struct session_peer peer = {
+        .run_id = greeting->facts.run_id,
+        .client_id = greeting->client_id,
+        .warning = greeting->warning.text[0] ? &greeting->warning : NULL,
+    };
     session->events.ready(session->events.context, &peer);
 }
 
-static void session_refused(struct session *session, enum step step, const char *error)
+static void session_greeted(struct session *session, const redisReply *reply)
 {
     struct failure reason;
-    const char *advice = "";
-    if (step == STEP_AUTH)
-        advice = ": check user and password in redis-url";
-    else if (step == STEP_SELECT)
-        advice = ": check the database's number in redis-url";
-    else if (error_has_code(error, "NOAUTH"))
-        advice = ": put a password into redis-url";
-    int code = error_passes(error) ? -EAGAIN : -EPROTO;
-    int length = (int)strlen(error);
-    if (length > 0 && error[length - 1] == '.')
-        length--;
-    failure_set(&reason, code, "Redis at %s refuses to serve: %.*s%s", session->place, length,
-                error, code == -EPROTO ? advice : "");
-    session_retreat(session, code, reason.text);
-}
-
-static void session_id_answered(struct session *session, const redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_INTEGER)
-        session->client_id = reply->integer;
-    else if (reply->type == REDIS_REPLY_ERROR && !error_has_code(reply->str, "NOPERM"))
-        session_refused(session, STEP_ID, reply->str);
-}
-
-static void session_judge(struct session *session, const redisReply *reply)
-{
-    struct facts facts;
-    struct failure why;
-    facts_read((struct slice){reply->str, reply->len}, &facts);
-    int result = facts_check(&facts, &why);
-    if (result < 0) {
-        struct failure reason;
-        failure_set(&reason, result, "cannot use Redis at %s: %s", session->place, why.text);
+    int result = greeting_answered(&session->greeting, reply, &reason);
+    if (result == 0)
+        session_come_up(session);
+    else if (result != -EINPROGRESS)
         session_retreat(session, result, reason.text);
-        return;
-    }
-    struct failure warning;
-    session_come_up(session, facts.run_id, facts_warn(&facts, &warning) ? &warning : NULL);
-}
-
-static void session_info_answered(struct session *session, const redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_STRING) {
-        session_judge(session, reply);
-    } else if (reply->type != REDIS_REPLY_ERROR) {
-        struct failure reason;
-        failure_set(&reason, -EPROTO, "what answers at %s is no Redis", session->place);
-        session_retreat(session, -EPROTO, reason.text);
-    } else if (error_has_code(reply->str, "NOPERM")) {
-        struct failure warning;
-        failure_set(&warning, 0,
-                    "the version and the settings of Redis cannot be checked, since this user may "
-                    "not run INFO: allow it with `ACL SETUSER … +info`");
-        session_come_up(session, "", &warning);
-    } else {
-        session_refused(session, STEP_INFO, reply->str);
-    }
-}
-
-static void session_step_answered(struct session *session, const redisReply *reply)
-{
-    enum step step = session->steps[session->steps_answered++];
-    if (step == STEP_INFO)
-        session_info_answered(session, reply);
-    else if (step == STEP_ID)
-        session_id_answered(session, reply);
-    else if (reply->type == REDIS_REPLY_ERROR)
-        session_refused(session, step, reply->str);
 }
 
 /* What the connection tells. Once the session is being closed, only replies still count. */
@@ -299,7 +217,7 @@ static void session_replied(void *context, const redisReply *reply)
     if (session->state == SESSION_READY)
         session->events.replied(session->events.context, reply);
     else if (!session->closing)
-        session_step_answered(session, reply);
+        session_greeted(session, reply);
 }
 
 static void session_lost(void *context, int code, const char *why)
