@@ -1,6 +1,7 @@
 #include "tests/chaos/crew.h"
 
 #include "tests/history/reply.h"
+#include "tests/history/rules.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -60,13 +61,14 @@ static int owner_of(const struct member *member)
 static struct event *note(struct member *member, enum operation operation)
 {
     struct event *event = new_event(member->crew);
-    *event = (struct event){.operation = operation,
-                            .name = member->part.name,
-                            .token = member->number,
-                            .owner = owner_of(member),
-                            .shared = member->part.shared,
-                            .limit = member->part.limit,
-                            .server = member->part.way < REPLICAS ? member->part.way + 1 : 0};
+    *event =
+        (struct event){.operation = operation,
+                       .name = member->part.name,
+                       .token = member->number,
+                       .owner = owner_of(member),
+                       .shared = member->part.shared,
+                       .limit = member->part.limit,
+                       .server = member->part.way <= TO_SECOND ? (int)member->part.way + 1 : 0};
     member->event = member->crew->event_count - 1;
     return event;
 }
@@ -221,6 +223,16 @@ struct member *crew_send(struct crew *crew, const struct part *part)
     member->client.context = member;
     ask_for_it(member);
     return member;
+}
+
+void crew_print(const struct member *member)
+{
+    const struct crew *crew = member->crew;
+    print_error("client %d (act %d, latest reply %d %s):\n", member->number, (int)member->act,
+                member->last_status, member->last_code);
+    for (size_t i = 0; i < crew->event_count; i++)
+        if (crew->events[i].token == member->number)
+            print_error("  %s\n", event_text(&crew->events[i]));
 }
 
 void crew_release(struct member *member)

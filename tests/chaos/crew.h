@@ -91,6 +91,9 @@ void crew_inspect(struct crew *crew, int name);
 void crew_disturb(struct crew *crew, int replica);
 void crew_calm(struct crew *crew, int replica);
 
+/* Prints all that it did. */
+void crew_print(const struct member *member);
+
 /* How many are in this act. */
 size_t crew_count(const struct crew *crew, enum act act);
 
