@@ -217,6 +217,7 @@ struct member *crew_send(struct crew *crew, const struct part *part)
         abort();
     crew->members[crew->count++] = member;
     member->part = *part;
+    member->home = part->way;
     member->crew = crew;
     member->number = (int)crew->count;
     member->client.done = answered;
@@ -239,6 +240,12 @@ void crew_release(struct member *member)
 {
     member->part.hold_us = 0;
     member->due = 0;
+}
+
+void crew_turn_to(struct crew *crew, enum way way)
+{
+    for (size_t i = 0; i < crew->count; i++)
+        crew->members[i]->part.way = way;
 }
 
 void crew_leave(struct member *member, bool reset)
@@ -291,9 +298,9 @@ static bool play(struct crew *crew, int64_t ms, size_t grants, bool finish)
         int64_t next = do_what_is_due(crew, &left);
         if ((finish && left == 0) || crew->grants >= grants)
             return true;
+        many_run(crew->many, next < until ? next : until);
         if (clock_us() >= until)
             return false;
-        many_run(crew->many, next < until ? next : until);
     }
 }
 

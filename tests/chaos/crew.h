@@ -29,6 +29,7 @@ enum act { RESTS, ASKS, HOLDS, RELEASES, PAUSES, DONE_WELL, LEFT, FAILED };
 
 struct member {
     struct part part;
+    enum way home; /* where it asked first */
     enum act act;
     struct many_client client;
     struct crew *crew;
@@ -68,6 +69,9 @@ struct member *crew_send(struct crew *crew, const struct part *part);
 
 /* Ends the hold of one with FOR_EVER_US, once it has it. */
 void crew_release(struct member *member);
+
+/* From now on, all of them send their requests this way. */
+void crew_turn_to(struct crew *crew, enum way way);
 
 /* It hangs up now, and plays no more. */
 void crew_leave(struct member *member, bool reset);

@@ -52,6 +52,8 @@ void stage_begin(struct stage *stage, int replica)
 
 void stage_start(struct stage *stage, const struct stage_options *options)
 {
+    static const struct stage_options NONE;
+    options = options ? options : &NONE;
     memset(stage, 0, sizeof *stage);
     draw_seed(stage);
     redis_process_start(&stage->redis, &(struct redis_options){.durable = options->durable,
@@ -117,9 +119,10 @@ struct http_client *stage_inspect(struct stage *stage, int name)
     char path[64];
     snprintf(path, sizeof path, "/locks/chaos-%d", name);
     for (int i = 0; i < 20; i++) {
-        struct http_client *http = stage->http[i % REPLICAS];
+        int replica = (i + 1) % REPLICAS; /* the second one first: it has no long line */
+        struct http_client *http = stage->http[replica];
         struct http_call call = {.path = path, .timeout_ms = 1000};
-        if (stage->batond[i % REPLICAS].process.pid && http_request(http, &call) == 200)
+        if (stage->batond[replica].process.pid && http_request(http, &call) == 200)
             return http;
         clock_sleep_ms(i < 4 ? 1 : 100);
     }

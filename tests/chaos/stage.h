@@ -40,7 +40,8 @@ struct stage {
     uint64_t random;
 };
 
-/* Starts all of it and prints the seed: BATON_SEED, or a new one. */
+/* Starts all of it and prints the seed: BATON_SEED, or a new one. `options` may be NULL.
+ */
 void stage_start(struct stage *stage, const struct stage_options *options);
 
 /* Ends it. Fails the test where a replica did not end as it should. */

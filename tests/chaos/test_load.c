@@ -5,6 +5,7 @@
 #include "tests/support/cmocka.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { NAMES = 6, AT_ONCE = 120, TIMEOUT_MS = 60000 };
 
@@ -103,5 +104,6 @@ int main(void)
         cmocka_unit_test(everybody_is_served_through_nginx),
         cmocka_unit_test(everybody_is_served_whatever_way_they_come),
     };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
