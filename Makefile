@@ -89,7 +89,7 @@ chaos: ## kill, freeze, restart and cut off whatever waits (15 minutes; QUICK=1:
 	@$(packages) build run test
 	@$(submake) $(chaos_programs) $(BUILD)/batond
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_LIMIT=$(if $(QUICK),120,900) \
-	    BATON_TEST_JOBS=1 QUICK=$(QUICK) tests/run.sh $(chaos_programs)
+	    BATON_TEST_JOBS=$(if $(QUICK),2,1) QUICK=$(QUICK) tests/run.sh $(chaos_programs)
 
 figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some)
 	@$(packages) build run bench

@@ -156,6 +156,7 @@ static void acquire_answered(struct member *member, const struct event *event)
     case TIMED_OUT:
         if (member->part.foothold && !member->has_place) {
             member->has_place = true;
+            member->placed = event->received;
             ask_for_it(member);
             break;
         }
@@ -364,6 +365,29 @@ void crew_calm(struct crew *crew, int replica)
     for (size_t i = 0; i < crew->disturbance_count; i++)
         if (crew->disturbances[i].server == replica + 1 && crew->disturbances[i].to == INT64_MAX)
             crew->disturbances[i].to = clock_us();
+}
+
+static bool passed(const struct member *one, const struct member *other)
+{
+    return one->part.name == other->part.name && other->placed && one->fence &&
+           other->placed < one->first_sent && (!other->fence || one->fence < other->fence);
+}
+
+size_t crew_count_passed(const struct crew *crew)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < crew->count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (!passed(crew->members[i], crew->members[j]))
+                continue;
+            if (count++ == 0) {
+                crew_print(crew->members[j]);
+                crew_print(crew->members[i]);
+            }
+            break;
+        }
+    }
+    return count;
 }
 
 size_t crew_count(const struct crew *crew, enum act act)

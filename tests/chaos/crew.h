@@ -38,7 +38,7 @@ struct member {
     bool has_place; /* its next request may wait */
     int64_t due;    /* when its hold or pause ends */
     int64_t leave;  /* when it hangs up, if no reply has come by then; 0: never */
-    int64_t first_sent, granted;
+    int64_t first_sent, placed, granted; /* placed: it has had its place since then; 0: unknown */
     int64_t fence;
     int requests;
     size_t event; /* of the request under way */
@@ -97,6 +97,10 @@ void crew_calm(struct crew *crew, int replica);
 
 /* Prints all that it did. */
 void crew_print(const struct member *member);
+
+/* How many were granted their lock before one of the same name that had its place before they asked
+ * for the first time; prints the first of them. Footholds make it known who had. */
+size_t crew_count_passed(const struct crew *crew);
 
 /* How many are in this act. */
 size_t crew_count(const struct crew *crew, enum act act);

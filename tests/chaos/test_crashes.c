@@ -57,6 +57,7 @@ static void open_scene_for(struct scene *scene, const struct stage_options *opti
         if ((i + 1) % BATCH == 0)
             crew_await_queued(&scene->crew, 0, i + 1);
     }
+    crew_play(&scene->crew, 200); /* their servers know that they wait, too */
     scene->crew.granted = granted;
 }
 
