@@ -19,8 +19,9 @@ static int64_t later(int64_t one, int64_t other)
 
 bool region_has(const struct region *region, struct slice name)
 {
-    return name.length >= region->prefix_length &&
-           memcmp(name.bytes, region->prefix, region->prefix_length) == 0;
+    size_t length = region->prefix_length;
+    return length == 0 ||
+           (name.length >= length && memcmp(name.bytes, region->prefix, length) == 0);
 }
 
 struct region *region_open(struct region **list, struct locks *locks, struct known_table *known,
