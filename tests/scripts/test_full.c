@@ -208,6 +208,62 @@ static void a_waiter_is_granted_and_cancelled(void **state)
     assert_int_equal(inspect(scripts, "n", "d").mine, 1);
 }
 
+/* Whatever is due of those who wait can be done, and what they have can be kept. */
+static void those_who_wait_are_looked_after(void **state)
+{
+    struct scripts *scripts = *state;
+    static const char *const NAMES[] = {"n"};
+    int64_t astray;
+    acquire(scripts, .token = "x", .ttl_ms = 20);
+    for (int i = 0; i < 4; i++) {
+        char token[2] = {(char)('a' + i), '\0'};
+        acquire(scripts, .token = token, .attempt = token, .server = "one", .claim_ms = 20);
+    }
+    fill(scripts);
+    assert_int_equal(vouch(scripts, "one", 70000, 1, NAMES, &astray), 0);
+    assert_status(acquire(scripts, .token = "d", .attempt = "d", .server = "one", .again = true,
+                          .claim_ms = 20),
+                  "waiting");
+    assert_status(leave(scripts, .token = "d", .attempt = "d", .why = "timeout", .keep_ms = 50),
+                  "timeout");
+    assert_status(leave(scripts, .token = "c", .attempt = "c", .why = "drain"), "left");
+    sleep_past(scripts, 20);
+    assert_status(tick(scripts, "n", "one"), "next");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    sleep_past(scripts, 20);
+    assert_status(tick(scripts, "n", "one"), "next"); /* a goes back, its server is suspect */
+    assert_int_equal(inspect(scripts, "n", "c").mine, 1);
+    sleep_past(scripts, 20);
+    assert_status(watch(scripts, "n", "one", 0), "next");
+    assert_status(acquire(scripts, .token = "a", .attempt = "a", .server = "one", .again = true),
+                  "claimed");
+    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "gone", .keep_ms = 5000),
+                  "left");
+    assert_status(acquire(scripts, .token = "a"), "claimed");
+    assert_status(release(scripts, "n", "a"), "released");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 1);
+    assert_status(renew(scripts, "n", "b", 60000), "renewed");
+}
+
+static void nobody_new_waits_or_watches(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int many = 0; many < 2; many++) {
+        clean(state);
+        acquire(scripts, .token = "x");
+        if (many)
+            acquire(scripts, .token = "a", .server = "one");
+        int64_t keys = key_count(scripts);
+        fill(scripts);
+        assert_oom(acquire(scripts, .token = "b", .server = "one"));
+        assert_oom(acquire(scripts, .token = "b", .server = "two"));
+        assert_oom(watch(scripts, "n", "two", 0));
+        assert_oom(watch(scripts, "m", "two", 0));
+        assert_int_equal(key_count(scripts), keys);
+        assert_int_equal(inspect(scripts, "n", "").waiters, many);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, clean)
 
 int main(void)
@@ -222,6 +278,8 @@ int main(void)
         TEST(holds_are_broken),
         TEST(an_expiry_is_noticed),
         TEST(a_waiter_is_granted_and_cancelled),
+        TEST(those_who_wait_are_looked_after),
+        TEST(nobody_new_waits_or_watches),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }
