@@ -25,3 +25,41 @@ if ARGV[5] == '0' then
         return fence
     end
 end
+
+-- The common case of a claim: the name's only hold was handed over to this request, and no tick is
+-- due.
+if ARGV[5] == '2' then
+    local packed = call('get', key)
+    local state = packed and {struct.unpack(STATE, packed)}
+    local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
+    local token, _, _, attempt = struct.unpack(HOLD_TEXTS, ARGV[2])
+    local is_common = hold and hold[TOKEN] == token and hold[ATTEMPT] == '' and
+                      now < hold[EXPIRES] and now < state[TICK]
+    packed = is_common and call('hget', key .. ':waiters', token)
+    local waiter = packed and {struct.unpack(WAITER, packed)}
+    if waiter and waiter[ATTEMPT] == attempt and waiter[SERVER] == ARGV[6] then
+        local servers = state[WAITERS] == 0 and call('hgetall', key .. ':servers') or {}
+        for i = 2, #servers, 2 do
+            local _, _, watching = struct.unpack(STANDING, servers[i])
+            is_common = is_common and watching == 0
+        end
+        if is_common then
+            call('hdel', key .. ':waiters', token)
+            if state[WAITERS] == 0 then -- no server has to do with the name any more
+                call('unlink', key .. ':servers')
+                state[SERVERS] = 0
+            end
+            local expires = now + hold[TTL] * 1000
+            hold[ATTEMPT], hold[EXPIRES], state[NEXT], state[UNCLAIMED] = attempt, expires, expires, 0
+            local kept = math.max(expires, state[VERSION]) + retention
+            if state[SERVERS] > 0 then
+                kept = math.max(kept, state[QUEUE_KEPT])
+            end
+            call('set', key, struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
+                             struct.pack(HOLD, unpack(hold, 1, TTL)),
+                 'pxat', string.format('%d', kept / 1000 + 1))
+            return {'claimed', hold[FENCE], hold[TTL], 1, state[VERSION], hold[OWNER], hold[MODE],
+                    hold[MODE] == 'shared' and state[LIMIT] or 0}
+        end
+    end
+end

@@ -1,21 +1,78 @@
--- The common case of release: the lone hold is this token's, no server waits or watches, and no
--- earlier release has to be kept in mind. Does the same as release.lua, before anything is set up
--- for the other cases.
+-- The common cases of release: the hold is the name's only one, and nobody waits, or the one who is
+-- next wants the lock for itself and is parked at a server in good standing, and nobody watches.
+-- Does the same as release.lua, before anything is set up for the other cases.
 do
     local packed = call('get', key)
     local state = packed and {struct.unpack(STATE, packed)}
-    local alone = packed and state[ONLY] <= #packed and state[WAITERS] + state[SERVERS] == 0
-    local hold = alone and {struct.unpack(HOLD, packed, state[ONLY])}
-    if alone and hold[TOKEN] == ARGV[2] and hold[ATTEMPT] ~= '' and now < hold[EXPIRES] and
-       state[LAST_TOKEN] == '' then
+    local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
+    local is_common = hold and hold[TOKEN] == ARGV[2] and hold[ATTEMPT] ~= '' and
+                      now < hold[EXPIRES] and state[AWAY] == 0 and state[UPGRADER] == ''
+
+    -- The release before this one is to be remembered, if it was not long ago.
+    local generation = math.floor(now / GENERATION_SPAN)
+    local remembers = is_common and state[LAST_TOKEN] ~= '' and
+                      now - state[LAST_AT] < GENERATION_SPAN
+    is_common = is_common and (not remembers or state[GENERATION] == generation)
+
+    local servers = is_common and state[SERVERS] > 0 and call('hgetall', key .. ':servers')
+    local server, token, place = nil, nil, math.huge
+    for i = 1, servers and #servers or 0, 2 do
+        local ends, suspect, watching = struct.unpack(STANDING, servers[i + 1])
+        is_common = is_common and now < ends and suspect + watching == 0
+        local head = is_common and call('zrange', key .. ':queue:' .. servers[i], 0, 0, 'withscores')
+        if head and head[1] and tonumber(head[2]) < place then
+            server, token, place = servers[i], head[1], tonumber(head[2])
+        end
+    end
+    packed = is_common and token and call('hget', key .. ':waiters', token)
+    local waiter = packed and {struct.unpack(WAITER, packed)}
+    if state and state[WAITERS] > 0 then
+        is_common = waiter and waiter[MODE] == 'exclusive'
+    end
+
+    if is_common then
         local version = math.max(state[VERSION] + 1, now)
-        local held = math.floor((now - hold[SINCE]) / 1000)
-        state[VERSION], state[COUNT], state[EXCLUSIVES], state[LIMIT] = version, 0, 0, 0
+        local held, kept, granted = math.floor((now - hold[SINCE]) / 1000), version, ''
+        local write, tick = redis.pcall, false
+        local past = remembers and struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS))
+        local past_token = state[LAST_TOKEN]
+        if waiter then
+            -- The first write: it frees memory, so that a full Redis takes the others as well.
+            call('zrem', key .. ':queue:' .. server, token)
+            version, write = version + 1, call
+            local expires = now + waiter[CLAIM] * 1000
+            granted = struct.pack(HOLD, token, waiter[OWNER], waiter[MODE], '', waiter[META],
+                                  version, now, expires, waiter[TTL])
+            state[WAITERS], state[UNCLAIMED] = state[WAITERS] - 1, 1
+            state[NEXT], kept = expires, math.max(version, expires)
+            tick = expires < state[TICK] or state[TICK] <= now
+            state[TICK] = tick and expires or state[TICK]
+        end
+        state[VERSION], state[LIMIT] = version, 0
+        state[COUNT], state[EXCLUSIVES] = waiter and 1 or 0, waiter and 1 or 0
         state[LAST_FENCE], state[LAST_AT], state[LAST_HELD] = hold[FENCE], now, held
         state[LAST_HOLDS], state[LAST_REASON], state[LAST_TOKEN] = 0, 'released', hold[TOKEN]
-        local reply = redis.pcall('set', key, struct.pack(STATE, unpack(state, 1, LAST_TOKEN)),
-                                  'pxat', string.format('%d', (version + retention) / 1000 + 1))
+        kept = kept + retention
+        if state[SERVERS] > 0 then
+            kept = math.max(kept, state[QUEUE_KEPT])
+        end
+        local reply = past and write('hset', key .. ':released:' .. generation % 2, past_token, past)
+        if type(reply) ~= 'table' then
+            write = reply and call or write
+            reply = write('set', key,
+                          struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) .. granted,
+                          'pxat', string.format('%d', kept / 1000 + 1))
+        end
         if not reply.err then -- a full Redis refuses, and then release.lua finds another way
+            local inbox = waiter and string.match(key, '^[^{]*') .. 'inbox:'
+            if waiter then
+                call('publish', inbox .. server,
+                     'g ' .. waiter[ATTEMPT] .. ' ' .. token .. ' ' .. key)
+            end
+            for i = 1, tick and #servers or 0, 2 do
+                call('publish', inbox .. servers[i],
+                     'n ' .. string.format('%d', waiter[CLAIM]) .. ' ' .. key)
+            end
             return {'released', hold[FENCE], held, 0, version}
         end
     end

@@ -66,3 +66,16 @@ local HOLD_TEXTS = '<sssss'
 local HOLD_NUMBERS = '<dddd'
 local WAITER = '<sssssdddddddds'
 local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
+
+-- A server's standing, packed by STANDING in the hash `:servers`, by id.
+local ID = 1
+local UNTIL = 2     -- it lives while now < UNTIL
+local SUSPECT = 3   -- 1: one of its waiters had its turn and was not there, so the others of this
+                    -- name are passed over until it shows that it is there
+local WATCHING = 4  -- 1: it wants to hear of every new version
+local STANDING = '<dBB'
+
+-- The end of a hold that may be asked for again, packed by RELEASE, is remembered for a generation
+-- at least: see 2-holds.lua.
+local RELEASE = '<dddd'
+local GENERATION_SPAN = 30000000

@@ -238,9 +238,6 @@ local function update(state, hold, write)
     end
 end
 
-local GENERATION_SPAN = 30000000
-local RELEASE = '<dddd'
-
 local function generation_key(generation)
     return key .. ':released:' .. generation % 2
 end

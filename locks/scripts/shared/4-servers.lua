@@ -2,13 +2,6 @@
 -- it vouches for the waiters and watchers it has, and it hears of what concerns them through its
 -- inbox, a channel. What it is told is a hint only: it finds out by asking again.
 
--- A server's standing, packed by STANDING in the hash `:servers`, by id.
-local ID = 1
-local UNTIL = 2     -- it lives while now < UNTIL
-local SUSPECT = 3   -- 1: one of its waiters had its turn and was not there, so the others of this
-                    -- name are passed over until it shows that it is there
-local WATCHING = 4  -- 1: it wants to hear of every new version
-local STANDING = '<dBB'
 local HEAD = 5      -- not stored: the first in its queue {token, place}, false: none, nil: unknown
 
 -- Waiters must outlive a retention shorter than this.
