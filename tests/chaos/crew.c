@@ -163,6 +163,7 @@ static void acquire_answered(struct member *member, const struct event *event)
         pause_then_repeat(member);
         break;
     case UNKNOWN:
+    case SUPERSEDED: /* by its own earlier request, which was late */
         pause_then_repeat(member);
         break;
     default:

@@ -66,6 +66,7 @@ static enum outcome refused(const struct event *event, const char *code)
         {"locked", LOCKED, true},
         {"limit_mismatch", LIMIT_MISMATCH, true},
         {"wait_timeout", TIMED_OUT, true},
+        {"superseded", SUPERSEDED, true},
         {"upgrade_conflict", UPGRADE_CONFLICT, true},
     };
     for (size_t i = 0; code && i < sizeof REFUSALS / sizeof REFUSALS[0]; i++)

@@ -1,0 +1,415 @@
+/* Bugs that other lock services had with waiters, by name, over HTTP at two servers. */
+#include "tests/history/site.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/many.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A grant that nobody collects would be seen as a wait of CLAIM_MS. */
+enum { CLAIM_MS = 1000, LEASE_MS = 2000, SOON_MS = 700, PATIENCE_MS = 10000 };
+
+static const char *const FLAGS[] = {"--claim-window=1s", "--waiter-lease=2s", NULL};
+
+static struct many *crowd;
+
+/* One waiter, or another request that takes its time. */
+struct asker {
+    struct many_client client;
+    bool answered;
+    char token[40];
+};
+
+static void answered(struct many_client *client)
+{
+    struct asker *asker = client->context;
+    asker->answered = true;
+}
+
+static void ask_for(struct asker *asker, const struct batond_process *batond, const char *method,
+                    const char *token, const char *body)
+{
+    asker->client.done = answered;
+    asker->client.context = asker;
+    asker->answered = false;
+    snprintf(asker->token, sizeof asker->token, "%s", token);
+    many_send(crowd, &asker->client, batond->port, method, "/locks/n", token, body);
+}
+
+static void wait_for_lock(struct asker *asker, const struct batond_process *batond,
+                          const char *token)
+{
+    ask_for(asker, batond, "POST", token, "{\"wait_ms\":30000,\"ttl_ms\":60000}");
+}
+
+/* The status of its reply; 0 where none comes in time. */
+static int reply_of(struct asker *asker, int64_t timeout_ms)
+{
+    int64_t until = clock_us() + timeout_ms * 1000;
+    while (!asker->answered && clock_us() < until)
+        many_run(crowd, until);
+    return asker->answered ? asker->client.status : 0;
+}
+
+static int64_t queue_length(struct site *site)
+{
+    assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
+    return http_integer(site->http[1], "queue_length");
+}
+
+static void await_queue(struct site *site, int64_t length)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (queue_length(site) != length) {
+        assert_true(clock_ms() < until);
+        many_run(crowd, clock_us() + 1000);
+    }
+}
+
+static void lock(struct site *site, const char *token)
+{
+    assert_int_equal(ask_with(site->http[1], token, "POST", "/locks/n?ttl=60s"), 201);
+}
+
+static void unlock(struct site *site, const char *token)
+{
+    assert_int_equal(ask_with(site->http[1], token, "DELETE", "/locks/n"), 200);
+}
+
+static void assert_free(struct site *site)
+{
+    assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
+    assert_int_equal(http_integer(site->http[1], "hold_count"), 0);
+    assert_int_equal(http_integer(site->http[1], "queue_length"), 0);
+}
+
+static const char *token(const char *what, int number)
+{
+    static char texts[4][40];
+    static int next;
+    char *text = texts[next++ % 4];
+    snprintf(text, sizeof texts[0], "%s-of-others-bugs-%04d", what, number);
+    return text;
+}
+
+/* Redisson 5761, 4744: the release comes while the waiter is being put into the queue. */
+static void wake_up_lost_between_the_failed_try_and_the_subscription(void **state)
+{
+    struct site *site = *state;
+    static struct asker waiter, releaser;
+    for (int i = 0; i < 200; i++) {
+        lock(site, token("holder", i));
+        wait_for_lock(&waiter, &site->batond[0], token("waiter", i));
+        if (i % 4)
+            usleep((useconds_t)(i % 8) * 100);
+        ask_for(&releaser, &site->batond[1], "DELETE", token("holder", i), NULL);
+        assert_int_equal(reply_of(&waiter, SOON_MS), 201);
+        assert_int_equal(reply_of(&releaser, PATIENCE_MS), 200);
+        unlock(site, waiter.token);
+    }
+}
+
+/* Redis documentation: what is published meanwhile is gone. */
+static void wake_ups_dropped_while_pub_sub_reconnects(void **state)
+{
+    struct site *site = *state;
+    static struct asker waiter;
+    for (int i = 0; i < 20; i++) {
+        lock(site, token("holder", i));
+        wait_for_lock(&waiter, &site->batond[0], token("waiter", i));
+        await_queue(site, 1);
+        freeReplyObject(redis_process_command(&site->redis, "CLIENT KILL TYPE pubsub"));
+        unlock(site, token("holder", i));
+        assert_int_equal(reply_of(&waiter, CLAIM_MS + 500), 201);
+        unlock(site, waiter.token);
+    }
+}
+
+/* atlasdb 1724, bouncer 1, live-mutex */
+static void grant_to_a_client_that_has_gone(void **state)
+{
+    struct site *site = *state;
+    static struct asker gone, next;
+    for (int i = 0; i < 40; i++) {
+        lock(site, token("holder", i));
+        wait_for_lock(&gone, &site->batond[i % 2], token("gone", i));
+        await_queue(site, 1);
+        wait_for_lock(&next, &site->batond[0], token("next", i));
+        await_queue(site, 2);
+        many_hang_up(&gone.client, i % 4 < 2);
+        if (i % 3 == 0)
+            await_queue(site, 1);
+        unlock(site, token("holder", i));
+        assert_int_equal(reply_of(&next, SOON_MS), 201);
+        unlock(site, next.token);
+        assert_free(site);
+    }
+}
+
+/* Redisson 3730, 6150 */
+static void a_fair_queue_stuck_behind_a_dead_waiter(void **state)
+{
+    struct site *site = *state;
+    static struct asker dead[2], next;
+    struct batond_process mortal;
+    const char *const one[] = {"--workers=1", FLAGS[0], FLAGS[1], NULL};
+    batond_process_start(&mortal,
+                         &(struct batond_options){.redis_url = site->redis.url, .arguments = one});
+    lock(site, token("holder", 0));
+    for (int i = 0; i < 2; i++) {
+        wait_for_lock(&dead[i], &mortal, token("dead", i));
+        await_queue(site, i + 1);
+    }
+    wait_for_lock(&next, &site->batond[0], token("next", 0));
+    await_queue(site, 3);
+    process_kill(&mortal.process);
+    unlock(site, token("holder", 0));
+    assert_int_equal(reply_of(&next, CLAIM_MS + 500), 201);
+    batond_process_stop(&mortal);
+    for (int i = 0; i < 2; i++)
+        many_hang_up(&dead[i].client, true);
+}
+
+/* Redisson 3004: its server stood still for longer than its lease. */
+static void a_live_waiter_pruned_and_then_asleep_for_ever(void **state)
+{
+    struct site *site = *state;
+    static struct asker first, second;
+    lock(site, token("holder", 0));
+    wait_for_lock(&first, &site->batond[0], token("first", 0));
+    wait_for_lock(&second, &site->batond[0], token("second", 0));
+    await_queue(site, 2);
+    process_signal(&site->batond[0].process, SIGSTOP);
+    await_queue(site, 0);
+    process_signal(&site->batond[0].process, SIGCONT);
+    await_queue(site, 2);
+    unlock(site, token("holder", 0));
+    bool turned = reply_of(&first, SOON_MS) == 0; /* their order is not known */
+    struct asker *one = turned ? &second : &first, *other = turned ? &first : &second;
+    assert_int_equal(reply_of(one, SOON_MS), 201);
+    unlock(site, one->token);
+    assert_int_equal(reply_of(other, SOON_MS), 201);
+    unlock(site, other->token);
+}
+
+/* Redisson 7367: whoever retries, and wherever, there is one hold. */
+static void hold_count_doubled_by_a_retried_script_that_waits(void **state)
+{
+    struct site *site = *state;
+    static struct asker requests[4];
+    for (int i = 0; i < 20; i++) {
+        int granted = 0;
+        lock(site, token("holder", i));
+        for (int j = 0; j < 4; j++)
+            wait_for_lock(&requests[j], &site->batond[j % 2], token("waiter", i));
+        await_queue(site, 1);
+        unlock(site, token("holder", i));
+        for (int j = 0; j < 4; j++) {
+            int status = reply_of(&requests[j], PATIENCE_MS);
+            assert_true(status == 200 || status == 201 || status == 409);
+            granted += status == 201;
+        }
+        assert_int_equal(granted, 1);
+        assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
+        assert_int_equal(http_integer(site->http[1], "hold_count"), 1);
+        unlock(site, token("waiter", i));
+        assert_free(site);
+    }
+}
+
+static int64_t script_calls(struct site *site)
+{
+    return redis_process_calls(&site->redis, "evalsha") + redis_process_calls(&site->redis, "eval");
+}
+
+/* Consul 7523: whoever does not get the lock is not woken. Vouching goes on meanwhile, at most one
+ * script of each worker. */
+static void a_herd_on_every_release(void **state)
+{
+    enum { WAITERS = 200, ROUNDS = 20, WORKERS = 4 };
+    struct site *site = *state;
+    struct asker *waiters = calloc(WAITERS, sizeof *waiters);
+    lock(site, token("holder", 0));
+    for (int i = 0; i < WAITERS; i++) {
+        wait_for_lock(&waiters[i], &site->batond[i % 2], token("waiter", i));
+        await_queue(site, i + 1);
+    }
+    const char *holder = token("holder", 0);
+    int64_t begun = clock_ms(), before = script_calls(site);
+    for (int i = 0; i < ROUNDS; i++) {
+        unlock(site, holder);
+        assert_int_equal(reply_of(&waiters[i], SOON_MS), 201);
+        holder = waiters[i].token;
+    }
+    int64_t calls = script_calls(site) - before;
+    int64_t vouching = WORKERS * (1 + (clock_ms() - begun) / (LEASE_MS / 3));
+    if (calls > 2 * ROUNDS + vouching)
+        fail_msg("%" PRId64 " scripts for %d hand-overs", calls, ROUNDS);
+    for (int i = ROUNDS; i < WAITERS; i++)
+        many_hang_up(&waiters[i].client, true);
+    await_queue(site, 0);
+    unlock(site, holder);
+    free(waiters);
+}
+
+/* etcd 11456: the release comes at the end of the wait. Who is told that it waited in vain has
+ * nothing. */
+static void granted_after_the_own_wait_had_ended(void **state)
+{
+    struct site *site = *state;
+    static struct asker waiter, releaser;
+    int granted = 0;
+    for (int i = 0; i < 60; i++) {
+        lock(site, token("holder", i));
+        ask_for(&waiter, &site->batond[0], "POST", token("waiter", i),
+                "{\"wait_ms\":50,\"ttl_ms\":60000}");
+        await_queue(site, 1);
+        clock_sleep_ms(44 + i % 8);
+        ask_for(&releaser, &site->batond[1], "DELETE", token("holder", i), NULL);
+        int status = reply_of(&waiter, PATIENCE_MS);
+        assert_int_equal(reply_of(&releaser, PATIENCE_MS), 200);
+        assert_int_equal(ask_with(site->http[1], waiter.token, "GET", "/locks/n"), 200);
+        bool mine = json_is_true(json_object_get(site->http[1]->reply.json, "mine"));
+        assert_true(status == 201 || status == 409);
+        assert_int_equal(mine, status == 201);
+        if (mine)
+            unlock(site, waiter.token);
+        granted += mine;
+        assert_free(site);
+    }
+    print_message("%d of 60 were granted it in time\n", granted);
+}
+
+/* blazingcache 206 */
+static void a_queued_request_granted_while_its_cancellation_was_on_its_way(void **state)
+{
+    struct site *site = *state;
+    static struct asker waiter, canceller, releaser;
+    int cancelled = 0;
+    for (int i = 0; i < 100; i++) {
+        lock(site, token("holder", i));
+        wait_for_lock(&waiter, &site->batond[0], token("waiter", i));
+        await_queue(site, 1);
+        ask_for(&releaser, &site->batond[1], "DELETE", token("holder", i), NULL);
+        if (i % 3 == 0)
+            usleep((useconds_t)(i % 10) * 50);
+        ask_for(&canceller, &site->batond[i % 2], "DELETE", token("waiter", i), NULL);
+        assert_int_equal(reply_of(&releaser, PATIENCE_MS), 200);
+        assert_int_equal(reply_of(&canceller, PATIENCE_MS), 200);
+        bool was_cancelled = strstr(canceller.client.body, "\"cancelled\":true");
+        int status = reply_of(&waiter, PATIENCE_MS);
+        assert_true(status == 409 || (status == 201 && !was_cancelled));
+        cancelled += was_cancelled;
+        assert_free(site);
+    }
+    print_message("%d of 100 were cancelled in the queue\n", cancelled);
+}
+
+/* redlock-rb 27, groupmq 16: the claim finds no script. */
+static void noscript_while_somebody_waits(void **state)
+{
+    struct site *site = *state;
+    static struct asker waiter;
+    for (int i = 0; i < 10; i++) {
+        lock(site, token("holder", i));
+        wait_for_lock(&waiter, &site->batond[i % 2], token("waiter", i));
+        await_queue(site, 1);
+        unlock(site, token("holder", i));
+        freeReplyObject(redis_process_command(&site->redis, "SCRIPT FLUSH"));
+        assert_int_equal(reply_of(&waiter, SOON_MS), 201);
+        unlock(site, waiter.token);
+    }
+}
+
+/* Redisson 6510, Hazelcast 26526: of those that waited, nothing is left but what a free name
+ * remembers, for as long as it does. */
+static void per_name_state_of_waiters_never_freed(void **state)
+{
+    struct site *site = *state;
+    static struct asker waiters[5];
+    lock(site, token("holder", 0));
+    for (int i = 0; i < 5; i++)
+        wait_for_lock(&waiters[i], &site->batond[i % 2], token("waiter", i));
+    await_queue(site, 5);
+    many_hang_up(&waiters[0].client, true);
+    assert_int_equal(ask_with(site->http[0], waiters[1].token, "DELETE", "/locks/n"), 200);
+    assert_int_equal(reply_of(&waiters[1], PATIENCE_MS), 409);
+    await_queue(site, 3);
+    unlock(site, token("holder", 0));
+    for (int left = 3; left > 0; left--)
+        for (int i = 2; i < 5; i++)
+            if (reply_of(&waiters[i], 1) == 201)
+                ask_with(site->http[1], waiters[i].token, "DELETE", "/locks/n");
+    for (int i = 2; i < 5; i++) {
+        assert_int_equal(reply_of(&waiters[i], PATIENCE_MS), 201);
+        ask_with(site->http[1], waiters[i].token, "DELETE", "/locks/n");
+    }
+    assert_free(site);
+    assert_true(assert_all_expire(site) > 0);
+    redisReply *left = redis_process_command(&site->redis, "KEYS *:queue:*");
+    assert_int_equal(left->elements, 0);
+    freeReplyObject(left);
+    assert_int_equal(redis_process_integer(&site->redis, "EXISTS baton:{n}:waiters"), 0);
+}
+
+/* node-redlock 288, DynamoDB client 6: who waits while the store is away is told so. */
+static void busy_and_store_down_look_the_same_to_who_waits(void **state)
+{
+    struct site *site = *state;
+    static struct asker waiters[2];
+    lock(site, token("holder", 0));
+    for (int i = 0; i < 2; i++)
+        ask_for(&waiters[i], &site->batond[0], "POST", token("waiter", i),
+                i ? "{\"wait_ms\":400}" : "{\"wait_ms\":1500}");
+    await_queue(site, 2);
+    assert_int_equal(reply_of(&waiters[1], PATIENCE_MS), 409);
+    assert_non_null(strstr(waiters[1].client.body, "\"wait_timeout\""));
+    redis_process_freeze(&site->redis);
+    int status = reply_of(&waiters[0], PATIENCE_MS);
+    redis_process_thaw(&site->redis);
+    assert_int_equal(status, 503);
+    assert_non_null(strstr(waiters[0].client.body, "\"store_unavailable\""));
+    assert_non_null(strstr(waiters[0].client.body, "\"token\""));
+}
+
+static int set_up(void **state)
+{
+    struct site *site = calloc(1, sizeof *site);
+    *state = site;
+    site_start(site, FLAGS);
+    crowd = many_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    many_free(crowd);
+    return site_tear_down(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(wake_up_lost_between_the_failed_try_and_the_subscription,
+                               site_clean),
+        cmocka_unit_test_setup(wake_ups_dropped_while_pub_sub_reconnects, site_clean),
+        cmocka_unit_test_setup(grant_to_a_client_that_has_gone, site_clean),
+        cmocka_unit_test_setup(a_fair_queue_stuck_behind_a_dead_waiter, site_clean),
+        cmocka_unit_test_setup(a_live_waiter_pruned_and_then_asleep_for_ever, site_clean),
+        cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script_that_waits, site_clean),
+        cmocka_unit_test_setup(a_herd_on_every_release, site_clean),
+        cmocka_unit_test_setup(granted_after_the_own_wait_had_ended, site_clean),
+        cmocka_unit_test_setup(a_queued_request_granted_while_its_cancellation_was_on_its_way,
+                               site_clean),
+        cmocka_unit_test_setup(noscript_while_somebody_waits, site_clean),
+        cmocka_unit_test_setup(per_name_state_of_waiters_never_freed, site_clean),
+        cmocka_unit_test_setup(busy_and_store_down_look_the_same_to_who_waits, site_clean),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
