@@ -228,7 +228,7 @@ static void answered(void *context, const struct locks_reply *reply)
     }
 }
 
-static bool is_connected(void *context)
+static bool client_is_connected(void *context)
 {
     const struct several *several = context;
     return several->is_connected(several->context);
@@ -246,7 +246,7 @@ static void ask(struct several *several)
         acquire.ttl_ms = locks->claim_window_ms;
     acquire.wait_ms = several->deadline > now ? (int64_t)(several->deadline - now) : 0;
     if (acquire.wait_ms > 0) {
-        several->waiter = locks_wait(locks, &acquire, is_connected, answered, several);
+        several->waiter = locks_wait(locks, &acquire, client_is_connected, answered, several);
     } else {
         several->asking = 1;
         locks_acquire(locks, &acquire, answered, several);
@@ -255,14 +255,14 @@ static void ask(struct several *several)
 
 struct several *locks_acquire_several(struct locks *locks, const struct slice *names, size_t count,
                                       const struct acquire *acquire,
-                                      bool (*still_connected)(void *context), several_done *done,
+                                      bool (*is_connected)(void *context), several_done *done,
                                       void *context)
 {
     struct several *several = calloc(1, sizeof *several + count * sizeof several->parts[0]);
     if (!several)
         abort();
     several->locks = locks;
-    several->is_connected = still_connected;
+    several->is_connected = is_connected;
     several->done = done;
     several->context = context;
     several->acquire = *acquire;

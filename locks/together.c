@@ -2,6 +2,7 @@
 #include "locks/names.h"
 #include "locks/operation.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct together;
@@ -53,6 +54,7 @@ static void answered(void *context, const struct locks_reply *reply)
 static struct together *together_new(const struct slice *names, size_t count, several_done *done,
                                      void *context)
 {
+    assert(count > 0); /* or nobody would ever be answered */
     struct together *together = calloc(1, sizeof *together + count * sizeof together->parts[0]);
     if (!together)
         abort();

@@ -34,10 +34,10 @@ struct locks_fixture {
 
 /* What became of one operation. The texts of `reply` are not valid any more, but for `owner`. */
 struct answer {
-    int count;
-    bool gone; /* what fixture_is_connected tells of the client */
-    int looks; /* how often it was asked */
     struct locks_reply reply;
+    int count;
+    int looks; /* how often fixture_is_connected was asked */
+    bool gone; /* what it tells of the client */
     char owner[LOCK_OWNER_LENGTH + 1];
 };
 

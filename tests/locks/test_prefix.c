@@ -1,5 +1,4 @@
 /* Watching all names under a prefix: what there is, what changes, and that nothing is missed. */
-#include "locks/name.h"
 #include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -448,27 +447,48 @@ static void without_redis_it_is_unavailable(void **state)
     redis_process_resume(&fixture->redis);
 }
 
-/* What happens while a connection is lost is told afterwards. */
-static void a_lost_connection_hides_nothing(void **state)
+/* What Redis could not tell in time is found out: both what is held and what is free again. */
+static void what_changes_while_nobody_listens_is_told(void **state)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
-    static const char *const LOST[] = {"pubsub", "normal"};
+    lock(&fixture->there, "old");
+    release(&fixture->there, "old");
+    begin(&heard, &fixture->here, "", 0, 9000, 10);
+    fixture_idle(fixture, 100);
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
+    lock(&fixture->there, "n");
+    lock(&fixture->there, "m");
+    release(&fixture->there, "m");
+    assert_int_equal(heard.done, 0); /* the inbox is not back yet */
+    fixture_await(fixture, &heard.done, 1);
+    assert_int_equal(heard.result, LOCKS_DONE);
+    assert_true(heard.complete);
+    assert_int_equal(heard.told, 2);
+    assert_string_equal(told(&heard, "n"), "held");
+    assert_string_equal(told(&heard, "m"), "free");
+}
+
+static void a_watch_outlives_the_loss_of_its_connection(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static struct heard heard;
+    static const char *const LOST[] = {"pubsub", "normal"}, *const NAMES[] = {"n", "m"};
     for (int i = 0; i < 2; i++) {
         begin(&heard, &fixture->here, "", current(&fixture->here, ""), 9000, 10);
         fixture_idle(fixture, 50);
         int ups = fixture->here.ups, listens = fixture->here.listens;
         redis_process_integer(&fixture->redis, "CLIENT KILL TYPE %s", LOST[i]);
-        /* The other server is up again at another time, so Redis is asked directly. */
-        char key[KEY_LENGTH + 1];
-        key[name_to_key(slice_of("baton:"), slice_of("n"), key)] = '\0';
-        fixture_await(fixture, i ? &fixture->here.ups : &fixture->here.listens,
-                      (i ? ups : listens) + 1);
-        fixture_idle(fixture, 300);
-        lock(&fixture->there, i ? "m" : "n");
+        if (i == 0)
+            fixture_await(fixture, &fixture->here.listens, listens + 1);
+        else
+            fixture_await(fixture, &fixture->here.ups, ups + 1);
+        fixture_idle(fixture, 300); /* the other one, too */
+        assert_int_equal(heard.done, 0);
+        lock(&fixture->there, NAMES[i]);
         fixture_await(fixture, &heard.done, 1);
         assert_int_equal(heard.result, LOCKS_DONE);
-        assert_string_equal(told(&heard, i ? "m" : "n"), "held");
+        assert_string_equal(told(&heard, NAMES[i]), "held");
     }
 }
 
@@ -494,7 +514,8 @@ int main(void)
         IN_FIXTURE(an_old_version_is_answered_incompletely),
         IN_FIXTURE(memory_is_bounded),
         IN_FIXTURE(without_redis_it_is_unavailable),
-        IN_FIXTURE(a_lost_connection_hides_nothing),
+        IN_FIXTURE(what_changes_while_nobody_listens_is_told),
+        IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection),
     };
     return cmocka_run_group_tests_name("prefix", tests, NULL, NULL);
 }
