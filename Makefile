@@ -67,7 +67,7 @@ say       = $(if $(V),,@echo '  $(1)';)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs chaos bench-tool figures lint format install clean help FORCE
+.PHONY: all run test test-programs model chaos bench-tool figures lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -90,6 +90,10 @@ chaos: ## kill, freeze, restart and cut off whatever waits (15 minutes; QUICK=1:
 	@$(submake) $(chaos_programs) $(BUILD)/batond
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_LIMIT=$(if $(QUICK),120,900) \
 	    BATON_TEST_JOBS=$(if $(QUICK),2,1) QUICK=$(QUICK) tests/run.sh $(chaos_programs)
+
+model: ## check the protocol of waiting with spin, and that it catches seeded mistakes (QUICK=1: a part)
+	@$(packages) model
+	@QUICK='$(QUICK)' CC='$(CC)' tests/model/run.sh
 
 figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some)
 	@$(packages) build run bench
