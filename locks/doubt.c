@@ -57,7 +57,8 @@ static void asked(void *context, const struct store_result *result)
 
 static void ask(struct doubt *doubt)
 {
-    static const char *const WORDS[] = {[LEAVE_GONE] = "gone", [LEAVE_DRAIN] = "drain"};
+    static const char *const WORDS[] = {
+        [LEAVE_GONE] = "gone", [LEAVE_DRAIN] = "drain", [LEAVE_STALE] = "stale"};
     struct locks *locks = doubt->locks;
     struct slice key = {doubt->key_and_token, doubt->key_length};
     char keep[NUMBER_TEXT];

@@ -240,10 +240,10 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
                      struct slice token)
 {
     struct waiter *waiter = find(interest_find(locks, key), attempt);
-    if (!waiter) {
+    if (!waiter) { /* it may have claimed by itself and been answered: the message came later */
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
-        doubts_add(locks, key, token, &stale, LEAVE_GONE, 0);
+        doubts_add(locks, key, token, &stale, LEAVE_STALE, 0);
     } else if (waiter->is_connected(waiter->context)) {
         ask_again(waiter);
     } /* else its hang-up is about to be told, and gives the grant to the next */
