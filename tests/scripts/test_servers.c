@@ -473,8 +473,13 @@ static void waiters_of_a_lost_name_do_not_haunt_it(void **state)
     acquire(scripts, .token = "y");
     park(scripts, "c", "one", .ttl_ms = 0);
     assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    park(scripts, "d", "one", .ttl_ms = 0);
+    leave(scripts, .token = "d", .attempt = "d", .why = "drain");
     release(scripts, "n", "y");
     assert_holds(scripts, "c");
+    look_again(scripts, "c", "one", .ttl_ms = 0);
+    release(scripts, "n", "c");
+    assert_holds(scripts, "d");
     assert_status(look_again(scripts, "a", "one", .ttl_ms = 0), "waiting");
 }
 
