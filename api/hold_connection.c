@@ -165,6 +165,9 @@ void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
 
 void hold_connection_drain(struct api *api)
 {
-    while (!LIST_EMPTY(&api->connection_holds))
-        drain(LIST_FIRST(&api->connection_holds));
+    struct connection_hold *next;
+    for (struct connection_hold *held = LIST_FIRST(&api->connection_holds); held; held = next) {
+        next = LIST_NEXT(held, entry);
+        drain(held);
+    }
 }

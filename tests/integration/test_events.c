@@ -207,6 +207,7 @@ static void a_stream_tells_the_state_and_then_each_change(void **state)
         assert_true(parked_hears(stream, "\"state\":\"free\"", PROMPT_MS));
         assert_true(parked_hears(stream, "}\n\n", PROMPT_MS));
     }
+    assert_false(parked_hears(stream, "event:", 100)); /* each is told once */
     assert_false(stream->closed);
     parked_close(stream);
 }
@@ -375,9 +376,8 @@ static void the_next_reply_brings_what_had_no_room(void **state)
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT], name[40], request[100];
     bool seen[CHANGES] = {false}, named;
-    int64_t after = version_of(client, "page-first");
     answers(client, "GET /events?prefix=page:", NULL, 200, NULL);
-    after = http_integer(client, "version");
+    int64_t after = http_integer(client, "version");
     for (int i = 0; i < CHANGES; i++) {
         snprintf(name, sizeof name, "page:%d", i);
         hold(client, name, token);
@@ -413,6 +413,16 @@ static void a_prefix_can_be_a_stream(void **state)
     assert_true(parked_hears(stream, "data: {\"name\":\"flow:1\",\"state\":\"free\"", PROMPT_MS));
     hold(client, "flow:2", token);
     assert_true(parked_hears(stream, "data: {\"name\":\"flow:2\",\"state\":\"held\"", PROMPT_MS));
+    parked_close(stream);
+
+    /* Only the last of several says where to go on. */
+    hold(client, "flow:3", token);
+    stream = parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0", NULL);
+    assert_int_equal(parked_answer(stream, PATIENCE_MS), 200);
+    const char *id = strstr(stream->text, "id: ");
+    assert_non_null(id);
+    assert_null(strstr(id + 1, "id: "));
+    assert_non_null(strstr(stream->text, "}\n\nid: "));
     parked_close(stream);
     stream =
         parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0&after=1", NULL);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 5000, PROMPT_MS = 1000, MOST = 64 };
+enum { PATIENCE_MS = 5000, PROMPT_MS = 1000, MOST = 64, LEAVERS = 30 };
 
 static const char TOKEN[] = "a-token-for-several-0001";
 static const char HEADER[] = "Lock-Token: a-token-for-several-0001";
@@ -218,6 +218,23 @@ static void who_hangs_up_gives_all_back(void **state)
     assert_int_equal(holds_of(service->client, "hang-b"), 0);
 }
 
+/* The client has gone before it can be told. */
+static void what_is_granted_to_nobody_is_given_back(void **state)
+{
+    struct service *service = service_of(state);
+    char body[100], name[40];
+    for (int i = 0; i < LEAVERS; i++) {
+        snprintf(body, sizeof body, "{\"names\": [\"left-%d\", \"left-%d-b\"]}", i, i);
+        parked_close(parked_send(service->batond.port, NULL, "POST /locks", body));
+    }
+    for (int i = 0; i < LEAVERS; i++) {
+        snprintf(name, sizeof name, "left-%d", i);
+        assert_true(comes_to_have_holds(service->client, name, 0));
+        snprintf(name, sizeof name, "left-%d-b", i);
+        assert_true(comes_to_have_holds(service->client, name, 0));
+    }
+}
+
 static void shared_holds_and_limits_are_as_ever(void **state)
 {
     static const char BODY[] =
@@ -349,6 +366,7 @@ int main(void)
         cmocka_unit_test(callers_do_not_wait_for_each_other),
         cmocka_unit_test(a_wait_that_ends_gives_all_back),
         cmocka_unit_test(who_hangs_up_gives_all_back),
+        cmocka_unit_test(what_is_granted_to_nobody_is_given_back),
         cmocka_unit_test(shared_holds_and_limits_are_as_ever),
         cmocka_unit_test(all_are_renewed),
         cmocka_unit_test(all_are_released),
