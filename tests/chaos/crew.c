@@ -269,9 +269,9 @@ void crew_leave(struct member *member, bool reset)
 {
     if (many_is_busy(&member->client)) {
         struct event *event = &member->crew->events[member->event];
-        many_hang_up(&member->client, reset);
         event->outcome = UNKNOWN;
-        event->abandoned = true;
+        event->hung_up = clock_us();
+        many_hang_up(&member->client, reset);
         event->received = member->client.received;
     }
     member->act = LEFT;

@@ -135,6 +135,18 @@ int64_t stage_ask(struct stage *stage, int name, const char *member)
     return http ? http_integer(http, member) : -1;
 }
 
+void stage_print(struct stage *stage, int name)
+{
+    struct http_client *http = stage_inspect(stage, name);
+    print_error("%s\n", http ? http->reply.body : "no replica answers");
+    for (int i = 0; i < REPLICAS; i++) {
+        char *output = process_output(&stage->batond[i].process);
+        size_t length = strlen(output), most = 3000;
+        print_error("replica %d:\n%s\n", i, output + (length > most ? length - most : 0));
+        free(output);
+    }
+}
+
 void stage_await_queue(struct stage *stage, int name, int64_t length)
 {
     int64_t until = clock_ms() + PATIENCE_MS, got;

@@ -65,6 +65,9 @@ int64_t stage_ask(struct stage *stage, int name, const char *member);
 /* The same as a whole: the client that has the reply; NULL where no replica answers. */
 struct http_client *stage_inspect(struct stage *stage, int name);
 
+/* For a test that fails: prints what a name is like, and what the replicas said. */
+void stage_print(struct stage *stage, int name);
+
 /* Waits until so many wait for the name. Fails the test if they do not within 10 s. */
 void stage_await_queue(struct stage *stage, int name, int64_t length);
 

@@ -74,13 +74,15 @@ static size_t hang_up(struct crew *crew, struct round *round, size_t *granted)
         round->holders[i]->part.hold_us = 0;
         round->holders[i]->due = now + EARLY_MS * 1000;
     }
-    if (!crew_finish(crew, TIMEOUT_MS))
-        for (int i = 0; i < NAMES; i++)
-            if (round->witnesses[i]->act != DONE_WELL) {
-                crew_inspect(crew, i);
-                crew_print(round->leavers[i]);
-                crew_print(round->witnesses[i]);
-            }
+    bool finished = crew_finish(crew, TIMEOUT_MS);
+    for (int i = 0, shown = 0; i < NAMES && !finished; i++) {
+        if (round->witnesses[i]->act == DONE_WELL || shown++ > 0)
+            continue;
+        crew_print(round->holders[i]);
+        crew_print(round->leavers[i]);
+        crew_print(round->witnesses[i]);
+        stage_print(crew->stage, i);
+    }
     for (int i = 0; i < NAMES; i++) {
         left += round->leavers[i]->act == LEFT;
         *granted += round->leavers[i]->act == DONE_WELL ? 2 : 1;

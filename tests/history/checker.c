@@ -121,7 +121,7 @@ void history_check_on(const struct terms *terms, const struct event *events, siz
     if (count > 0)
         memcpy(sorted, events, count * sizeof *sorted);
     for (size_t i = 0; i < count; i++)
-        if (sorted[i].outcome == UNKNOWN && !sorted[i].abandoned)
+        if (sorted[i].outcome == UNKNOWN && !sorted[i].hung_up)
             sorted[i].received = latest(&sorted[i]) + LATE_US;
     qsort(sorted, count, sizeof *sorted, by_name_and_time);
     for (size_t first = 0, last; first < count; first = last) {

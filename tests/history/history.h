@@ -50,9 +50,9 @@ struct event {
     int64_t ttl_ms; /* 0: none given */
     int64_t wait_ms;
     int64_t keep_ms;
-    int server;     /* which one was asked, from 1; 0: any */
-    bool abandoned; /* the client hung up, at `received` */
-    int64_t queued; /* it was certainly in the queue by then, as somebody saw; 0: nobody did */
+    int server;      /* which one was asked, from 1; 0: any */
+    int64_t hung_up; /* the client began to, and had done so at `received`; 0: it did not */
+    int64_t queued;  /* it was certainly in the queue by then, as somebody saw; 0: nobody did */
 
     /* What the reply said; 0 or NOBODY where it did not. */
     int64_t version;

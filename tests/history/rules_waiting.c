@@ -93,7 +93,9 @@ static struct presence presence_of(const struct story *story, const struct event
         presence.to = least(presence.to, event->sent + event->wait_ms * 1000 - EARLY_US);
     if (event->granted)
         presence.to = least(presence.to, event->granted - TOLERANCE_US);
-    if (event->outcome == UNKNOWN && !event->abandoned)
+    if (event->hung_up)
+        presence.to = least(presence.to, event->hung_up);
+    else if (event->outcome == UNKNOWN)
         presence.to -= LATE_US; /* when the connection was lost */
     cut(story, &presence);
     return presence;

@@ -272,7 +272,7 @@ static int64_t unclaimed_until(const struct story *story, const struct event *ev
     const struct terms *terms = story->terms;
     const struct event *next = next_acquire(story, event);
     int64_t dead = event->received + event->keep_ms * 1000 + terms->claim_us + terms->slack_us;
-    if (event->outcome == UNKNOWN && !event->abandoned)
+    if (event->outcome == UNKNOWN && !event->hung_up)
         dead += event->ttl_ms * 1000; /* claimed, and the reply was lost */
     if (!next)
         return dead;

@@ -11,7 +11,7 @@
 /* It hung up, or lost its connection, at `end`. */
 #define LEFT(...) LEFT_WITH(__VA_ARGS__, .operation = ACQUIRE, .wait_ms = 30000)
 #define LEFT_WITH(at, end, who, ...)                                                               \
-    EVENT(at, .received = MS(end), .outcome = UNKNOWN, .abandoned = true, .token = (who),          \
+    EVENT(at, .received = MS(end), .outcome = UNKNOWN, .hung_up = MS(end), .token = (who),         \
           .owner = (who), .ttl_ms = 60000, __VA_ARGS__)
 /* Its wait ended without a grant. */
 #define IN_VAIN(...) IN_VAIN_WITH(__VA_ARGS__, .operation = ACQUIRE)
@@ -161,7 +161,7 @@ static void a_cancelled_waiter_that_locks_is_found(void **state)
 {
     (void)state;
     const struct event cancel = REFUSED(50, RELEASE, CANCELLED, 2);
-    assert_good(HISTORY(LEFT(10, 52, 2, .abandoned = false, .outcome = NOT_HELD), cancel,
+    assert_good(HISTORY(LEFT(10, 52, 2, .hung_up = 0, .outcome = NOT_HELD), cancel,
                         REFUSED(60, RELEASE, CANCELLED, 2), REFUSED(70, ACQUIRE, NOT_HELD, 2)));
     assert_breaks(STAYS_RELEASED, HISTORY(LEFT(10, 45, 2), cancel, GRANT(80, 2, 80)));
     assert_breaks(SAME_RELEASE,
