@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PAIRS = 32, CHUNK = 65536, TURN_MS = 1000 };
+enum { PAIRS = 32, CHUNK = 65536, TURN_MS = 5 /* a cut may have been asked for */ };
 
 /* Bytes on their way. */
 struct parcel {
@@ -136,16 +136,30 @@ static bool turn(struct line *line, struct pair *pairs, int64_t *next)
     return !polls[0].revents;
 }
 
+/* Breaks all connections when it is time to; what was under way is lost. */
+static void cut(struct line *line, struct pair *pairs, int64_t *when)
+{
+    int after = atomic_exchange(&line->cut_ms, 0);
+    int64_t now = clock_us();
+    if (after > 0)
+        *when = now + after * 1000;
+    if (now < *when)
+        return;
+    for (int i = 0; i < PAIRS; i++)
+        pair_close(&pairs[i]);
+    *when = INT64_MAX;
+}
+
 static void *run(void *context)
 {
     static const struct pair NONE;
     struct line *line = context;
     struct pair pairs[PAIRS];
-    int64_t next = 0;
+    int64_t next = 0, when = INT64_MAX;
     for (int i = 0; i < PAIRS; i++)
         pairs[i] = NONE;
     while (turn(line, pairs, &next))
-        continue;
+        cut(line, pairs, &when);
     for (int i = 0; i < PAIRS; i++)
         pair_close(&pairs[i]);
     return NULL;
@@ -154,7 +168,7 @@ static void *run(void *context)
 void line_start(struct line *line, const char *redis_socket)
 {
     char path[100];
-    line->delay_ms = 0;
+    line->delay_ms = line->cut_ms = 0;
     snprintf(line->redis_socket, sizeof line->redis_socket, "%s", redis_socket);
     temp_dir_make(&line->dir);
     snprintf(path, sizeof path, "%s/line", line->dir.path);

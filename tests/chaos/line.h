@@ -12,6 +12,7 @@
 struct line {
     char url[120];       /* what batond takes for Redis */
     atomic_int delay_ms; /* each way; applies to what comes from now on */
+    atomic_int cut_ms;   /* set to more than 0: it breaks after so long, and is 0 again */
     char redis_socket[100];
     struct temp_dir dir;
     int listener;
