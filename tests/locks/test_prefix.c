@@ -460,11 +460,14 @@ static void what_changes_while_nobody_listens_is_told(void **state)
     begin(&heard, &fixture->here, "", 0, 9000, 10);
     fixture_idle(fixture, 100);
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
-    lock(&fixture->there, "n");
-    lock(&fixture->there, "m");
-    release(&fixture->there, "m");
-    assert_int_equal(heard.done, 0); /* the inbox is not back yet */
+    struct answer answers[3] = {0}; /* sent at once, before the inbox can be back */
+    struct acquire n = fixture_request("n", TOKEN, 30000), m = fixture_request("m", TOKEN, 30000);
+    locks_acquire(fixture->there.locks, &n, fixture_answered, &answers[0]);
+    locks_acquire(fixture->there.locks, &m, fixture_answered, &answers[1]);
+    locks_release(fixture->there.locks, m.name, m.token, fixture_answered, &answers[2]);
     fixture_await(fixture, &heard.done, 1);
+    for (int i = 0; i < 3; i++)
+        fixture_await(fixture, &answers[i].count, 1);
     assert_int_equal(heard.result, LOCKS_DONE);
     assert_true(heard.complete);
     assert_int_equal(heard.told, 2);
