@@ -60,6 +60,9 @@ int scripts_start(void **state);
 int scripts_stop(void **state);
 int scripts_clean(void **state);
 
+/* As scripts_clean, and time stands still but for sleep_past: whatever the machine is busy with. */
+int scripts_clean_with_own_clock(void **state);
+
 struct acquiring {
     const char *name;  /* NULL: "n" */
     const char *token; /* NULL: "token" */
@@ -136,7 +139,7 @@ struct page *list(struct scripts *scripts, const char *cursor, const char *patte
 /* That an operation answered so. */
 #define assert_status(answer, expected) assert_string_equal((answer).status, expected)
 
-/* Redis's clock in microseconds, and waiting for it. */
+/* Redis's clock in microseconds, and waiting for it; sleep_past moves the test's own, if set. */
 int64_t redis_now(struct scripts *scripts);
 void sleep_until(struct scripts *scripts, int64_t time_us);
 void sleep_past(struct scripts *scripts, int64_t ms);

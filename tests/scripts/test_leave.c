@@ -61,7 +61,7 @@ static void the_place_goes_to_those_behind(void **state)
     static const char *const WHY[] = {"timeout", "gone"};
     struct scripts *scripts = *state;
     for (int i = 0; i < 2; i++) {
-        scripts_clean(state);
+        scripts_clean_with_own_clock(state);
         acquire(scripts, .token = "s", .mode = "shared");
         park(scripts, "x", "one", .ttl_ms = 0);
         park(scripts, "t", "two", .mode = "shared");
@@ -104,7 +104,7 @@ static void a_place_that_a_later_request_has_stays(void **state)
     static const char *const WHY[] = {"timeout", "gone", "drain", "stale"};
     struct scripts *scripts = *state;
     for (int i = 0; i < 4; i++) {
-        scripts_clean(state);
+        scripts_clean_with_own_clock(state);
         set_out(scripts);
         assert_status(acquire(scripts, .token = "a", .attempt = "later", .server = "two"),
                       "waiting");
@@ -137,7 +137,7 @@ static void a_client_that_has_gone_leaves_no_phantom(void **state)
 {
     struct scripts *scripts = *state;
     for (int claimed = 0; claimed < 2; claimed++) {
-        scripts_clean(state);
+        scripts_clean_with_own_clock(state);
         set_out(scripts);
         release(scripts, "n", "x");
         if (claimed)
@@ -156,7 +156,7 @@ static void a_client_that_has_gone_may_come_back(void **state)
 {
     struct scripts *scripts = *state;
     for (int claimed = 0; claimed < 2; claimed++) {
-        scripts_clean(state);
+        scripts_clean_with_own_clock(state);
         set_out(scripts);
         release(scripts, "n", "x");
         if (claimed)
@@ -302,7 +302,7 @@ static void a_place_that_was_kept_outlives_a_late_message(void **state)
     assert_true(holds(scripts, "a"));
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
 
 int main(void)
 {

@@ -56,7 +56,7 @@ static void each_way_to_hand_over_tells(void **state)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 7; i++) {
-        scripts_clean(state);
+        scripts_clean_with_own_clock(state);
         acquire(scripts, .token = "x", .attempt = "x1", .ttl_ms = i < 4 ? 20000 : 20);
         park(scripts, "a", "one", .claim_ms = 20000);
         if (i >= 4)
