@@ -24,6 +24,7 @@
  *   departed   who cancelled is never granted; nobody is granted twice with one token
  *   place_kept who keeps its place gets it back
  *   prompt     no time passes while the lock is free and a live waiter is at the head
+ *   latest     a client's latest request is never told that a later one has its place
  *   served     in the end nobody waits whose client and server are there
  */
 
@@ -161,7 +162,7 @@ bool finished[CLIENTS]; /* it released or cancelled */
 
 /* An assertion that fails tells the name of its property. */
 bool one_hold = true, order = true, phantom = true, departed = true, place_kept = true,
-     prompt = true, served = true;
+     prompt = true, latest = true, served = true;
 #define MUST(property, condition)                                                                  \
     property = property && (condition);                                                            \
     assert(property)
@@ -635,6 +636,7 @@ end:
 /* ---- A request at its server ------------------------------------------------------------------ */
 
 inline park_or_answer(a) {
+    MUST(latest, !(answer == OTHERS && connected[a] && current[(a) / 2] == a));
     if
     :: answer == TOLD ->
         request[a] = CLAIMED;

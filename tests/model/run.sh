@@ -25,6 +25,8 @@ holds|a server is killed, its client asks the other|CRASHES=1 RETRIES=1 IN_ORDER
 holds|one server is killed, one cut off|CUTS=1 CRASHES=1 IN_ORDER
 holds|a server sleeps|PAUSES=1
 holds|the client comes again elsewhere|HANGUPS=1 RETRIES=1 IN_ORDER
+holds|the same, a server sleeps, one waiter|PAUSES=1 HANGUPS=1 RETRIES=1 COME=1
+holds|the same, a subscription is cut, one waiter|CUTS=1 HANGUPS=1 RETRIES=1 COME=1
 '
 mistakes='
 prompt served|no re-check after subscribing|NO_RECHECK CUTS=1
@@ -33,6 +35,8 @@ prompt served|no tick|NO_TICK
 place_kept|suspect waiters are removed|REMOVE_SUSPECT PAUSES=1
 place_kept|an unclaimed expiry drops the place|DROP_PLACE PAUSES=1
 order|a newcomer does not look at the queue|NEWCOMER_BLIND
+latest|a superseded request claims|CLAIM_ANY CUTS=1 HANGUPS=1 RETRIES=1 COME=2 IN_ORDER
+latest|a late request is read without a look|READ_WITHOUT_LOOKING PAUSES=1 HANGUPS=1 RETRIES=1 COME=1
 phantom|a hang-up is ignored, no claim window|HANG_UP_IGNORED NO_CLAIM HANGUPS=1
 prompt|the tick is told to the head only|TICK_HEAD_ONLY CRASHES=1
 served|a server sleeps beyond its lease unnoticed|SLEPT_UNNOTICED PAUSES=1 COME=2 HOMES=0
