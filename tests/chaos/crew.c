@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TURN_US = 5000, PATIENCE_MS = 10000, FOOTHOLD_MS = 1 };
+enum { TURN_US = 5000, PATIENCE_MS = 10000, FOOTHOLD_MS = 1, THERE_US = 100000 };
 
 static void *grown(void *items, size_t count, size_t *room, size_t size)
 {
@@ -104,6 +104,8 @@ static void send_request(struct member *member, const char *method, struct event
     many_send(crew->many, &member->client, crew->stage->ports[member->part.way], method, path,
               token, body);
     event->sent = member->client.sent;
+    if (member->away && event->sent - member->away > crew->longest_away)
+        crew->longest_away = event->sent - member->away;
 }
 
 static void ask_for_it(struct member *member)
@@ -146,6 +148,9 @@ static void pause_then_repeat(struct member *member)
         return;
     }
     member->act = PAUSES;
+    bool was_there = member->client.received - member->client.sent > THERE_US;
+    if (was_there || !member->away)
+        member->away = member->client.received;
     member->due = clock_us() + member->part.pause_us;
 }
 
@@ -154,6 +159,7 @@ static void hold_it(struct member *member, const struct event *event)
     struct crew *crew = member->crew;
     member->act = HOLDS;
     member->granted = event->received;
+    member->away = 0;
     member->fence = event->fence;
     member->due = event->received + member->part.hold_us;
     crew->grants++;

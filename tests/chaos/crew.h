@@ -41,6 +41,8 @@ struct member {
     int64_t first_sent, placed, granted; /* placed: it has had its place since then; 0: unknown */
     int64_t fence;
     int requests;
+    int64_t
+        away; /* none of its requests has reached a replica since then; 0: the latest may have */
     size_t event; /* of the request under way */
     int last_status;
     char last_code[40];
@@ -57,6 +59,7 @@ struct crew {
     size_t disturbance_count;
     int64_t clock_offset; /* microseconds to take from Redis's time to get ours */
     size_t grants;
+    int64_t longest_away; /* how long one that had a place was away, in microseconds */
     int first_token;
     void (*granted)(struct member *member); /* may be NULL */
 };

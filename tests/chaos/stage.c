@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, LEAK_SLACK_MS = 90000 };
+enum { START_MS = 30000, PATIENCE_MS = 10000, LEAK_SLACK_MS = 90000 };
 
 static void draw_seed(struct stage *stage)
 {
@@ -41,10 +41,22 @@ static void add_flag(struct stage *stage, const char *name, int64_t value, const
     stage->flags[i] = stage->flags_text[i];
 }
 
-void stage_begin(struct stage *stage, int replica)
+void stage_launch(struct stage *stage, int replica)
 {
     stage->options[replica].port = stage->ports[replica];
-    batond_process_start(&stage->batond[replica], &stage->options[replica]);
+    batond_process_launch(&stage->batond[replica], &stage->options[replica]);
+}
+
+bool stage_listens(struct stage *stage, int replica, int timeout_ms)
+{
+    return batond_process_listening(&stage->batond[replica], timeout_ms);
+}
+
+static void begin(struct stage *stage, int replica)
+{
+    stage_launch(stage, replica);
+    if (!stage_listens(stage, replica, START_MS))
+        fail_msg("replica %d does not start", replica);
     stage->ports[replica] = stage->batond[replica].port;
     if (!stage->http[replica])
         stage->http[replica] = http_client_new(stage->batond[replica].url);
@@ -69,7 +81,7 @@ void stage_start(struct stage *stage, const struct stage_options *options)
         stage->options[i] =
             (struct batond_options){.redis_url = options->line && i == 0 ? stage->line.url : url,
                                     .arguments = stage->flags};
-        stage_begin(stage, i);
+        begin(stage, i);
     }
     int second = stage->ports[options->line ? TO_FIRST : TO_SECOND];
     for (int i = 0; i < 2 && options->fronts; i++) {
@@ -102,16 +114,6 @@ void stage_stop(struct stage *stage)
     line_stop(&stage->line);
     redis_process_stop(&stage->redis);
     assert_int_equal(code, 0);
-}
-
-void stage_await_ready(struct stage *stage, int replica)
-{
-    int64_t until = clock_ms() + PATIENCE_MS;
-    while (http_call(stage->http[replica], "GET", "/readyz", NULL) != 200) {
-        if (clock_ms() > until)
-            fail_msg("replica %d does not get ready", replica);
-        clock_sleep_ms(10);
-    }
 }
 
 struct http_client *stage_inspect(struct stage *stage, int name)

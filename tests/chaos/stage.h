@@ -47,13 +47,12 @@ void stage_start(struct stage *stage, const struct stage_options *options);
 /* Ends it. Fails the test where a replica did not end as it should. */
 void stage_stop(struct stage *stage);
 
-/* One replica: SIGTERM and a new start on the same port; or SIGKILL, and a start later. */
+/* One replica: waits for its end, after a SIGTERM, and fails the test where it was not a good one;
+ * SIGKILL; a new start on the same port; whether it serves. */
 void stage_end(struct stage *stage, int replica);
 void stage_kill(struct stage *stage, int replica);
-void stage_begin(struct stage *stage, int replica);
-
-/* Whether this replica answers GET /readyz with 200, waited for. */
-void stage_await_ready(struct stage *stage, int replica);
+void stage_launch(struct stage *stage, int replica);
+bool stage_listens(struct stage *stage, int replica, int timeout_ms);
 
 /* A number from 0 until before `below`, from the seed. */
 unsigned stage_draw(struct stage *stage, unsigned below);
