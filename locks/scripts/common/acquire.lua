@@ -26,15 +26,16 @@ if ARGV[5] == '0' then
     end
 end
 
--- The common case of a claim: the name's only hold was handed over to this request, and no tick is
--- due.
+-- The common case of a claim: the name's only hold was handed over to this request, and every server
+-- has a tick planned that is not due yet, and before the hold will end.
 if ARGV[5] == '2' then
     local packed = call('get', key)
     local state = packed and {struct.unpack(STATE, packed)}
     local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
     local token, _, _, attempt = struct.unpack(HOLD_TEXTS, ARGV[2])
     local is_common = hold and hold[TOKEN] == token and hold[ATTEMPT] == '' and
-                      now < hold[EXPIRES] and now < state[TICK]
+                      now < hold[EXPIRES] and now < state[TICK] and
+                      state[TICK] <= now + hold[TTL] * 1000
     packed = is_common and call('hget', key .. ':waiters', token)
     local waiter = packed and {struct.unpack(WAITER, packed)}
     if waiter and waiter[ATTEMPT] == attempt and waiter[SERVER] == ARGV[6] then

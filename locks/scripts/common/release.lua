@@ -15,19 +15,32 @@ do
     is_common = is_common and (not remembers or state[GENERATION] == generation)
 
     local servers = is_common and state[SERVERS] > 0 and call('hgetall', key .. ':servers')
-    local server, token, place = nil, nil, math.huge
+    local server, token, second = nil, nil, nil
+    local place, second_place, dies = math.huge, math.huge, math.huge
     for i = 1, servers and #servers or 0, 2 do
         local ends, suspect, watching = struct.unpack(STANDING, servers[i + 1])
-        is_common = is_common and now < ends and suspect + watching == 0
-        local head = is_common and call('zrange', key .. ':queue:' .. servers[i], 0, 0, 'withscores')
-        if head and head[1] and tonumber(head[2]) < place then
-            server, token, place = servers[i], head[1], tonumber(head[2])
+        is_common, dies = is_common and suspect + watching == 0, math.min(dies, ends)
+        local line = is_common and call('zrange', key .. ':queue:' .. servers[i], 0, 1, 'withscores')
+        for j = 1, line and #line or 0, 2 do
+            local at = tonumber(line[j + 1])
+            if at < place then
+                server, second, second_place = servers[i], token, place
+                token, place = line[j], at
+            elseif at < second_place then
+                second, second_place = line[j], at
+            end
         end
     end
-    packed = is_common and token and call('hget', key .. ':waiters', token)
-    local waiter = packed and {struct.unpack(WAITER, packed)}
-    if state and state[WAITERS] > 0 then
-        is_common = waiter and waiter[MODE] == 'exclusive'
+    local waiter = nil
+    is_common = is_common and now < dies
+    if is_common and state[WAITERS] > 0 then
+        local found = token and call('hmget', key .. ':waiters', token, second or token) or {}
+        waiter = found[1] and {struct.unpack(WAITER, found[1])}
+        local behind = second and found[2] and {struct.unpack(WAITER, found[2])}
+        -- Its owner's next request would be let in with it.
+        is_common = waiter and waiter[MODE] == 'exclusive' and
+                    now + waiter[CLAIM] * 1000 < dies and
+                    not (behind and behind[OWNER] == waiter[OWNER])
     end
 
     if is_common then
