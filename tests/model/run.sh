@@ -23,7 +23,8 @@ holds|a subscription is cut|CUTS=1
 holds|a wait ends, the client comes again|TIMEOUTS=1 RETRIES=1 IN_ORDER
 holds|a server is killed, its client asks the other|CRASHES=1 RETRIES=1 IN_ORDER
 holds|one server is killed, one cut off|CUTS=1 CRASHES=1 IN_ORDER
-holds|a server sleeps|PAUSES=1
+holds|a server sleeps, two waiters on it|PAUSES=1 COME=2 HOMES=0
+holds|a server sleeps, one waiter on each|PAUSES=1 COME=2
 holds|the client comes again elsewhere|HANGUPS=1 RETRIES=1 IN_ORDER
 holds|the same, a server sleeps, one waiter|PAUSES=1 HANGUPS=1 RETRIES=1 COME=1
 holds|the same, a subscription is cut, one waiter|CUTS=1 HANGUPS=1 RETRIES=1 COME=1
