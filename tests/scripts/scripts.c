@@ -609,16 +609,16 @@ int64_t redis_now(struct scripts *scripts)
 void sleep_until(struct scripts *scripts, int64_t time_us)
 {
     int64_t now;
-    while ((now = redis_now(scripts)) < time_us)
+    if (scripts->clock_us && scripts->clock_us < time_us)
+        scripts->clock_us = time_us;
+    while (!scripts->clock_us && (now = redis_now(scripts)) < time_us)
         clock_sleep_ms((time_us - now + 999) / 1000);
 }
 
 void sleep_past(struct scripts *scripts, int64_t ms)
 {
-    if (scripts->clock_us)
-        scripts->clock_us += ms * 1000 + 1;
-    else
-        sleep_until(scripts, redis_now(scripts) + ms * 1000 + 1);
+    int64_t now = scripts->clock_us ? scripts->clock_us : redis_now(scripts);
+    sleep_until(scripts, now + ms * 1000 + 1);
 }
 
 /* Redis's statistics. */

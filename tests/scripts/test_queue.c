@@ -343,7 +343,7 @@ static void waiters_of_a_lost_name_can_wait_again(void **state)
     assert_int_equal(inspect(scripts, "n", "").waiters, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
 
 int main(void)
 {
