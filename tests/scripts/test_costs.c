@@ -36,7 +36,7 @@ static void park(struct scripts *scripts, const char *name, int first, int count
         snprintf(token, sizeof token, "w%d", i);
         struct answer answer =
             acquire(scripts, .name = name, .token = token, .attempt = token, .token_is_new = true,
-                    .claim_ms = 60000, .server = SERVERS[(size_t)i % servers]);
+                    .claim_ms = 20000, .server = SERVERS[(size_t)i % servers]);
         assert_status(answer, "waiting");
     }
 }
