@@ -11,7 +11,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { TURN_US = 5000, PATIENCE_MS = 10000, FOOTHOLD_MS = 1, THERE_US = 100000 };
+enum {
+    TURN_US = 5000,
+    PATIENCE_MS = 10000,
+    FOOTHOLD_MS = 1,
+    THERE_US = 100000,
+    NAP_MS = 10,
+    STALL_US = 100000
+};
 
 static void *grown(void *items, size_t count, size_t *room, size_t size)
 {
@@ -41,16 +48,48 @@ static int64_t clock_offset(void)
     return offset;
 }
 
+static void add_disturbance(struct crew *crew, int server, int64_t from, int64_t to)
+{
+    pthread_mutex_lock(&crew->lock);
+    if (crew->disturbance_count == DISTURBANCES)
+        abort();
+    crew->disturbances[crew->disturbance_count++] = (struct disturbance){server, from, to};
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* Who sleeps for NAP_MS and wakes up much later was not let run, and others were not, either. */
+static void *watch(void *context)
+{
+    struct crew *crew = context;
+    while (!crew->stop) {
+        int64_t begun = clock_us();
+        clock_sleep_ms(NAP_MS);
+        if (clock_us() - begun > STALL_US)
+            add_disturbance(crew, 0, begun, clock_us());
+    }
+    return NULL;
+}
+
 void crew_start(struct crew *crew, struct stage *stage)
 {
     memset(crew, 0, sizeof *crew);
     crew->stage = stage;
     crew->many = many_new();
     crew->clock_offset = clock_offset();
+    pthread_mutex_init(&crew->lock, NULL);
+    if (pthread_create(&crew->watchman, NULL, watch, crew))
+        abort();
+}
+
+static void dismiss_watchman(struct crew *crew)
+{
+    if (!atomic_exchange(&crew->stop, true))
+        pthread_join(crew->watchman, NULL);
 }
 
 void crew_free(struct crew *crew)
 {
+    dismiss_watchman(crew);
     for (size_t i = 0; i < crew->count; i++) {
         many_hang_up(&crew->members[i]->client, true);
         free(crew->members[i]);
@@ -104,8 +143,10 @@ static void send_request(struct member *member, const char *method, struct event
     many_send(crew->many, &member->client, crew->stage->ports[member->part.way], method, path,
               token, body);
     event->sent = member->client.sent;
-    if (member->away && event->sent - member->away > crew->longest_away)
+    if (member->has_place && member->away && event->sent - member->away > crew->longest_away) {
         crew->longest_away = event->sent - member->away;
+        crew->longest_away_member = member;
+    }
 }
 
 static void ask_for_it(struct member *member)
@@ -377,16 +418,16 @@ void crew_inspect(struct crew *crew, int name)
 
 void crew_disturb(struct crew *crew, int replica)
 {
-    assert_true(crew->disturbance_count < sizeof crew->disturbances / sizeof(struct disturbance));
-    crew->disturbances[crew->disturbance_count++] =
-        (struct disturbance){.server = replica + 1, .from = clock_us(), .to = INT64_MAX};
+    add_disturbance(crew, replica + 1, clock_us(), INT64_MAX);
 }
 
 void crew_calm(struct crew *crew, int replica)
 {
+    pthread_mutex_lock(&crew->lock);
     for (size_t i = 0; i < crew->disturbance_count; i++)
         if (crew->disturbances[i].server == replica + 1 && crew->disturbances[i].to == INT64_MAX)
             crew->disturbances[i].to = clock_us();
+    pthread_mutex_unlock(&crew->lock);
 }
 
 static bool passed(const struct member *one, const struct member *other)
@@ -431,6 +472,7 @@ static void close_events(struct crew *crew)
 void crew_check(struct crew *crew)
 {
     struct findings findings;
+    dismiss_watchman(crew);
     struct terms terms = {.claim_us = CLAIM_WINDOW_MS * 1000,
                           .slack_us = 100000,
                           .settle_us = 500000,

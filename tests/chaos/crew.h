@@ -7,7 +7,10 @@
 #include "tests/history/checker.h"
 #include "tests/support/many.h"
 
-enum { FOR_EVER_US = 1000000000 };
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { FOR_EVER_US = 1000000000, DISTURBANCES = 1024 };
 
 /* What a client is to do. Its token, and its owner unless one is named, are its number. */
 struct part {
@@ -48,6 +51,8 @@ struct member {
     char last_code[40];
 };
 
+/* The machine itself may stand still, if others have much to do on it: a watchman sees that, and it
+ * counts as a disturbance of all. */
 struct crew {
     struct stage *stage;
     struct many *many;
@@ -55,11 +60,15 @@ struct crew {
     size_t count, room;
     struct event *events;
     size_t event_count, event_room;
-    struct disturbance disturbances[512];
+    struct disturbance disturbances[DISTURBANCES]; /* under the lock */
     size_t disturbance_count;
+    pthread_mutex_t lock;
+    pthread_t watchman;
+    atomic_bool stop;
     int64_t clock_offset; /* microseconds to take from Redis's time to get ours */
     size_t grants;
     int64_t longest_away; /* how long one that had a place was away, in microseconds */
+    const struct member *longest_away_member;
     int first_token;
     void (*granted)(struct member *member); /* may be NULL */
 };

@@ -288,8 +288,8 @@ void check_waits(const struct story *story, struct findings *findings)
         if (event->outcome == TIMED_OUT && event->received < end - EARLY_US)
             finding(findings, WAITS_AS_ASKED, "%" PRId64 " us too early: %s", end - event->received,
                     event_text(event));
-        if (event->outcome == DONE && event->granted > end + story->terms->settle_us &&
-            waits(event) && !is_disturbed(story, event))
+        if (event->outcome == DONE && event->granted > end + LATE_US && waits(event) &&
+            !is_disturbed(story, event))
             finding(findings, WAITS_AS_ASKED, "%" PRId64 " us late: %s", event->granted - end,
                     event_text(event));
     }

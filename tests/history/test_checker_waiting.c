@@ -148,7 +148,9 @@ static void a_wait_of_another_length_is_found(void **state)
     assert_good(HISTORY(IN_VAIN(0, 300, 1)));
     assert_breaks(WAITS_AS_ASKED, HISTORY(IN_VAIN(0, 300, 1, .received = MS(290))));
     assert_breaks(WAITS_AS_ASKED,
-                  HISTORY(WAITED_WITH(0, 1400, 1, 1400, .operation = ACQUIRE, .wait_ms = 300)));
+                  HISTORY(GRANT(0, 9, 10, .ttl_ms = 6000, .left_ms = 6000),
+                          RELEASED(5390, 9, 10, 5395),
+                          WAITED_WITH(3, 5400, 1, 5400, .operation = ACQUIRE, .wait_ms = 300)));
 }
 
 static void a_wait_that_ended_without_a_cause_is_found(void **state)
