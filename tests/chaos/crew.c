@@ -218,6 +218,7 @@ static void acquire_answered(struct member *member, const struct event *event)
     case TIMED_OUT:
         if (member->part.foothold && !member->has_place) {
             member->has_place = true;
+            member->away = 0;
             member->placed = event->received;
             ask_for_it(member);
             break;
