@@ -30,6 +30,7 @@ struct link {
     int64_t
         old_client_id; /* of the last connection that was up, on the server's run `old_run_id` */
     char old_run_id[RUN_ID_SIZE];
+    uint64_t heard; /* when Redis last answered: while it does, who waits longer is only queued */
     uint64_t complaint_due; /* errors are told of from then on */
     struct store_figures figures;
     void (*closed)(void *context);
@@ -248,6 +249,7 @@ static void link_replied(void *context, const redisReply *reply)
     };
     struct link *link = context;
     struct call *call = call_queue_pop(&link->pending);
+    link->heard = uv_now(link->loop);
     if (!call) {
         link_unasked(link, reply);
         return;
@@ -305,8 +307,10 @@ static void link_woken(void *context)
     const struct call *first = earliest(&link->pending);
     if (!session_is_ready(link->session) || !first)
         return;
-    if (first->deadline > uv_now(link->loop)) {
-        session_wake(link->session, first->deadline);
+    uint64_t silent = link->heard + STORE_DEADLINE_MS;
+    uint64_t deadline = first->deadline > silent ? first->deadline : silent;
+    if (deadline > uv_now(link->loop)) {
+        session_wake(link->session, deadline);
         return;
     }
     struct failure reason;

@@ -16,8 +16,8 @@
 struct store;
 
 enum {
-    /* A command without a reply for this long counts as lost: its connection is given up, and
-     * every call on it ends. Short enough for "503 within a second". */
+    /* A command without a reply for this long, to it or to those before it, counts as lost: its
+     * connection is given up, and every call on it ends. Short enough for "503 within a second". */
     STORE_DEADLINE_MS = 800,
 };
 

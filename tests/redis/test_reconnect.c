@@ -130,6 +130,31 @@ static void a_frozen_redis_costs_less_than_a_second(void **state)
     assert_int_equal(store_fixture_run(&world->store, COUNT, "b", "").integer, 1);
 }
 
+/* As when thousands of clients hang up at once: Redis is busy for longer than the deadline, but it
+ * answers one after the other. */
+static void a_long_queue_in_redis_loses_nothing(void **state)
+{
+    static const char SLOW[] = "for i = 1, 3000000 do end return redis.call('incr', KEYS[1])";
+    enum { AT_LEAST_MS = 2 * STORE_DEADLINE_MS, MANY = 500, PADDING = 8000 };
+    struct world *world = *state;
+    struct outcome outcomes[MANY];
+    char padding[PADDING + 1]; /* Redis answers when it has run what it had read in one go */
+    memset(padding, 'x', PADDING);
+    padding[PADDING] = '\0';
+    int64_t start = clock_ms();
+    store_fixture_run(&world->store, SLOW, "a", "");
+    int64_t each = clock_ms() - start + 1;
+    int many = (int)(AT_LEAST_MS / each) + 1;
+    if (many > MANY)
+        many = MANY;
+    for (int i = 0; i < many; i++)
+        store_fixture_call(&world->store, &outcomes[i], fixture_script(SLOW), "a", padding);
+    store_fixture_await(&world->store, &world->store.ended, 1 + many);
+    for (int i = 0; i < many; i++)
+        assert_int_equal(outcomes[i].outcome, STORE_REPLIED);
+    assert_int_equal(world->store.downs, 0);
+}
+
 /* A reply that waits in the socket while this process is held up is no lost reply. */
 static void a_pause_of_our_own_loses_nothing(void **state)
 {
@@ -457,6 +482,7 @@ int main(void)
         ON_REDIS(a_call_during_the_loss_is_in_doubt_or_done),
         ON_REDIS(a_command_that_never_left_is_not_in_doubt),
         ON_REDIS(a_frozen_redis_costs_less_than_a_second),
+        ON_REDIS(a_long_queue_in_redis_loses_nothing),
         ON_REDIS(a_pause_of_our_own_loses_nothing),
         ON_REDIS(a_steady_connection_is_replaced_at_once),
         ON_REDIS(a_killed_connection_is_replaced),
