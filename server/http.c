@@ -33,6 +33,7 @@ struct room {
     struct http *http;
     struct MHD_Daemon *daemon;
     unsigned connections;
+    unsigned coming;  /* of them, those that the daemon has yet to begin with */
     bool due;         /* the daemon is to be run in this turn of the loop */
     uv_poll_t events; /* its epoll descriptor is readable */
     uv_timer_t timer; /* its own next deadline */
@@ -100,14 +101,33 @@ static void be_silent(void *context, const char *format, va_list arguments)
     (void)context, (void)format, (void)arguments; /* malformed requests are not worth a line each */
 }
 
+static void lose_connections(struct room *room, unsigned count)
+{
+    room->connections -= count;
+    room->http->connections -= count;
+}
+
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct room *room = context;
-    unsigned change = code == MHD_CONNECTION_NOTIFY_STARTED ? 1 : (unsigned)-1;
     (void)connection, (void)place;
-    room->connections += change;
-    room->http->connections += change;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        room->coming--;
+    else
+        lose_connections(room, 1);
+}
+
+/* libmicrohttpd 1.0 only notes a connection here, and begins with it the next time it is run; until
+ * then it has a place already. */
+static void take_connection(struct room *room, int fd, const struct sockaddr_storage *address,
+                            socklen_t length)
+{
+    room->connections++;
+    room->http->connections++;
+    room->coming++;
+    MHD_add_connection(room->daemon, fd, (const struct sockaddr *)address, length); /* or closes */
+    make_due(room);
 }
 
 static struct MHD_Daemon *daemon_start(struct room *room)
@@ -190,8 +210,7 @@ static bool accept_one(struct http *http)
     int fd = accept4(http->listen_fd, (struct sockaddr *)&address, &length,
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-        MHD_add_connection(room->daemon, fd, (struct sockaddr *)&address, length); /* or closes */
-        make_due(room);
+        take_connection(room, fd, &address, length);
         return true;
     }
     bool gone = errno == ECONNABORTED || errno == EINTR;
@@ -274,7 +293,12 @@ static bool is_finished(const struct http *http)
 static void room_run(struct room *room)
 {
     unsigned long long timeout;
+    bool begins = room->coming > 0;
     MHD_run(room->daemon);
+    lose_connections(room, room->coming); /* it could not begin with these */
+    room->coming = 0;
+    if (begins) /* and has read nothing of the others, which may be what closing waits for */
+        MHD_run(room->daemon);
     bool wanted = MHD_get_timeout(room->daemon, &timeout) == MHD_YES;
     room->due = wanted && timeout == 0;
     if (wanted && timeout > 0)
