@@ -116,5 +116,5 @@ void locks_take_back(struct locks *locks, struct slice name, struct slice token,
 
 bool locks_are_settled(const struct locks *locks)
 {
-    return !locks->doubts.first;
+    return !locks->doubts.first && !locks->interests.first;
 }

@@ -24,9 +24,10 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     struct locks *locks = calloc(1, sizeof *locks);
     if (!locks)
         return -ENOMEM;
-    uint64_t server;
-    random_bytes(&server, sizeof server);
-    snprintf(locks->server, sizeof locks->server, "%016" PRIx64, server);
+    uint32_t worker;
+    random_bytes(&worker, sizeof worker);
+    snprintf(locks->server, sizeof locks->server, "%08" PRIx32 "%08" PRIx32, options->process,
+             worker);
     locks->store = options->store;
     locks->loop = options->loop;
     locks->key_prefix_length = options->key_prefix.length;

@@ -131,6 +131,7 @@ struct locks_options {
     int64_t waiter_lease_ms; /* how long waiters outlive a server that stopped vouching for them */
     int64_t claim_window_ms; /* how long a grant that nobody collects blocks the next */
     int64_t max_waiters;     /* of one name */
+    uint32_t process;        /* a random number; those that have the same one die together */
 };
 
 /* Returns 0 or -ENOMEM. Makes this one a server among those that share Redis: it has an inbox of
@@ -151,7 +152,8 @@ void locks_store_touched(struct locks *locks, struct slice key);
 /* To be called every second or so: tries once more to take back what Redis refused to. */
 void locks_try_again(struct locks *locks);
 
-/* Whether no grant is in doubt: what a worker waits for before it ends. */
+/* Whether no grant is in doubt and nobody waits or watches: what a worker waits for before it ends.
+ */
 bool locks_are_settled(const struct locks *locks);
 
 /* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE,

@@ -11,7 +11,7 @@ struct prefixes;
 
 enum {
     NUMBER_TEXT = 24,
-    SERVER_LENGTH = 16, /* characters */
+    SERVER_LENGTH = 16, /* characters: 8 for the process, 8 for the worker */
 };
 
 struct locks {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,26 @@ static int describe(struct listener *listener)
     return 0;
 }
 
+/* Connections inherit these from the listening socket. A client that vanishes without a word - a
+ * machine switched off, a cable pulled - may wait for a lock, or hold one by its connection: it is
+ * noticed within half a minute, not after the two hours of the kernel's defaults. */
+static void notice_lost_clients(int fd)
+{
+    enum { UNANSWERED_MS = 20000, IDLE_S = 15, PROBES_S = 5, PROBES = 3 };
+    static const struct {
+        int level, option, value;
+    } OPTIONS[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, PROBES_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS},
+    };
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
+        setsockopt(fd, OPTIONS[i].level, OPTIONS[i].option, &OPTIONS[i].value,
+                   sizeof OPTIONS[i].value); /* without one of them it only takes longer */
+}
+
 static int bound_socket(const struct listener *listener, int option)
 {
     int on = 1;
@@ -82,6 +103,7 @@ static int bound_socket(const struct listener *listener, int option)
         close(fd);
         return -error;
     }
+    notice_lost_clients(fd);
     return fd;
 }
 

@@ -1,5 +1,6 @@
 /* main.c: batond from its start to its end, step by step. */
 
+#include "base/random.h"
 #include "redis/embedded.h"
 #include "redis/store.h"
 #include "server/http.h"
@@ -112,10 +113,15 @@ static char *write_metrics(void *context)
 static int start_workers(struct process *process, struct failure *failure)
 {
     size_t count = process->worker_count = worker_count(&process->settings);
-    process->worker_options =
-        (struct worker_options){&process->settings, &process->redis_url,
-                                &process->log,      connections_per_worker(count),
-                                write_metrics,      process};
+    process->worker_options = (struct worker_options){
+        .settings = &process->settings,
+        .redis_url = &process->redis_url,
+        .log = &process->log,
+        .connections = connections_per_worker(count),
+        .metrics = write_metrics,
+        .context = process,
+    };
+    random_bytes(&process->worker_options.process, sizeof process->worker_options.process);
     int sockets[WORKERS_MOST];
     for (size_t i = 0; i < count; i++) {
         sockets[i] = listener_socket(&process->listener, failure);

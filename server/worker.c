@@ -148,6 +148,7 @@ static int open_layers(struct worker *worker, int listen_fd)
         .waiter_lease_ms = settings->waiter_lease_ms,
         .claim_window_ms = settings->claim_window_ms,
         .max_waiters = settings->max_waiters,
+        .process = worker->options->process,
     };
     if (result == 0)
         result = locks_open(&worker->locks, &locks);

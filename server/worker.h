@@ -16,6 +16,7 @@ struct worker_options {
     const struct redis_url *redis_url;
     const struct log *log;
     unsigned connections;            /* of each worker, at most */
+    uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
     void *context;
 };

@@ -64,6 +64,7 @@ static void site_open(struct site *site, struct locks_fixture *fixture)
         .waiter_lease_ms = FIXTURE_LEASE_MS,
         .claim_window_ms = FIXTURE_CLAIM_MS,
         .max_waiters = FIXTURE_WAITERS,
+        .process = site == &fixture->here ? 1 : 2,
     };
     assert_int_equal(locks_open(&site->locks, &options), 0);
     fixture_await(fixture, &site->ups, 1);
@@ -78,6 +79,8 @@ static void on_store_closed(void *context)
 
 void site_close(struct site *site)
 {
+    for (int i = 0; site->store && i < 100 && !locks_are_settled(site->locks); i++)
+        fixture_idle(site->fixture, TICK_MS);
     if (site->store)
         store_close(site->store, on_store_closed, site);
     site->store = NULL;
@@ -98,9 +101,9 @@ int fixture_start(void **state)
 int fixture_stop(void **state)
 {
     struct locks_fixture *fixture = *state;
-    uv_close((uv_handle_t *)&fixture->guard, NULL);
     site_close(&fixture->here);
     site_close(&fixture->there);
+    uv_close((uv_handle_t *)&fixture->guard, NULL);
     uv_run(&fixture->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     redis_process_stop(&fixture->redis);

@@ -38,6 +38,17 @@ local function servers(state)
         even_if_full('hset', hash, server[ID], packed)
     end
 
+    -- A server that was not there when one of its waiters had its turn. Servers of one process, whose
+    -- ids begin alike, are mostly gone together: each would cost a claim window of its own.
+    function self.suspect(server)
+        for _, other in ipairs(self) do
+            if string.sub(other[ID], 1, 8) == string.sub(server[ID], 1, 8) then
+                other[SUSPECT] = 1
+                self.write(other)
+            end
+        end
+    end
+
     -- A server that has something to do with this name: it is in good standing from now on.
     function self.enlist(id, lease, watching)
         local server = self.find(id)

@@ -134,8 +134,7 @@ local function queue(state)
         local server = waiter[SERVER] ~= '' and all.find(waiter[SERVER])
         if server then
             if has_missed then
-                server[SUSPECT] = 1
-                all.write(server)
+                all.suspect(server)
             end
             self.put(waiter, server[ID])
             return
