@@ -5,10 +5,11 @@
 --       5 'timeout' its wait is over: it gets the hold if there is one, else its place is kept,
 --         'gone' its client has gone: what was granted is given back without a trace, or with a
 --         place to keep stays for one more claim window,
---         'drain' its server stops: its place is kept for the server's lease at least,
+--         'drain' its server stops: its place is kept for the server's lease at least, and what was
+--         granted stays for its claim window,
 --         'stale' its server does not know it any more: as far as nothing was claimed yet, its place
 --         is kept for as long as the request said;
---       6 lease in ms (drain), 7 claim window in ms (gone)
+--       6 lease in ms (drain), 7 claim window in ms (gone, drain)
 -- Returns {'left'}; of a timeout {'claimed' | 'holding', ...} or {'released'} as acquire does, or
 --         {'timeout', view}.
 local token, attempt, keep, why = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
@@ -20,6 +21,7 @@ local state = open()
 local hold, waiter = find(state, token), find_waiter(state, token)
 local unclaimed = hold and hold[ATTEMPT] == ''
 local own_waiter = waiter and waiter[ATTEMPT] == attempt
+local untold = why == 'gone' or why == 'drain' -- its client was not told of a hold that it has
 if why == 'stale' then
     keep = own_waiter and waiter[KEEP]
 end
@@ -54,7 +56,7 @@ local function give_back()
 end
 
 local function leave_hold()
-    if why == 'drain' or why == 'stale' and keep > 0 then
+    if unclaimed and why == 'drain' or why == 'stale' and keep > 0 then
         let_go(keep)
     elseif keep > 0 then
         reserve()
@@ -77,7 +79,7 @@ end
 
 if why == 'timeout' and hold and (own_waiter or not unclaimed) then
     return tell_hold()
-elseif hold and (own_waiter or why == 'gone' and hold[ATTEMPT] == attempt) then
+elseif hold and (own_waiter or untold and hold[ATTEMPT] == attempt) then
     leave_hold()
 elseif own_waiter then
     queue(state).leave(waiter, keep)

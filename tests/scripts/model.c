@@ -628,11 +628,11 @@ struct answer model_release(struct model *model, int64_t now, const char *token)
 }
 
 /* A hold that its client cannot have learnt of is given back, or kept for one more window. */
-static void give_back(struct model *model, int64_t now, struct model_hold *hold,
-                      const struct leaving *leaving)
+static void give_back(struct model *model, int64_t now, struct model_hold *hold, int64_t keep_ms,
+                      int64_t claim_ms)
 {
     struct model_waiter *waiter = find_waiter(model, hold->token);
-    if (leaving->keep_ms == 0) {
+    if (keep_ms == 0) {
         if (waiter)
             drop(model, waiter);
         end(model, (size_t)(hold - model->holds), now, "released", false);
@@ -642,13 +642,13 @@ static void give_back(struct model *model, int64_t now, struct model_hold *hold,
         waiter = &model->waiters[model->waiter_count++];
         *waiter = (struct model_waiter){.hold = *hold,
                                         .arrival = hold->fence - (INT64_C(1) << 50),
-                                        .claim_ms = leaving->claim_ms,
-                                        .keep_ms = leaving->keep_ms};
+                                        .claim_ms = claim_ms,
+                                        .keep_ms = keep_ms};
     }
     waiter->hold.attempt[0] = '\0';
     waiter->place = GRANTED;
     waiter->is_away = true;
-    waiter->ends = now + leaving->keep_ms * 1000;
+    waiter->ends = now + keep_ms * 1000;
     hold->attempt[0] = '\0';
     hold->ends = now + waiter->claim_ms * 1000;
     sort(model);
@@ -699,14 +699,15 @@ static struct answer leave_otherwise(struct model *model, int64_t now,
     struct model_hold *hold = find_hold(model, leaving->token);
     struct model_waiter *waiter = find_waiter(model, leaving->token);
     bool is_own = waiter && !strcmp(waiter->hold.attempt, leaving->attempt);
-    bool has_gone = !strcmp(leaving->why, "gone");
-    if (hold && has_gone && (is_own || !strcmp(hold->attempt, leaving->attempt)))
-        give_back(model, now, hold, leaving);
-    else if (is_own && !strcmp(leaving->why, "stale"))
+    bool has_gone = !strcmp(leaving->why, "gone"), is_stale = !strcmp(leaving->why, "stale");
+    bool has_claimed = hold && !is_stale && !strcmp(hold->attempt, leaving->attempt);
+    int64_t keep_ms = has_gone ? leaving->keep_ms : max(leaving->keep_ms, leaving->lease_ms);
+    if (has_claimed || (hold && has_gone && is_own))
+        give_back(model, now, hold, keep_ms, leaving->claim_ms);
+    else if (is_own && is_stale)
         leave_stale(model, now, hold, waiter);
     else if (is_own)
-        leave_queue(model, now, waiter,
-                    has_gone ? leaving->keep_ms : max(leaving->keep_ms, leaving->lease_ms));
+        leave_queue(model, now, waiter, keep_ms);
     hand_over(model, now);
     return say("left");
 }

@@ -259,6 +259,35 @@ static void a_grant_outlives_the_drain_for_its_claim_window(void **state)
     park(scripts, "a", "two", .claim_ms = 40);
 }
 
+/* The server stops with the answer to the claim, or to the first try, on its way to it: the client
+ * hears of the drain only. */
+static void a_claim_that_its_server_never_read_outlives_the_drain_for_a_claim_window(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int waited = 0; waited < 2; waited++) {
+        scripts_clean_with_own_clock(state);
+        if (waited)
+            acquire(scripts, .token = "x");
+        acquire(scripts, .token = "a", .attempt = "a", .server = "one", .claim_ms = 40);
+        park(scripts, "b", "two", .claim_ms = 5000);
+        if (waited) {
+            release(scripts, "n", "x");
+            assert_status(
+                acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one"),
+                "claimed");
+        }
+        leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 20000,
+              .claim_ms = 40);
+        assert_true(holds(scripts, "a"));
+        sleep_past(scripts, 40);
+        assert_true(holds(scripts, "b"));
+        acquire(scripts, .token = "b", .attempt = "b", .again = true, .server = "two");
+        park(scripts, "a", "two", .claim_ms = 40);
+        release(scripts, "n", "b");
+        assert_true(holds(scripts, "a"));
+    }
+}
+
 /* A claimed hold is its client's, whatever message comes late. */
 static void a_stale_grant_is_given_back_unless_it_was_claimed(void **state)
 {
@@ -322,6 +351,7 @@ int main(void)
         TEST(a_server_that_drains_leaves_its_waiters_a_lease),
         TEST(the_longer_of_lease_and_keep_counts),
         TEST(a_grant_outlives_the_drain_for_its_claim_window),
+        TEST(a_claim_that_its_server_never_read_outlives_the_drain_for_a_claim_window),
         TEST(a_stale_grant_is_given_back_unless_it_was_claimed),
         TEST(a_stale_waiter_keeps_its_place_as_it_asked),
         TEST(a_place_that_was_kept_outlives_a_late_message),
