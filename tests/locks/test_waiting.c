@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char HOLDER[] = "holder-0123456789012345";
 
@@ -419,6 +420,25 @@ static void a_waiter_outlives_the_lease_while_its_server_lives(void **state)
 }
 
 /* ... and costs one script for all names of a server. */
+/* ... but after a pause that was too long Redis has dropped it, and is asked again. That a newer
+ * request of the same server is known there must not hide it. */
+static void a_server_that_slept_too_long_queues_all_its_waiters_again(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, late;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&first, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    fixture_idle(fixture, 5);
+    usleep(1000 * (FIXTURE_LEASE_MS + FIXTURE_LEASE_MS / 5));
+    uv_update_time(&fixture->loop);
+    wait_as(&late, &fixture->there, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    locks_abandon(late.waiter);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &first);
+}
+
 static void names_are_vouched_for_in_batches(void **state)
 {
     enum { NAMES = 150 };
@@ -471,6 +491,21 @@ static void a_server_that_drains_keeps_the_places(void **state)
     assert_granted(fixture, &first);
     assert_int_equal(second.answer.count, 0);
     locks_abandon(second.waiter);
+}
+
+/* What was granted while it was told of the drain, it cannot know of. */
+static void a_server_that_drains_gives_back_what_it_is_just_granted(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
+    locks_drain(fixture->there.locks);
+    assert_result(fixture, &guest, LOCKS_DRAINING);
+    while (!locks_are_settled(fixture->there.locks))
+        fixture_idle(fixture, 5);
+    assert_in_range(fixture_remaining(&fixture->here, "n"), 1, FIXTURE_CLAIM_MS);
+    fixture_idle(fixture, FIXTURE_CLAIM_MS);
+    assert_int_equal(fixture_remaining(&fixture->here, "n"), 0);
 }
 
 /* A message about an attempt that is not here any more: what it was granted goes to the next. */
@@ -548,8 +583,10 @@ int main(void)
         TEST(waiters_are_queued_anew_where_redis_has_lost_them),
         TEST(a_wait_that_ends_without_redis_says_so),
         TEST(a_waiter_outlives_the_lease_while_its_server_lives),
+        TEST(a_server_that_slept_too_long_queues_all_its_waiters_again),
         TEST(names_are_vouched_for_in_batches),
         TEST(a_server_that_drains_keeps_the_places),
+        TEST(a_server_that_drains_gives_back_what_it_is_just_granted),
         TEST(a_grant_to_an_unknown_attempt_is_given_back),
         TEST(odd_messages_do_nothing),
     };
