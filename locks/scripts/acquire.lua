@@ -94,6 +94,7 @@ if waiter then
         queue(state).remove(waiter)
         waiter[ATTEMPT] = attempt
         grant(state, waiter, waiter[WANTED], waiter[TTL])
+        hand_over(state) -- it lets nobody in, but shows which servers have waiters left
         hold = waiter
         return tell_hold()
     end
