@@ -69,8 +69,10 @@ static void accept_one(const struct line *line, struct pair *pairs)
     while (pair < pairs + PAIRS && pair->open)
         pair++;
     if (client < 0 || redis < 0 || pair == pairs + PAIRS) {
-        close(client);
-        close(redis);
+        if (client >= 0)
+            close(client);
+        if (redis >= 0)
+            close(redis);
         return;
     }
     *pair = (struct pair){.lanes = {{client, redis, NULL, NULL}, {redis, client, NULL, NULL}},
