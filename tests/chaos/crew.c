@@ -241,7 +241,7 @@ static void release_answered(struct member *member, const struct event *event)
     else if (event->outcome == UNKNOWN)
         pause_then_repeat(member);
     else
-        member->act = FAILED;
+        member->act = member->unsure ? LEFT : FAILED;
 }
 
 static void read_reply(struct member *member, struct event *event)
@@ -319,8 +319,13 @@ void crew_leave(struct member *member, bool reset)
         struct event *event = &member->crew->events[member->event];
         event->outcome = UNKNOWN;
         event->hung_up = clock_us();
-        many_hang_up(&member->client, reset);
+        bool unheard = many_hang_up(&member->client, reset);
         event->received = member->client.received;
+        if (!unheard && event->operation == ACQUIRE) {
+            member->unsure = true;
+            ask_to_release(member);
+            return;
+        }
     }
     member->act = LEFT;
 }

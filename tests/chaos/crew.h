@@ -38,6 +38,7 @@ struct member {
     struct crew *crew;
     int number;
     bool releasing; /* what it repeats after a pause is its release */
+    bool unsure;    /* it hung up on a reply that it did not read: what it has it releases */
     bool has_place; /* its next request may wait */
     int64_t due;    /* when its hold or pause ends */
     int64_t leave;  /* when it hangs up, if no reply has come by then; 0: never */

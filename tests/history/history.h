@@ -63,8 +63,8 @@ struct event {
     int64_t count; /* holds broken, or holds there are */
     int hold_owner;
     bool hold_shared;
-    int hold_limit;
     bool not_mine;
+    int hold_limit;
     int64_t queue;   /* how many wait */
     int64_t granted; /* when the hold was, by Redis's clock put on ours; 0: unknown */
     size_t shown_count;

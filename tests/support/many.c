@@ -119,11 +119,16 @@ bool many_is_busy(const struct many_client *client)
     return client->fd > 0 || client->connecting;
 }
 
-void many_hang_up(struct many_client *client, bool reset)
+bool many_hang_up(struct many_client *client, bool reset)
 {
     static const struct linger NOW = {.l_onoff = 1, .l_linger = 0};
+    bool answered = false;
     if (!many_is_busy(client))
-        return;
+        return true;
+    if (client->fd > 0 && !client->connecting) {
+        shutdown(client->fd, SHUT_WR);
+        answered = recv(client->fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    }
     if (client->fd > 0 && reset)
         setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &NOW, sizeof NOW);
     struct many *many = client->many;
@@ -133,6 +138,7 @@ void many_hang_up(struct many_client *client, bool reset)
     disconnect(client);
     client->connecting = false;
     client->received = clock_us();
+    return !answered;
 }
 
 bool many_has_reply(const struct many_client *client)
