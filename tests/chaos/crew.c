@@ -398,6 +398,9 @@ void crew_await_queued(struct crew *crew, int name, int64_t length)
         got = stage_ask(crew->stage, name, "queue_length");
         if (got == length)
             break;
+        for (size_t i = 0; clock_ms() > until && i < crew->count; i++)
+            if (crew->members[i]->part.name == name)
+                crew_print(crew->members[i]);
         if (clock_ms() > until)
             fail_msg("%" PRId64 " wait for name %d, not %" PRId64, got, name, length);
     }
