@@ -1,5 +1,8 @@
 #include "locks/operation.h"
 #include "locks/scripts.h"
+#include "locks/waiting.h"
+
+#include <stdlib.h>
 
 static bool read_released(const struct value *value, struct locks_reply *ret)
 {
@@ -16,8 +19,40 @@ static bool read_released(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "not_held");
 }
 
+/* A release under way. */
+struct releasing {
+    struct locks *locks;
+    locks_done *done;
+    void *context;
+    size_t key_length;
+    char key[];
+};
+
+/* A release may answer two requests at once: where the next one in the queue is parked here, too,
+ * it has got the hold, and is told first, since it has waited longest. */
+static void released(void *context, const struct store_result *result)
+{
+    struct releasing *releasing = context;
+    struct slice key = {releasing->key, releasing->key_length}, attempt;
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    operation_read(result, read_released, &reply);
+    if (reply.result == LOCKS_DONE && value_text(value_at(result->reply, 5), &attempt))
+        waiting_claimed(releasing->locks, key, attempt, reply.release.version);
+    releasing->done(releasing->context, &reply);
+    free(releasing);
+}
+
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context)
 {
-    operation_run(locks, &script_release, name, &token, 1, read_released, done, context);
+    char bytes[KEY_LENGTH];
+    struct slice key = operation_key(locks, name, bytes);
+    struct releasing *releasing = malloc(sizeof *releasing + key.length);
+    if (!releasing)
+        abort();
+    *releasing = (struct releasing){locks, done, context, key.length};
+    memcpy(releasing->key, key.bytes, key.length);
+    const struct slice arguments[] = {slice_of(locks->retention), token, slice_of(locks->server)};
+    store_eval(locks->store, &script_release, key, arguments,
+               sizeof arguments / sizeof arguments[0], released, releasing);
 }

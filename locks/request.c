@@ -87,26 +87,31 @@ void request_send(struct locks *locks, struct slice key, const struct acquire *a
                context);
 }
 
-/* Of a new hold Redis only tells what the request did not say. */
-static bool complete_hold(const struct acquire *acquire, struct hold *hold)
+void request_complete(const struct acquire *acquire, int64_t fence, struct hold *ret)
 {
-    hold->ttl_ms = acquire->ttl_ms;
-    hold->version = hold->fence;
-    hold->owner = acquire->owner;
-    hold->mode = acquire->mode;
-    hold->limit = acquire->limit;
-    return true;
+    *ret = (struct hold){
+        .fence = fence,
+        .ttl_ms = acquire->ttl_ms,
+        .holds = 1,
+        .version = fence,
+        .owner = acquire->owner,
+        .mode = acquire->mode,
+        .limit = acquire->limit,
+    };
 }
 
+/* Of a new hold Redis only tells what the request did not say; in the common case, the fence. */
 static bool read_granted(const struct value *value, const struct acquire *acquire,
                          struct locks_reply *ret)
 {
-    ret->hold.holds = 1;
-    if (value_integer(value, &ret->hold.fence)) /* in the common case that is all */
-        return complete_hold(acquire, &ret->hold);
-    return reply_says(value, "granted") && value_integer(value_at(value, 1), &ret->hold.fence) &&
-           value_integer(value_at(value, 2), &ret->hold.holds) &&
-           complete_hold(acquire, &ret->hold);
+    int64_t fence, holds = 1;
+    if (!value_integer(value, &fence) &&
+        !(reply_says(value, "granted") && value_integer(value_at(value, 1), &fence) &&
+          value_integer(value_at(value, 2), &holds)))
+        return false;
+    request_complete(acquire, fence, &ret->hold);
+    ret->hold.holds = holds;
+    return true;
 }
 
 /* The answers that end a request, by their first word. */

@@ -249,6 +249,21 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
     } /* else its hang-up is about to be told, and gives the grant to the next */
 }
 
+void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt, int64_t fence)
+{
+    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    if (!waiter)
+        return; /* it was abandoned before Redis answered: what it left is on its way back */
+    if (!waiter->is_connected(waiter->context)) {
+        leave(waiter,
+              LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
+        return;
+    }
+    struct locks_reply reply = {.attempt = waiter->attempt};
+    request_complete(&waiter->acquire, fence, &reply.hold);
+    finish(waiter, &reply);
+}
+
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt)
 {
     struct waiter *waiter = find(interest_find(locks, key), attempt);

@@ -4,6 +4,8 @@
 
 #include "base/slice.h"
 
+#include <stdint.h>
+
 struct interest;
 struct locks;
 
@@ -16,6 +18,9 @@ size_t waiting_check(struct interest *interest);
 /* Its turn has come. Where nobody waits by this attempt any more, the grant is given back. */
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token);
+
+/* A release that was asked for here has given it the hold, with this fence, and claimed it. */
+void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt, int64_t fence);
 
 /* A release has taken it out of the queue. */
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt);

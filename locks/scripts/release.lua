@@ -1,9 +1,11 @@
 -- Release: ends the hold of this token and hands over, or takes its waiter out of the queue. A hold
 -- that was handed over and not claimed is a waiter's: its client knows of no hold.
 --
--- ARGV  2 token
+-- ARGV  2 token, 3 the server that asks
 -- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; the
---         same again for a repeated release, as long as it is remembered.
+--         same again for a repeated release, as long as it is remembered. There may be a sixth
+--         element: the attempt of a request parked at that server which has got the hold, with
+--         `version` as its fence.
 local token = ARGV[2]
 
 local state = open()

@@ -104,6 +104,53 @@ static void waiters_of_two_servers_are_granted_in_order_of_arrival(void **state)
     assert_free(fixture);
 }
 
+/* Where the release and the next waiter are at one server, its answer is all it takes. */
+static void a_hand_over_within_a_server_is_one_command(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, second;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&second, &fixture->there, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    struct answer release = fixture_release(&fixture->here, "n", HOLDER);
+    assert_int_equal(first.answer.count, 1); /* told before the one who releases */
+    assert_int_equal(first.answer.reply.result, LOCKS_DONE);
+    assert_true(first.answer.reply.hold.fence > 0);
+    assert_int_equal(first.answer.reply.hold.fence, release.reply.release.version);
+    assert_int_equal(first.answer.reply.hold.ttl_ms, 5000);
+    assert_int_equal(store_figures(fixture->here.store).calls, calls + 1);
+    assert_in_range(fixture_remaining(&fixture->here, "n"), 4000, 5000);
+    assert_int_equal(second.answer.count, 0);
+    fixture_release(&fixture->here, "n", first.token);
+    assert_granted(fixture, &second);
+    fixture_release(&fixture->there, "n", second.token);
+    assert_free(fixture);
+}
+
+/* The server that hears of the loss of its own waiter's client does not keep the lock for it. */
+static void a_hand_over_within_a_server_looks_for_the_client(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest gone, next;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&next, &fixture->here, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    gone.answer.gone = true;
+    int64_t released = clock_ms();
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &next);
+    assert_in_range(clock_ms() - released, 0, FIXTURE_CLAIM_MS / 2);
+    assert_int_equal(gone.answer.count, 0);
+    locks_abandon(gone.waiter);
+    fixture_release(&fixture->here, "n", next.token);
+    assert_free(fixture);
+}
+
 /* The ends of holds run no code in Redis: a tick must. */
 static void an_expiry_hands_over_at_once(void **state)
 {
@@ -245,7 +292,7 @@ static void a_grant_that_nobody_claims_falls(void **state)
     wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
     await_queue(fixture, 2);
     gone.answer.gone = true;
-    fixture_release(&fixture->here, "n", HOLDER);
+    fixture_release(&fixture->there, "n", HOLDER);
     int64_t released = clock_ms();
     assert_granted(fixture, &next);
     assert_in_range(clock_ms() - released, FIXTURE_CLAIM_MS - 5, FIXTURE_CLAIM_MS + 100);
@@ -564,6 +611,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_free_lock_is_granted_without_a_wait),
         TEST(waiters_of_two_servers_are_granted_in_order_of_arrival),
+        TEST(a_hand_over_within_a_server_is_one_command),
+        TEST(a_hand_over_within_a_server_looks_for_the_client),
         TEST(an_expiry_hands_over_at_once),
         TEST(a_break_hands_over),
         TEST(a_renewal_to_less_is_noticed),

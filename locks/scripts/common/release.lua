@@ -1,6 +1,8 @@
 -- The common cases of release: the hold is the name's only one, and nobody waits, or the one who is
 -- next wants the lock for itself and is parked at a server in good standing, and nobody watches.
--- Does the same as release.lua, before anything is set up for the other cases.
+-- Does the same as release.lua, before anything is set up for the other cases - and one thing more:
+-- where the next one's request is parked at the very server that asks, its hold is claimed at once,
+-- since that server learns of it by this reply. It looks after its client then.
 do
     local packed = call('get', key)
     local state = packed and {struct.unpack(STATE, packed)}
@@ -39,27 +41,35 @@ do
         local behind = second and found[2] and {struct.unpack(WAITER, found[2])}
         -- Its owner's next request would be let in with it.
         is_common = waiter and waiter[MODE] == 'exclusive' and
-                    now + waiter[CLAIM] * 1000 < dies and
                     not (behind and behind[OWNER] == waiter[OWNER])
     end
 
     if is_common then
         local version = math.max(state[VERSION] + 1, now)
         local held, kept, granted = math.floor((now - hold[SINCE]) / 1000), version, ''
-        local write, tick = redis.pcall, false
+        local write, tick, direct = redis.pcall, nil, nil
         local past = remembers and struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS))
         local past_token = state[LAST_TOKEN]
         if waiter then
             -- The first write: it frees memory, so that a full Redis takes the others as well.
             call('zrem', key .. ':queue:' .. server, token)
-            version, write = version + 1, call
-            local expires = now + waiter[CLAIM] * 1000
-            granted = struct.pack(HOLD, token, waiter[OWNER], waiter[MODE], '', waiter[META],
+            version, write, direct = version + 1, call, server == ARGV[3]
+            local expires = now + (direct and waiter[TTL] or waiter[CLAIM]) * 1000
+            granted = struct.pack(HOLD, token, waiter[OWNER], waiter[MODE],
+                                  direct and waiter[ATTEMPT] or '', waiter[META],
                                   version, now, expires, waiter[TTL])
-            state[WAITERS], state[UNCLAIMED] = state[WAITERS] - 1, 1
+            state[WAITERS], state[UNCLAIMED] = state[WAITERS] - 1, direct and 0 or 1
             state[NEXT], kept = expires, math.max(version, expires)
-            tick = expires < state[TICK] or state[TICK] <= now
-            state[TICK] = tick and expires or state[TICK]
+            if direct then
+                call('hdel', key .. ':waiters', token)
+            end
+            if direct and state[WAITERS] == 0 then -- no server has to do with the name any more
+                call('unlink', key .. ':servers')
+                state[SERVERS], servers = 0, nil
+            end
+            local next = math.min(expires, dies)
+            tick = servers and (next < state[TICK] or state[TICK] <= now) and next
+            state[TICK] = tick or state[TICK]
         end
         state[VERSION], state[LIMIT] = version, 0
         state[COUNT], state[EXCLUSIVES] = waiter and 1 or 0, waiter and 1 or 0
@@ -78,15 +88,15 @@ do
         end
         if not reply.err then -- a full Redis refuses, and then release.lua finds another way
             local inbox = waiter and string.match(key, '^[^{]*') .. 'inbox:'
-            if waiter then
+            if waiter and not direct then
                 call('publish', inbox .. server,
                      'g ' .. waiter[ATTEMPT] .. ' ' .. token .. ' ' .. key)
             end
             for i = 1, tick and #servers or 0, 2 do
                 call('publish', inbox .. servers[i],
-                     'n ' .. string.format('%d', waiter[CLAIM]) .. ' ' .. key)
+                     'n ' .. string.format('%d', (tick - now + 999) / 1000) .. ' ' .. key)
             end
-            return {'released', hold[FENCE], held, 0, version}
+            return {'released', hold[FENCE], held, 0, version, direct and waiter[ATTEMPT] or nil}
         end
     end
 end
