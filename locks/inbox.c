@@ -57,16 +57,22 @@ static void on_changed(struct locks *locks, struct slice rest)
         watch_check(interest);
 }
 
+/* s KEY: this server is passed over, since another one of its process did not claim in time. */
+static void on_suspected(struct locks *locks, struct slice key)
+{
+    struct interest *interest = interest_find(locks, key);
+    if (interest)
+        interest_check(interest);
+}
+
 void locks_store_message(struct locks *locks, struct slice text)
 {
     static const struct {
         const char *word;
         void (*handle)(struct locks *locks, struct slice rest);
     } MESSAGES[] = {
-        {"g", on_granted},
-        {"x", on_cancelled},
-        {"n", on_next_end},
-        {"c", on_changed},
+        {"g", on_granted}, {"x", on_cancelled}, {"n", on_next_end},
+        {"c", on_changed}, {"s", on_suspected},
     };
     struct slice kind = take_word(&text);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)

@@ -89,6 +89,11 @@ static size_t check(struct interest *interest)
     return 1 + waiting_check(interest);
 }
 
+void interest_check(struct interest *interest)
+{
+    check(interest);
+}
+
 void interests_check(struct locks *locks)
 {
     for (struct interest *interest = locks->interests.first; interest; interest = interest->next)

@@ -60,4 +60,7 @@ void interest_plan(struct interest *interest, int64_t next_ms);
  * at once as Redis answers well before its deadline. */
 void interests_check(struct locks *locks);
 
+/* The same for one name, at once. */
+void interest_check(struct interest *interest);
+
 #endif

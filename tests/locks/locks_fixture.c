@@ -41,7 +41,7 @@ static void on_touched(void *context, struct slice key)
     locks_store_touched(site->locks, key);
 }
 
-static void site_open(struct site *site, struct locks_fixture *fixture)
+void site_open(struct site *site, struct locks_fixture *fixture, uint32_t process)
 {
     *site = (struct site){.fixture = fixture};
     struct redis_url url;
@@ -64,7 +64,7 @@ static void site_open(struct site *site, struct locks_fixture *fixture)
         .waiter_lease_ms = FIXTURE_LEASE_MS,
         .claim_window_ms = FIXTURE_CLAIM_MS,
         .max_waiters = FIXTURE_WAITERS,
-        .process = site == &fixture->here ? 1 : 2,
+        .process = process,
     };
     assert_int_equal(locks_open(&site->locks, &options), 0);
     fixture_await(fixture, &site->ups, 1);
@@ -92,8 +92,8 @@ int fixture_start(void **state)
     redis_process_start(&fixture->redis, NULL);
     uv_loop_init(&fixture->loop);
     uv_timer_init(&fixture->loop, &fixture->guard);
-    site_open(&fixture->here, fixture);
-    site_open(&fixture->there, fixture);
+    site_open(&fixture->here, fixture, 1);
+    site_open(&fixture->there, fixture, 2);
     *state = fixture;
     return 0;
 }

@@ -57,6 +57,9 @@ void fixture_answered(void *context, const struct locks_reply *reply);
 /* For locks_wait, with the answer as the context. */
 bool fixture_is_connected(void *context);
 
+/* Starts one server, as of this process; fixture_start has done it for both, each of its own. */
+void site_open(struct site *site, struct locks_fixture *fixture, uint32_t process);
+
 /* Ends one server in good order; fixture_stop does it for those that are left. */
 void site_close(struct site *site);
 

@@ -299,6 +299,32 @@ static void a_grant_that_nobody_claims_falls(void **state)
     locks_abandon(gone.waiter);
 }
 
+/* Another server of its process is suspected as well, and shows that it is there. */
+static void a_grant_that_nobody_claims_costs_a_sibling_no_time(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest gone, next;
+    site_close(&fixture->there);
+    fixture_idle(fixture, 50);
+    site_open(&fixture->there, fixture, 1);
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    gone.answer.gone = true;
+    for (int i = 0; i < 3; i++) { /* right after it was vouched for, it would take longest */
+        uint64_t calls = store_figures(fixture->there.store).calls;
+        while (store_figures(fixture->there.store).calls == calls)
+            fixture_idle(fixture, 1);
+    }
+    fixture_release(&fixture->here, "n", HOLDER);
+    int64_t released = clock_ms();
+    assert_granted(fixture, &next);
+    assert_in_range(clock_ms() - released, FIXTURE_CLAIM_MS - 5, FIXTURE_CLAIM_MS + 100);
+    locks_abandon(gone.waiter);
+}
+
 /* A request read late, of a client that has gone, must not take the place of the one it sent since.
  */
 static void a_client_that_has_gone_is_not_even_queued(void **state)
@@ -590,7 +616,9 @@ static void odd_messages_do_nothing(void **state)
                                            "? 1 2 3",
                                            "n 10 baton:{m}",
                                            "x 1 baton:{n}",
-                                           "c 7 baton:{n}"};
+                                           "c 7 baton:{n}",
+                                           "s",
+                                           "s baton:{m}"};
     struct locks_fixture *fixture = *state;
     struct guest guest;
     fixture_lock(&fixture->here, "n", HOLDER, 20000);
@@ -622,6 +650,7 @@ int main(void)
         TEST(a_waiter_may_be_abandoned_while_redis_is_asked),
         TEST(a_grant_is_not_claimed_for_a_client_that_has_gone),
         TEST(a_grant_that_nobody_claims_falls),
+        TEST(a_grant_that_nobody_claims_costs_a_sibling_no_time),
         TEST(a_client_that_has_gone_is_not_even_queued),
         TEST(a_later_request_with_the_token_takes_the_place),
         TEST(a_release_cancels_a_waiter),

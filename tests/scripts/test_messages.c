@@ -81,6 +81,24 @@ static void each_way_to_hand_over_tells(void **state)
     }
 }
 
+static void a_server_that_is_suspected_with_another_is_told(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts_clean_with_own_clock(state);
+    scripts->unwatched = true; /* whose look at the keys knows the queues of other servers only */
+    acquire(scripts, .token = "x");
+    park(scripts, "a", "process-1", .claim_ms = 20);
+    park(scripts, "b", "process-2", .claim_ms = 20);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 20);
+    inboxes_read(inboxes);
+    tick(scripts, "n", "process-2");
+    assert_told(inboxes, "process-2 s baton:{n}");
+    assert_status(
+        acquire(scripts, .token = "b", .attempt = "b1", .again = true, .server = "process-2"),
+        "claimed");
+}
+
 static void a_cancelled_request_is_told(void **state)
 {
     struct scripts *scripts = *state;
@@ -388,6 +406,7 @@ int main(void)
         TEST(who_waits_for_nothing_is_told_nothing),
         TEST(a_grant_is_told_to_the_server_of_its_waiter),
         TEST(each_way_to_hand_over_tells),
+        TEST(a_server_that_is_suspected_with_another_is_told),
         TEST(a_cancelled_request_is_told),
         TEST(a_cancellation_is_remembered_for_half_a_minute),
         TEST(nobody_is_told_of_an_absent_waiter),

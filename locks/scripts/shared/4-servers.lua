@@ -39,12 +39,16 @@ local function servers(state)
     end
 
     -- A server that was not there when one of its waiters had its turn. Servers of one process, whose
-    -- ids begin alike, are mostly gone together: each would cost a claim window of its own.
+    -- ids begin alike, are mostly gone together: each would cost a claim window of its own. One that
+    -- is there nevertheless is told, and shows it at once.
     function self.suspect(server)
         for _, other in ipairs(self) do
             if string.sub(other[ID], 1, 8) == string.sub(server[ID], 1, 8) then
                 other[SUSPECT] = 1
                 self.write(other)
+                if other ~= server then
+                    self.tell(other, 's')
+                end
             end
         end
     end
