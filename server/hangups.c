@@ -105,9 +105,3 @@ bool hangups_has_gone(int fd)
     struct pollfd client = {.fd = fd, .events = POLLRDHUP};
     return poll(&client, 1, 0) > 0;
 }
-
-bool hangups_has_refused(int fd)
-{
-    struct pollfd client = {.fd = fd};
-    return poll(&client, 1, 0) > 0 && (client.revents & POLLERR);
-}

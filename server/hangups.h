@@ -43,7 +43,4 @@ void hangups_tell_all(struct hangups *hangups);
 /* Whether the other side has closed its end, by a look at the socket now. */
 bool hangups_has_gone(int fd);
 
-/* Whether the other side has answered what was sent to it with a reset. */
-bool hangups_has_refused(int fd);
-
 #endif

@@ -22,7 +22,6 @@ struct record {
     bool too_large;
     bool suspended;
     bool waiting;   /* suspended for long: counted as such */
-    bool waited;    /* it was, at some time */
     bool streaming; /* the head of a stream is on its way, and what follows is read when written */
     bool gone;      /* the client has hung up, and the API knows */
     char *body;
@@ -291,7 +290,7 @@ static enum MHD_Result handle(struct record *record)
     if (handling == ANSWERED)
         return send_reply(record);
     if (handling == WAITING) {
-        record->waiting = record->waited = true;
+        record->waiting = true;
         metrics_add(&desk_of(record)->metrics->waiting, 1);
         watch(record);
     }
@@ -328,14 +327,6 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
     return record->gone || record->exchange.reply.status ? send_parked(record) : handle(record);
 }
 
-/* Who hung up between the last look and the answer has refused it by now: it does not know of its
- * grant. One that has read its answer closes without a refusal. */
-static bool is_refused(const struct record *record)
-{
-    return record->waited && api_has_granted(&record->exchange) &&
-           hangups_has_refused(socket_of(record));
-}
-
 /* A stream that its client leaves is an ordinary end of it, not a reply that was lost. */
 static void count(struct record *record, enum MHD_RequestTerminationCode code)
 {
@@ -343,8 +334,7 @@ static void count(struct record *record, enum MHD_RequestTerminationCode code)
     if (!record->exchange.reply.status)
         return;
     metrics_count(metrics, record->exchange.route, record->exchange.reply.status);
-    bool delivered = code == MHD_REQUEST_TERMINATED_COMPLETED_OK && !is_refused(record);
-    if (!delivered && !record->streaming) {
+    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && !record->streaming) {
         metrics_add(&metrics->undelivered, 1);
         api_undelivered(&record->exchange);
     }
