@@ -3,6 +3,7 @@
 #include "locks/request.h"
 #include "locks/scripts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -86,6 +87,7 @@ static void leave(struct waiter *waiter, enum leaving how)
 static void finish(struct waiter *waiter, const struct locks_reply *reply)
 {
     locks_done *done = waiter->done;
+    assert(done);
     waiter->done = NULL;
     done(waiter->context, reply);
     end(waiter);

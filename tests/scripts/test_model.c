@@ -251,7 +251,7 @@ static void step_acquire(struct run *run)
     struct answer should_be = model_acquire(run->model, run->now, &acquiring);
     should_be.next_ms = is.next_ms;
     compare(run, "acquire", &is, &should_be);
-    if (strcmp(is.status, "waiting") == 0)
+    if (acquiring.server && strcmp(is.status, "waiting") == 0)
         for (size_t i = 0; i < MODEL_SERVERS; i++)
             if (!strcmp(MODEL_SERVER_NAMES[i], acquiring.server))
                 plan(run, i, is.next_ms);
