@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS = 256 };
+enum { EVENTS = 256, ON_ITS_WAY_MS = 1 };
 
 struct many {
     int epoll;
@@ -127,6 +127,7 @@ bool many_hang_up(struct many_client *client, bool reset)
         return true;
     if (client->fd > 0 && !client->connecting) {
         shutdown(client->fd, SHUT_WR);
+        poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, ON_ITS_WAY_MS);
         answered = recv(client->fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
     }
     if (client->fd > 0 && reset)

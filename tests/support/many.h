@@ -45,8 +45,8 @@ void many_send(struct many *many, struct many_client *client, int port, const ch
                const char *path, const char *token, const char *body);
 
 /* The client goes away: by a reset, or as a program that ends normally does. `done` is not called.
- * Does nothing where no request is under way. Returns false where a reply was there before it had
- * said so: then it can have learnt what it asked for. */
+ * Does nothing where no request is under way. Returns false where a reply was there already, or
+ * on its way: no server can look at the socket and write to it in one step. */
 bool many_hang_up(struct many_client *client, bool reset);
 
 /* Whether a request is under way. */
