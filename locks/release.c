@@ -33,11 +33,12 @@ struct releasing {
 static void released(void *context, const struct store_result *result)
 {
     struct releasing *releasing = context;
-    struct slice key = {releasing->key, releasing->key_length}, attempt;
+    struct slice key = {releasing->key, releasing->key_length}, attempt, owner;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_released, &reply);
-    if (reply.result == LOCKS_DONE && value_text(value_at(result->reply, 5), &attempt))
-        waiting_claimed(releasing->locks, key, attempt, reply.release.version);
+    if (reply.result == LOCKS_DONE && value_text(value_at(result->reply, 5), &attempt) &&
+        value_text(value_at(result->reply, 6), &owner))
+        waiting_claimed(releasing->locks, key, attempt, owner, reply.release.version);
     releasing->done(releasing->context, &reply);
     free(releasing);
 }

@@ -251,7 +251,8 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
     } /* else its hang-up is about to be told, and gives the grant to the next */
 }
 
-void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt, int64_t fence)
+void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
+                     struct slice owner, int64_t fence)
 {
     struct waiter *waiter = find(interest_find(locks, key), attempt);
     if (!waiter)
@@ -263,6 +264,9 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
     }
     struct locks_reply reply = {.attempt = waiter->attempt};
     request_complete(&waiter->acquire, fence, &reply.hold);
+    reply.hold.owner = owner;
+    reply.hold.mode = LOCK_EXCLUSIVE;
+    reply.hold.limit = 0;
     finish(waiter, &reply);
 }
 

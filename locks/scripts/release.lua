@@ -3,9 +3,9 @@
 --
 -- ARGV  2 token, 3 the server that asks
 -- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; the
---         same again for a repeated release, as long as it is remembered. There may be a sixth
---         element: the attempt of a request parked at that server which has got the hold, with
---         `version` as its fence.
+--         same again for a repeated release, as long as it is remembered. Two more
+--         may follow: the attempt of a request parked at that server which has got an exclusive
+--         hold, with `version` as its fence, and the owner.
 local token = ARGV[2]
 
 local state = open()

@@ -225,6 +225,32 @@ static void a_kept_place_is_found_again_elsewhere(void **state)
     assert_granted(fixture, &second);
 }
 
+/* Whatever a repeated request says, and wherever the release is asked for. */
+static void a_repeated_request_gets_what_it_has_queued_for(void **state)
+{
+    static const char *const HOLDERS[] = {"holder-1-34567890123456", "holder-2-34567890123456"};
+    struct locks_fixture *fixture = *state;
+    for (int i = 0; i < 2; i++) {
+        struct guest first, second;
+        fixture_lock(&fixture->here, "n", HOLDERS[i], 20000);
+        wait_as(&first, &fixture->here, i, PATIENCE_MS, 0);
+        await_queue(fixture, 1);
+        second = first;
+        second.request.token = slice_of(second.token);
+        second.request.owner = slice_of("another");
+        second.request.mode = LOCK_SHARED;
+        second.request.limit = 7;
+        request_lock(&second);
+        assert_result(fixture, &first, LOCKS_SUPERSEDED);
+        fixture_release(i ? &fixture->there : &fixture->here, "n", HOLDERS[i]);
+        assert_granted(fixture, &second);
+        assert_string_equal(second.answer.owner, first.token);
+        assert_int_equal(second.answer.reply.hold.mode, LOCK_EXCLUSIVE);
+        assert_int_equal(second.answer.reply.hold.limit, 0);
+        fixture_release(&fixture->here, "n", second.token);
+    }
+}
+
 static void an_abandoned_waiter_is_passed_at_once(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -318,7 +344,7 @@ static void a_grant_that_nobody_claims_costs_a_sibling_no_time(void **state)
         while (store_figures(fixture->there.store).calls == calls)
             fixture_idle(fixture, 1);
     }
-    fixture_release(&fixture->here, "n", HOLDER);
+    fixture_release(&fixture->there, "n", HOLDER);
     int64_t released = clock_ms();
     assert_granted(fixture, &next);
     assert_in_range(clock_ms() - released, FIXTURE_CLAIM_MS - 5, FIXTURE_CLAIM_MS + 100);
@@ -646,6 +672,7 @@ int main(void)
         TEST(a_renewal_to_less_is_noticed),
         TEST(a_wait_that_ends_leaves_the_queue),
         TEST(a_kept_place_is_found_again_elsewhere),
+        TEST(a_repeated_request_gets_what_it_has_queued_for),
         TEST(an_abandoned_waiter_is_passed_at_once),
         TEST(a_waiter_may_be_abandoned_while_redis_is_asked),
         TEST(a_grant_is_not_claimed_for_a_client_that_has_gone),

@@ -96,7 +96,11 @@ do
                 call('publish', inbox .. servers[i],
                      'n ' .. string.format('%d', (tick - now + 999) / 1000) .. ' ' .. key)
             end
-            return {'released', hold[FENCE], held, 0, version, direct and waiter[ATTEMPT] or nil}
+            local reply = {'released', hold[FENCE], held, 0, version}
+            if direct then
+                reply[6], reply[7] = waiter[ATTEMPT], waiter[OWNER]
+            end
+            return reply
         end
     end
 end
