@@ -6,6 +6,8 @@
 --         known there any more, or its waiters are passed over. It has to ask again there.
 local server, lease = ARGV[2], ARGV[3] * 1000
 local write, astray = even_if_full, {}
+-- A name whose main key was lost, by eviction or by hand, has no queue any more.
+local are_whole = call('exists', unpack(ARGV, 4)) == #ARGV - 3
 for i = 4, #ARGV do
     local name = ARGV[i] .. ':servers'
     local packed = call('hget', name, server)
@@ -13,7 +15,7 @@ for i = 4, #ARGV do
     if packed then
         ends, suspect, watching = struct.unpack(STANDING, packed)
     end
-    if ends > now then
+    if ends > now and (are_whole or call('exists', ARGV[i]) == 1) then
         ends = math.max(ends, now + lease)
         write('hset', name, server, struct.pack(STANDING, ends, suspect, watching))
         write = call -- after the first, a full Redis takes all

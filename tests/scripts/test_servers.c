@@ -520,6 +520,21 @@ static void any_key_may_be_lost(void **state)
     }
 }
 
+/* Where nothing but the main key was lost, nobody is in the queue any more either. */
+static void a_server_whose_queue_was_lost_is_told(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t astray[1];
+    scripts->keys_were_lost = true;
+    acquire(scripts, .token = "x");
+    acquire(scripts, .token = "a", .attempt = "a", .server = "one");
+    assert_int_equal(vouch(scripts, "one", 60000, 1, (const char *const[]){"n"}, astray), 0);
+    delete_key(scripts, "n", "");
+    assert_int_equal(vouch(scripts, "one", 60000, 1, (const char *const[]){"n"}, astray), 1);
+    assert_status(acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one"),
+                  "granted");
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
 
 int main(void)
@@ -551,6 +566,7 @@ int main(void)
         TEST(waiters_outlive_the_retention),
         TEST(waiters_of_a_lost_name_do_not_haunt_it),
         TEST(any_key_may_be_lost),
+        TEST(a_server_whose_queue_was_lost_is_told),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }
