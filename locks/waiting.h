@@ -19,8 +19,8 @@ size_t waiting_check(struct interest *interest);
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token);
 
-/* A release that was asked for here has given it an exclusive hold, with this fence, and claimed it.
- * Its owner is the one it has queued with first. */
+/* A release that was asked for here has given it an exclusive hold, with this fence, and claimed
+ * it. Its owner is the one it has queued with first. */
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice owner, int64_t fence);
 
