@@ -40,31 +40,33 @@ struct event {
     int64_t received; /* after the last byte of the reply was; 0 where there was none */
     enum operation operation;
     enum outcome outcome;
-    int name;
 
     /* What was asked for. */
+    int name;
     int token; /* EVERYBODY: of a break */
     int owner;
-    bool shared;
-    int limit;      /* 0: none */
+    int limit;  /* 0: none */
+    int server; /* which one was asked, from 1; 0: any */
+    /* What the reply said; 0 or NOBODY where it did not. */
+    int hold_owner;
+    int hold_limit;
+    bool hold_shared;
+    bool not_mine;
+
+    bool shared;    /* asked for */
     int64_t ttl_ms; /* 0: none given */
     int64_t wait_ms;
     int64_t keep_ms;
-    int server;      /* which one was asked, from 1; 0: any */
     int64_t hung_up; /* the client began to, and had done so at `received`; 0: it did not */
     int64_t queued;  /* it was certainly in the queue by then, as somebody saw; 0: nobody did */
 
-    /* What the reply said; 0 or NOBODY where it did not. */
+    /* Said by the reply, too. */
     int64_t version;
     int64_t fence;
     int64_t left_ms;
     int64_t holds;
     int64_t held_ms;
-    int64_t count; /* holds broken, or holds there are */
-    int hold_owner;
-    bool hold_shared;
-    bool not_mine;
-    int hold_limit;
+    int64_t count;   /* holds broken, or holds there are */
     int64_t queue;   /* how many wait */
     int64_t granted; /* when the hold was, by Redis's clock put on ours; 0: unknown */
     size_t shown_count;

@@ -53,7 +53,7 @@ if ARGV[5] == '2' then
             local expires = now + hold[TTL] * 1000
             hold[ATTEMPT], hold[EXPIRES], state[NEXT], state[UNCLAIMED] = attempt, expires, expires, 0
             local kept = math.max(expires, state[VERSION]) + retention
-            if state[SERVERS] > 0 then
+            if state[WAITERS] + state[SERVERS] > 0 then
                 kept = math.max(kept, state[QUEUE_KEPT])
             end
             call('set', key, struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
