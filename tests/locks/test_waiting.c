@@ -529,7 +529,7 @@ static void a_server_that_slept_too_long_queues_all_its_waiters_again(void **sta
     wait_as(&first, &fixture->there, 1, PATIENCE_MS, 0);
     await_queue(fixture, 1);
     fixture_idle(fixture, 5);
-    usleep(1000 * (FIXTURE_LEASE_MS + FIXTURE_LEASE_MS / 5));
+    clock_sleep_ms(FIXTURE_LEASE_MS + FIXTURE_LEASE_MS / 5);
     uv_update_time(&fixture->loop);
     wait_as(&late, &fixture->there, 2, PATIENCE_MS, 0);
     await_queue(fixture, 2);

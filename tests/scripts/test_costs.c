@@ -17,7 +17,9 @@ static int64_t calls(struct scripts *scripts)
         "cmdstat_evalsha:", "cmdstat_eval:", "cmdstat_info:", "cmdstat_config"};
     redisReply *stats = redis_process_command(&scripts->redis, "INFO commandstats");
     int64_t count = 0;
-    for (char *line = strtok(stats->str, "\r\n"); line; line = strtok(NULL, "\r\n")) {
+    char *rest = NULL;
+    for (char *line = strtok_r(stats->str, "\r\n", &rest); line;
+         line = strtok_r(NULL, "\r\n", &rest)) {
         bool is_ours = false;
         for (size_t i = 0; i < sizeof OURS / sizeof OURS[0]; i++)
             is_ours |= strncmp(line, OURS[i], strlen(OURS[i])) == 0;

@@ -96,11 +96,11 @@ do
                 call('publish', inbox .. servers[i],
                      'n ' .. string.format('%d', (tick - now + 999) / 1000) .. ' ' .. key)
             end
-            local reply = {'released', hold[FENCE], held, 0, version}
+            local told = {'released', hold[FENCE], held, 0, version}
             if direct then
-                reply[6], reply[7] = waiter[ATTEMPT], waiter[OWNER]
+                told[6], told[7] = waiter[ATTEMPT], waiter[OWNER]
             end
-            return reply
+            return told
         end
     end
 end
