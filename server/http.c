@@ -21,7 +21,7 @@ enum {
     ACCEPTED_LAST = 4096,  /* while closing: clients that go on connecting must not put it off */
     ACCEPT_AGAIN_MS = 100, /* after accept(2) has failed for want of something */
     HTTP_ROOM = 256,       /* connections of a daemon */
-    HANDLES = 4,
+    HANDLES = 3,
     ROOM_DESCRIPTORS = 2, /* of a daemon itself */
 };
 
@@ -270,9 +270,8 @@ static void room_close(struct room *room)
 
 static void finish(struct http *http)
 {
-    uv_handle_t *handles[HANDLES] = {(uv_handle_t *)&http->callers, (uv_handle_t *)&http->turn,
-                                     (uv_handle_t *)&http->busy, (uv_handle_t *)&http->timer};
-    http->open_handles = 1;
+    uv_handle_t *handles[HANDLES] = {(uv_handle_t *)&http->turn, (uv_handle_t *)&http->busy,
+                                     (uv_handle_t *)&http->timer};
     for (struct room *room = http->rooms; room; room = room->next)
         room_close(room);
     for (size_t i = 0; i < HANDLES; i++) {
@@ -350,6 +349,7 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
     uv_check_init(loop, &http->turn);
     uv_idle_init(loop, &http->busy);
     uv_timer_init(loop, &http->timer);
+    http->open_handles = 2; /* the callers', and the one for hang-ups */
     http->callers.data = http->turn.data = http->busy.data = http->timer.data = http;
     *ret = http;
     return 0;
@@ -373,11 +373,11 @@ static void on_close_deadline(uv_timer_t *timer)
 }
 
 /* Serves the connections that the kernel has accepted for us already: closing the socket would
- * reset them. */
+ * reset them. The handle goes before its descriptor, which another worker may be given next. */
 static void stop_listening(struct http *http)
 {
     accept_some(http, ACCEPTED_LAST);
-    uv_poll_stop(&http->callers);
+    uv_close((uv_handle_t *)&http->callers, on_handle_closed);
     close(http->listen_fd);
     http->listen_fd = -1;
 }
