@@ -1,4 +1,4 @@
-/* http.h: HTTP in and out of one worker: the only module that knows libmicrohttpd. */
+/* http.h: HTTP in and out of one worker: its door, its rooms, and their end in good order. */
 #ifndef BATON_SERVER_HTTP_H
 #define BATON_SERVER_HTTP_H
 

@@ -1,5 +1,5 @@
 /* cppcheck.h: macros of libraries whose headers cppcheck does not read. Never compiled. */
-#define json_object_foreach(object, key, value) \
+#define json_object_foreach(object, key, value)                                                    \
     for ((key) = "", (value) = (object); (value); (value) = NULL)
-#define json_array_foreach(array, index, value) \
+#define json_array_foreach(array, index, value)                                                    \
     for ((index) = 0, (value) = (array); (value); (value) = NULL)

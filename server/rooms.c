@@ -1,0 +1,269 @@
+#include "server/rooms.h"
+
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IDLE_SECONDS = 75, /* above the usual 60 s of proxies, so that they close first */
+    /* For the request line and the header fields. Its size costs time: the library wipes it after
+     * every request. */
+    CONNECTION_MEMORY = 8 * 1024,
+    ROOM_CONNECTIONS = 256,
+    ROOM_DESCRIPTORS = 2, /* of a daemon itself */
+    ROOM_HANDLES = 2,
+    HANDLES = 2,
+};
+
+struct room {
+    struct counter counter; /* the first member: the context of its requests */
+    struct rooms *rooms;
+    struct MHD_Daemon *daemon;
+    unsigned connections;
+    unsigned coming;  /* of them, those that the daemon has yet to begin with */
+    bool due;         /* the daemon is to be run in this turn of the loop */
+    uv_poll_t events; /* its epoll descriptor is readable */
+    uv_timer_t timer; /* its own next deadline */
+    struct room *next;
+};
+
+struct rooms {
+    uv_loop_t *loop;
+    struct desk *desk;
+    struct room *first; /* a room that is empty is kept */
+    unsigned connections;
+    uv_check_t turn; /* runs daemons in every turn of the loop, after all other events */
+    uv_idle_t busy;  /* keeps the loop from sleeping while a daemon has more to do */
+    void (*turned)(void *context);
+    void *turned_context;
+    int open_handles; /* while closing */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+static void on_busy(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+void rooms_wake(struct rooms *rooms)
+{
+    uv_idle_start(&rooms->busy, on_busy);
+}
+
+/* The daemon runs later in this turn of the loop, which may be about to sleep: the idle handle
+ * prevents it, since libmicrohttpd would not wake it. */
+static void make_due(struct room *room)
+{
+    room->due = true;
+    rooms_wake(room->rooms);
+}
+
+static void on_resumed(struct counter *counter)
+{
+    make_due((struct room *)counter);
+}
+
+static void on_room_events(uv_poll_t *events, int status, int what)
+{
+    struct room *room = events->data;
+    (void)status, (void)what;
+    room->due = true; /* this turn will come to it */
+}
+
+static void on_room_timer(uv_timer_t *timer)
+{
+    make_due(timer->data);
+}
+
+/* Targets are taken apart by the API, from the request line as it was sent. */
+static size_t leave_escaped(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context, (void)connection;
+    return strlen(text);
+}
+
+static void be_silent(void *context, const char *format, va_list arguments)
+{
+    (void)context, (void)format, (void)arguments; /* malformed requests are not worth a line each */
+}
+
+static void lose_connections(struct room *room, unsigned count)
+{
+    room->connections -= count;
+    room->rooms->connections -= count;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **place,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct room *room = context;
+    (void)connection, (void)place;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        room->coming--;
+    else
+        lose_connections(room, 1);
+}
+
+/* libmicrohttpd 1.0 only notes a connection here, and begins with it the next time it is run; until
+ * then it has a place already. */
+void room_take(struct room *room, int fd, const struct sockaddr_storage *address, socklen_t length)
+{
+    room->connections++;
+    room->rooms->connections++;
+    room->coming++;
+    MHD_add_connection(room->daemon, fd, (const struct sockaddr *)address, length); /* or closes */
+    make_due(room);
+}
+
+static struct MHD_Daemon *daemon_start(struct room *room)
+{
+    unsigned flags =
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET;
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, request_step, room, MHD_OPTION_EXTERNAL_LOGGER, be_silent, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, request_new, room, MHD_OPTION_NOTIFY_COMPLETED,
+        request_completed, room, MHD_OPTION_NOTIFY_CONNECTION, on_connection, room,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)ROOM_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
+}
+
+static struct room *room_new(struct rooms *rooms)
+{
+    struct room *room = calloc(1, sizeof *room);
+    if (!room)
+        abort();
+    room->counter = (struct counter){rooms->desk, on_resumed};
+    room->rooms = rooms;
+    room->daemon = daemon_start(room);
+    if (!room->daemon) {
+        free(room);
+        return NULL;
+    }
+    int fd = MHD_get_daemon_info(room->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    uv_poll_init(rooms->loop, &room->events, fd);
+    uv_timer_init(rooms->loop, &room->timer);
+    room->events.data = room->timer.data = room;
+    uv_poll_start(&room->events, UV_READABLE, on_room_events);
+    room->next = rooms->first;
+    rooms->first = room;
+    return room;
+}
+
+struct room *rooms_with_a_place(struct rooms *rooms)
+{
+    for (struct room *room = rooms->first; room; room = room->next)
+        if (room->connections < ROOM_CONNECTIONS)
+            return room;
+    return room_new(rooms);
+}
+
+/* Leaves it due where the daemon has more to do at once. */
+static void room_run(struct room *room)
+{
+    unsigned long long timeout;
+    bool begins = room->coming > 0;
+    MHD_run(room->daemon);
+    lose_connections(room, room->coming); /* it could not begin with these */
+    room->coming = 0;
+    if (begins) /* and has read nothing of the others, which may be what closing waits for */
+        MHD_run(room->daemon);
+    bool wanted = MHD_get_timeout(room->daemon, &timeout) == MHD_YES;
+    room->due = wanted && timeout == 0;
+    if (wanted && timeout > 0)
+        uv_timer_start(&room->timer, on_room_timer, timeout, 0);
+    else
+        uv_timer_stop(&room->timer);
+}
+
+static void on_turn(uv_check_t *turn)
+{
+    struct rooms *rooms = turn->data;
+    bool more = false;
+    for (struct room *room = rooms->first; room; room = room->next) {
+        if (room->due)
+            room_run(room);
+        more |= room->due;
+    }
+    if (more)
+        rooms_wake(rooms);
+    else
+        uv_idle_stop(&rooms->busy);
+    rooms->turned(rooms->turned_context);
+}
+
+unsigned rooms_connections_most(unsigned descriptors)
+{
+    unsigned rooms = descriptors / (ROOM_CONNECTIONS + ROOM_DESCRIPTORS) + 1;
+    unsigned others = rooms * ROOM_DESCRIPTORS;
+    return descriptors > others ? descriptors - others : 1;
+}
+
+unsigned rooms_connections(const struct rooms *rooms)
+{
+    return rooms->connections;
+}
+
+struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, void (*turned)(void *context),
+                         void *context)
+{
+    struct rooms *rooms = calloc(1, sizeof *rooms);
+    if (!rooms)
+        abort();
+    *rooms =
+        (struct rooms){.loop = loop, .desk = desk, .turned = turned, .turned_context = context};
+    uv_check_init(loop, &rooms->turn);
+    uv_idle_init(loop, &rooms->busy);
+    rooms->turn.data = rooms->busy.data = rooms;
+    return rooms;
+}
+
+void rooms_start(struct rooms *rooms)
+{
+    uv_check_start(&rooms->turn, on_turn);
+}
+
+/* The rooms go with the last handle of all. */
+static void one_less(struct rooms *rooms)
+{
+    struct room *room;
+    if (--rooms->open_handles > 0)
+        return;
+    while ((room = rooms->first)) {
+        rooms->first = room->next;
+        free(room);
+    }
+    rooms->closed(rooms->closed_context);
+    free(rooms);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    one_less(handle->data);
+}
+
+static void on_room_handle_closed(uv_handle_t *handle)
+{
+    one_less(((struct room *)handle->data)->rooms);
+}
+
+static void room_close(struct room *room)
+{
+    room->rooms->open_handles += ROOM_HANDLES;
+    uv_close((uv_handle_t *)&room->events, on_room_handle_closed);
+    uv_close((uv_handle_t *)&room->timer, on_room_handle_closed);
+    MHD_stop_daemon(room->daemon);
+}
+
+void rooms_close(struct rooms *rooms, void (*closed)(void *context), void *context)
+{
+    rooms->closed = closed;
+    rooms->closed_context = context;
+    for (struct room *room = rooms->first; room; room = room->next)
+        room_close(room);
+    rooms->open_handles += HANDLES;
+    uv_close((uv_handle_t *)&rooms->turn, on_handle_closed);
+    uv_close((uv_handle_t *)&rooms->busy, on_handle_closed);
+}
