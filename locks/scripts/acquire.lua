@@ -122,7 +122,7 @@ if not waiter then
     need_memory()
     servers(state).enlist(server, lease, 0)
     state[ARRIVAL] = math.max(state[ARRIVAL] + 1, now)
-    waiter = {token, owner, mode, attempt, meta, 0, 0, 0, ttl, limit, claim_ms, keep,
+    waiter = {token, owner, mode, attempt, meta, 0, state[ARRIVAL], 0, ttl, limit, claim_ms, keep,
               upgrades and FRONT or state[ARRIVAL], server}
     queue(state).begin()
     queue(state).put(waiter, server)

@@ -224,9 +224,21 @@ static struct model_waiter *head(struct model *model)
     return first;
 }
 
+/* An owner that holds nothing any more has nothing to upgrade. */
+static void demote(struct model *model)
+{
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        struct model_waiter *waiter = &model->waiters[i];
+        if (waiter->arrival == UPGRADE && waiter->place != GRANTED &&
+            count_owned(model, waiter->hold.owner) == 0)
+            waiter->arrival = waiter->came;
+    }
+}
+
 static void hand_over(struct model *model, int64_t now)
 {
     struct model_waiter *waiter;
+    demote(model);
     while ((waiter = head(model)) && admits(model, &waiter->hold)) {
         struct model_hold hold = waiter->hold;
         if (waiter->place == PARKED)
@@ -465,6 +477,7 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
     *waiter = (struct model_waiter){.hold = *hold,
                                     .server = server,
                                     .arrival = upgrades ? UPGRADE : model->arrival,
+                                    .came = model->arrival,
                                     .keep_ms = acquiring->keep_ms,
                                     .claim_ms = acquiring->claim_ms};
     return say("waiting");

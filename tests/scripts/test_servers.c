@@ -406,6 +406,102 @@ static void an_upgrade_that_was_not_claimed_is_in_front_again(void **state)
     assert_status(look_again(scripts, "up", "one", .owner = "A"), "claimed");
 }
 
+/* Its owner holds nothing any more, so it passes nobody who came before it. */
+static void an_upgrade_whose_hold_has_ended_waits_at_its_arrival(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "up", "two", .owner = "A");
+    park(scripts, "y", "one", .ttl_ms = 0);
+    release(scripts, "n", "a");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "x");
+    look_again(scripts, "x", "one", .ttl_ms = 0);
+    release(scripts, "n", "x");
+    assert_holds(scripts, "up");
+    look_again(scripts, "up", "two", .ttl_ms = 0);
+    release(scripts, "n", "up");
+    assert_holds(scripts, "y");
+}
+
+static void an_upgrade_whose_hold_expires_waits_at_its_arrival(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .ttl_ms = 20);
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared", .ttl_ms = 20);
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "up", "two", .owner = "A");
+    sleep_past(scripts, 20);
+    assert_holds(scripts, "x");
+    assert_waits(scripts, "up");
+}
+
+static void another_may_upgrade_once_the_hold_of_the_first_has_ended(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
+    park(scripts, "up", "one", .owner = "A", .claim_ms = 20);
+    park(scripts, "w", "one", .claim_ms = 20);
+    release(scripts, "n", "a");
+    park(scripts, "u2", "two", .owner = "B");
+    assert_status(acquire(scripts, .token = "u3", .owner = "C"), "upgrade_conflict");
+    release(scripts, "n", "c");
+    assert_holds(scripts, "u2");
+}
+
+/* As long as its owner holds anything, it stays in front. */
+static void an_upgrade_stays_in_front_with_another_hold_of_its_owner(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "a2", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "up", "two", .owner = "A");
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "u2", .owner = "B"), "upgrade_conflict");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "up");
+}
+
+static void an_upgrade_that_is_away_loses_the_front_with_its_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "up", "two", .owner = "A");
+    leave(scripts, .token = "up", .attempt = "up", .why = "timeout", .keep_ms = 9000);
+    release(scripts, "n", "a");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "x");
+    assert_waits(scripts, "up");
+}
+
+static void an_upgrade_that_comes_back_without_its_hold_is_not_in_front(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "up", "two", .owner = "A");
+    leave(scripts, .token = "up", .attempt = "up", .why = "timeout", .keep_ms = 9000);
+    release(scripts, "n", "a");
+    park(scripts, "u2", "two", .owner = "B", .claim_ms = 20);
+    assert_status(look_again(scripts, "up", "one", .owner = "A"), "waiting");
+    assert_status(acquire(scripts, .token = "u3", .owner = "C"), "upgrade_conflict");
+    release(scripts, "n", "u2");
+    release(scripts, "n", "c");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "x");
+    assert_waits(scripts, "up");
+}
+
 /* Servers that have nothing to do with the name any more are struck off. */
 static void nothing_is_left_of_servers_that_are_done(void **state)
 {
@@ -561,6 +657,12 @@ int main(void)
         TEST(a_second_upgrade_is_a_conflict_until_the_first_is_done),
         TEST(an_upgrade_ends_with_its_server),
         TEST(an_upgrade_that_was_not_claimed_is_in_front_again),
+        TEST(an_upgrade_whose_hold_has_ended_waits_at_its_arrival),
+        TEST(an_upgrade_whose_hold_expires_waits_at_its_arrival),
+        TEST(another_may_upgrade_once_the_hold_of_the_first_has_ended),
+        TEST(an_upgrade_stays_in_front_with_another_hold_of_its_owner),
+        TEST(an_upgrade_that_is_away_loses_the_front_with_its_hold),
+        TEST(an_upgrade_that_comes_back_without_its_hold_is_not_in_front),
         TEST(nothing_is_left_of_servers_that_are_done),
         TEST(the_keys_of_waiters_end),
         TEST(waiters_outlive_the_retention),

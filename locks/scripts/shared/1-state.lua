@@ -53,13 +53,13 @@ local ATTEMPT = 4      -- the request that has it; '' while unclaimed, REPEATED:
                        -- waiter: its last request, '' if that has left
 local META = 5
 local FENCE = 6
-local SINCE = 7        -- when it was granted
+local SINCE = 7        -- when it was granted; of a waiter: its arrival
 local EXPIRES = 8      -- it lives while now < EXPIRES; so does a waiter that is away
 local TTL = 9          -- milliseconds that it was last given
 local WANTED = 10      -- a waiter's limit
 local CLAIM = 11       -- a waiter's claim window in milliseconds
 local KEEP = 12        -- milliseconds for which a waiter lives on without a parked request
-local PLACE = 13       -- a waiter's arrival: the one with the least is first
+local PLACE = 13       -- the waiter with the least is first; its arrival, or one further in front
 local SERVER = 14      -- which server has the waiter's request parked; '': it is away
 local HOLD = '<sssssdddd'
 local HOLD_TEXTS = '<sssss'

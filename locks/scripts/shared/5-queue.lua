@@ -7,8 +7,9 @@
 -- token, are these and those that were granted and have not claimed; the absent and missed are in
 -- `:ends` as well, by the time at which they give up.
 
--- An upgrade waits in front of all. Whoever gives back what it was granted stands behind it, in
--- order of the grants: its place is its fence less PAST, which is before all places given by time.
+-- An upgrade waits in front of all, for as long as its owner has a hold. Whoever gives back what it
+-- was granted stands behind it, in order of the grants: its place is its fence less PAST, which is
+-- before all places given by time.
 local FRONT = 1
 local PAST = 1125899906842624
 
@@ -243,11 +244,26 @@ local function queue(state)
         return best
     end
 
+    -- An upgrade whose owner has lost its hold stands where it would have stood without it.
+    local function demote_upgrader()
+        local waiter = self.find(state[UPGRADER])
+        if waiter and owned(state, waiter[OWNER]) == 0 then
+            local line = waiter[SERVER] ~= '' and queue_of(waiter[SERVER]) or absent
+            waiter[PLACE], state[UPGRADER] = waiter[SINCE], ''
+            self.write(waiter)
+            call('zadd', line, 'xx', digits(waiter[PLACE]), waiter[TOKEN]) -- if it has not missed
+            forget_heads(waiter[SERVER])
+        end
+    end
+
     -- Grants to the head of the queue for as long as the holds admit it, for its claim window only.
     -- A run of shared waiters is granted together, and a waiting exclusive one blocks the shared
     -- ones behind it, so that writers do not starve. Of a very long run the rest is granted by a
     -- tick at once, since all else in Redis waits meanwhile.
     function self.hand_over()
+        if state[UPGRADER] ~= '' then
+            demote_upgrader()
+        end
         for _ = 1, BATCH do
             local line = state[WAITERS] > 0 and pick() or nil
             state.next = line
