@@ -85,6 +85,7 @@ void request_send(struct locks *locks, struct slice key, const struct acquire *a
     size_t count = sizeof arguments / sizeof arguments[0];
     store_eval(locks->store, &script_acquire, key, arguments, acquire->wait_ms ? count : 5, done,
                context);
+    explicit_bzero(texts, sizeof texts);
 }
 
 void request_complete(const struct acquire *acquire, int64_t fence, struct hold *ret)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <hiredis/sds.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
@@ -27,7 +28,8 @@ struct connection {
     struct tls *tls;
     char *host;
     redisReader *reader;
-    char *output; /* what was appended and not sent: [output_start, output_end) */
+    size_t input_used; /* of the reader's buffer, since it was wiped */
+    char *output;      /* what was appended and not sent: [output_start, output_end) */
     size_t output_start;
     size_t output_end;
     size_t output_room;
@@ -146,6 +148,26 @@ static void connection_deliver(struct connection *connection)
     }
 }
 
+static void feed(struct connection *connection, char *bytes, size_t length)
+{
+    redisReader *reader = connection->reader;
+    redisReaderFeed(reader, bytes, length);
+    explicit_bzero(bytes, length);
+    connection->input_used =
+        reader->len > connection->input_used ? reader->len : connection->input_used;
+}
+
+/* The inbox's messages have tokens in them, and the reader keeps what it has read. */
+static void wipe_input(struct connection *connection)
+{
+    redisReader *reader = connection->reader;
+    if (!reader->buf || reader->pos < reader->len)
+        return;
+    size_t room = sdsalloc(reader->buf), used = connection->input_used;
+    explicit_bzero(reader->buf, used < room ? used : room);
+    connection->input_used = 0;
+}
+
 bool connection_read(struct connection *connection)
 {
     if (connection->state != OPEN)
@@ -153,8 +175,9 @@ bool connection_read(struct connection *connection)
     char buffer[READ_SIZE];
     ssize_t count = receive(connection, buffer, sizeof buffer);
     if (count > 0) {
-        redisReaderFeed(connection->reader, buffer, (size_t)count);
+        feed(connection, buffer, (size_t)count);
         connection_deliver(connection);
+        wipe_input(connection);
         return connection->state == OPEN;
     }
     if (!is_transient(count))
@@ -173,6 +196,7 @@ static void connection_broken(struct connection *connection, int error)
 
 static void output_sent(struct connection *connection, size_t count)
 {
+    explicit_bzero(connection->output + connection->output_start, count); /* tokens, a password */
     connection->sent += count;
     connection->output_start += count;
     if (connection->output_start < connection->output_end)
@@ -242,6 +266,7 @@ static void output_reserve(struct connection *connection, size_t length)
     size_t used = connection->output_end - connection->output_start;
     if (connection->output_start > 0) {
         memmove(connection->output, connection->output + connection->output_start, used);
+        explicit_bzero(connection->output + used, connection->output_end - used);
         connection->output_start = 0;
         connection->output_end = used;
     }

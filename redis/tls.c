@@ -41,7 +41,7 @@ int tls_trust_open(struct tls_trust **ret, struct failure *failure)
     if (!context)
         return failure_set(failure, -ENOMEM, "cannot set up TLS: %s", take_error());
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     /* What is left of the output may move in memory between two tries to write it. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
