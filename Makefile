@@ -31,7 +31,10 @@ chaos_programs := $(patsubst %.c,$(BUILD)/%,$(foreach test,$(chaos),$(if $(ONLY)
 programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
 test_support := $(wildcard tests/support/*.c)
 load_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
-test_objects := $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
+fuzzers      := $(wildcard tests/fuzz/fuzz_*.c)
+fuzz_helpers := $(filter-out $(fuzzers),$(wildcard tests/fuzz/*.c))
+fuzz_programs := $(patsubst %.c,$(BUILD)/%,$(foreach fuzzer,$(fuzzers),$(if $(ONLY),$(if $(call has_a_word,$(fuzzer)),$(fuzzer)),$(fuzzer))))
+test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
 
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
@@ -53,6 +56,7 @@ linking   := -pthread -pie -Wl,-z,relro -Wl,-z,now
 flavour-  := -O2 $(hardening)
 flavour-address := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 flavour-thread  := -O1 -fno-omit-frame-pointer -fsanitize=thread
+flavour-fuzz    := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 flavour   := $(or $(flavour-$(SANITIZE)),$(error SANITIZE is `address` or `thread`))
 
 cppflags := -I. -D_GNU_SOURCE -DBATON_VERSION='"$(VERSION)"'
@@ -67,7 +71,7 @@ say       = $(if $(V),,@echo '  $(1)';)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs model chaos bench-tool figures lint format install clean help FORCE
+.PHONY: all run test test-programs fuzz fuzz-programs model chaos bench-tool figures lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -84,6 +88,11 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@$(submake) test-programs
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
+
+fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replays the corpus; ONLY=pattern)
+	@$(packages) build fuzz
+	@$(submake) SANITIZE=fuzz CC=clang fuzz-programs
+	@tests/fuzz/run.sh build/fuzz '$(or $(SECONDS),30)' $(fuzz_programs:$(BUILD)/%=build/fuzz/%)
 
 chaos: ## kill, freeze, restart and cut off whatever waits (15 minutes; QUICK=1: 2; BATON_SEED=n as before)
 	@$(packages) build run test
@@ -125,6 +134,11 @@ test-programs: $(BUILD)/batond $(programs)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
 	$(call say,link $@) $(link)
+
+fuzz-programs: $(fuzz_programs)
+
+$(fuzzers:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(fuzz_helpers:%.c=$(BUILD)/%.o) $(BUILD)/libbaton.a
+	$(call say,link $@) $(link) -fsanitize=fuzzer $(test_ldlibs)
 
 bench-tool: $(BUILD)/bench/load
 

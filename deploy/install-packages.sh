@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test model bench lint
+#   deploy/install-packages.sh build run test fuzz model bench lint
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -21,6 +21,8 @@ test   haproxy               /usr/sbin/haproxy     a proxy in front of the repli
 test   nginx-light           /usr/sbin/nginx       another one
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
 test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
+fuzz   clang                 clang                 compiles the fuzz targets
+fuzz   libclang-rt-dev       -                     libFuzzer and the sanitizers of clang
 model  gcc                   gcc                   compiles the checker
 model  libc6-dev             /usr/include/stdio.h  headers of the C library
 model  spin                  spin                  checks the protocol of waiting

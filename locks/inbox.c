@@ -24,12 +24,21 @@ static int64_t to_number(struct slice word)
     return strtoll(text, NULL, 10);
 }
 
+/* Whether a script of Baton's may have named this key: no other is ever written to. */
+static bool is_lock(const struct locks *locks, struct slice key)
+{
+    char name[NAME_LENGTH];
+    return name_from_key((struct slice){locks->key_prefix, locks->key_prefix_length}, key, name) >
+           0;
+}
+
 /* g ATTEMPT TOKEN KEY: the waiter's turn has come. */
 static void on_granted(struct locks *locks, struct slice rest)
 {
     struct slice attempt = take_word(&rest);
     struct slice token = take_word(&rest);
-    waiting_granted(locks, rest, attempt, token);
+    if (is_lock(locks, rest))
+        waiting_granted(locks, rest, attempt, token);
 }
 
 /* x ATTEMPT KEY: a release has taken the waiter out of the queue. */

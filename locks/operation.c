@@ -1,5 +1,7 @@
 #include "locks/operation.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,22 +88,33 @@ static bool read_mode(const struct value *value, enum lock_mode *ret)
     return true;
 }
 
+bool read_fence(const struct value *value, int64_t *ret)
+{
+    return value_integer(value, ret) && *ret > 0;
+}
+
+bool read_owner(const struct value *value, struct slice *ret)
+{
+    return value_text(value, ret) && ret->length > 0 && ret->length <= LOCK_OWNER_LENGTH &&
+           utf8_is_clean(*ret);
+}
+
 bool read_hold(const struct value *value, struct hold *ret)
 {
-    return value_integer(value_at(value, 1), &ret->fence) &&
+    return read_fence(value_at(value, 1), &ret->fence) &&
            value_integer(value_at(value, 2), &ret->ttl_ms) &&
            value_integer(value_at(value, 3), &ret->holds) &&
            value_integer(value_at(value, 4), &ret->version) &&
-           value_text(value_at(value, 5), &ret->owner) &&
+           read_owner(value_at(value, 5), &ret->owner) &&
            read_mode(value_at(value, 6), &ret->mode) &&
            value_integer(value_at(value, 7), &ret->limit);
 }
 
 static bool read_holder(const struct value *value, struct holder *ret)
 {
-    return value_text(value_at(value, 0), &ret->owner) &&
+    return read_owner(value_at(value, 0), &ret->owner) &&
            read_mode(value_at(value, 1), &ret->mode) &&
-           value_integer(value_at(value, 2), &ret->fence) &&
+           read_fence(value_at(value, 2), &ret->fence) &&
            value_integer(value_at(value, 3), &ret->ttl_ms) &&
            value_integer(value_at(value, 4), &ret->held_ms) &&
            value_text(value_at(value, 5), &ret->meta);

@@ -76,7 +76,10 @@ struct slice number_text(int64_t number, char text[NUMBER_TEXT]);
 bool reply_says(const struct value *value, const char *word);
 
 /* The parts of replies that several scripts share, as shared/3-queue.lua writes them: `told` from
- * element 1 on, and `view`. False where something is missing or of another kind. */
+ * element 1 on, and `view`. False where something is missing, of another kind, or nothing that was
+ * ever let in: who writes to Redis by other ways must not write behind the end of a buffer here. */
+bool read_fence(const struct value *value, int64_t *ret);
+bool read_owner(const struct value *value, struct slice *ret);
 bool read_hold(const struct value *value, struct hold *ret);
 bool read_view(const struct value *value, struct lock_view *ret);
 

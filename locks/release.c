@@ -7,10 +7,10 @@
 static bool read_released(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "released"))
-        return value_integer(value_at(value, 1), &ret->release.fence) &&
+        return read_fence(value_at(value, 1), &ret->release.fence) &&
                value_integer(value_at(value, 2), &ret->release.held_ms) &&
                value_integer(value_at(value, 3), &ret->release.holds) &&
-               value_integer(value_at(value, 4), &ret->release.version);
+               read_fence(value_at(value, 4), &ret->release.version);
     if (reply_says(value, "cancelled")) {
         ret->release.cancelled = true;
         return value_integer(value_at(value, 1), &ret->release.version);
@@ -37,7 +37,7 @@ static void released(void *context, const struct store_result *result)
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_released, &reply);
     if (reply.result == LOCKS_DONE && value_text(value_at(result->reply, 5), &attempt) &&
-        value_text(value_at(result->reply, 6), &owner))
+        read_owner(value_at(result->reply, 6), &owner))
         waiting_claimed(releasing->locks, key, attempt, owner, reply.release.version);
     releasing->done(releasing->context, &reply);
     free(releasing);

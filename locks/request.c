@@ -106,8 +106,8 @@ static bool read_granted(const struct value *value, const struct acquire *acquir
                          struct locks_reply *ret)
 {
     int64_t fence, holds = 1;
-    if (!value_integer(value, &fence) &&
-        !(reply_says(value, "granted") && value_integer(value_at(value, 1), &fence) &&
+    if (!read_fence(value, &fence) &&
+        !(reply_says(value, "granted") && read_fence(value_at(value, 1), &fence) &&
           value_integer(value_at(value, 2), &holds)))
         return false;
     request_complete(acquire, fence, &ret->hold);
@@ -155,7 +155,7 @@ static bool read_ended(const struct value *value, struct locks_reply *ret)
 static bool read_answer(const struct value *value, const struct acquire *acquire,
                         struct request_answer *ret)
 {
-    if (reply_says(value, "waiting")) {
+    if (acquire->wait_ms > 0 && reply_says(value, "waiting")) {
         ret->waits = true;
         return value_integer(value_at(value, 1), &ret->next_ms);
     }

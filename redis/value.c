@@ -30,7 +30,8 @@ const struct value *value_at(const struct value *array, size_t index)
 bool value_integer(const struct value *value, int64_t *ret)
 {
     const redisReply *reply = reply_of(value);
-    if (!reply || reply->type != REDIS_REPLY_INTEGER)
+    if (!reply || reply->type != REDIS_REPLY_INTEGER || reply->integer > VALUE_HIGHEST ||
+        reply->integer < -VALUE_HIGHEST)
         return false;
     *ret = reply->integer;
     return true;

@@ -16,7 +16,10 @@ size_t value_count(const struct value *array);
 /* NULL where there is no such element. */
 const struct value *value_at(const struct value *array, size_t index);
 
-/* False, with *ret untouched, for anything but an integer. */
+/* The numbers of Lua: 2^53 - 1 and its opposite are the last that it counts exactly. */
+#define VALUE_HIGHEST INT64_C(9007199254740991)
+
+/* False, with *ret untouched, for anything but an integer between these. */
 bool value_integer(const struct value *value, int64_t *ret);
 
 /* False, with *ret untouched, for anything but a string (bulk or status). */

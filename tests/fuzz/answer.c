@@ -1,0 +1,90 @@
+#include "tests/fuzz/answer.h"
+
+#include "tests/fuzz/fuzz.h"
+
+#include <jansson.h>
+
+/* To be given back. */
+static json_t *parsed(struct slice text)
+{
+    json_t *document = json_loadb(text.bytes, text.length, JSON_REJECT_DUPLICATES, NULL);
+    CLAIM(document && json_is_object(document));
+    return document;
+}
+
+static const char *text_of(const json_t *document, const char *key)
+{
+    const char *text = json_string_value(json_object_get(document, key));
+    CLAIM(text);
+    return text;
+}
+
+static void judge_problem(unsigned status, const json_t *problem)
+{
+    const char *code = text_of(problem, "code");
+    CLAIM(status >= 400);
+    CLAIM(json_integer_value(json_object_get(problem, "status")) == status);
+    CLAIM(strncmp(text_of(problem, "type"), "urn:baton:problem:", 18) == 0);
+    CLAIM(strcmp(text_of(problem, "type") + 18, code) == 0);
+    CLAIM(text_of(problem, "title")[0] && text_of(problem, "detail")[0]);
+    CLAIM(text_of(problem, "instance") && text_of(problem, "request_id"));
+    if (strcmp(code, "invalid_parameter") == 0 || strcmp(code, "invalid_name") == 0)
+        CLAIM(text_of(problem, "parameter"));
+}
+
+static void judge_document(unsigned status, const json_t *document)
+{
+    CLAIM(status == 200 || status == 201);
+    if (status == 201 && json_object_get(document, "fence")) {
+        CLAIM(json_integer_value(json_object_get(document, "fence")) > 0);
+        CLAIM(text_of(document, "name")[0] && text_of(document, "token")[0]);
+        CLAIM(text_of(document, "owner")[0]);
+    }
+}
+
+void answer_judge_body(unsigned status, struct slice content_type, struct slice body)
+{
+    CLAIM(status >= 200 && status <= 599);
+    bool is_problem = slice_equals(content_type, "application/problem+json");
+    if (!is_problem && !slice_equals(content_type, "application/json"))
+        return;
+    json_t *document = parsed(body);
+    if (is_problem)
+        judge_problem(status, document);
+    else
+        judge_document(status, document);
+    json_decref(document);
+}
+
+static void judge_line(struct slice line, bool is_events)
+{
+    if (is_events && line.length > 6 && memcmp(line.bytes, "data: ", 6) == 0)
+        line = (struct slice){line.bytes + 6, line.length - 6};
+    else if (is_events)
+        return;
+    if (line.length > 0)
+        json_decref(parsed(line));
+}
+
+void answer_judge_stream(const struct exchange *exchange)
+{
+    struct slice rest = {exchange->stream.bytes, exchange->stream.length};
+    bool is_events = strcmp(exchange->reply.content_type, "text/event-stream") == 0;
+    if (exchange->stream.overflown)
+        return;
+    CLAIM(rest.length == 0 || rest.bytes[rest.length - 1] == '\n');
+    while (rest.length > 0)
+        judge_line(fuzz_cut(&rest, '\n'), is_events);
+}
+
+void answer_judge(const struct exchange *exchange)
+{
+    const struct reply *reply = &exchange->reply;
+    for (size_t i = 0; i < reply->header_count; i++)
+        CLAIM(reply->headers[i].name[0] && !strpbrk(reply->headers[i].value, "\r\n"));
+    if (exchange->stream.is_stream)
+        answer_judge_stream(exchange);
+    else
+        answer_judge_body(reply->status, slice_of(reply->content_type),
+                          (struct slice){reply->body, reply->length});
+}
