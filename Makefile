@@ -39,7 +39,7 @@ test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(t
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
 CC         ?= cc
-libraries  := libmicrohttpd jansson hiredis libuv
+libraries  := libmicrohttpd jansson hiredis libuv gnutls
 test_libs  := cmocka libcurl yaml-0.1 jansson hiredis
 tls_libs    = $(shell pkg-config --exists hiredis_ssl openssl 2>/dev/null && echo hiredis_ssl openssl)
 once        = $(eval $(1) := $(2))$($(1))

@@ -1,5 +1,7 @@
 #include "api/api.h"
 
+#include "api/credentials.h"
+#include "api/permission.h"
 #include "api/problem.h"
 #include "api/target.h"
 
@@ -82,11 +84,11 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
 {
     struct slice raw_name;
     exchange->api = api;
-    if (!find_route(exchange, &raw_name))
+    if (!find_route(exchange, &raw_name) || !credentials_check(exchange))
         return ANSWERED;
     if (raw_name.bytes && !read_name(exchange, raw_name))
         return ANSWERED;
-    if (!fields_read(exchange, exchange->route->fields))
+    if (!fields_read(exchange, exchange->route->fields) || !permission_check(exchange))
         return ANSWERED;
     return exchange->route->handle(exchange);
 }
@@ -95,9 +97,15 @@ void api_refuse_body(struct api *api, struct exchange *exchange)
 {
     struct slice raw_name;
     exchange->api = api;
-    if (find_route(exchange, &raw_name))
+    if (find_route(exchange, &raw_name) && credentials_check(exchange))
         problem_simply(exchange, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
                        EXCHANGE_BODY_LONGEST);
+}
+
+void api_set_principals(struct api *api, struct principals *principals)
+{
+    principals_drop(api->principals);
+    api->principals = principals;
 }
 
 void api_drain(struct api *api)

@@ -4,11 +4,13 @@
 
 #include "api/exchange.h"
 #include "api/hold_connection.h"
+#include "api/principals.h"
 #include "api/routes.h"
 
 /* One for each worker, used on its thread alone. */
 struct api {
     struct locks *locks;
+    struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t max_wait_ms;
@@ -26,6 +28,10 @@ enum handling api_handle(struct api *api, struct exchange *exchange);
 
 /* Answers an exchange whose body is longer than EXCHANGE_BODY_LONGEST. */
 void api_refuse_body(struct api *api, struct exchange *exchange);
+
+/* From now on these may ask; takes the reference over. Requests under way go on as those they were.
+ */
+void api_set_principals(struct api *api, struct principals *principals);
 
 /* This batond is about to stop. Whoever waits is answered 503 `draining`, watches get what there
  * is, streams end, and readiness is denied from now on; all else is served as before. */

@@ -15,8 +15,10 @@ void exchange_clear(struct exchange *exchange)
     free(exchange->grants);
     free(exchange->parameters.names);
     free(exchange->stream.bytes);
+    principal_drop(exchange->principal);
     explicit_bzero(exchange->made_token, sizeof exchange->made_token);
     exchange->json = NULL;
+    exchange->principal = NULL;
     exchange->decoded = exchange->meta = exchange->owned_body = NULL;
     exchange->stream.bytes = NULL;
     exchange->grants = NULL;

@@ -3,6 +3,7 @@
 #define BATON_API_EXCHANGE_H
 
 #include "api/fields.h"
+#include "api/principal.h"
 #include "locks/locks.h"
 
 enum {
@@ -58,6 +59,9 @@ struct exchange {
     bool lock_token_repeated; /* there is another Lock-Token field */
     const char *if_none_match;
     const char *last_event_id;
+    const char *authorization;
+    bool authorization_repeated; /* there is another Authorization field */
+    const char *certificate; /* the common name of the client's certificate, which was verified */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     /* Called from the loop when a parked exchange has its reply. */
     void (*answered)(struct exchange *exchange);
@@ -78,6 +82,10 @@ struct exchange {
     /* The API's own. */
     struct api *api;
     const struct route *route; /* NULL where none fits */
+    /* Who asks: a reference of the exchange's own, so that it lasts however long the request waits
+     * and whatever is read on SIGHUP. NULL while nobody has asked who it is, and for the routes
+     * that are for everybody. */
+    struct principal *principal;
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;

@@ -20,20 +20,20 @@ enum {
 };
 
 const struct route ROUTES[] = {
-    {"POST", "/locks/{name}", "acquireLock", ACQUIRE_ONE, acquire_lock},
-    {"PUT", "/locks/{name}", "renewLock", TTL | TOKEN, renew_lock},
-    {"DELETE", "/locks/{name}", "releaseLock", RELEASE, release_lock},
-    {"GET", "/locks/{name}", "inspectLock", TOKEN, inspect_lock},
-    {"GET", "/locks/{name}/events", "watchLock", WATCH | TOKEN, watch_lock},
-    {"GET", "/locks", "listLocks", LIST, list_locks},
-    {"POST", "/locks", "acquireLocks", ACQUIRE | NAMES, acquire_locks},
-    {"PUT", "/locks", "renewLocks", TTL | TOKEN | NAMES, renew_locks},
-    {"DELETE", "/locks", "releaseLocks", TOKEN | NAMES, release_locks},
-    {"GET", "/events", "watchLocks", WATCH_ALL, watch_locks},
-    {"GET", "/livez", "getLiveness", 0, get_liveness},
-    {"GET", "/readyz", "getReadiness", 0, get_readiness},
-    {"GET", "/metrics", "getMetrics", 0, get_metrics},
-    {"GET", "/openapi.yaml", "getOpenapi", 0, get_openapi},
+    {"POST", "/locks/{name}", "acquireLock", ACQUIRE_ONE, VERB_ACQUIRE, acquire_lock},
+    {"PUT", "/locks/{name}", "renewLock", TTL | TOKEN, VERB_ACQUIRE, renew_lock},
+    {"DELETE", "/locks/{name}", "releaseLock", RELEASE, VERB_ACQUIRE, release_lock},
+    {"GET", "/locks/{name}", "inspectLock", TOKEN, VERB_READ, inspect_lock},
+    {"GET", "/locks/{name}/events", "watchLock", WATCH | TOKEN, VERB_READ, watch_lock},
+    {"GET", "/locks", "listLocks", LIST, VERB_READ, list_locks},
+    {"POST", "/locks", "acquireLocks", ACQUIRE | NAMES, VERB_ACQUIRE, acquire_locks},
+    {"PUT", "/locks", "renewLocks", TTL | TOKEN | NAMES, VERB_ACQUIRE, renew_locks},
+    {"DELETE", "/locks", "releaseLocks", TOKEN | NAMES, VERB_ACQUIRE, release_locks},
+    {"GET", "/events", "watchLocks", WATCH_ALL, VERB_READ, watch_locks},
+    {"GET", "/livez", "getLiveness", 0, VERB_NONE, get_liveness},
+    {"GET", "/readyz", "getReadiness", 0, VERB_NONE, get_readiness},
+    {"GET", "/metrics", "getMetrics", 0, VERB_METRICS, get_metrics},
+    {"GET", "/openapi.yaml", "getOpenapi", 0, VERB_NONE, get_openapi},
 };
 
 const size_t ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0];

@@ -2,7 +2,7 @@
 #ifndef BATON_API_ROUTES_H
 #define BATON_API_ROUTES_H
 
-#include "base/slice.h"
+#include "api/principal.h"
 
 struct exchange;
 
@@ -18,6 +18,7 @@ struct route {
     const char *path; /* "{name}" stands for one segment */
     const char *operation_id;
     unsigned fields; /* FIELD_BIT of each that it accepts */
+    enum verb needs; /* what one has to be allowed; VERB_NONE: it is for everybody */
     enum handling (*handle)(struct exchange *exchange);
 };
 

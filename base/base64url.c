@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <stdint.h>
 
-static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+#define LETTERS_AND_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+static const char ALPHABET[] = LETTERS_AND_DIGITS "-_";
+static const char ORDINARY[] = LETTERS_AND_DIGITS "+/";
 
 void base64url_encode(const void *bytes, size_t length, char *text)
 {
@@ -20,16 +23,16 @@ void base64url_encode(const void *bytes, size_t length, char *text)
     *text = '\0';
 }
 
-int base64url_decode(struct slice text, void *bytes, size_t *ret_length)
+static int decode(const char *alphabet, struct slice text, void *bytes, size_t *ret_length)
 {
     unsigned char *next = bytes;
     uint32_t bits = 0;
     unsigned pending = 0;
     for (size_t i = 0; i < text.length; i++) {
-        const char *found = text.bytes[i] ? strchr(ALPHABET, text.bytes[i]) : NULL;
+        const char *found = text.bytes[i] ? strchr(alphabet, text.bytes[i]) : NULL;
         if (!found)
             return -EINVAL;
-        bits = bits << 6 | (uint32_t)(found - ALPHABET);
+        bits = bits << 6 | (uint32_t)(found - alphabet);
         pending += 6;
         if (pending >= 8) {
             pending -= 8;
@@ -40,4 +43,17 @@ int base64url_decode(struct slice text, void *bytes, size_t *ret_length)
         return -EINVAL;
     *ret_length = (size_t)(next - (unsigned char *)bytes);
     return 0;
+}
+
+int base64url_decode(struct slice text, void *bytes, size_t *ret_length)
+{
+    return decode(ALPHABET, text, bytes, ret_length);
+}
+
+int base64_decode(struct slice text, void *bytes, size_t *ret_length)
+{
+    if (text.length % 4 == 0 && text.length > 0)
+        for (int i = 0; i < 2 && text.bytes[text.length - 1] == '='; i++)
+            text.length--;
+    return decode(ORDINARY, text, bytes, ret_length);
 }

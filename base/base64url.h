@@ -14,4 +14,7 @@ void base64url_encode(const void *bytes, size_t length, char *text);
  * *ret_length, or -EINVAL for a character or a length that encoding never gives. */
 int base64url_decode(struct slice text, void *bytes, size_t *ret_length);
 
+/* The same for the ordinary alphabet with `+` and `/` (RFC 4648, section 4), padded or not. */
+int base64_decode(struct slice text, void *bytes, size_t *ret_length);
+
 #endif

@@ -1,5 +1,6 @@
 /* main.c: batond from its start to its end, step by step. */
 
+#include "api/tokens_file.h"
 #include "base/random.h"
 #include "redis/embedded.h"
 #include "redis/store.h"
@@ -34,24 +35,26 @@ struct process {
     struct listener listener;
     struct embedded *embedded; /* NULL with a redis-url */
     struct redis_url redis_url;
+    struct principals *principals; /* who may ask now */
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
     struct metrics metrics[WORKERS_MOST];
     size_t worker_count; /* not changed once the first has started */
     time_t started;
     uv_loop_t loop;
-    uv_signal_t terminate, interrupt, child;
+    uv_signal_t terminate, interrupt, hangup, child;
     uv_timer_t restart;
 };
 
 static int check_exposure(const struct process *process, struct failure *failure)
 {
-    if (process->listener.loopback || process->settings.allow_anonymous)
+    if (process->listener.loopback || process->settings.tokens_file ||
+        process->settings.allow_anonymous)
         return 0;
     return failure_set(failure, -EINVAL,
-                       "--listen: other machines can reach %s, and this version asks nobody who "
-                       "they are; listen on 127.0.0.1, or give --allow-anonymous if the network "
-                       "itself is closed",
+                       "--listen: other machines can reach %s, and nobody is asked who they are: "
+                       "give a --tokens-file, listen on 127.0.0.1, or give --allow-anonymous if "
+                       "the network itself is closed",
                        process->listener.url);
 }
 
@@ -104,6 +107,59 @@ static int check_redis(struct process *process, struct failure *failure)
     return result;
 }
 
+/* The accounts of those that were there before go on. */
+static int read_tokens_file(struct process *process, struct failure *failure)
+{
+    const struct tokens_file_options options = {.path = process->settings.tokens_file,
+                                                .before = process->principals};
+    struct principals *principals;
+    int result = tokens_file_read(&options, &principals, failure);
+    if (result < 0)
+        return result;
+    principals_drop(process->principals);
+    process->principals = principals;
+    for (size_t i = 0; i < process->worker_count; i++)
+        if (process->workers[i])
+            worker_set_principals(process->workers[i], principals);
+    return 0;
+}
+
+static int prepare_principals(struct process *process, struct failure *failure)
+{
+    if (process->settings.tokens_file)
+        return read_tokens_file(process, failure);
+    process->principals = principals_anonymous();
+    return 0;
+}
+
+static bool has_tokens_file(const struct process *process)
+{
+    return process->settings.tokens_file != NULL;
+}
+
+/* What SIGHUP has read again, a row each. Each row stands for itself: where one fails, what it has
+ * read before stays in force. */
+static const struct reload {
+    const char *setting;
+    bool (*is_set)(const struct process *process);
+    int (*read)(struct process *process, struct failure *failure);
+} RELOADS[] = {
+    {"tokens-file", has_tokens_file, read_tokens_file},
+};
+
+static void reload(struct process *process, const struct reload *reload)
+{
+    struct failure failure;
+    if (!reload->is_set(process))
+        return;
+    if (reload->read(process, &failure) == 0)
+        log_line(&process->log, LOG_INFO, "read again", "setting", reload->setting, NULL);
+    else
+        log_line(&process->log, LOG_ERROR,
+                 "cannot be read again; what was read before stays in force", "setting",
+                 reload->setting, "reason", failure.text, NULL);
+}
+
 static char *write_metrics(void *context)
 {
     struct process *process = context;
@@ -116,6 +172,7 @@ static int start_workers(struct process *process, struct failure *failure)
     process->worker_options = (struct worker_options){
         .settings = &process->settings,
         .redis_url = &process->redis_url,
+        .principals = process->principals,
         .log = &process->log,
         .connections = connections_per_worker(count),
         .metrics = write_metrics,
@@ -155,6 +212,14 @@ static void on_stop_signal(uv_signal_t *signal, int number)
     uv_stop(&process->loop);
 }
 
+static void on_hangup_signal(uv_signal_t *signal, int number)
+{
+    struct process *process = signal->data;
+    (void)number;
+    for (size_t i = 0; i < sizeof RELOADS / sizeof RELOADS[0]; i++)
+        reload(process, &RELOADS[i]);
+}
+
 static void on_restart(uv_timer_t *timer)
 {
     struct process *process = timer->data;
@@ -183,6 +248,7 @@ static void watch(struct process *process)
 {
     uv_signal_start(&process->terminate, on_stop_signal, SIGTERM);
     uv_signal_start(&process->interrupt, on_stop_signal, SIGINT);
+    uv_signal_start(&process->hangup, on_hangup_signal, SIGHUP);
     uv_signal_start(&process->child, on_child_signal, SIGCHLD);
     on_child_signal(&process->child, SIGCHLD); /* it may have ended before */
 }
@@ -194,9 +260,10 @@ static void prepare_loop(struct process *process)
         abort();
     uv_signal_init(&process->loop, &process->terminate);
     uv_signal_init(&process->loop, &process->interrupt);
+    uv_signal_init(&process->loop, &process->hangup);
     uv_signal_init(&process->loop, &process->child);
     uv_timer_init(&process->loop, &process->restart);
-    process->terminate.data = process->interrupt.data = process->child.data =
+    process->terminate.data = process->interrupt.data = process->hangup.data = process->child.data =
         process->restart.data = process;
 }
 
@@ -211,6 +278,8 @@ static int serve(struct process *process, struct failure *failure)
     int result = listener_init(&process->listener, process->settings.listen, failure);
     if (result == 0)
         result = check_exposure(process, failure);
+    if (result == 0)
+        result = prepare_principals(process, failure);
     if (result == 0)
         result = prepare_redis(process, failure);
     if (result == 0)
@@ -279,6 +348,7 @@ int main(int argc, char **argv)
     uv_walk(&process.loop, close_handle, NULL);
     uv_run(&process.loop, UV_RUN_DEFAULT);
     uv_loop_close(&process.loop);
+    principals_drop(process.principals);
     redis_url_free(&process.redis_url);
     settings_free(&process.settings);
     return exit_code(result);

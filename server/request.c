@@ -11,6 +11,7 @@ enum {
 };
 
 static const char LOCK_TOKEN[] = "Lock-Token";
+static const char AUTHORIZATION[] = "Authorization";
 
 /* Made with the request line, freed when libmicrohttpd has done with it. */
 struct record {
@@ -83,21 +84,26 @@ static const char *header(const struct record *record, const char *name)
     return MHD_lookup_connection_value(record->connection, MHD_HEADER_KIND, name);
 }
 
-static enum MHD_Result count_tokens(void *context, enum MHD_ValueKind kind, const char *name,
+struct counted {
+    const char *name;
+    size_t count;
+};
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name,
                                     const char *value)
 {
-    size_t *count = context;
+    struct counted *counted = context;
     (void)kind, (void)value;
-    *count += strcasecmp(name, LOCK_TOKEN) == 0;
+    counted->count += strcasecmp(name, counted->name) == 0;
     return MHD_YES;
 }
 
 /* Which of two tokens was meant, nobody knows. */
-static bool has_several_tokens(const struct record *record)
+static bool is_repeated(const struct record *record, const char *name)
 {
-    size_t count = 0;
-    MHD_get_connection_values(record->connection, MHD_HEADER_KIND, count_tokens, &count);
-    return count > 1;
+    struct counted counted = {name, 0};
+    MHD_get_connection_values(record->connection, MHD_HEADER_KIND, count_header, &counted);
+    return counted.count > 1;
 }
 
 /* The wait of a request has ended, in whatever way. */
@@ -146,7 +152,10 @@ static void begin(struct record *record, const char *method)
     exchange->content_type = header(record, MHD_HTTP_HEADER_CONTENT_TYPE);
     exchange->accept = header(record, MHD_HTTP_HEADER_ACCEPT);
     exchange->lock_token = header(record, LOCK_TOKEN);
-    exchange->lock_token_repeated = exchange->lock_token && has_several_tokens(record);
+    exchange->lock_token_repeated = exchange->lock_token && is_repeated(record, LOCK_TOKEN);
+    exchange->authorization = header(record, AUTHORIZATION);
+    exchange->authorization_repeated =
+        exchange->authorization && is_repeated(record, AUTHORIZATION);
     exchange->if_none_match = header(record, MHD_HTTP_HEADER_IF_NONE_MATCH);
     exchange->last_event_id = header(record, "Last-Event-ID");
     exchange->answered = answered;

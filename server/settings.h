@@ -24,6 +24,7 @@ struct settings {
     int64_t waiter_lease_ms;
     enum log_format log_format;
     enum log_level log_level;
+    char *tokens_file; /* NULL: nobody has to log in */
     bool allow_anonymous;
     bool wants_help; /* --help was given: nothing else is checked */
     bool wants_version;

@@ -17,7 +17,9 @@ struct worker {
     uv_thread_t thread;
     uv_loop_t loop;
     uv_async_t stop;
-    uv_timer_t again;  /* takes back what Redis refused to take back */
+    uv_async_t news;                      /* `offered` has been set */
+    _Atomic(struct principals *) offered; /* a reference for whoever takes it; NULL: none */
+    uv_timer_t again;                     /* takes back what Redis refused to take back */
     uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
     uint64_t settle_until;
     struct store *store;
@@ -95,6 +97,7 @@ static void on_store_closed(void *context)
     uv_close((uv_handle_t *)&worker->again, NULL);
     uv_close((uv_handle_t *)&worker->settle, NULL);
     uv_close((uv_handle_t *)&worker->stop, NULL);
+    uv_close((uv_handle_t *)&worker->news, NULL);
 }
 
 static void on_settle(uv_timer_t *timer)
@@ -120,6 +123,14 @@ static void on_stop(uv_async_t *stop)
         return;
     http_close(worker->http, on_http_closed, worker);
     worker->http = NULL; /* a second signal finds nothing to close */
+}
+
+static void on_news(uv_async_t *news)
+{
+    struct worker *worker = news->data;
+    struct principals *offered = atomic_exchange(&worker->offered, NULL);
+    if (offered)
+        api_set_principals(&worker->api, offered);
 }
 
 static void run(void *context)
@@ -157,6 +168,7 @@ static int open_layers(struct worker *worker, int listen_fd)
         return result;
     }
     worker->api = (struct api){.locks = worker->locks,
+                               .principals = principals_keep(worker->options->principals),
                                .default_ttl_ms = settings->default_ttl_ms,
                                .max_ttl_ms = settings->max_ttl_ms,
                                .max_wait_ms = settings->max_wait_ms,
@@ -176,9 +188,10 @@ int worker_start(struct worker **ret, const struct worker_options *options, int 
     worker->options = options;
     worker->metrics = metrics;
     uv_async_init(&worker->loop, &worker->stop, on_stop);
+    uv_async_init(&worker->loop, &worker->news, on_news);
     uv_timer_init(&worker->loop, &worker->settle);
     uv_timer_init(&worker->loop, &worker->again);
-    worker->stop.data = worker->settle.data = worker->again.data = worker;
+    worker->stop.data = worker->news.data = worker->settle.data = worker->again.data = worker;
     uv_timer_start(&worker->again, on_again, TRY_AGAIN_MS, TRY_AGAIN_MS);
 
     int result = open_layers(worker, listen_fd);
@@ -190,6 +203,12 @@ int worker_start(struct worker **ret, const struct worker_options *options, int 
     return 0;
 }
 
+void worker_set_principals(struct worker *worker, struct principals *principals)
+{
+    principals_drop(atomic_exchange(&worker->offered, principals_keep(principals)));
+    uv_async_send(&worker->news);
+}
+
 void worker_ask_to_stop(struct worker *worker)
 {
     uv_async_send(&worker->stop);
@@ -198,5 +217,7 @@ void worker_ask_to_stop(struct worker *worker)
 void worker_join(struct worker *worker)
 {
     uv_thread_join(&worker->thread);
+    principals_drop(atomic_load(&worker->offered));
+    api_set_principals(&worker->api, NULL);
     free(worker);
 }

@@ -2,6 +2,7 @@
 #ifndef BATON_SERVER_WORKER_H
 #define BATON_SERVER_WORKER_H
 
+#include "api/principals.h"
 #include "redis/url.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -15,6 +16,7 @@ struct worker_options {
     const struct settings *settings;
     const struct redis_url *redis_url;
     const struct log *log;
+    struct principals *principals;   /* at first; the worker takes a reference of its own */
     unsigned connections;            /* of each worker, at most */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
@@ -25,6 +27,10 @@ struct worker_options {
  * 0 or a negative errno. */
 int worker_start(struct worker **ret, const struct worker_options *options, int listen_fd,
                  struct metrics *metrics);
+
+/* Who may ask from now on; takes a reference of its own. What is under way goes on. From one thread
+ * at a time, whichever. */
+void worker_set_principals(struct worker *worker, struct principals *principals);
 
 /* Asks the worker to end in good order; does not wait. From any thread. */
 void worker_ask_to_stop(struct worker *worker);

@@ -2,6 +2,7 @@
  * promises can be had. */
 #include "tests/contract/ask.h"
 #include "tests/contract/cases.h"
+#include "tests/contract/guarded.h"
 #include "tests/contract/judge.h"
 #include "tests/contract/promises.h"
 #include "tests/contract/schema.h"
@@ -203,12 +204,39 @@ static size_t run_draining_cases(struct fixture *fixture, json_t *promises)
     return failed;
 }
 
+/* A batond that asks who it is, and does not let in. */
+static size_t run_guarded_cases(struct fixture *fixture, json_t *promises)
+{
+    struct temp_dir dir;
+    char path[256], flag[300];
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens.json", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    guarded_write_file(path);
+    const char *const arguments[] = {flag, NULL};
+    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
+    struct batond_process batond;
+    batond_process_start(&batond, &options);
+    struct http_client *client = http_client_new(batond.url);
+    struct guarded_case cases[GUARDED_MOST];
+    size_t failed = 0, count = guarded_cases(cases);
+    for (size_t i = 0; i < count; i++) {
+        const struct contract_case it = {.reply = cases[i].reply, .request = cases[i].request};
+        failed += !run_case(fixture, client, &it, promises);
+    }
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    temp_dir_remove(&dir);
+    return failed;
+}
+
 static void replies_are_what_the_document_promises(void **state)
 {
     struct fixture *fixture = *state;
     json_t *promises = promises_of(&fixture->spec);
     size_t failed = run_cases(fixture, false, promises);
     failed += run_draining_cases(fixture, promises);
+    failed += run_guarded_cases(fixture, promises);
     redis_process_halt(&fixture->redis);
     failed += run_cases(fixture, true, promises);
     redis_process_resume(&fixture->redis);

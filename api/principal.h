@@ -1,0 +1,82 @@
+/* principal.h: somebody who makes requests: a name, what it may do, and its limits. */
+#ifndef BATON_API_PRINCIPAL_H
+#define BATON_API_PRINCIPAL_H
+
+#include "base/slice.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum {
+    PRINCIPAL_NAME_LENGTH = 64, /* bytes, at most */
+    PRINCIPAL_LIMIT_UNSET = -1, /* as batond's settings have it */
+    PRINCIPAL_LIMIT_MOST = 1000000,
+};
+
+/* What a rule allows. X(name, word) */
+#define VERBS(X)                                                                                   \
+    X(VERB_ACQUIRE, "acquire") /* to take locks, and to renew and release what one has */          \
+    X(VERB_READ, "read")       /* to inspect, list and watch */                                    \
+    X(VERB_BREAK, "break")     /* to end the holds of everybody */                                 \
+    X(VERB_METRICS, "metrics") /* the figures of the process; whatever the rule's prefix */
+
+#define VERB_NAME(name, word) name,
+enum verb { VERBS(VERB_NAME) VERB_COUNT, VERB_NONE = VERB_COUNT };
+#undef VERB_NAME
+
+extern const char *const VERB_WORDS[VERB_COUNT];
+
+#define VERB_BIT(verb) (1u << (verb))
+
+/* These verbs, for names that begin with these bytes. */
+struct rule {
+    struct slice prefix;
+    unsigned verbs; /* VERB_BIT of each */
+};
+
+/* What is counted of a principal in the whole process, by any thread. It belongs to the name: when
+ * the tokens-file is read again, the new principal of that name goes on with it. */
+struct account {
+    atomic_uint references;
+    _Atomic int64_t rate_ns; /* of the monotonic clock: when its requests so far would be over, were
+                                they spread evenly */
+    _Atomic int64_t waiters; /* its requests that wait now */
+};
+
+/* Does not change, but for its account. Any thread; whoever keeps a reference may use it, also when
+ * the tokens-file has it no more. */
+struct principal {
+    atomic_uint references;
+    struct slice name;   /* without control characters; empty for the one that has no name, which is
+                            everybody where there is no tokens-file */
+    int64_t rate_limit;  /* requests per second; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
+    int64_t max_waiters; /* requests that wait at once; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
+    struct account *account;
+    size_t rule_count;
+    struct rule *rules;
+};
+
+/* Makes one without limits of its own and with room for so many rules, all of which allow nothing
+ * yet. The name is copied. With an account of its own, or with that of `before` (may be NULL),
+ * which had the name until now. */
+struct principal *principal_new(struct slice name, size_t rule_count,
+                                const struct principal *before);
+
+/* Sets a rule; the prefix is copied. */
+void principal_set_rule(struct principal *principal, size_t index, struct slice prefix,
+                        unsigned verbs);
+
+/* Another reference. */
+struct principal *principal_keep(struct principal *principal);
+
+/* One reference less; the last one frees. Takes NULL. */
+void principal_drop(struct principal *principal);
+
+/* Whether it may do this to the lock of that name: one of its rules has the verb, and the name
+ * begins with its prefix, byte by byte. NULL may do nothing. */
+bool principal_may(const struct principal *principal, enum verb verb, struct slice name);
+
+/* Whether it may do this to some name, whichever. */
+bool principal_may_somewhere(const struct principal *principal, enum verb verb);
+
+#endif

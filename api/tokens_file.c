@@ -1,0 +1,338 @@
+#include "api/tokens_file.h"
+
+#include "base/utf8.h"
+#include "locks/name.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PLACE_LENGTH = 96, SHOWN_LENGTH = 48 };
+
+/* What is read, and how far it has come. */
+struct reading {
+    const struct tokens_file_options *options;
+    struct principals *principals;
+    struct failure *failure;
+};
+
+/* Where a value stands, as in "principals[2].rules[0]". */
+struct place {
+    char text[PLACE_LENGTH];
+};
+
+static struct place place_in(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static struct place place_in(const char *format, ...)
+{
+    struct place place;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(place.text, sizeof place.text, format, arguments);
+    va_end(arguments);
+    return place;
+}
+
+static bool refuse(const struct reading *reading, const struct place *place, const char *format,
+                   ...) __attribute__((format(printf, 3, 4)));
+
+static bool refuse(const struct reading *reading, const struct place *place, const char *format,
+                   ...)
+{
+    char why[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    failure_set(reading->failure, -EINVAL, "--tokens-file: %s: %s%s%s", reading->options->path,
+                place->text, place->text[0] ? ": " : "", why);
+    return false;
+}
+
+/* That the value is an object with these members and no others. */
+static bool check_members(const struct reading *reading, const struct place *place,
+                          const json_t *object, const char *const *known, const char *expected)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(object))
+        return refuse(reading, place, "expected an object with %s", expected);
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+        size_t i = 0;
+        while (known[i] && strcmp(known[i], key) != 0)
+            i++;
+        if (!known[i])
+            return refuse(reading, place, "there is no member \"%.*s\"; known here: %s",
+                          SHOWN_LENGTH, key, expected);
+    }
+    return true;
+}
+
+static bool read_text(const struct reading *reading, const struct place *place, const json_t *value,
+                      size_t shortest, size_t longest, struct slice *ret)
+{
+    struct slice text = {json_string_value(value), json_string_length(value)};
+    if (!text.bytes || text.length < shortest || text.length > longest || !utf8_is_clean(text))
+        return refuse(reading, place,
+                      "expected a text of %zu to %zu bytes without control characters", shortest,
+                      longest);
+    *ret = text;
+    return true;
+}
+
+static bool read_limit(const struct reading *reading, const struct place *place,
+                       const json_t *value, int64_t *ret)
+{
+    if (!value)
+        return true;
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) > PRINCIPAL_LIMIT_MOST)
+        return refuse(reading, place, "expected an integer from 0 (no limit) to %d",
+                      PRINCIPAL_LIMIT_MOST);
+    *ret = json_integer_value(value);
+    return true;
+}
+
+static bool read_verb(const struct reading *reading, const struct place *place, const json_t *value,
+                      unsigned *verbs)
+{
+    const char *word = json_is_string(value) ? json_string_value(value) : "";
+    unsigned verb = 0;
+    while (verb < VERB_COUNT && strcmp(VERB_WORDS[verb], word) != 0)
+        verb++;
+    if (verb == VERB_COUNT)
+        return refuse(reading, place, "expected \"acquire\", \"read\", \"break\" or \"metrics\"");
+    if (*verbs & VERB_BIT(verb))
+        return refuse(reading, place, "\"%s\" stands there twice", word);
+    *verbs |= VERB_BIT(verb);
+    return true;
+}
+
+static bool read_rule(const struct reading *reading, const struct place *place, const json_t *value,
+                      struct principal *principal, size_t index)
+{
+    static const char *const KNOWN[] = {"prefix", "verbs", NULL};
+    struct place at = place_in("%s.prefix", place->text);
+    struct slice prefix;
+    unsigned verbs = 0;
+    if (!check_members(reading, place, value, KNOWN, "\"prefix\" and \"verbs\"") ||
+        !read_text(reading, &at, json_object_get(value, "prefix"), 0, NAME_LENGTH, &prefix))
+        return false;
+    const json_t *list = json_object_get(value, "verbs");
+    at = place_in("%s.verbs", place->text);
+    if (json_array_size(list) == 0)
+        return refuse(reading, &at,
+                      "expected a list of \"acquire\", \"read\", \"break\" and "
+                      "\"metrics\", one of them at least");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        at = place_in("%s.verbs[%zu]", place->text, i);
+        if (!read_verb(reading, &at, json_array_get(list, i), &verbs))
+            return false;
+    }
+    principal_set_rule(principal, index, prefix, verbs);
+    return true;
+}
+
+static bool read_rules(const struct reading *reading, const struct place *place, const json_t *list,
+                       struct principal *principal)
+{
+    for (size_t i = 0; i < principal->rule_count; i++) {
+        struct place at = place_in("%s.rules[%zu]", place->text, i);
+        if (!read_rule(reading, &at, json_array_get(list, i), principal, i))
+            return false;
+    }
+    return true;
+}
+
+static bool read_digest(const struct reading *reading, const struct place *place,
+                        const json_t *value, struct principal *principal)
+{
+    struct slice hex = {json_string_value(value), json_string_length(value)};
+    struct digest digest;
+    if (!hex.bytes || digest_parse(hex, &digest) < 0)
+        return refuse(reading, place,
+                      "expected %d hexadecimal digits: the SHA-256 of a token, as "
+                      "batond --new-token prints it",
+                      DIGEST_HEX_LENGTH);
+    if (!principals_add_token(reading->principals, &digest, principal))
+        return refuse(reading, place,
+                      "this token stands in the file already; each principal needs "
+                      "one of its own: batond --new-token makes it");
+    return true;
+}
+
+/* One digest, or a list of them while a token is being replaced. */
+static bool read_digests(const struct reading *reading, const struct place *place,
+                         const json_t *value, struct principal *principal)
+{
+    struct place at = place_in("%s.sha256", place->text);
+    size_t count = json_array_size(value);
+    if (!value && reading->options->certificates)
+        return true;
+    if (!json_is_array(value))
+        return read_digest(reading, &at, value, principal);
+    if (count == 0 || count > TOKENS_FILE_TOKENS)
+        return refuse(reading, &at, "expected 1 to %d digests", TOKENS_FILE_TOKENS);
+    for (size_t i = 0; i < count; i++) {
+        at = place_in("%s.sha256[%zu]", place->text, i);
+        if (!read_digest(reading, &at, json_array_get(value, i), principal))
+            return false;
+    }
+    return true;
+}
+
+/* The parts that change the principal itself; afterwards it is shared and does not change. */
+static bool read_rights(const struct reading *reading, const struct place *place,
+                        const json_t *value, struct principal *principal)
+{
+    struct place rate = place_in("%s.rate_limit", place->text);
+    struct place waiters = place_in("%s.max_waiters", place->text);
+    return read_rules(reading, place, json_object_get(value, "rules"), principal) &&
+           read_limit(reading, &rate, json_object_get(value, "rate_limit"),
+                      &principal->rate_limit) &&
+           read_limit(reading, &waiters, json_object_get(value, "max_waiters"),
+                      &principal->max_waiters);
+}
+
+static bool read_principal(const struct reading *reading, const struct place *place,
+                           const json_t *value)
+{
+    static const char *const KNOWN[] = {"name",       "sha256",      "rules",
+                                        "rate_limit", "max_waiters", NULL};
+    static const char EXPECTED[] = "\"name\", \"sha256\", \"rules\", \"rate_limit\" and "
+                                   "\"max_waiters\"";
+    const struct principals *before = reading->options->before;
+    const json_t *rules = json_object_get(value, "rules");
+    struct place at = place_in("%s.name", place->text);
+    struct slice name;
+    if (!check_members(reading, place, value, KNOWN, EXPECTED) ||
+        !read_text(reading, &at, json_object_get(value, "name"), 1, PRINCIPAL_NAME_LENGTH, &name))
+        return false;
+    if (!json_is_array(rules) || json_array_size(rules) > TOKENS_FILE_RULES)
+        return refuse(reading, place,
+                      "\"rules\": expected a list of at most %d of {\"prefix\": "
+                      "\"…\", \"verbs\": [\"…\"]}",
+                      TOKENS_FILE_RULES);
+    struct principal *principal = principal_new(name, json_array_size(rules),
+                                                before ? principals_by_name(before, name) : NULL);
+    if (!read_rights(reading, place, value, principal)) {
+        principal_drop(principal);
+        return false;
+    }
+    if (!principals_add(reading->principals, principal))
+        return refuse(reading, &at,
+                      "there is another \"%.*s\"; to give one principal several "
+                      "tokens, make \"sha256\" a list",
+                      (int)name.length, name.bytes);
+    return read_digests(reading, place, json_object_get(value, "sha256"), principal);
+}
+
+static bool read_document(const struct reading *reading, const json_t *document)
+{
+    static const char *const KNOWN[] = {"principals", NULL};
+    struct place at = {""};
+    if (!check_members(reading, &at, document, KNOWN, "\"principals\""))
+        return false;
+    const json_t *list = json_object_get(document, "principals");
+    at = place_in("principals");
+    if (!json_is_array(list) || json_array_size(list) > TOKENS_FILE_PRINCIPALS)
+        return refuse(reading, &at, "expected a list of at most %d principals",
+                      TOKENS_FILE_PRINCIPALS);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        at = place_in("principals[%zu]", i);
+        if (!read_principal(reading, &at, json_array_get(list, i)))
+            return false;
+    }
+    return true;
+}
+
+int tokens_file_parse(const struct tokens_file_options *options, struct slice text,
+                      struct principals **ret, struct failure *failure)
+{
+    json_error_t error;
+    struct reading reading = {options, principals_new(), failure};
+    struct place nowhere = {""};
+    json_t *document = json_loadb(text.bytes, text.length, JSON_REJECT_DUPLICATES, &error);
+    bool good = document ? read_document(&reading, document)
+                         : refuse(&reading, &nowhere, "line %d, column %d: %s", error.line,
+                                  error.column, error.text);
+    json_decref(document);
+    if (good)
+        *ret = reading.principals;
+    else
+        principals_drop(reading.principals);
+    return good ? 0 : -EINVAL;
+}
+
+/* Whoever can write the file can do all, and who can read it may look for weak tokens. */
+static int check_file(const char *path, int fd, struct failure *failure)
+{
+    struct stat file;
+    if (fstat(fd, &file) < 0)
+        return failure_set(failure, -errno, "--tokens-file: %s: %s", path, strerror(errno));
+    if (!S_ISREG(file.st_mode))
+        return failure_set(failure, -EINVAL, "--tokens-file: %s is not a regular file", path);
+    if (file.st_uid != 0 && file.st_uid != geteuid())
+        return failure_set(failure, -EINVAL,
+                           "--tokens-file: %s belongs to user %u; it has to belong to root, or to "
+                           "user %u, as whom batond runs: chown it",
+                           path, (unsigned)file.st_uid, (unsigned)geteuid());
+    if (file.st_mode & (S_IWGRP | S_IRWXO))
+        return failure_set(failure, -EINVAL,
+                           "--tokens-file: others may read or write %s (mode %04o): chmod 600 it, "
+                           "or 640 where its group is to read it",
+                           path, (unsigned)file.st_mode & 07777);
+    if (file.st_size > TOKENS_FILE_LONGEST)
+        return failure_set(failure, -EINVAL, "--tokens-file: %s has more than %d bytes", path,
+                           TOKENS_FILE_LONGEST);
+    return 0;
+}
+
+/* Its bytes, one more than it may have at most. Negative where reading fails. */
+static ssize_t read_all(int fd, char *bytes)
+{
+    size_t length = 0;
+    while (length <= TOKENS_FILE_LONGEST) {
+        ssize_t got = read(fd, bytes + length, TOKENS_FILE_LONGEST + 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        length += (size_t)got;
+    }
+    return (ssize_t)length;
+}
+
+int tokens_file_read(const struct tokens_file_options *options, struct principals **ret,
+                     struct failure *failure)
+{
+    const char *path = options->path;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return failure_set(failure, -EINVAL, "--tokens-file: cannot read %s: %s", path,
+                           strerror(errno));
+    char *bytes = malloc(TOKENS_FILE_LONGEST + 1);
+    if (!bytes)
+        abort();
+    int result = check_file(path, fd, failure);
+    ssize_t length = result < 0 ? 0 : read_all(fd, bytes);
+    close(fd);
+    if (length < 0)
+        result = failure_set(failure, -EINVAL, "--tokens-file: cannot read %s: %s", path,
+                             strerror((int)-length));
+    else if (length > TOKENS_FILE_LONGEST)
+        result = failure_set(failure, -EINVAL, "--tokens-file: %s has more than %d bytes", path,
+                             TOKENS_FILE_LONGEST);
+    if (result == 0)
+        result = tokens_file_parse(options, (struct slice){bytes, (size_t)length}, ret, failure);
+    free(bytes);
+    return result;
+}

@@ -1,0 +1,53 @@
+#include "base/digest.h"
+
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdlib.h>
+
+struct digest digest_of(struct slice text)
+{
+    struct digest digest;
+    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text.bytes ? text.bytes : "", text.length,
+                         digest.bytes) < 0)
+        abort();
+    return digest;
+}
+
+bool digest_equals(const struct digest *one, const struct digest *other)
+{
+    return gnutls_memcmp(one->bytes, other->bytes, DIGEST_LENGTH) == 0;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int digest_parse(struct slice hex, struct digest *ret)
+{
+    struct digest digest;
+    if (hex.length != DIGEST_HEX_LENGTH)
+        return -EINVAL;
+    for (size_t i = 0; i < DIGEST_LENGTH; i++) {
+        int high = hex_digit(hex.bytes[2 * i]), low = hex_digit(hex.bytes[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return -EINVAL;
+        digest.bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    *ret = digest;
+    return 0;
+}
+
+void digest_format(const struct digest *digest, char hex[DIGEST_HEX_LENGTH + 1])
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    for (size_t i = 0; i < DIGEST_LENGTH; i++) {
+        hex[2 * i] = DIGITS[digest->bytes[i] >> 4];
+        hex[2 * i + 1] = DIGITS[digest->bytes[i] & 15];
+    }
+    hex[DIGEST_HEX_LENGTH] = '\0';
+}

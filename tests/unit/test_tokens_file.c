@@ -1,0 +1,329 @@
+#include "api/tokens_file.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/principals_file.h"
+#include "tests/support/temp_dir.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+#define ONES  "1111111111111111111111111111111111111111111111111111111111111111"
+#define TWOS  "2222222222222222222222222222222222222222222222222222222222222222"
+
+static int parse(const char *text, const struct principals *before, struct principals **ret,
+                 struct failure *failure)
+{
+    const struct tokens_file_options options = {.path = "FILE", .before = before};
+    return tokens_file_parse(&options, slice_of(text), ret, failure);
+}
+
+static struct principals *parsed(const char *text, const struct principals *before)
+{
+    struct principals *principals;
+    struct failure failure = {""};
+    if (parse(text, before, &principals, &failure) < 0)
+        fail_msg("%s: %s", text, failure.text);
+    return principals;
+}
+
+static struct principal *named(const struct principals *principals, const char *name)
+{
+    struct principal *principal = principals_by_name(principals, slice_of(name));
+    if (!principal)
+        fail_msg("there is no %s", name);
+    return principal;
+}
+
+#define FILE_OF(principals) "{\"principals\":[" principals "]}"
+#define ENTRY(name, hex)    "{\"name\":\"" name "\",\"sha256\":\"" hex "\",\"rules\":[]}"
+
+static void names_rules_and_limits_are_read(void **state)
+{
+    struct principals *principals =
+        parsed(FILE_OF("{\"name\":\"ci\",\"sha256\":\"" ZEROS "\",\"rules\":["
+                       "{\"prefix\":\"deploy/\",\"verbs\":[\"acquire\",\"read\"]},"
+                       "{\"prefix\":\"\",\"verbs\":[\"metrics\"]}],"
+                       "\"rate_limit\":100,\"max_waiters\":0}," ENTRY("Jos\\u00e9 & co", ONES)),
+               NULL);
+    (void)state;
+    const struct principal *ci = named(principals, "ci");
+    assert_int_equal(principals_count(principals), 2);
+    assert_null(principals_everybody(principals));
+    assert_int_equal(ci->rule_count, 2);
+    assert_true(slice_equals(ci->rules[0].prefix, "deploy/"));
+    assert_int_equal(ci->rules[0].verbs, VERB_BIT(VERB_ACQUIRE) | VERB_BIT(VERB_READ));
+    assert_int_equal(ci->rules[1].prefix.length, 0);
+    assert_int_equal(ci->rules[1].verbs, VERB_BIT(VERB_METRICS));
+    assert_int_equal(ci->rate_limit, 100);
+    assert_int_equal(ci->max_waiters, 0);
+    const struct principal *jose = named(principals, "José & co");
+    assert_int_equal(jose->rule_count, 0);
+    assert_int_equal(jose->rate_limit, PRINCIPAL_LIMIT_UNSET);
+    assert_int_equal(jose->max_waiters, PRINCIPAL_LIMIT_UNSET);
+    principals_drop(principals);
+}
+
+static void a_file_may_let_nobody_in(void **state)
+{
+    struct principals *principals = parsed("{\"principals\": []}", NULL);
+    (void)state;
+    assert_int_equal(principals_count(principals), 0);
+    assert_null(principals_everybody(principals));
+    assert_null(principals_by_token(principals, slice_of("")));
+    assert_null(principals_by_name(principals, slice_of("")));
+    principals_drop(principals);
+}
+
+/* Known answers of SHA-256, from FIPS 180. */
+static void a_principal_is_found_by_each_of_its_tokens(void **state)
+{
+    struct principals *principals = parsed(
+        FILE_OF(ENTRY(
+            "other",
+            ZEROS) ",{\"name\":\"ci\",\"rules\":[],\"sha256\":["
+                   "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\","
+                   "\"E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855\"]}," ENTRY(
+                       "last", TWOS)),
+        NULL);
+    (void)state;
+    const struct principal *ci = named(principals, "ci");
+    assert_ptr_equal(principals_by_token(principals, slice_of("abc")), ci);
+    assert_ptr_equal(principals_by_token(principals, slice_of("")), ci);
+    assert_null(principals_by_token(principals, slice_of("abd")));
+    assert_null(principals_by_token(principals, slice_of("abc\n")));
+    assert_null(principals_by_token(principals, slice_of(ZEROS)));
+    principals_drop(principals);
+}
+
+static void each_of_many_is_found_by_its_name(void **state)
+{
+    struct principals *principals = principals_new();
+    char name[16];
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "p%u", i * 37 % 100);
+        assert_true(principals_add(principals, principal_new(slice_of(name), 0, NULL)));
+    }
+    assert_false(principals_add(principals, principal_new(slice_of("p50"), 0, NULL)));
+    assert_int_equal(principals_count(principals), 100);
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "p%u", i);
+        assert_true(slice_equals(named(principals, name)->name, name));
+    }
+    assert_null(principals_by_name(principals, slice_of("p")));
+    assert_null(principals_by_name(principals, slice_of("p100")));
+    assert_null(principals_by_name(principals, slice_of("q")));
+    principals_drop(principals);
+}
+
+/* What is refused, and what the line has to say. */
+static const struct {
+    const char *text;
+    const char *place;
+    const char *why;
+} REFUSED[] = {
+    {"", "FILE: line 1", ""},
+    {"{\"principals\":[", "line 1, column", ""},
+    {"[]", "FILE: expected an object", "\"principals\""},
+    {"{}", "principals", "expected a list"},
+    {"{\"principals\":{}}", "principals", "expected a list"},
+    {"{\"principals\":[],\"principles\":[]}", "FILE", "no member \"principles\""},
+    {"{\"principals\":[],\"principals\":[]}", "line 1", "duplicate"},
+    {FILE_OF("7"), "principals[0]", "expected an object"},
+    {FILE_OF("{}"), "principals[0].name", "1 to 64 bytes"},
+    {FILE_OF(ENTRY("", ZEROS)), "principals[0].name", "1 to 64 bytes"},
+    {FILE_OF(ENTRY("a\\nb", ZEROS)), "principals[0].name", "control"},
+    {FILE_OF(ENTRY("a\\u001fb", ZEROS)), "principals[0].name", "control"},
+    {FILE_OF(ENTRY("a\\u0000b", ZEROS)), "line 1", "NUL"},
+    {FILE_OF(ENTRY(ZEROS "0", ZEROS)), "principals[0].name", "64 bytes"},
+    {FILE_OF(ENTRY("a", ZEROS) "," ENTRY("a", ONES)), "principals[1].name", "another \"a\""},
+    {FILE_OF(ENTRY("a", ZEROS) "," ENTRY("b", ZEROS)), "principals[1].sha256", "already"},
+    {FILE_OF("{\"name\":\"a\",\"rules\":[],\"sha256\":[\"" ZEROS "\",\"" ZEROS "\"]}"),
+     "principals[0].sha256[1]", "already"},
+    {FILE_OF("{\"name\":\"a\",\"rules\":[]}"), "principals[0].sha256", "64 hexadecimal"},
+    {FILE_OF("{\"name\":\"a\",\"rules\":[],\"sha256\":null}"), "principals[0].sha256", "64 hex"},
+    {FILE_OF("{\"name\":\"a\",\"rules\":[],\"sha256\":[]}"), "principals[0].sha256", "1 to 8"},
+    {FILE_OF("{\"name\":\"a\",\"rules\":[],\"sha256\":[7]}"), "sha256[0]", "64 hexadecimal"},
+    {FILE_OF(ENTRY("a", "0000")), "principals[0].sha256", "64 hexadecimal"},
+    {FILE_OF(ENTRY("a", ZEROS "0")), "principals[0].sha256", "64 hexadecimal"},
+    {FILE_OF(ENTRY("a", "g000000000000000000000000000000000000000000000000000000000000000")),
+     "principals[0].sha256", "64 hexadecimal"},
+    {FILE_OF(ENTRY("a", "000000000000000000000000000000000000000000000000000000000000000 ")),
+     "principals[0].sha256", "64 hexadecimal"},
+    {FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\"}"), "principals[0]", "\"rules\": expected"},
+    {FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":{}}"), "principals[0]", "rules"},
+    {FILE_OF("{\"name\":\"a\",\"rules\":[],\"token\":\"x\"}"), "principals[0]", "\"token\""},
+#define RULES(rules) FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":[" rules "]}")
+    {RULES("{\"prefix\":\"\",\"verbs\":[\"read\"]},[]"), "principals[0].rules[1]", "an object"},
+    {RULES("{\"verbs\":[\"read\"]}"), "rules[0].prefix", "0 to 255 bytes"},
+    {RULES("{\"prefix\":null,\"verbs\":[\"read\"]}"), "rules[0].prefix", "expected a text"},
+    {RULES("{\"prefix\":\"a\\tb\",\"verbs\":[\"read\"]}"), "rules[0].prefix", "control"},
+    {RULES("{\"prefix\":\"a\",\"verbs\":[\"read\"],\"names\":[]}"), "rules[0]", "\"names\""},
+    {RULES("{\"prefix\":\"a\"}"), "rules[0].verbs", "expected a list"},
+    {RULES("{\"prefix\":\"a\",\"verbs\":[]}"), "rules[0].verbs", "at least"},
+    {RULES("{\"prefix\":\"a\",\"verbs\":\"read\"}"), "rules[0].verbs", "expected a list"},
+    {RULES("{\"prefix\":\"a\",\"verbs\":[\"read\",\"acquier\"]}"), "rules[0].verbs[1]",
+     "\"acquire\""},
+    {RULES("{\"prefix\":\"a\",\"verbs\":[\"Read\"]}"), "rules[0].verbs[0]", "\"read\""},
+    {RULES("{\"prefix\":\"a\",\"verbs\":[7]}"), "rules[0].verbs[0]", "\"read\""},
+    {RULES("{\"prefix\":\"a\",\"verbs\":[\"read\",\"break\",\"read\"]}"), "verbs[2]", "twice"},
+#define LIMITS(limits) FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":[]," limits "}")
+    {LIMITS("\"rate_limit\":-1"), "principals[0].rate_limit", "from 0"},
+    {LIMITS("\"rate_limit\":1.5"), "principals[0].rate_limit", "an integer"},
+    {LIMITS("\"rate_limit\":1000001"), "principals[0].rate_limit", "to 1000000"},
+    {LIMITS("\"rate_limit\":null"), "principals[0].rate_limit", "an integer"},
+    {LIMITS("\"max_waiters\":\"5\""), "principals[0].max_waiters", "an integer"},
+};
+
+static void what_is_wrong_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(REFUSED); i++) {
+        struct principals *principals = NULL;
+        struct failure failure = {""};
+        if (parse(REFUSED[i].text, NULL, &principals, &failure) != -EINVAL || principals)
+            fail_msg("taken: %s", REFUSED[i].text);
+        if (strncmp(failure.text, "--tokens-file: FILE: ", 21) != 0 ||
+            !strstr(failure.text, REFUSED[i].place) || !strstr(failure.text, REFUSED[i].why) ||
+            strchr(failure.text, '\n'))
+            fail_msg("%s: %s", REFUSED[i].text, failure.text);
+    }
+}
+
+static void a_principal_with_a_certificate_needs_no_token(void **state)
+{
+    const struct tokens_file_options options = {.path = "FILE", .certificates = true};
+    struct principals *principals;
+    struct failure failure;
+    (void)state;
+    assert_int_equal(tokens_file_parse(&options,
+                                       slice_of(FILE_OF("{\"name\":\"web\",\"rules\":[]}")),
+                                       &principals, &failure),
+                     0);
+    assert_non_null(named(principals, "web"));
+    principals_drop(principals);
+}
+
+static void an_account_goes_on_with_the_name(void **state)
+{
+    struct principals *first = parsed(FILE_OF(ENTRY("a", ZEROS) "," ENTRY("b", ONES)), NULL);
+    struct principal *kept = principal_keep(named(first, "a"));
+    (void)state;
+    atomic_store(&kept->account->waiters, 7);
+    struct principals *second = parsed(FILE_OF(ENTRY("c", ONES) "," ENTRY("a", TWOS)), first);
+    principals_drop(first);
+    assert_ptr_not_equal(named(second, "a"), kept);
+    assert_ptr_equal(named(second, "a")->account, kept->account);
+    assert_int_equal(atomic_load(&named(second, "a")->account->waiters), 7);
+    assert_int_equal(atomic_load(&named(second, "c")->account->waiters), 0);
+    principals_drop(second);
+    assert_true(slice_equals(kept->name, "a")); /* whoever keeps it may go on */
+    assert_int_equal(atomic_load(&kept->account->waiters), 7);
+    principal_drop(kept);
+}
+
+static int read_file(const char *path, struct principals **ret, struct failure *failure)
+{
+    const struct tokens_file_options options = {.path = path};
+    return tokens_file_read(&options, ret, failure);
+}
+
+static void is_refused(const char *path, const char *why)
+{
+    struct principals *principals = NULL;
+    struct failure failure = {""};
+    if (read_file(path, &principals, &failure) != -EINVAL || principals)
+        fail_msg("taken, instead of %s", why);
+    if (!strstr(failure.text, path) || !strstr(failure.text, why))
+        fail_msg("expected %s: %s", why, failure.text);
+}
+
+static void others_may_neither_read_nor_write_the_file(void **state)
+{
+    static const unsigned GOOD[] = {0600, 0400, 0640, 0440, 0700};
+    static const unsigned BAD[] = {0604, 0602, 0601, 0620, 0660, 0644, 0666, 0777, 0606};
+    struct temp_dir dir;
+    char path[128];
+    (void)state;
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    for (size_t i = 0; i < LENGTH(GOOD); i++) {
+        struct principals *principals;
+        struct failure failure;
+        principals_file_put(path, FILE_OF(ENTRY("a", ZEROS)), GOOD[i]);
+        if (read_file(path, &principals, &failure) < 0)
+            fail_msg("%o: %s", GOOD[i], failure.text);
+        principals_drop(principals);
+    }
+    for (size_t i = 0; i < LENGTH(BAD); i++) {
+        principals_file_put(path, FILE_OF(ENTRY("a", ZEROS)), BAD[i]);
+        is_refused(path, "chmod 600");
+    }
+    temp_dir_remove(&dir);
+}
+
+static void what_is_no_file_of_ours_is_refused(void **state)
+{
+    struct temp_dir dir;
+    char path[128];
+    (void)state;
+    temp_dir_make(&dir);
+    is_refused(dir.path, "not a regular file");
+    snprintf(path, sizeof path, "%s/nothing", dir.path);
+    is_refused(path, "No such file");
+    snprintf(path, sizeof path, "%s/fifo", dir.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    is_refused(path, "not a regular file"); /* and is not waited for */
+    if (geteuid() == 0) {
+        snprintf(path, sizeof path, "%s/tokens", dir.path);
+        principals_file_put(path, FILE_OF(""), 0600);
+        assert_int_equal(chown(path, 12345, (gid_t)-1), 0);
+        is_refused(path, "belongs to user 12345");
+    }
+    temp_dir_remove(&dir);
+}
+
+static void a_file_has_a_megabyte_at_most(void **state)
+{
+    struct temp_dir dir;
+    char path[128];
+    char *text = malloc(TOKENS_FILE_LONGEST + 2);
+    struct principals *principals;
+    struct failure failure;
+    (void)state;
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    memset(text, ' ', TOKENS_FILE_LONGEST + 1);
+    memcpy(text, FILE_OF(""), sizeof FILE_OF("") - 1);
+    text[TOKENS_FILE_LONGEST + 1] = '\0';
+    principals_file_put(path, text, 0600);
+    is_refused(path, "more than 1048576 bytes");
+    text[TOKENS_FILE_LONGEST] = '\0';
+    principals_file_put(path, text, 0600);
+    assert_int_equal(read_file(path, &principals, &failure), 0);
+    principals_drop(principals);
+    free(text);
+    temp_dir_remove(&dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_rules_and_limits_are_read),
+        cmocka_unit_test(a_file_may_let_nobody_in),
+        cmocka_unit_test(a_principal_is_found_by_each_of_its_tokens),
+        cmocka_unit_test(each_of_many_is_found_by_its_name),
+        cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
+        cmocka_unit_test(a_principal_with_a_certificate_needs_no_token),
+        cmocka_unit_test(an_account_goes_on_with_the_name),
+        cmocka_unit_test(others_may_neither_read_nor_write_the_file),
+        cmocka_unit_test(what_is_no_file_of_ours_is_refused),
+        cmocka_unit_test(a_file_has_a_megabyte_at_most),
+    };
+    return cmocka_run_group_tests_name("tokens_file", tests, NULL, NULL);
+}
