@@ -40,7 +40,7 @@ test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(t
 # may have to install it first.
 CC         ?= cc
 libraries  := libmicrohttpd jansson hiredis libuv gnutls
-test_libs  := cmocka libcurl yaml-0.1 jansson hiredis
+test_libs  := cmocka libcurl yaml-0.1 jansson hiredis openssl
 tls_libs    = $(shell pkg-config --exists hiredis_ssl openssl 2>/dev/null && echo hiredis_ssl openssl)
 once        = $(eval $(1) := $(2))$($(1))
 lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(tls_libs) 2>/dev/null))

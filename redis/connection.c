@@ -119,11 +119,15 @@ static ssize_t transmit(struct connection *connection, const void *bytes, size_t
     return count < 0 ? -errno : count;
 }
 
-/* How a closed connection shows depends on what was under way; for people it is the same. */
-static const char *reason_of(int error)
+/* How a closed connection shows depends on what was under way; for people it is the same. One that
+ * TLS has ended will not be had by trying again: Redis wants another certificate of us. */
+static void connection_fail(struct connection *connection, int error)
 {
     bool closed = error == 0 || error == EPIPE || error == ECONNRESET;
-    return closed ? "closed by the other side" : strerror(error);
+    if (error == EPROTO && connection->tls)
+        connection_lose(connection, -EPROTO, tls_error());
+    else
+        connection_lose(connection, -EAGAIN, closed ? "closed by the other side" : strerror(error));
 }
 
 static bool is_transient(ssize_t result)
@@ -181,7 +185,7 @@ bool connection_read(struct connection *connection)
         return connection->state == OPEN;
     }
     if (!is_transient(count))
-        connection_lose(connection, -EAGAIN, reason_of((int)-count));
+        connection_fail(connection, (int)-count);
     return false;
 }
 
@@ -191,7 +195,7 @@ static void connection_broken(struct connection *connection, int error)
 {
     while (connection_read(connection))
         ;
-    connection_lose(connection, -EAGAIN, reason_of(error));
+    connection_fail(connection, error);
 }
 
 static void output_sent(struct connection *connection, size_t count)

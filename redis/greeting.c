@@ -37,11 +37,11 @@ static int refused(const struct greeting *greeting, enum greeting_step step, con
 {
     const char *advice = "";
     if (step == GREETING_AUTH)
-        advice = ": check user and password in redis-url";
+        advice = ": check user and password for Redis";
     else if (step == GREETING_SELECT)
         advice = ": check the database's number in redis-url";
     else if (error_has_code(error, "NOAUTH"))
-        advice = ": put a password into redis-url";
+        advice = ": put a password into redis-url, or give --redis-password";
     int code = error_passes(error) ? -EAGAIN : -EPROTO;
     int length = (int)strlen(error);
     if (length > 0 && error[length - 1] == '.')

@@ -252,7 +252,7 @@ static void session_try(struct session *session)
         .address = session->candidate->ai_addr,
         .address_length = session->candidate->ai_addrlen,
         .trust = session->trust,
-        .host = session->url.host,
+        .host = session->url.server_name ? session->url.server_name : session->url.host,
     };
     session->state = SESSION_CONNECTING;
     session_timer_set(session, SESSION_CONNECT_MS);
@@ -446,7 +446,8 @@ int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *
     if (result < 0)
         failure_set(failure, result, "no memory");
     else if (url->tls)
-        result = tls_trust_open(&session->trust, failure);
+        result = tls_trust_open(&session->trust,
+                                &(struct tls_files){url->ca, url->certificate, url->key}, failure);
     if (result < 0) {
         redis_url_free(&session->url);
         free(session);

@@ -35,7 +35,42 @@ bool tls_available(void)
     return true;
 }
 
-int tls_trust_open(struct tls_trust **ret, struct failure *failure)
+/* Nobody is asked for a passphrase: batond may have a terminal, but nobody who sits there. */
+static int no_passphrase(char *buffer, int size, int writing, void *context)
+{
+    (void)buffer, (void)size, (void)writing, (void)context;
+    return -1;
+}
+
+static int cannot_use(const char *setting, const char *file, struct failure *failure)
+{
+    return failure_set(failure, -EINVAL, "--%s: cannot use %s: %s", setting, file, take_error());
+}
+
+static int trust(SSL_CTX *context, const char *ca, struct failure *failure)
+{
+    if (ca && SSL_CTX_load_verify_file(context, ca) != 1)
+        return cannot_use("redis-ca", ca, failure);
+    if (!ca && SSL_CTX_set_default_verify_paths(context) != 1)
+        return failure_set(failure, -EPROTO, "cannot read the system's certificates: %s",
+                           take_error());
+    return 0;
+}
+
+static int identify(SSL_CTX *context, const struct tls_files *files, struct failure *failure)
+{
+    if (!files->certificate)
+        return 0;
+    SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+    if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
+        return cannot_use("redis-cert", files->certificate, failure);
+    /* Where it is not the certificate's, this says so. */
+    if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
+        return cannot_use("redis-key", files->key, failure);
+    return 0;
+}
+
+int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (!context)
@@ -45,13 +80,14 @@ int tls_trust_open(struct tls_trust **ret, struct failure *failure)
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     /* What is left of the output may move in memory between two tries to write it. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    if (SSL_CTX_set_default_verify_paths(context) != 1) {
+    int result = trust(context, files->ca, failure);
+    if (result == 0)
+        result = identify(context, files, failure);
+    if (result < 0)
         SSL_CTX_free(context);
-        return failure_set(failure, -EPROTO, "cannot read the system's certificates: %s",
-                           take_error());
-    }
-    *ret = (struct tls_trust *)(void *)context;
-    return 0;
+    else
+        *ret = (struct tls_trust *)(void *)context;
+    return result;
 }
 
 void tls_trust_close(struct tls_trust *trust)
@@ -115,8 +151,7 @@ static ssize_t outcome(SSL *session, int result)
     case SSL_ERROR_SYSCALL:
         return cause ? -cause : -ECONNRESET;
     default:
-        ERR_clear_error();
-        return -EPROTO;
+        return -EPROTO; /* tls_error takes it from the thread's queue */
     }
 }
 
@@ -139,6 +174,11 @@ ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
     return outcome(session_of(tls), SSL_write(session_of(tls), bytes, cut(length)));
 }
 
+const char *tls_error(void)
+{
+    return take_error();
+}
+
 void tls_close(struct tls *tls)
 {
     SSL_free(session_of(tls));
@@ -151,9 +191,9 @@ bool tls_available(void)
     return false;
 }
 
-int tls_trust_open(struct tls_trust **ret, struct failure *failure)
+int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure)
 {
-    (void)ret;
+    (void)ret, (void)files;
     return failure_set(failure, -ENOTSUP, "this build has no TLS");
 }
 
@@ -185,6 +225,11 @@ ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
 {
     (void)tls, (void)bytes, (void)length;
     return -ENOTSUP;
+}
+
+const char *tls_error(void)
+{
+    return "this build has no TLS";
 }
 
 void tls_close(struct tls *tls)

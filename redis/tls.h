@@ -7,15 +7,25 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whom to trust: the system's certificates. Made once, since reading them takes milliseconds. */
+/* Whom to trust, and who we are. Made once, since reading the system's certificates takes
+ * milliseconds. */
 struct tls_trust;
+
+/* Files in PEM; each may be NULL. */
+struct tls_files {
+    const char *ca;          /* whom to trust, in place of the system's certificates */
+    const char *certificate; /* who we are, followed by what leads to its root */
+    const char *key;         /* of that certificate */
+};
 
 struct tls;
 
 /* Whether this build can speak TLS at all. Without it the functions below return -ENOTSUP. */
 bool tls_available(void);
 
-int tls_trust_open(struct tls_trust **ret, struct failure *failure);
+/* Returns 0, or -EINVAL with a failure that names the setting and the file: it cannot be read, or
+ * the key is not that of the certificate. */
+int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure);
 
 /* Takes NULL. */
 void tls_trust_close(struct tls_trust *trust);
@@ -29,9 +39,13 @@ int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *
  * what to wait for, or -EPROTO with a failure. */
 int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure);
 
-/* As recv and send, but with a negative errno; -EAGAIN: wait for the socket. */
+/* As recv and send, but with a negative errno; -EAGAIN: wait for the socket. -EPROTO: the other
+ * side has refused us (or speaks no TLS): tls_error tells. */
 ssize_t tls_read(struct tls *tls, void *buffer, size_t size);
 ssize_t tls_write(struct tls *tls, const void *bytes, size_t length);
+
+/* Right after -EPROTO, in the same thread: why, for people. Valid for ever. */
+const char *tls_error(void);
 
 /* Leaves the socket open. Takes NULL. */
 void tls_close(struct tls *tls);

@@ -4,6 +4,7 @@
 #include "redis/tls.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,8 @@ static int read_login(struct slice login, struct redis_url *url, struct failure 
     if (!cut_before(&login, ':', false, &user))
         return failure_set(failure, -EINVAL,
                            "redis-url has a user without a password: write user:password@ "
-                           "(or :password@ for the default user)");
+                           "(or :password@ for the default user), or give --redis-user and "
+                           "--redis-password instead");
     url->password = decode(login);
     if (user.length > 0)
         url->user = decode(user);
@@ -268,6 +270,18 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
                        "redis-url begins with none of redis://, rediss:// and unix://");
 }
 
+/* All that a URL has allocated. */
+static const size_t TEXTS[] = {
+#define AT(member) offsetof(struct redis_url, member)
+    AT(path), AT(host), AT(user), AT(password), AT(ca), AT(certificate), AT(key), AT(server_name),
+#undef AT
+};
+
+static char **text_at(struct redis_url *url, size_t index)
+{
+    return (char **)((char *)url + TEXTS[index]);
+}
+
 static bool copy_text(const char *text, char **ret)
 {
     *ret = text ? strdup(text) : NULL;
@@ -277,8 +291,10 @@ static bool copy_text(const char *text, char **ret)
 int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
 {
     *ret = (struct redis_url){.port = url->port, .database = url->database, .tls = url->tls};
-    if (copy_text(url->path, &ret->path) && copy_text(url->host, &ret->host) &&
-        copy_text(url->user, &ret->user) && copy_text(url->password, &ret->password))
+    bool is_whole = true;
+    for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
+        is_whole = copy_text(*text_at((struct redis_url *)(uintptr_t)url, i), text_at(ret, i));
+    if (is_whole)
         return 0;
     redis_url_free(ret);
     return -ENOMEM;
@@ -288,10 +304,8 @@ void redis_url_free(struct redis_url *url)
 {
     if (url->password)
         explicit_bzero(url->password, strlen(url->password));
-    free(url->password);
-    free(url->user);
-    free(url->host);
-    free(url->path);
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++)
+        free(*text_at(url, i));
     *url = (struct redis_url){0};
 }
 

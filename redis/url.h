@@ -1,4 +1,4 @@
-/* url.h: where Redis is and how to log in, read from one URL. */
+/* url.h: where Redis is and how to get in, read from one URL. */
 #ifndef BATON_REDIS_URL_H
 #define BATON_REDIS_URL_H
 
@@ -15,6 +15,11 @@ struct redis_url {
     char *user;     /* NULL for the default user */
     char *password; /* NULL for no login */
     bool tls;
+    /* Not from the URL, but from settings (redis/access.h); each may be NULL. */
+    char *ca;          /* a file: whom to trust in place of the system's certificates */
+    char *certificate; /* a file: who we are; */
+    char *key;         /* a file: its key; NULL without a certificate, and only then */
+    char *server_name; /* what the certificate of Redis names, in place of the host */
 };
 
 /* Reads redis://[user:password@]host[:port][/db], rediss://… and unix:///path[?db=N] (with an
@@ -28,7 +33,7 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
 /* Returns 0 or -ENOMEM, with *ret zeroed. */
 int redis_url_copy(const struct redis_url *url, struct redis_url *ret);
 
-/* Frees what redis_url_parse allocated, the password overwritten first; takes a zeroed one too. */
+/* Frees all of it, the password overwritten first; takes a zeroed one too. */
 void redis_url_free(struct redis_url *url);
 
 /* Writes the URL without user and password, for logs. */

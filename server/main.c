@@ -2,6 +2,7 @@
 
 #include "api/tokens_file.h"
 #include "base/random.h"
+#include "redis/access.h"
 #include "redis/embedded.h"
 #include "redis/store.h"
 #include "server/http.h"
@@ -81,17 +82,31 @@ static unsigned connections_per_worker(size_t workers)
     return http_connections(each > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)each);
 }
 
+static int start_redis(struct process *process, struct failure *failure)
+{
+    int result = embedded_start(&process->embedded, process->settings.state_dir, failure);
+    if (result < 0)
+        return result;
+    return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
+}
+
 /* Finds Redis: the one that was named, or one of our own. */
 static int prepare_redis(struct process *process, struct failure *failure)
 {
-    const char *url = process->settings.redis_url;
-    if (!url) {
-        int result = embedded_start(&process->embedded, process->settings.state_dir, failure);
-        if (result < 0)
-            return result;
-        url = embedded_url(process->embedded);
+    const struct settings *settings = &process->settings;
+    const struct redis_access access = {.user = settings->redis_user,
+                                        .password = settings->redis_password,
+                                        .ca = settings->redis_ca,
+                                        .certificate = settings->redis_cert,
+                                        .key = settings->redis_key,
+                                        .server_name = settings->redis_server_name};
+    int result;
+    if (!settings->redis_url) {
+        result = redis_access_expect_none(&access, failure);
+        return result < 0 ? result : start_redis(process, failure);
     }
-    return redis_url_parse(url, &process->redis_url, failure);
+    result = redis_url_parse(settings->redis_url, &process->redis_url, failure);
+    return result < 0 ? result : redis_access_add(&process->redis_url, &access, failure);
 }
 
 /* A Redis that will never do stops the start; one that is away may come back. */

@@ -34,6 +34,18 @@ static const struct setting {
     {"redis-url", SECRET, AT(redis_url), NULL, "URL",
      "redis://[user:password@]host[:port][/db], rediss:// or unix:///path; unset: its own Redis", 0,
      0, NULL},
+    {"redis-user", TEXT, AT(redis_user), NULL, "NAME",
+     "who logs in to Redis, where redis-url does not say", 0, 0, NULL},
+    {"redis-password", SECRET, AT(redis_password), NULL, "TEXT",
+     "the password for Redis, where redis-url does not say", 0, 0, NULL},
+    {"redis-ca", TEXT, AT(redis_ca), NULL, "FILE",
+     "certificates (PEM) to trust for rediss://, in place of the system's", 0, 0, NULL},
+    {"redis-cert", TEXT, AT(redis_cert), NULL, "FILE",
+     "the certificate (PEM) to show to Redis, where it asks for one", 0, 0, NULL},
+    {"redis-key", TEXT, AT(redis_key), NULL, "FILE", "the key (PEM) of redis-cert", 0, 0, NULL},
+    {"redis-server-name", TEXT, AT(redis_server_name), NULL, "NAME",
+     "what the certificate of Redis names (and SNI), in place of the host in redis-url", 0, 0,
+     NULL},
     {"state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
      "where the embedded Redis keeps its data ($XDG_STATE_HOME/baton or ~/.local/state/baton)", 0,
      0, NULL},
@@ -334,11 +346,14 @@ end:
 
 void settings_free(struct settings *settings)
 {
-    if (settings->redis_url)
-        explicit_bzero(settings->redis_url, strlen(settings->redis_url));
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        if (SETTINGS[i].kind == TEXT || SETTINGS[i].kind == SECRET)
-            free(*text_at(settings, &SETTINGS[i]));
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        if (SETTINGS[i].kind != TEXT && SETTINGS[i].kind != SECRET)
+            continue;
+        char *text = *text_at(settings, &SETTINGS[i]);
+        if (text && SETTINGS[i].kind == SECRET)
+            explicit_bzero(text, strlen(text));
+        free(text);
+    }
     *settings = (struct settings){0};
 }
 
@@ -349,7 +364,8 @@ void settings_help(FILE *out)
                  "  batond &\n"
                  "  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'\n\n"
                  "Each flag can also be given as a variable: --redis-url is BATON_REDIS_URL, and\n"
-                 "BATON_REDIS_URL_FILE names a file with it. A flag wins over a variable.\n\n");
+                 "BATON_REDIS_URL_FILE names a file with it (so for all that is secret). A flag "
+                 "wins over a variable.\n\n");
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &SETTINGS[i];
         bool has_default = setting->standard && setting->standard[0] && setting->kind != FLAG;

@@ -12,6 +12,12 @@
 struct settings {
     char *listen;    /* ADDRESS:PORT, to be taken apart by listener_open */
     char *redis_url; /* NULL for the embedded Redis */
+    char *redis_user; /* these six: NULL where not given; see redis/access.h */
+    char *redis_password;
+    char *redis_ca;
+    char *redis_cert;
+    char *redis_key;
+    char *redis_server_name;
     char *state_dir; /* of the embedded Redis */
     char *key_prefix;
     int64_t workers; /* 0: as many as suit the machine */
@@ -34,7 +40,7 @@ struct settings {
  * setting, what it was given and what is expected. */
 int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure);
 
-/* Frees what settings_read allocated, the Redis URL overwritten; takes a zeroed one too. */
+/* Frees what settings_read allocated, what is secret of it overwritten; takes a zeroed one too. */
 void settings_free(struct settings *settings);
 
 /* Prints the table of settings, for --help. */

@@ -89,6 +89,8 @@ static void a_wrong_flag_is_named_in_one_line(void **state)
         {"--redis-url=http://h", "redis-url", "redis://"},
         {"--redis-url=redis://:secret@h:port", "redis-url", "1 to 65535"},
         {"--redis-url=redis://", "redis-url", "redis://host:6379/0"},
+        {"--redis-user=me", "--redis-user", "--redis-password"},
+        {"--redis-ca=/ca.pem", "--redis-ca", "rediss://"},
         {"--key-prefix=a{b", "--key-prefix", "braces"},
         {"--key-prefix=12345678901234567890123456789012345678901234567890123456789012345",
          "--key-prefix", "64 bytes"},
@@ -145,6 +147,8 @@ static void a_wrong_variable_is_named_in_one_line(void **state)
     is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_URL=redis://h",
                                                             "BATON_REDIS_URL_FILE=/etc/hosts")},
                2, LIST("BATON_REDIS_URL", "BATON_REDIS_URL_FILE", "keep one"));
+    is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_PASSWORD=secret")}, 2,
+               LIST("--redis-password", "--redis-url"));
 }
 
 static void a_password_is_never_printed(void **state)

@@ -4,14 +4,13 @@
 
 #ifdef HAVE_REDIS_TLS
 
+#include "redis/access.h"
 #include "tests/redis/store_fixture.h"
+#include "tests/support/certificates.h"
 #include "tests/support/free_port.h"
 #include "tests/support/redis_process.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,65 +21,43 @@ static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 struct world {
     struct temp_dir dir;
     struct redis_process redis;
-    char certificate[120];
-    char key[120];
+    struct certificate authority; /* of Redis */
+    struct certificate redis_certificate;
     char port[16];
-    const char *arguments[9];
+    const char *arguments[11];
 };
 
-static void add_names(X509 *certificate, const char *names)
+/* Redis with a certificate for `names`, which the system's certificates vouch for; with
+ * `asks_clients` it lets in only who shows one of the same authority. */
+static void start_with(struct world *world, const struct certificate_options *options,
+                       bool asks_clients)
 {
-    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
-    assert_non_null(extension);
-    assert_int_equal(X509_add_ext(certificate, extension, -1), 1);
-    X509_EXTENSION_free(extension);
-}
-
-/* A certificate that vouches for itself, good for `names` and for an hour. */
-static void make_certificate(const struct world *world, const char *names)
-{
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
-    X509 *certificate = X509_new();
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-    X509_NAME *name = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0);
-    X509_set_issuer_name(certificate, name);
-    X509_set_pubkey(certificate, key);
-    add_names(certificate, names);
-    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-
-    FILE *file = fopen(world->certificate, "w");
-    assert_int_equal(PEM_write_X509(file, certificate), 1);
-    fclose(file);
-    file = fopen(world->key, "w");
-    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    fclose(file);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
+    struct certificate_options issued = *options;
+    temp_dir_make(&world->dir);
+    snprintf(world->port, sizeof world->port, "%d", free_port());
+    certificate_make(&world->authority, &world->dir, "authority",
+                     &(struct certificate_options){.authority = true});
+    issued.issuer = &world->authority;
+    certificate_make(&world->redis_certificate, &world->dir, "redis", &issued);
+    const char *arguments[] = {"--tls-port",
+                               world->port,
+                               "--tls-cert-file",
+                               world->redis_certificate.file,
+                               "--tls-key-file",
+                               world->redis_certificate.key,
+                               "--tls-ca-cert-file",
+                               world->authority.file,
+                               "--tls-auth-clients",
+                               asks_clients ? "yes" : "no",
+                               NULL};
+    memcpy(world->arguments, arguments, sizeof arguments);
+    redis_process_start(&world->redis, &(struct redis_options){.arguments = world->arguments});
+    setenv("SSL_CERT_FILE", world->authority.file, 1);
 }
 
 static void start(struct world *world, const char *names)
 {
-    temp_dir_make(&world->dir);
-    snprintf(world->certificate, sizeof world->certificate, "%s/cert.pem", world->dir.path);
-    snprintf(world->key, sizeof world->key, "%s/key.pem", world->dir.path);
-    snprintf(world->port, sizeof world->port, "%d", free_port());
-    make_certificate(world, names);
-    const char *arguments[] = {"--tls-port",
-                               world->port,
-                               "--tls-cert-file",
-                               world->certificate,
-                               "--tls-key-file",
-                               world->key,
-                               "--tls-auth-clients",
-                               "no",
-                               NULL};
-    memcpy(world->arguments, arguments, sizeof arguments);
-    redis_process_start(&world->redis, &(struct redis_options){.arguments = world->arguments});
-    setenv("SSL_CERT_FILE", world->certificate, 1);
+    start_with(world, &(struct certificate_options){.names = names}, false);
 }
 
 static void stop(struct world *world)
@@ -90,7 +67,8 @@ static void stop(struct world *world)
     temp_dir_remove(&world->dir);
 }
 
-static int preflight(const struct world *world, const char *host, struct failure *failure)
+static int preflight_with(const struct world *world, const char *host,
+                          const struct redis_access *access, struct failure *failure)
 {
     char text[100];
     struct redis_url url;
@@ -98,17 +76,30 @@ static int preflight(const struct world *world, const char *host, struct failure
     snprintf(text, sizeof text, "%s:%s", host, world->port);
     failure->text[0] = '\0';
     assert_int_equal(redis_url_parse(text, &url, failure), 0);
-    int result = store_preflight(&url, 2000, &warning, failure);
+    int result = redis_access_add(&url, access, failure);
+    if (result == 0)
+        result = store_preflight(&url, 2000, &warning, failure);
     redis_url_free(&url);
     return result;
 }
 
-static void expect(const struct world *world, const char *host, int result, const char *why)
+static int preflight(const struct world *world, const char *host, struct failure *failure)
+{
+    return preflight_with(world, host, &(struct redis_access){NULL}, failure);
+}
+
+static void expect_with(const struct world *world, const char *host,
+                        const struct redis_access *access, int result, const char *why)
 {
     struct failure failure;
-    assert_int_equal(preflight(world, host, &failure), result);
+    assert_int_equal(preflight_with(world, host, access, &failure), result);
     if (!strstr(failure.text, why))
         fail_msg("`%s` does not say `%s`", failure.text, why);
+}
+
+static void expect(const struct world *world, const char *host, int result, const char *why)
+{
+    expect_with(world, host, &(struct redis_access){NULL}, result, why);
 }
 
 static void the_certificate_must_name_the_host(void **state)
@@ -135,6 +126,85 @@ static void the_certificate_must_be_trusted(void **state)
     start(&world, "DNS:localhost");
     setenv("SSL_CERT_FILE", "/dev/null", 1);
     expect(&world, "rediss://localhost", -EPROTO, "certificate");
+    stop(&world);
+}
+
+static void an_expired_certificate_is_refused(void **state)
+{
+    struct world world;
+    (void)state;
+    start_with(
+        &world,
+        &(struct certificate_options){.names = "DNS:localhost", .from_s = -7200, .until_s = -3600},
+        false);
+    expect(&world, "rediss://localhost", -EPROTO, "expired");
+    stop(&world);
+}
+
+/* Who is trusted may be told, and is trusted alone. */
+static void a_file_says_whom_to_trust(void **state)
+{
+    struct world world;
+    struct certificate other;
+    (void)state;
+    start(&world, "DNS:localhost");
+    certificate_make(&other, &world.dir, "other", &(struct certificate_options){.authority = true});
+    const struct redis_access right = {.ca = world.authority.file}, wrong = {.ca = other.file},
+                              missing = {.ca = "/nowhere.pem"}, key = {.ca = other.key};
+    setenv("SSL_CERT_FILE", "/dev/null", 1);
+    expect_with(&world, "rediss://localhost", &right, 0, "");
+    setenv("SSL_CERT_FILE", world.authority.file, 1);
+    expect_with(&world, "rediss://localhost", &wrong, -EPROTO, "certificate");
+    expect_with(&world, "rediss://localhost", &missing, -EINVAL,
+                "--redis-ca: cannot use /nowhere.pem: ");
+    expect_with(&world, "rediss://localhost", &key, -EINVAL, "--redis-ca: cannot use ");
+    stop(&world);
+}
+
+static void another_name_may_be_expected(void **state)
+{
+    struct world world;
+    const struct redis_access right = {.server_name = "redis.example"},
+                              wrong = {.server_name = "other.example"},
+                              address = {.server_name = "127.0.0.1"};
+    (void)state;
+    start(&world, "DNS:redis.example");
+    expect(&world, "rediss://localhost", -EPROTO, "mismatch");
+    expect_with(&world, "rediss://localhost", &right, 0, "");
+    expect_with(&world, "rediss://127.0.0.1", &right, 0, "");
+    expect_with(&world, "rediss://127.0.0.1", &wrong, -EPROTO, "mismatch");
+    expect_with(&world, "rediss://localhost", &address, -EPROTO, "mismatch");
+    stop(&world);
+}
+
+static void redis_may_ask_who_we_are(void **state)
+{
+    struct world world;
+    struct certificate us, foreign;
+    struct store_fixture store;
+    (void)state;
+    start_with(&world, &(struct certificate_options){.names = "DNS:localhost"}, true);
+    certificate_make(&us, &world.dir, "us",
+                     &(struct certificate_options){.issuer = &world.authority});
+    certificate_make(&foreign, &world.dir, "foreign", &(struct certificate_options){NULL});
+    const struct redis_access right = {.certificate = us.file, .key = us.key},
+                              wrong = {.certificate = foreign.file, .key = foreign.key},
+                              mixed = {.certificate = us.file, .key = foreign.key},
+                              keyless = {.certificate = us.file, .key = us.file};
+    expect_with(&world, "rediss://localhost", &right, 0, "");
+    expect(&world, "rediss://localhost", -EPROTO, "certificate required");
+    expect_with(&world, "rediss://localhost", &wrong, -EPROTO, "unknown ca");
+    expect_with(&world, "rediss://localhost", &mixed, -EINVAL, "--redis-key: cannot use ");
+    expect_with(&world, "rediss://localhost", &mixed, -EINVAL, "mismatch");
+    expect_with(&world, "rediss://localhost", &keyless, -EINVAL, "--redis-key: cannot use ");
+
+    /* A service tells why, and goes on trying. */
+    char url[64];
+    snprintf(url, sizeof url, "rediss://localhost:%s", world.port);
+    store_fixture_open(&store, url);
+    store_fixture_await(&store, &store.downs, 1);
+    assert_non_null(strstr(store.reason, "certificate required"));
+    store_fixture_close(&store);
     stop(&world);
 }
 
@@ -201,6 +271,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_certificate_must_name_the_host),
         cmocka_unit_test(the_certificate_must_be_trusted),
+        cmocka_unit_test(an_expired_certificate_is_refused),
+        cmocka_unit_test(a_file_says_whom_to_trust),
+        cmocka_unit_test(another_name_may_be_expected),
+        cmocka_unit_test(redis_may_ask_who_we_are),
         cmocka_unit_test(plain_and_tls_do_not_mix),
         cmocka_unit_test(calls_work_as_without),
     };
@@ -217,7 +291,7 @@ static void there_is_none(void **state)
     struct tls_trust *trust = NULL;
     struct failure failure = {""};
     assert_false(tls_available());
-    assert_int_equal(tls_trust_open(&trust, &failure), -ENOTSUP);
+    assert_int_equal(tls_trust_open(&trust, &(struct tls_files){NULL}, &failure), -ENOTSUP);
     assert_null(trust);
     assert_true(failure.text[0] != '\0');
 }

@@ -67,6 +67,12 @@ static void what_is_not_given_has_a_default(void **state)
     read_well(&settings, NOTHING);
     assert_string_equal(settings.listen, "127.0.0.1:7420");
     assert_null(settings.redis_url);
+    assert_null(settings.redis_user);
+    assert_null(settings.redis_password);
+    assert_null(settings.redis_ca);
+    assert_null(settings.redis_cert);
+    assert_null(settings.redis_key);
+    assert_null(settings.redis_server_name);
     assert_string_equal(settings.state_dir, "/home/me/.local/state/baton");
     assert_string_equal(settings.key_prefix, "baton:");
     assert_int_equal(settings.workers, 0);
@@ -91,6 +97,12 @@ static void assert_all_other(const struct settings *settings)
 {
     assert_string_equal(settings->listen, "[::1]:1");
     assert_string_equal(settings->redis_url, "redis://h");
+    assert_string_equal(settings->redis_user, "baton");
+    assert_string_equal(settings->redis_password, "pass");
+    assert_string_equal(settings->redis_ca, "/ca");
+    assert_string_equal(settings->redis_cert, "/cert");
+    assert_string_equal(settings->redis_key, "/key");
+    assert_string_equal(settings->redis_server_name, "name");
     assert_string_equal(settings->key_prefix, "b=c");
     assert_int_equal(settings->workers, 256);
     assert_int_equal(settings->default_ttl_ms, 100);
@@ -112,6 +124,12 @@ static const struct given {
 } GIVEN[] = {
     {"--listen", "BATON_LISTEN", "[::1]:1"},
     {"--redis-url", "BATON_REDIS_URL", "redis://h"},
+    {"--redis-user", "BATON_REDIS_USER", "baton"},
+    {"--redis-password", "BATON_REDIS_PASSWORD", "pass"},
+    {"--redis-ca", "BATON_REDIS_CA", "/ca"},
+    {"--redis-cert", "BATON_REDIS_CERT", "/cert"},
+    {"--redis-key", "BATON_REDIS_KEY", "/key"},
+    {"--redis-server-name", "BATON_REDIS_SERVER_NAME", "name"},
     {"--key-prefix", "BATON_KEY_PREFIX", "b=c"},
     {"--workers", "BATON_WORKERS", "256"},
     {"--default-ttl", "BATON_DEFAULT_TTL", "100ms"},

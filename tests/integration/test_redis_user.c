@@ -1,0 +1,322 @@
+/* The user of Redis that the README shows may do what batond does, and nothing else: without any of
+ * its rules something is refused. */
+#include "tests/integration/parked.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RULES_MOST = 64, README_LONGEST = 1 << 20, PATIENCE_MS = 3000, PING_EVERY_MS = 1000 };
+
+struct world {
+    struct redis_process redis;
+    struct batond_process batond;
+    struct http_client *client;
+    char readme[README_LONGEST];
+    char *rules[RULES_MOST]; /* in `readme` */
+    size_t count;
+    char token[TOKEN_TEXT];
+    int64_t version;
+};
+
+/* What follows ACL SETUSER in the README, up to the end of that command. */
+static void read_rules(struct world *world)
+{
+    FILE *file = fopen("README.md", "r");
+    assert_non_null(file);
+    world->readme[fread(world->readme, 1, README_LONGEST - 1, file)] = '\0';
+    fclose(file);
+    char *command = strstr(world->readme, "ACL SETUSER baton ");
+    assert_non_null(command);
+    *strstr(command, "\necho") = '\0';
+    for (char *rule = strtok(command, " \n\\'"); rule; rule = strtok(NULL, " \n\\'"))
+        if (world->count < RULES_MOST)
+            world->rules[world->count++] = rule;
+    assert_true(world->count > 20 && world->count < RULES_MOST);
+}
+
+/* The user with all rules but one (NULL: with all), and nothing on record against it. */
+static void make_user(struct world *world, const char *left_out)
+{
+    const char *words[RULES_MOST] = {"ACL", "SETUSER", "baton", "reset"};
+    int count = 4;
+    for (size_t i = 3; i < world->count; i++)
+        if (world->rules[i] != left_out)
+            words[count++] = world->rules[i];
+    redisReply *reply = redisCommandArgv(world->redis.link, count, words, NULL);
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    freeReplyObject(reply);
+    freeReplyObject(redis_process_command(&world->redis, "ACL LOG RESET"));
+    freeReplyObject(redis_process_command(&world->redis, "SCRIPT FLUSH"));
+    redis_process_flush(&world->redis);
+}
+
+/* Whether Redis has refused anything. */
+static bool is_refused(void *context)
+{
+    struct world *world = context;
+    redisReply *reply = redis_process_command(&world->redis, "ACL LOG");
+    size_t count = reply->elements;
+    freeReplyObject(reply);
+    return count > 0;
+}
+
+/* One request; false where it is not answered so. */
+static bool gets(struct world *world, const char *method, const char *path, const char *body,
+                 long status)
+{
+    const char *headers[2] = {world->token[0] ? world->token : NULL, NULL};
+    long got = http_request(
+        world->client,
+        &(struct http_call){.method = method, .path = path, .body = body, .headers = headers});
+    world->token[0] = '\0';
+    return got == status;
+}
+
+/* The next request brings the token of the latest reply. */
+static void bring_token(struct world *world)
+{
+    const char *token = http_text(world->client, "token");
+    snprintf(world->token, sizeof world->token, "Lock-Token: %.100s", token ? token : "");
+}
+
+static bool holds_are_made_and_ended(struct world *world)
+{
+    bool good = gets(world, "POST", "/locks/one?ttl=5s", NULL, 201);
+    bring_token(world);
+    good = good && gets(world, "PUT", "/locks/one", NULL, 200);
+    good = good && gets(world, "POST", "/locks/one", NULL, 409);
+    good = good && gets(world, "GET", "/locks/one", NULL, 200);
+    good = good && gets(world, "DELETE", "/locks/one?force=true", NULL, 200);
+    good = good && gets(world, "POST", "/locks/one", NULL, 201);
+    bring_token(world);
+    good = good && gets(world, "DELETE", "/locks/one", NULL, 200);
+    good = good && gets(world, "POST", "/locks/short?ttl=100ms", NULL, 201);
+    return good && gets(world, "POST", "/locks/short?wait=2s", NULL, 201);
+}
+
+/* Enough for all the kinds of keys that a name can have. */
+static bool many_hold_one_name(struct world *world)
+{
+    bool good = true;
+    for (int i = 0; good && i < 20; i++)
+        good = gets(world, "POST", "/locks/many?mode=shared&owner=me", NULL, 201);
+    bring_token(world);
+    good = good && gets(world, "PUT", "/locks/many", NULL, 200);
+    bring_token(world);
+    good = good && gets(world, "DELETE", "/locks/many", NULL, 200);
+    good = good && gets(world, "GET", "/locks?prefix=ma&limit=10", NULL, 200);
+    good = good && gets(world, "GET", "/locks", NULL, 200);
+    return good && gets(world, "DELETE", "/locks/many?force=true", NULL, 200);
+}
+
+/* Many that end by themselves, and are found to have ended. */
+static bool many_holds_expire(struct world *world)
+{
+    bool good = true;
+    for (int i = 0; good && i < 20; i++)
+        good = gets(world, "POST", "/locks/ending?mode=shared&ttl=500ms", NULL, 201);
+    return good && gets(world, "POST", "/locks/ending?wait=2s", NULL, 201);
+}
+
+static bool several_are_taken(struct world *world)
+{
+    static const char NAMES[] = "{\"names\": [\"a\", \"b\"]}";
+    bool good = gets(world, "POST", "/locks", NAMES, 200) || world->client->reply.status == 201;
+    bring_token(world);
+    good = good && gets(world, "PUT", "/locks", NAMES, 200);
+    bring_token(world);
+    return good && gets(world, "DELETE", "/locks", NAMES, 200);
+}
+
+static bool is_answered(struct parked *parked, long status)
+{
+    long got = parked_answer(parked, PATIENCE_MS);
+    parked_close(parked);
+    return got == status;
+}
+
+static bool who_waits_is_granted(struct world *world)
+{
+    bool good = gets(world, "POST", "/locks/wait", NULL, 201);
+    bring_token(world);
+    struct parked *waiter =
+        parked_send(world->batond.port, NULL, "POST /locks/wait?wait=5s&ttl=200ms", NULL);
+    struct parked *gone = parked_send(world->batond.port, NULL, "POST /locks/wait?wait=5s", NULL);
+    good = good && parked_waits(waiter, 50);
+    parked_close(gone);
+    good = good && gets(world, "DELETE", "/locks/wait", NULL, 200);
+    good = is_answered(waiter, 201) && good;
+    good = good && gets(world, "POST", "/locks/wait?wait=50ms&keep=5s", NULL, 409);
+    bring_token(world);
+    return good && gets(world, "DELETE", "/locks/wait", NULL, 200);
+}
+
+/* The lock passes one who keeps its place and does not come. */
+static bool who_is_absent_is_passed(struct world *world)
+{
+    bool good = gets(world, "POST", "/locks/absent?ttl=150ms", NULL, 201);
+    good = good && gets(world, "POST", "/locks/absent?wait=50ms&keep=10s", NULL, 409);
+    return good && gets(world, "POST", "/locks/absent?wait=5s", NULL, 201);
+}
+
+static bool changes_are_told(struct world *world)
+{
+    char request[100], all[100];
+    bool good = gets(world, "GET", "/events?prefix=tell", NULL, 200);
+    snprintf(all, sizeof all, "GET /events?prefix=tell&wait=5s&after=%" PRId64,
+             http_integer(world->client, "version"));
+    good = good && gets(world, "POST", "/locks/tell", NULL, 201);
+    snprintf(request, sizeof request, "GET /locks/tell/events?wait=5s&after=%" PRId64,
+             http_integer(world->client, "fence"));
+    bring_token(world);
+    struct parked *watcher = parked_send(world->batond.port, NULL, request, NULL);
+    struct parked *prefix = parked_send(world->batond.port, NULL, all, NULL);
+    good = is_answered(prefix, 200) && good;
+    good = good && parked_waits(watcher, 50);
+    good = good && gets(world, "DELETE", "/locks/tell", NULL, 200);
+    return is_answered(watcher, 200) && good;
+}
+
+/* A change that comes while somebody watches the prefix is heard through the tracking of keys. */
+static bool changes_of_a_prefix_are_told(struct world *world)
+{
+    char all[100];
+    bool good = gets(world, "GET", "/events?prefix=late", NULL, 200);
+    snprintf(all, sizeof all, "GET /events?prefix=late&wait=5s&after=%" PRId64,
+             http_integer(world->client, "version"));
+    struct parked *prefix = parked_send(world->batond.port, NULL, all, NULL);
+    good = good && parked_waits(prefix, 300);
+    good = good && gets(world, "POST", "/locks/later", NULL, 201);
+    int64_t before = clock_ms();
+    return is_answered(prefix, 200) && clock_ms() - before < 1000 && good;
+}
+
+/* The connection that was lost is ended for Redis, too. */
+static bool a_lost_connection_is_made_again(struct world *world)
+{
+    bool good = gets(world, "POST", "/locks/before?ttl=1m", NULL, 201);
+    freeReplyObject(redis_process_command(&world->redis, "CLIENT KILL USER baton SKIPME yes"));
+    good = comes_to_answer(world->client, "/readyz", 200, PATIENCE_MS) && good;
+    return gets(world, "GET", "/locks/before", NULL, 200) && good;
+}
+
+static const struct step {
+    const char *name;
+    bool (*run)(struct world *world);
+} STEPS[] = {
+#define STEP(name)                                                                                 \
+    {                                                                                              \
+#name, name                                                                                \
+    }
+    STEP(holds_are_made_and_ended),
+    STEP(many_hold_one_name),
+    STEP(many_holds_expire),
+    STEP(several_are_taken),
+    STEP(who_waits_is_granted),
+    STEP(who_is_absent_is_passed),
+    STEP(changes_are_told),
+    STEP(changes_of_a_prefix_are_told),
+    STEP(a_lost_connection_is_made_again),
+    STEP(who_waits_is_granted),
+#undef STEP
+};
+
+enum { STEP_COUNT = sizeof STEPS / sizeof STEPS[0] };
+
+static void start(struct world *world)
+{
+    char password[100];
+    snprintf(password, sizeof password, "BATON_REDIS_PASSWORD=%s", world->rules[4] + 1);
+    const char *const environment[] = {password, NULL};
+    const char *const arguments[] = {"--redis-user=baton", "--claim-window=100ms", NULL};
+    assert_int_equal(world->rules[4][0], '>');
+    batond_process_start(&world->batond,
+                         &(struct batond_options){.redis_url = world->redis.port_url,
+                                                  .arguments = arguments,
+                                                  .environment = environment});
+    world->client = http_client_new(world->batond.url);
+}
+
+static void stop(struct world *world)
+{
+    http_client_free(world->client);
+    batond_process_stop(&world->batond);
+}
+
+static int begin(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    read_rules(world);
+    redis_process_start(&world->redis, &(struct redis_options){.port = true});
+    *state = world;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct world *world = *state;
+    redis_process_stop(&world->redis);
+    free(world);
+    return 0;
+}
+
+static void its_rules_are_enough(void **state)
+{
+    struct world *world = *state;
+    make_user(world, NULL);
+    start(world);
+    for (size_t i = 0; i < STEP_COUNT; i++) {
+        if (!STEPS[i].run(world))
+            fail_msg("%s: %ld %s", STEPS[i].name, world->client->reply.status,
+                     world->client->reply.body);
+        if (is_refused(world))
+            fail_msg("something is refused while %s", STEPS[i].name);
+    }
+    clock_wait_until(is_refused, world, PING_EVERY_MS + 500);
+    assert_false(is_refused(world));
+    stop(world);
+}
+
+static bool is_needed(struct world *world, const char *rule)
+{
+    bool refused = false;
+    make_user(world, rule);
+    start(world);
+    for (size_t i = 0; !refused && i < STEP_COUNT; i++) {
+        STEPS[i].run(world);
+        refused = is_refused(world);
+    }
+    refused = refused || clock_wait_until(is_refused, world, PING_EVERY_MS + 500);
+    stop(world);
+    return refused;
+}
+
+/* ACL SETUSER, the name, `on`, the password and `-@all` come first. */
+static void each_of_them_is_needed(void **state)
+{
+    struct world *world = *state;
+    size_t tried = 0;
+    for (size_t i = 0; i < world->count; i++) {
+        const char *rule = world->rules[i];
+        if (!strchr("~&+", rule[0]))
+            continue;
+        tried++;
+        if (!is_needed(world, rule))
+            fail_msg("nothing is refused without %s", rule);
+    }
+    assert_true(tried > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(its_rules_are_enough),
+        cmocka_unit_test(each_of_them_is_needed),
+    };
+    return cmocka_run_group_tests_name("redis_user", tests, begin, end);
+}
