@@ -93,6 +93,12 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
     return exchange->route->handle(exchange);
 }
 
+void api_refuse_request(struct api *api, struct exchange *exchange, const char *why)
+{
+    exchange->api = api;
+    problem_simply(exchange, PROBLEM_INVALID_REQUEST, "%s", why);
+}
+
 void api_refuse_body(struct api *api, struct exchange *exchange)
 {
     struct slice raw_name;

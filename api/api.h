@@ -26,6 +26,9 @@ struct api {
  * and not before api_handle has returned. */
 enum handling api_handle(struct api *api, struct exchange *exchange);
 
+/* Answers an exchange that is no proper HTTP, and why not. */
+void api_refuse_request(struct api *api, struct exchange *exchange, const char *why);
+
 /* Answers an exchange whose body is longer than EXCHANGE_BODY_LONGEST. */
 void api_refuse_body(struct api *api, struct exchange *exchange);
 

@@ -8,6 +8,7 @@ struct exchange;
 
 /* X(name, code, status, title). openapi.yaml lists the same codes; a test compares them. */
 #define PROBLEMS(X)                                                                                \
+    X(PROBLEM_INVALID_REQUEST, "invalid_request", 400, "The request is not proper HTTP")           \
     X(PROBLEM_INVALID_NAME, "invalid_name", 400, "The lock's name is not valid")                   \
     X(PROBLEM_INVALID_PARAMETER, "invalid_parameter", 400, "A parameter is not valid")             \
     X(PROBLEM_INVALID_JSON, "invalid_json", 400, "The body is not valid JSON")                     \

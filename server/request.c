@@ -1,5 +1,7 @@
 #include "server/request.h"
 
+#include "server/entrance.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -21,6 +23,7 @@ struct record {
     struct hangup hangup;
     bool begun;
     bool too_large;
+    bool refused; /* the connection is not to be trusted any further */
     bool suspended;
     bool waiting;   /* suspended for long: counted as such */
     bool streaming; /* the head of a stream is on its way, and what follows is read when written */
@@ -276,7 +279,7 @@ static enum MHD_Result send_reply(struct record *record)
     if (reply->content_type)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
     MHD_add_response_header(response, "X-Request-Id", record->exchange.request_id);
-    if (desk_of(record)->closing)
+    if (desk_of(record)->closing || record->refused)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     enum MHD_Result queued = MHD_queue_response(record->connection, reply->status, response);
     MHD_destroy_response(response);
@@ -287,6 +290,23 @@ static enum MHD_Result refuse_body(struct record *record)
 {
     api_refuse_body(desk_of(record)->api, &record->exchange);
     return send_reply(record);
+}
+
+/* Nobody knows where such a request ends, so the connection ends with it. */
+static enum MHD_Result refuse_request(struct record *record, const char *why)
+{
+    record->refused = true;
+    api_refuse_request(desk_of(record)->api, &record->exchange, why);
+    return send_reply(record);
+}
+
+/* The first call. No piece of a body is at hand yet, so it can be answered at once. */
+static enum MHD_Result enter(struct record *record, const char *method, const char *refusal)
+{
+    begin(record, method);
+    if (refusal)
+        return refuse_request(record, refusal);
+    return announces_too_much(record) ? refuse_body(record) : MHD_YES;
 }
 
 static enum MHD_Result handle(struct record *record)
@@ -323,11 +343,10 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
                              size_t *upload_length, void **place)
 {
     struct record *record = *place;
-    (void)context, (void)connection, (void)url, (void)version;
-    if (!record->begun) {
-        begin(record, method);
-        return announces_too_much(record) ? refuse_body(record) : MHD_YES;
-    }
+    (void)context;
+    if (!record->begun)
+        return enter(record, method,
+                     entrance_refusal(connection, record->target, url, method, version));
     if (*upload_length > 0) {
         keep(record, upload, *upload_length);
         *upload_length = 0;

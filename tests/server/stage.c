@@ -86,6 +86,12 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
     return ANSWERED;
 }
 
+void api_refuse_request(struct api *api, struct exchange *exchange, const char *why)
+{
+    (void)api;
+    reply_text(exchange, 400, why);
+}
+
 void api_refuse_body(struct api *api, struct exchange *exchange)
 {
     exchange->api = api;

@@ -1,0 +1,202 @@
+#include "server/gate.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+#define TEXT(literal)                                                                              \
+    {                                                                                              \
+        literal, sizeof(literal) - 1                                                               \
+    }
+#define LINE(method, target, version)                                                              \
+    {                                                                                              \
+        TEXT(method), TEXT(target), TEXT(version)                                                  \
+    }
+#define GET(target) LINE("GET", target, "HTTP/1.1")
+#define FIELD(name, value)                                                                         \
+    {                                                                                              \
+        TEXT(name), TEXT(value)                                                                    \
+    }
+#define HOST FIELD("Host", "h")
+
+enum { FIELDS = 4 };
+
+/* A request, and a word of why it is refused; NULL where it may pass. */
+static const struct row {
+    const char *why;
+    struct slice line[3];
+    struct {
+        struct slice name, value;
+    } fields[FIELDS];
+} ROWS[] = {
+    {NULL, GET("/locks/a"), {HOST}},
+    {NULL, GET("/"), {FIELD("hOST", "h")}},
+    {NULL, LINE("GET", "/", "HTTP/1.0"), {FIELD("", "")}},
+    {NULL, LINE("GET", "/", "HTTP/1.0"), {HOST}},
+    {NULL, LINE("M-SEARCH!", "/", "HTTP/1.1"), {HOST}},
+    {NULL, LINE("OPTIONS", "*", "HTTP/1.1"), {HOST}},
+    {NULL, GET("/a?b={c}|d\"e\\f[g]%"), {HOST}},
+
+    {"method", LINE("", "/", "HTTP/1.1"), {HOST}},
+    {"method", LINE("G(T", "/", "HTTP/1.1"), {HOST}},
+    {"method", LINE("G\tT", "/", "HTTP/1.1"), {HOST}},
+    {"method", LINE("G\0T", "/", "HTTP/1.1"), {HOST}},
+    {"method", LINE("G\xc3\x9cT", "/", "HTTP/1.1"), {HOST}},
+    {"version", LINE("GET", "/", "HTTP/1.2"), {HOST}},
+    {"version", LINE("GET", "/", "HTTP/2.0"), {HOST}},
+    {"version", LINE("GET", "/", "http/1.1"), {HOST}},
+    {"version", LINE("GET", "/", "HTTP/1.1 "), {HOST}},
+    {"version", LINE("GET", "/", ""), {HOST}},
+
+    {"the target has", GET("/a b"), {HOST}},
+    {"the target has", GET("/a\tb"), {HOST}},
+    {"the target has", GET("/a\rb"), {HOST}},
+    {"the target has", GET("/a\0b"), {HOST}},
+    {"the target has", GET("/a\x7f"), {HOST}},
+    {"the target has", GET("/a\x80"), {HOST}},
+    {"the target has", GET("/a#b"), {HOST}},
+    {"the target: expected a path", GET(""), {HOST}},
+    {"the target: expected a path", GET("a"), {HOST}},
+    {"the target: expected a path", GET("*"), {HOST}},
+    {"the target: expected a path", GET("ftp://h/"), {HOST}},
+    {"the target: expected a path", GET("http:/h/"), {HOST}},
+    {"the target: expected a path", LINE("CONNECT", "h:1", "HTTP/1.1"), {FIELD("Host", "h:1")}},
+
+    {NULL, GET("http://h/a"), {HOST}},
+    {NULL, GET("HTTP://H/a"), {HOST}},
+    {NULL, GET("http://h"), {HOST}},
+    {NULL, GET("http://h?a"), {HOST}},
+    {NULL, GET("http://h:80/"), {HOST}},
+    {NULL, GET("https://h/"), {FIELD("Host", "h:443")}},
+    {NULL, GET("http://h:/"), {HOST}},
+    {NULL, GET("http://[::1]:7420/"), {FIELD("Host", "[::1]:7420")}},
+    {NULL, LINE("GET", "http://h/", "HTTP/1.0"), {FIELD("", "")}},
+    {"another host", GET("http://g/"), {HOST}},
+    {"another host", GET("http://hh/"), {HOST}},
+    {"another host", GET("http://h:81/"), {HOST}},
+    {"another host", GET("https://h:80/"), {HOST}},
+    {"another host", GET("http://1/"), {FIELD("Host", "2")}},
+    {"another host", LINE("GET", "http://g/", "HTTP/1.0"), {HOST}},
+    {"behind the scheme", GET("http:///a"), {HOST}},
+    {"behind the scheme", GET("http://h@h/a"), {HOST}},
+    {"behind the scheme", GET("http://h:x/a"), {HOST}},
+
+    {"no Host", GET("/"), {FIELD("", "")}},
+    {"several Host", GET("/"), {HOST, HOST}},
+    {"several Host", LINE("GET", "/", "HTTP/1.0"), {HOST, FIELD("HOST", "g")}},
+    {NULL, GET("/"), {FIELD("Host", "h \t")}},
+    {NULL, GET("/"), {FIELD("Host", "a-b_c.d~e%20.example.:65535")}},
+    {NULL, GET("/"), {FIELD("Host", "[fe80::1.2.3.4]")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "")}},
+    {"Host: expected", GET("/"), {FIELD("Host", " ")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "a b")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "a,b")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "a/b")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "a@b")}},
+    {"Host: expected", GET("/"), {FIELD("Host", ":80")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "h:http")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "h:1:2")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "h:123456")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "[::1")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "[]")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "[::1]a")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "[a/b]")}},
+    {"Host: expected", GET("/"), {FIELD("Host", "h\xc3\xa4")}},
+
+    {NULL, GET("/"), {HOST, FIELD("Content-Length", "0")}},
+    {NULL, GET("/"), {HOST, FIELD("content-length", "999999999999999999")}},
+    {NULL, GET("/"), {HOST, FIELD("Content-Length", "0000000000000000000000000005")}},
+    {"several Content-Length",
+     GET("/"),
+     {HOST, FIELD("Content-Length", "5"), FIELD("Content-length", "5")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "+5")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "-5")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "5 ")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "5 5")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "5, 5")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "0x5")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "5.0")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "1000000000000000000")}},
+    {"Content-Length: expected", GET("/"), {HOST, FIELD("Content-Length", "18446744073709551621")}},
+
+    {NULL, GET("/"), {HOST, FIELD("Transfer-Encoding", "chunked")}},
+    {NULL, GET("/"), {HOST, FIELD("transfer-encoding", "Chunked")}},
+    {"several Transfer-Encoding",
+     GET("/"),
+     {HOST, FIELD("Transfer-Encoding", "chunked"), FIELD("Transfer-Encoding", "chunked")}},
+    {"Transfer-Encoding: expected", GET("/"), {HOST, FIELD("Transfer-Encoding", "")}},
+    {"Transfer-Encoding: expected", GET("/"), {HOST, FIELD("Transfer-Encoding", "identity")}},
+    {"Transfer-Encoding: expected", GET("/"), {HOST, FIELD("Transfer-Encoding", "gzip, chunked")}},
+    {"Transfer-Encoding: expected", GET("/"), {HOST, FIELD("Transfer-Encoding", "chunked ")}},
+    {"Transfer-Encoding: expected", GET("/"), {HOST, FIELD("Transfer-Encoding", "xchunked")}},
+    {"Transfer-Encoding: expected", GET("/"), {HOST, FIELD("Transfer-Encoding", "chunked;a=b")}},
+    {"HTTP/1.0 has no", LINE("GET", "/", "HTTP/1.0"), {FIELD("Transfer-Encoding", "chunked")}},
+    {"one of them",
+     GET("/"),
+     {HOST, FIELD("Transfer-Encoding", "chunked"), FIELD("Content-Length", "0")}},
+    {"one of them",
+     GET("/"),
+     {HOST, FIELD("Content-Length", "5"), FIELD("Transfer-Encoding", "chunked")}},
+
+    {NULL, GET("/"), {HOST, FIELD("X!#$%&'*+-.^_`|~9", "a \t\"\xff~")}},
+    {NULL, GET("/"), {HOST, FIELD("X", "")}},
+    {"the name of", GET("/"), {HOST, FIELD("", "a"), FIELD("X", "")}},
+    {"the name of", GET("/"), {HOST, FIELD("X ", "a")}},
+    {"the name of", GET("/"), {HOST, FIELD(" X", "a")}},
+    {"the name of", GET("/"), {HOST, FIELD("X\t", "a")}},
+    {"the name of", GET("/"), {HOST, FIELD("X\0", "a")}},
+    {"the name of", GET("/"), {HOST, FIELD("X(a)", "a")}},
+    {"the name of", GET("/"), {HOST, FIELD("X\x80", "a")}},
+    {"the value of", GET("/"), {HOST, FIELD("X", "a\0b")}},
+    {"the value of", GET("/"), {HOST, FIELD("X", "a\rb")}},
+    {"the value of", GET("/"), {HOST, FIELD("X", "a\nb")}},
+    {"the value of", GET("/"), {HOST, FIELD("X", "\x01")}},
+    {"the value of", GET("/"), {HOST, FIELD("X", "\x7f")}},
+};
+
+static const char *judge(const struct row *row)
+{
+    struct gate gate;
+    size_t count = FIELDS;
+    while (count > 0 && !row->fields[count - 1].name.length)
+        count--;
+    gate_open(&gate, row->line[0], row->line[1], row->line[2]);
+    for (size_t i = 0; i < count; i++)
+        gate_field(&gate, row->fields[i].name, row->fields[i].value);
+    assert_true(gate_passes(&gate) == !gate.refusal);
+    return gate.refusal;
+}
+
+static void requests_are_judged(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(ROWS); i++) {
+        const struct row *row = &ROWS[i];
+        const char *why = judge(row);
+        if (!why != !row->why || (why && !strstr(why, row->why)))
+            fail_msg("%s %s %s, %s: %s: \"%s\" in place of \"%s\"", row->line[0].bytes,
+                     row->line[1].bytes, row->line[2].bytes, row->fields[1].name.bytes,
+                     row->fields[1].value.bytes, why, row->why);
+    }
+}
+
+/* The first thing that is wrong is what the client is told. */
+static void the_first_reason_counts(void **state)
+{
+    struct gate gate;
+    (void)state;
+    gate_open(&gate, slice_of("GET"), slice_of("/#"), slice_of("HTTP/9.9"));
+    gate_field(&gate, slice_of("X Y"), slice_of(""));
+    assert_false(gate_passes(&gate));
+    assert_non_null(strstr(gate.refusal, "target"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_are_judged),
+        cmocka_unit_test(the_first_reason_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
