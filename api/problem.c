@@ -13,7 +13,7 @@ static const struct kind {
     const char *title;
 } KINDS[] = {
 #define PROBLEM_KIND(name, code, status, title) [name] = {code, status, title},
-    PROBLEMS(PROBLEM_KIND)
+    PROBLEMS(PROBLEM_KIND) CONNECTION_PROBLEMS(PROBLEM_KIND)
 #undef PROBLEM_KIND
 };
 
@@ -95,4 +95,10 @@ void problem_unavailable(struct exchange *exchange, const char *error)
 {
     problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "%s; it is safe to repeat the request",
                    error);
+}
+
+char *problem_line(enum problem problem, const char *detail)
+{
+    const struct exchange exchange = {.target = "", .request_id = "none"};
+    return dump_line(problem_new(&exchange, problem, "%s", detail));
 }

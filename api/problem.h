@@ -28,8 +28,13 @@ struct exchange;
     X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")                \
     X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")
 
+/* Those of a connection, whose requests nobody has read: any operation may get them. */
+#define CONNECTION_PROBLEMS(X)                                                                     \
+    X(PROBLEM_REQUEST_TIMEOUT, "request_timeout", 408, "The request did not arrive in time")       \
+    X(PROBLEM_TOO_MANY_CONNECTIONS, "too_many_connections", 429, "Too many connections are open")
+
 #define PROBLEM_NAME(name, code, status, title) name,
-enum problem { PROBLEMS(PROBLEM_NAME) PROBLEM_COUNT };
+enum problem { PROBLEMS(PROBLEM_NAME) PROBLEM_COUNT, CONNECTION_PROBLEMS(PROBLEM_NAME) };
 #undef PROBLEM_NAME
 
 /* Begins a problem document with `detail`, written as printf does: what was wrong and what to do.
@@ -47,5 +52,8 @@ void problem_simply(struct exchange *exchange, enum problem problem, const char 
 
 /* The answer when Redis could not be asked. */
 void problem_unavailable(struct exchange *exchange, const char *error);
+
+/* The document of a connection's problem, as one line for free(3). */
+char *problem_line(enum problem problem, const char *detail);
 
 #endif

@@ -2,14 +2,26 @@
 #ifndef BATON_SERVER_DOOR_H
 #define BATON_SERVER_DOOR_H
 
+#include "server/addresses.h"
+#include "server/log.h"
 #include "server/rooms.h"
 
 /* Used on the worker's thread alone. */
 struct door;
 
-/* Takes the descriptor over. Lets in at most so many connections at a time. */
-struct door *door_new(uv_loop_t *loop, int listen_fd, struct rooms *rooms,
-                      unsigned connections_most);
+struct door_options {
+    uv_loop_t *loop;
+    int listen_fd; /* taken over */
+    struct addresses *addresses;
+    struct callers *callers;
+    struct rooms *rooms;
+    struct metrics *metrics;
+    const struct log *log;
+    /* A whole reply for one from whose address there are as many connections as may be. */
+    const char *too_many;
+};
+
+struct door *door_new(const struct door_options *options);
 
 /* Callers are let in from now on; until then the kernel keeps them. Does nothing where they are. */
 void door_open(struct door *door);

@@ -1,22 +1,27 @@
 #include "server/http.h"
 
+#include "api/problem.h"
 #include "server/door.h"
 #include "server/hangups.h"
 #include "server/rooms.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { CLOSE_DEADLINE_MS = 5000, PARTS = 4 };
+enum { CLOSE_DEADLINE_MS = 5000, PARTS = 5, REFUSAL_LENGTH = 640 };
 
 struct http {
     struct desk desk;
+    char too_slow[REFUSAL_LENGTH], too_many[REFUSAL_LENGTH];
     struct door *door;
     struct rooms *rooms;
+    struct callers *callers;
     uv_timer_t deadline; /* of closing */
     bool closing;
     bool cut_off; /* closing takes too long */
-    int parts;    /* that have yet to close: door, rooms, hang-ups, deadline */
+    int parts;    /* that have yet to close: door, rooms, callers, hang-ups, deadline */
     void (*closed)(void *context);
     void *context;
 };
@@ -39,6 +44,7 @@ static void finish(struct http *http)
 {
     http->closing = false; /* but closed */
     rooms_close(http->rooms, on_part_closed, http);
+    callers_close(http->callers, on_part_closed, http);
     hangups_close(http->desk.hangups, on_part_closed, http);
     uv_close((uv_handle_t *)&http->deadline, on_deadline_closed);
 }
@@ -57,9 +63,54 @@ static void on_turned(void *context)
         finish(http);
 }
 
-unsigned http_connections(unsigned descriptors)
+unsigned http_connections(unsigned descriptors, unsigned workers)
 {
-    return rooms_connections_most(descriptors);
+    return rooms_connections_most(descriptors, workers);
+}
+
+/* A whole reply to be written as it is, where there is no request that libmicrohttpd answers. */
+static void write_refusal(char *text, const char *head, enum problem problem, const char *detail)
+{
+    char *body = problem_line(problem, detail);
+    snprintf(text, REFUSAL_LENGTH,
+             "HTTP/1.1 %s\r\nContent-Type: application/problem+json\r\nContent-Length: %zu\r\n"
+             "Connection: close\r\n\r\n%s",
+             head, strlen(body), body);
+    free(body);
+}
+
+static void open_parts(struct http *http, uv_loop_t *loop, const struct http_options *options)
+{
+    write_refusal(http->too_slow, "408 Request Timeout", PROBLEM_REQUEST_TIMEOUT,
+                  "the request did not arrive in time: its head within head-timeout, its body "
+                  "within body-timeout");
+    write_refusal(http->too_many, "429 Too Many Requests\r\nRetry-After: 1",
+                  PROBLEM_TOO_MANY_CONNECTIONS,
+                  "as many connections are open from this address as may be: close some, or use "
+                  "one for several requests");
+    http->callers = callers_open(&(struct callers_options){
+        .loop = loop,
+        .addresses = options->addresses,
+        .metrics = options->metrics,
+        .lasts_ms = {[DEADLINE_HEAD] = options->head_timeout_ms,
+                     [DEADLINE_BODY] = options->body_timeout_ms,
+                     [DEADLINE_REPLY] = options->idle_timeout_ms,
+                     [DEADLINE_IDLE] = options->idle_timeout_ms},
+        .too_slow = http->too_slow,
+    });
+    http->rooms = rooms_open(loop, &http->desk, on_turned, http);
+    http->door = door_new(&(struct door_options){
+        .loop = loop,
+        .listen_fd = options->listen_fd,
+        .addresses = options->addresses,
+        .callers = http->callers,
+        .rooms = http->rooms,
+        .metrics = options->metrics,
+        .log = options->log,
+        .too_many = http->too_many,
+    });
+    uv_timer_init(loop, &http->deadline);
+    http->deadline.data = http;
 }
 
 int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *options)
@@ -75,10 +126,7 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
         free(http);
         return result;
     }
-    http->rooms = rooms_open(loop, &http->desk, on_turned, http);
-    http->door = door_new(loop, options->listen_fd, http->rooms, options->connections);
-    uv_timer_init(loop, &http->deadline);
-    http->deadline.data = http;
+    open_parts(http, loop, options);
     *ret = http;
     return 0;
 }

@@ -3,6 +3,8 @@
 #define BATON_SERVER_HTTP_H
 
 #include "api/api.h"
+#include "server/addresses.h"
+#include "server/log.h"
 #include "server/metrics.h"
 
 #include <uv.h>
@@ -12,14 +14,19 @@
  * connection suspended), and freed in libmicrohttpd's completion callback alone. */
 struct http;
 
-/* How many connections can be served with so many descriptors. */
-unsigned http_connections(unsigned descriptors);
+/* How many connections so many workers can serve together, with so many descriptors for all that
+ * has to do with connections. */
+unsigned http_connections(unsigned descriptors, unsigned workers);
 
 struct http_options {
-    int listen_fd;        /* taken over */
-    unsigned connections; /* at most */
+    int listen_fd; /* taken over */
     struct api *api;
     struct metrics *metrics;
+    const struct log *log;
+    struct addresses *addresses; /* of all workers */
+    int64_t head_timeout_ms;     /* from the connection's begin, or the line of a further request */
+    int64_t body_timeout_ms;     /* from the end of the head */
+    int64_t idle_timeout_ms;     /* between requests, and for a reply to be read */
 };
 
 /* Clients may connect from now on, and wait for http_serve. Returns 0 or a negative errno; the

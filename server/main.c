@@ -5,6 +5,7 @@
 #include "redis/access.h"
 #include "redis/embedded.h"
 #include "redis/store.h"
+#include "server/farewells.h"
 #include "server/http.h"
 #include "server/listener.h"
 #include "server/log.h"
@@ -22,8 +23,9 @@
 
 enum {
     WORKERS_MOST = 256,
-    FILES_KEPT_BACK = 64,      /* of the descriptors: for Redis, logs, loops */
-    CONNECTIONS_MOST = 100000, /* of a worker, whatever the limit of descriptors */
+    FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
+    FILES_OF_A_WORKER = 16 + FAREWELLS_MOST, /* its loop, its socket, its connections to Redis */
+    CONNECTIONS_MOST = 10000000,             /* whatever the limit of descriptors */
     PREFLIGHT_MS = 2000,
     RESTART_PAUSE_MS = 500,
     EXIT_SETTINGS = 2,
@@ -37,6 +39,7 @@ struct process {
     struct embedded *embedded; /* NULL with a redis-url */
     struct redis_url redis_url;
     struct principals *principals; /* who may ask now */
+    struct addresses *addresses;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
     struct metrics metrics[WORKERS_MOST];
@@ -69,17 +72,35 @@ static size_t worker_count(const struct settings *settings)
 }
 
 /* Every connection is a descriptor. */
-static unsigned connections_per_worker(size_t workers)
+static unsigned connections_that_fit(size_t workers)
 {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t usable =
-        limit.rlim_cur > 2 * FILES_KEPT_BACK ? limit.rlim_cur - FILES_KEPT_BACK : FILES_KEPT_BACK;
-    rlim_t each = usable / workers;
-    return http_connections(each > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)each);
+    rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER;
+    rlim_t left = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
+    return http_connections(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
+                            (unsigned)workers);
+}
+
+static int count_places(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    unsigned most = connections_that_fit(process->worker_count);
+    if (settings->max_connections > most)
+        return failure_set(failure, -EINVAL,
+                           "--max-connections: the limit of open files leaves place for %u; raise "
+                           "it (ulimit -n, LimitNOFILE=) or ask for fewer connections",
+                           most);
+    if (settings->max_connections > 0)
+        most = (unsigned)settings->max_connections;
+    unsigned each = settings->max_connections_per_address > 0
+                        ? (unsigned)settings->max_connections_per_address
+                        : (most + 3) / 4;
+    process->addresses = addresses_new(most, each, &settings->trusted);
+    return 0;
 }
 
 static int start_redis(struct process *process, struct failure *failure)
@@ -183,13 +204,13 @@ static char *write_metrics(void *context)
 
 static int start_workers(struct process *process, struct failure *failure)
 {
-    size_t count = process->worker_count = worker_count(&process->settings);
+    size_t count = process->worker_count;
     process->worker_options = (struct worker_options){
         .settings = &process->settings,
         .redis_url = &process->redis_url,
         .principals = process->principals,
         .log = &process->log,
-        .connections = connections_per_worker(count),
+        .addresses = process->addresses,
         .metrics = write_metrics,
         .context = process,
     };
@@ -290,11 +311,14 @@ static void close_handle(uv_handle_t *handle, void *context)
 
 static int serve(struct process *process, struct failure *failure)
 {
+    process->worker_count = worker_count(&process->settings);
     int result = listener_init(&process->listener, process->settings.listen, failure);
     if (result == 0)
         result = check_exposure(process, failure);
     if (result == 0)
         result = prepare_principals(process, failure);
+    if (result == 0)
+        result = count_places(process, failure);
     if (result == 0)
         result = prepare_redis(process, failure);
     if (result == 0)
@@ -365,6 +389,7 @@ int main(int argc, char **argv)
     uv_loop_close(&process.loop);
     principals_drop(process.principals);
     redis_url_free(&process.redis_url);
+    addresses_free(process.addresses);
     settings_free(&process.settings);
     return exit_code(result);
 }

@@ -20,6 +20,13 @@ struct metrics {
     atomic_uint_fast64_t undelivered; /* replies that did not reach their client */
     atomic_uint_fast64_t hung_up;     /* clients that went while their request waited */
     atomic_uint_fast64_t waiting;     /* requests that wait now */
+    atomic_uint_fast64_t connections; /* open now */
+    atomic_uint_fast64_t late_heads;  /* of requests: their connections were ended */
+    atomic_uint_fast64_t late_bodies;
+    atomic_uint_fast64_t unread_replies;
+    atomic_uint_fast64_t idle_ends;    /* connections ended that were idle for too long */
+    atomic_uint_fast64_t turned_away;  /* connections beyond what an address may have */
+    atomic_uint_fast64_t out_of_place; /* times that accepting paused for want of places */
     atomic_uint_fast64_t redis_connects;
     atomic_uint_fast64_t redis_losses;
     atomic_bool redis_up;

@@ -20,6 +20,7 @@ struct record {
     struct exchange exchange; /* the first member: the API hands this back */
     struct counter *counter;
     struct MHD_Connection *connection;
+    struct caller *caller;
     struct hangup hangup;
     bool begun;
     bool too_large;
@@ -41,6 +42,9 @@ void *request_new(void *context, const char *target, struct MHD_Connection *conn
         abort();
     record->counter = context;
     record->connection = connection;
+    record->caller =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    caller_asks(record->caller);
     memcpy(record->target, target, length);
     record->counter->desk->under_way++;
     return record;
@@ -53,13 +57,13 @@ static struct desk *desk_of(const struct record *record)
 
 static int socket_of(const struct record *record)
 {
-    return MHD_get_connection_info(record->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-        ->connect_fd;
+    return record->caller->fd;
 }
 
-/* From inside libmicrohttpd's callbacks alone. */
+/* From inside libmicrohttpd's callbacks alone. Who is suspended waits by right. */
 static void suspend(struct record *record)
 {
+    caller_expect(record->caller, DEADLINE_NONE);
     record->suspended = true;
     desk_of(record)->suspended++;
     MHD_suspend_connection(record->connection);
@@ -150,6 +154,7 @@ static void begin(struct record *record, const char *method)
     struct exchange *exchange = &record->exchange;
     const char *request_id = header(record, "X-Request-Id");
     record->begun = true;
+    caller_expect(record->caller, DEADLINE_BODY);
     exchange->method = method;
     exchange->target = record->target;
     exchange->content_type = header(record, MHD_HTTP_HEADER_CONTENT_TYPE);
@@ -226,7 +231,8 @@ static void watch(struct record *record)
 }
 
 /* Hands libmicrohttpd what was written and not yet sent; where there is nothing, the connection is
- * suspended until there is. */
+ * suspended until there is. It asks when all before has been sent, so each piece has a time to be
+ * read, and the stream as a whole has not. */
 static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_t size)
 {
     struct record *record = context;
@@ -234,6 +240,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_
     (void)position;
     if (record->gone || stream->overflown)
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    caller_expect(record->caller, DEADLINE_REPLY);
     if (stream->length == 0 && stream->finished)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (stream->length == 0) {
@@ -281,6 +288,7 @@ static enum MHD_Result send_reply(struct record *record)
     MHD_add_response_header(response, "X-Request-Id", record->exchange.request_id);
     if (desk_of(record)->closing || record->refused)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    caller_expect(record->caller, DEADLINE_REPLY);
     enum MHD_Result queued = MHD_queue_response(record->connection, reply->status, response);
     MHD_destroy_response(response);
     return queued;
@@ -378,6 +386,7 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
     if (!record)
         return;
     *place = NULL;
+    caller_expect(record->caller, DEADLINE_IDLE);
     stop_waiting(record);
     count(record, code);
     exchange_clear(&record->exchange);

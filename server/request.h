@@ -4,6 +4,7 @@
 #define BATON_SERVER_REQUEST_H
 
 #include "api/api.h"
+#include "server/callers.h"
 #include "server/hangups.h"
 #include "server/metrics.h"
 

@@ -5,13 +5,11 @@
 #include <string.h>
 
 enum {
-    IDLE_SECONDS = 75, /* above the usual 60 s of proxies, so that they close first */
     /* For the request line and the header fields. Its size costs time: the library wipes it after
      * every request. */
     CONNECTION_MEMORY = 8 * 1024,
     ROOM_CONNECTIONS = 256,
     ROOM_DESCRIPTORS = 2, /* of a daemon itself */
-    ROOM_HANDLES = 2,
     HANDLES = 2,
 };
 
@@ -20,10 +18,9 @@ struct room {
     struct rooms *rooms;
     struct MHD_Daemon *daemon;
     unsigned connections;
-    unsigned coming;  /* of them, those that the daemon has yet to begin with */
-    bool due;         /* the daemon is to be run in this turn of the loop */
-    uv_poll_t events; /* its epoll descriptor is readable */
-    uv_timer_t timer; /* its own next deadline */
+    TAILQ_HEAD(coming, caller) coming; /* of them, those that the daemon has yet to begin with */
+    bool due;                          /* the daemon is to be run in this turn of the loop */
+    uv_poll_t events;                  /* its epoll descriptor is readable */
     struct room *next;
 };
 
@@ -31,9 +28,8 @@ struct rooms {
     uv_loop_t *loop;
     struct desk *desk;
     struct room *first; /* a room that is empty is kept */
-    unsigned connections;
-    uv_check_t turn; /* runs daemons in every turn of the loop, after all other events */
-    uv_idle_t busy;  /* keeps the loop from sleeping while a daemon has more to do */
+    uv_check_t turn;    /* runs daemons in every turn of the loop, after all other events */
+    uv_idle_t busy;     /* keeps the loop from sleeping while a daemon has more to do */
     void (*turned)(void *context);
     void *turned_context;
     int open_handles; /* while closing */
@@ -71,11 +67,6 @@ static void on_room_events(uv_poll_t *events, int status, int what)
     room->due = true; /* this turn will come to it */
 }
 
-static void on_room_timer(uv_timer_t *timer)
-{
-    make_due(timer->data);
-}
-
 /* Targets are taken apart by the API, from the request line as it was sent. */
 static size_t leave_escaped(void *context, struct MHD_Connection *connection, char *text)
 {
@@ -88,31 +79,53 @@ static void be_silent(void *context, const char *format, va_list arguments)
     (void)context, (void)format, (void)arguments; /* malformed requests are not worth a line each */
 }
 
-static void lose_connections(struct room *room, unsigned count)
+static void lose(struct room *room, struct caller *caller)
 {
-    room->connections -= count;
-    room->rooms->connections -= count;
+    room->connections--;
+    caller_free(caller);
+}
+
+/* The next that the daemon begins with; it keeps their order, but those that it cannot begin with
+ * are left out. */
+static struct caller *come_in(struct room *room, int fd)
+{
+    struct caller *caller;
+    while ((caller = TAILQ_FIRST(&room->coming))) {
+        TAILQ_REMOVE(&room->coming, caller, others);
+        if (caller->fd == fd)
+            break;
+        lose(room, caller);
+    }
+    return caller;
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct room *room = context;
-    (void)connection, (void)place;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        room->coming--;
-    else
-        lose_connections(room, 1);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        lose(room, *place);
+        return;
+    }
+    struct caller *caller = come_in(
+        room, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    caller->plain = !MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    *place = caller;
 }
 
 /* libmicrohttpd 1.0 only notes a connection here, and begins with it the next time it is run; until
  * then it has a place already. */
-void room_take(struct room *room, int fd, const struct sockaddr_storage *address, socklen_t length)
+void room_take(struct room *room, struct caller *caller, const struct sockaddr_storage *address,
+               socklen_t length)
 {
     room->connections++;
-    room->rooms->connections++;
-    room->coming++;
-    MHD_add_connection(room->daemon, fd, (const struct sockaddr *)address, length); /* or closes */
+    TAILQ_INSERT_TAIL(&room->coming, caller, others);
+    enum MHD_Result added =
+        MHD_add_connection(room->daemon, caller->fd, (const struct sockaddr *)address, length);
+    if (added == MHD_NO && TAILQ_LAST(&room->coming, coming) == caller) {
+        TAILQ_REMOVE(&room->coming, caller, others);
+        lose(room, caller);
+    }
     make_due(room);
 }
 
@@ -126,8 +139,7 @@ static struct MHD_Daemon *daemon_start(struct room *room)
         request_completed, room, MHD_OPTION_NOTIFY_CONNECTION, on_connection, room,
         MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)ROOM_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 }
 
 static struct room *room_new(struct rooms *rooms)
@@ -144,8 +156,8 @@ static struct room *room_new(struct rooms *rooms)
     }
     int fd = MHD_get_daemon_info(room->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     uv_poll_init(rooms->loop, &room->events, fd);
-    uv_timer_init(rooms->loop, &room->timer);
-    room->events.data = room->timer.data = room;
+    room->events.data = room;
+    TAILQ_INIT(&room->coming);
     uv_poll_start(&room->events, UV_READABLE, on_room_events);
     room->next = rooms->first;
     rooms->first = room;
@@ -160,22 +172,21 @@ struct room *rooms_with_a_place(struct rooms *rooms)
     return room_new(rooms);
 }
 
-/* Leaves it due where the daemon has more to do at once. */
+/* Leaves it due where the daemon has more to do at once. The library knows no time by itself: the
+ * deadlines are those of the callers. */
 static void room_run(struct room *room)
 {
     unsigned long long timeout;
-    bool begins = room->coming > 0;
+    struct caller *caller;
+    bool begins = !TAILQ_EMPTY(&room->coming);
     MHD_run(room->daemon);
-    lose_connections(room, room->coming); /* it could not begin with these */
-    room->coming = 0;
+    while ((caller = TAILQ_FIRST(&room->coming))) { /* it could not begin with these */
+        TAILQ_REMOVE(&room->coming, caller, others);
+        lose(room, caller);
+    }
     if (begins) /* and has read nothing of the others, which may be what closing waits for */
         MHD_run(room->daemon);
-    bool wanted = MHD_get_timeout(room->daemon, &timeout) == MHD_YES;
-    room->due = wanted && timeout == 0;
-    if (wanted && timeout > 0)
-        uv_timer_start(&room->timer, on_room_timer, timeout, 0);
-    else
-        uv_timer_stop(&room->timer);
+    room->due = MHD_get_timeout(room->daemon, &timeout) == MHD_YES;
 }
 
 static void on_turn(uv_check_t *turn)
@@ -194,16 +205,14 @@ static void on_turn(uv_check_t *turn)
     rooms->turned(rooms->turned_context);
 }
 
-unsigned rooms_connections_most(unsigned descriptors)
+/* Each worker may come to have rooms for all of the connections, which stay when these go to
+ * another. */
+unsigned rooms_connections_most(unsigned descriptors, unsigned workers)
 {
-    unsigned rooms = descriptors / (ROOM_CONNECTIONS + ROOM_DESCRIPTORS) + 1;
-    unsigned others = rooms * ROOM_DESCRIPTORS;
-    return descriptors > others ? descriptors - others : 1;
-}
-
-unsigned rooms_connections(const struct rooms *rooms)
-{
-    return rooms->connections;
+    unsigned others = workers * ROOM_DESCRIPTORS;
+    unsigned left = descriptors > others ? descriptors - others : 0;
+    unsigned most = (unsigned)((uint64_t)left * ROOM_CONNECTIONS / (ROOM_CONNECTIONS + others));
+    return most > 0 ? most : 1;
 }
 
 struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, void (*turned)(void *context),
@@ -251,9 +260,8 @@ static void on_room_handle_closed(uv_handle_t *handle)
 
 static void room_close(struct room *room)
 {
-    room->rooms->open_handles += ROOM_HANDLES;
+    room->rooms->open_handles++;
     uv_close((uv_handle_t *)&room->events, on_room_handle_closed);
-    uv_close((uv_handle_t *)&room->timer, on_room_handle_closed);
     MHD_stop_daemon(room->daemon);
 }
 

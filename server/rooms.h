@@ -3,6 +3,7 @@
 #ifndef BATON_SERVER_ROOMS_H
 #define BATON_SERVER_ROOMS_H
 
+#include "server/callers.h"
 #include "server/request.h"
 
 #include <sys/socket.h>
@@ -14,8 +15,8 @@
 struct rooms;
 struct room;
 
-/* How many connections can be served with so many descriptors. */
-unsigned rooms_connections_most(unsigned descriptors);
+/* How many connections so many workers can serve together, with so many descriptors. */
+unsigned rooms_connections_most(unsigned descriptors, unsigned workers);
 
 /* `turned` is called in every turn of the loop once the daemons have run. */
 struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, void (*turned)(void *context),
@@ -24,14 +25,12 @@ struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, void (*turned)(void
 /* The daemons run from now on; does nothing where they do. */
 void rooms_start(struct rooms *rooms);
 
-/* Connections that are open now. */
-unsigned rooms_connections(const struct rooms *rooms);
-
 /* A room that has a place, made if need be; NULL where there cannot be one. */
 struct room *rooms_with_a_place(struct rooms *rooms);
 
-/* Takes the connection over; it is closed where it cannot be begun with. */
-void room_take(struct room *room, int fd, const struct sockaddr_storage *address, socklen_t length);
+/* Takes the caller and its connection over; it is closed where it cannot be begun with. */
+void room_take(struct room *room, struct caller *caller, const struct sockaddr_storage *address,
+               socklen_t length);
 
 /* The loop does not sleep before its next turn is done. */
 void rooms_wake(struct rooms *rooms);

@@ -67,6 +67,22 @@ static const struct setting {
      "how long a grant that its waiter does not collect blocks the next waiter", 100, 60000, NULL},
     {"waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",
      "how long waiters keep their place when their batond has died", 1000, 600000, NULL},
+    {"head-timeout", DURATION, AT(head_timeout_ms), "10s", "DURATION",
+     "how long a new connection, or a further request's line, may wait for the whole head", 100,
+     600000, NULL},
+    {"body-timeout", DURATION, AT(body_timeout_ms), "10s", "DURATION",
+     "how long a request's body may take from the end of its head", 100, 600000, NULL},
+    {"idle-timeout", DURATION, AT(idle_timeout_ms), "75s", "DURATION",
+     "how long a connection may be without a request, and a reply may take to be read", 100,
+     86400000, NULL},
+    {"max-connections", COUNT, AT(max_connections), "0", "N",
+     "connections of this batond; more wait to be accepted; 0: as many as descriptors allow", 0,
+     10000000, NULL},
+    {"max-connections-per-address", COUNT, AT(max_connections_per_address), "0", "N",
+     "connections from one address; one more is answered 429; 0: a quarter of all", 0, 10000000,
+     NULL},
+    {"trusted-proxies", TEXT, AT(trusted_proxies), "127.0.0.0/8,::1", "NETWORKS",
+     "addresses and networks from where connections are not counted by address", 0, 0, NULL},
     {"log-format", CHOICE, AT(log_format), "json", "json|text", "how lines on stderr look", 0, 0,
      LOG_FORMATS},
     {"log-level", CHOICE, AT(log_level), "info", "LEVEL", "debug, info, warn or error", 0, 0,
@@ -301,6 +317,7 @@ static int set_default_state_dir(struct settings *settings, struct failure *fail
 /* What no single setting can tell. */
 static int check(struct settings *settings, struct failure *failure)
 {
+    struct failure wrong;
     if (settings->redis_url && !settings->redis_url[0])
         return failure_set(failure, -EINVAL,
                            "--redis-url is empty; give a URL, or leave it out for a Redis of "
@@ -313,6 +330,11 @@ static int check(struct settings *settings, struct failure *failure)
     if (settings->default_ttl_ms > settings->max_ttl_ms)
         return failure_set(failure, -EINVAL,
                            "--default-ttl is longer than --max-ttl: lower it, or raise --max-ttl");
+    if (networks_read(&settings->trusted, settings->trusted_proxies, &wrong) < 0)
+        return failure_set(failure, -EINVAL,
+                           "--trusted-proxies: %s; expected addresses and networks with commas "
+                           "between, such as 127.0.0.0/8,10.1.2.3,fd00::/8",
+                           wrong.text);
     return set_default_state_dir(settings, failure);
 }
 
@@ -354,6 +376,7 @@ void settings_free(struct settings *settings)
             explicit_bzero(text, strlen(text));
         free(text);
     }
+    networks_free(&settings->trusted);
     *settings = (struct settings){0};
 }
 

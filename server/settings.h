@@ -4,14 +4,15 @@
 
 #include "base/failure.h"
 #include "server/log.h"
+#include "server/networks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct settings {
-    char *listen;    /* ADDRESS:PORT, to be taken apart by listener_open */
-    char *redis_url; /* NULL for the embedded Redis */
+    char *listen;     /* ADDRESS:PORT, to be taken apart by listener_open */
+    char *redis_url;  /* NULL for the embedded Redis */
     char *redis_user; /* these six: NULL where not given; see redis/access.h */
     char *redis_password;
     char *redis_ca;
@@ -28,6 +29,13 @@ struct settings {
     int64_t max_waiters; /* of one name */
     int64_t claim_window_ms;
     int64_t waiter_lease_ms;
+    int64_t head_timeout_ms;
+    int64_t body_timeout_ms;
+    int64_t idle_timeout_ms;
+    int64_t max_connections;             /* 0: as many as descriptors allow */
+    int64_t max_connections_per_address; /* 0: a quarter of all */
+    char *trusted_proxies;               /* as it was given */
+    struct networks trusted;             /* the same, read */
     enum log_format log_format;
     enum log_level log_level;
     char *tokens_file; /* NULL: nobody has to log in */

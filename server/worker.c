@@ -174,8 +174,14 @@ static int open_layers(struct worker *worker, int listen_fd)
                                .max_wait_ms = settings->max_wait_ms,
                                .metrics = worker->options->metrics,
                                .context = worker->options->context};
-    const struct http_options http = {listen_fd, worker->options->connections, &worker->api,
-                                      worker->metrics};
+    const struct http_options http = {.listen_fd = listen_fd,
+                                      .api = &worker->api,
+                                      .metrics = worker->metrics,
+                                      .log = worker->options->log,
+                                      .addresses = worker->options->addresses,
+                                      .head_timeout_ms = settings->head_timeout_ms,
+                                      .body_timeout_ms = settings->body_timeout_ms,
+                                      .idle_timeout_ms = settings->idle_timeout_ms};
     return http_open(&worker->http, &worker->loop, &http);
 }
 

@@ -17,7 +17,7 @@ struct worker_options {
     const struct redis_url *redis_url;
     const struct log *log;
     struct principals *principals;   /* at first; the worker takes a reference of its own */
-    unsigned connections;            /* of each worker, at most */
+    struct addresses *addresses;     /* of all workers */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
     void *context;

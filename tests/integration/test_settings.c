@@ -109,6 +109,9 @@ static void a_wrong_flag_is_named_in_one_line(void **state)
         {"--max-waiters=0", "--max-waiters", "1 to 1000000"},
         {"--claim-window=99ms", "--claim-window", "100ms to 1m"},
         {"--waiter-lease=999ms", "--waiter-lease", "1s to 10m"},
+        {"--head-timeout=0", "--head-timeout", "100ms to 10m"},
+        {"--max-connections=9999999", "--max-connections", "LimitNOFILE="},
+        {"--trusted-proxies=10.0.0.0/33", "--trusted-proxies", "127.0.0.0/8,10.1.2.3"},
         {"--log-format=xml", "--log-format", "json, text"},
         {"--log-level=loud", "--log-level", "debug, info, warn, error"},
         {"--allow-anonymous=perhaps", "--allow-anonymous", "true or false"},
@@ -178,13 +181,34 @@ static char *printed_by(const char *const *arguments, int *ret_code)
 
 static void help_lists_every_setting(void **state)
 {
-    static const char *const SETTINGS[] = {
-        "--listen",        "--redis-url",    "--state-dir",       "--key-prefix",
-        "--workers",       "--default-ttl",  "--max-ttl",         "--retention",
-        "--log-format",    "--log-level",    "--allow-anonymous", "--max-wait",
-        "--max-waiters",   "--claim-window", "--waiter-lease",    "--help",
-        "--version",       "127.0.0.1:7420", "(default: 30s)",    "(default: 24h)",
-        "BATON_REDIS_URL", "/openapi.yaml"};
+    static const char *const SETTINGS[] = {"--listen",
+                                           "--redis-url",
+                                           "--state-dir",
+                                           "--key-prefix",
+                                           "--workers",
+                                           "--default-ttl",
+                                           "--max-ttl",
+                                           "--retention",
+                                           "--log-format",
+                                           "--log-level",
+                                           "--allow-anonymous",
+                                           "--max-wait",
+                                           "--head-timeout",
+                                           "--body-timeout",
+                                           "--idle-timeout",
+                                           "--max-connections",
+                                           "--max-connections-per-address",
+                                           "--trusted-proxies",
+                                           "--max-waiters",
+                                           "--claim-window",
+                                           "--waiter-lease",
+                                           "--help",
+                                           "--version",
+                                           "127.0.0.1:7420",
+                                           "(default: 30s)",
+                                           "(default: 24h)",
+                                           "BATON_REDIS_URL",
+                                           "/openapi.yaml"};
     int code;
     (void)state;
     char *help = printed_by(LIST("--help"), &code);

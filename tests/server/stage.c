@@ -11,6 +11,9 @@
 
 enum { PATIENCE_MS = 20000 };
 
+static const struct log SILENT = {.fd = -1, .level = LOG_ERROR};
+static const struct networks NOBODY = {NULL, 0};
+
 static struct stage *stage_of(const struct exchange *exchange)
 {
     return exchange->api->context;
@@ -186,9 +189,13 @@ void stage_open(struct stage *stage, unsigned connections)
     raise_limit();
     memset(stage, 0, sizeof *stage);
     struct http_options options = {.listen_fd = listen_somewhere(&stage->port),
-                                   .connections = connections,
                                    .api = &stage->api,
-                                   .metrics = &stage->metrics};
+                                   .metrics = &stage->metrics,
+                                   .log = &SILENT,
+                                   .head_timeout_ms = 10000,
+                                   .body_timeout_ms = 10000,
+                                   .idle_timeout_ms = 75000};
+    options.addresses = stage->addresses = addresses_new(connections, connections, &NOBODY);
     stage->api.context = stage;
     pthread_mutex_init(&stage->mutex, NULL);
     pthread_cond_init(&stage->done, NULL);
@@ -242,6 +249,7 @@ bool stage_end(struct stage *stage, int timeout_ms)
         return false;
     pthread_join(stage->thread, NULL);
     assert_int_equal(uv_loop_close(&stage->loop), 0);
+    addresses_free(stage->addresses);
     pthread_mutex_destroy(&stage->mutex);
     pthread_cond_destroy(&stage->done);
     return true;

@@ -19,6 +19,7 @@ enum { STAGE_PLACES = 3000, STAGE_TEXT = 200000 };
 
 struct stage {
     struct http *http;
+    struct addresses *addresses;
     struct api api;
     struct metrics metrics;
     int port;

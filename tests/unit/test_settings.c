@@ -12,10 +12,26 @@
 enum { ARGUMENTS = 6 };
 
 static const char *const VARIABLES[] = {
-    "BATON_LISTEN",         "BATON_REDIS_URL",  "BATON_REDIS_URL_FILE", "BATON_STATE_DIR",
-    "BATON_KEY_PREFIX",     "BATON_WORKERS",    "BATON_DEFAULT_TTL",    "BATON_MAX_TTL",
-    "BATON_RETENTION",      "BATON_LOG_FORMAT", "BATON_LOG_LEVEL",      "BATON_ALLOW_ANONYMOUS",
-    "BATON_STATE_DIR_FILE", "XDG_STATE_HOME",
+    "BATON_LISTEN",
+    "BATON_REDIS_URL",
+    "BATON_REDIS_URL_FILE",
+    "BATON_STATE_DIR",
+    "BATON_KEY_PREFIX",
+    "BATON_WORKERS",
+    "BATON_DEFAULT_TTL",
+    "BATON_MAX_TTL",
+    "BATON_RETENTION",
+    "BATON_LOG_FORMAT",
+    "BATON_LOG_LEVEL",
+    "BATON_ALLOW_ANONYMOUS",
+    "BATON_STATE_DIR_FILE",
+    "XDG_STATE_HOME",
+    "BATON_HEAD_TIMEOUT",
+    "BATON_BODY_TIMEOUT",
+    "BATON_IDLE_TIMEOUT",
+    "BATON_MAX_CONNECTIONS",
+    "BATON_MAX_CONNECTIONS_PER_ADDRESS",
+    "BATON_TRUSTED_PROXIES",
 };
 
 /* Nothing of the environment that the tests run in. */
@@ -83,6 +99,13 @@ static void what_is_not_given_has_a_default(void **state)
     assert_int_equal(settings.max_waiters, 10000);
     assert_int_equal(settings.claim_window_ms, 2000);
     assert_int_equal(settings.waiter_lease_ms, 10000);
+    assert_int_equal(settings.head_timeout_ms, 10000);
+    assert_int_equal(settings.body_timeout_ms, 10000);
+    assert_int_equal(settings.idle_timeout_ms, 75000);
+    assert_int_equal(settings.max_connections, 0);
+    assert_int_equal(settings.max_connections_per_address, 0);
+    assert_string_equal(settings.trusted_proxies, "127.0.0.0/8,::1");
+    assert_int_equal(settings.trusted.count, 2);
     assert_int_equal(settings.log_format, LOG_JSON);
     assert_int_equal(settings.log_level, LOG_INFO);
     assert_false(settings.allow_anonymous);
@@ -112,6 +135,13 @@ static void assert_all_other(const struct settings *settings)
     assert_int_equal(settings->max_waiters, 1000000);
     assert_int_equal(settings->claim_window_ms, 60000);
     assert_int_equal(settings->waiter_lease_ms, 600000);
+    assert_int_equal(settings->head_timeout_ms, 100);
+    assert_int_equal(settings->body_timeout_ms, 600000);
+    assert_int_equal(settings->idle_timeout_ms, 90000);
+    assert_int_equal(settings->max_connections, 10000000);
+    assert_int_equal(settings->max_connections_per_address, 1);
+    assert_string_equal(settings->trusted_proxies, "10.0.0.0/8, fd00::/8, 10.1.2.3");
+    assert_int_equal(settings->trusted.count, 3);
     assert_int_equal(settings->log_format, LOG_TEXT);
     assert_int_equal(settings->log_level, LOG_ERROR);
     assert_true(settings->allow_anonymous);
@@ -139,6 +169,12 @@ static const struct given {
     {"--max-waiters", "BATON_MAX_WAITERS", "1000000"},
     {"--claim-window", "BATON_CLAIM_WINDOW", "1m"},
     {"--waiter-lease", "BATON_WAITER_LEASE", "10m"},
+    {"--head-timeout", "BATON_HEAD_TIMEOUT", "100ms"},
+    {"--body-timeout", "BATON_BODY_TIMEOUT", "10m"},
+    {"--idle-timeout", "BATON_IDLE_TIMEOUT", "90s"},
+    {"--max-connections", "BATON_MAX_CONNECTIONS", "10000000"},
+    {"--max-connections-per-address", "BATON_MAX_CONNECTIONS_PER_ADDRESS", "1"},
+    {"--trusted-proxies", "BATON_TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8, 10.1.2.3"},
     {"--log-format", "BATON_LOG_FORMAT", "text"},
     {"--log-level", "BATON_LOG_LEVEL", "error"},
     {"--allow-anonymous", "BATON_ALLOW_ANONYMOUS", "true"},
@@ -300,6 +336,15 @@ static const struct wrong {
     {{"--claim-window=61s"}, "--claim-window: \"61s\""},
     {{"--waiter-lease=999ms"}, "expected a duration from 1s to 10m"},
     {{"--waiter-lease=11m"}, "--waiter-lease: \"11m\""},
+    {{"--head-timeout=99ms"}, "expected a duration from 100ms to 10m"},
+    {{"--head-timeout=0"}, "--head-timeout: \"0\""},
+    {{"--body-timeout=11m"}, "--body-timeout: \"11m\""},
+    {{"--idle-timeout=25h"}, "expected a duration from 100ms to 24h"},
+    {{"--max-connections=-1"}, "expected a number from 0 to 10000000"},
+    {{"--max-connections-per-address=many"}, "--max-connections-per-address: \"many\""},
+    {{"--trusted-proxies=proxy.example"},
+     "--trusted-proxies: \"proxy.example\" is no address; expected addresses and networks"},
+    {{"--trusted-proxies=10.0.0.5/8"}, "\"10.0.0.5/8\" has bits beyond the length of its network"},
     {{"--log-format=xml"}, "--log-format: \"xml\" will not do; expected one of json, text"},
     {{"--log-format=JSON"}, "--log-format: \"JSON\""},
     {{"--log-level=trace"}, "expected one of debug, info, warn, error"},

@@ -1,0 +1,130 @@
+#include "server/callers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+struct callers {
+    struct callers_options options;
+    struct deadlines deadlines;
+    uv_timer_t timer;  /* rings when the first deadline is missed, or before */
+    uint64_t rings_at; /* UINT64_MAX where it is not set */
+    void (*closed)(void *context);
+    void *context;
+};
+
+static void on_timer(uv_timer_t *timer);
+
+/* Deadlines are moved far more often than missed: the timer is only ever set to an earlier time,
+ * and looks when it rings whether there is anything to do. */
+static void ring_at(struct callers *callers, uint64_t at)
+{
+    uint64_t now = uv_now(callers->options.loop);
+    if (at >= callers->rings_at)
+        return;
+    callers->rings_at = at;
+    uv_timer_start(&callers->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+static void count_missed(struct callers *callers, enum deadline_kind kind)
+{
+    struct metrics *metrics = callers->options.metrics;
+    atomic_uint_fast64_t *const NUMBERS[DEADLINE_KINDS] = {
+        [DEADLINE_HEAD] = &metrics->late_heads,
+        [DEADLINE_BODY] = &metrics->late_bodies,
+        [DEADLINE_REPLY] = &metrics->unread_replies,
+        [DEADLINE_IDLE] = &metrics->idle_ends,
+    };
+    metrics_add(NUMBERS[kind], 1);
+}
+
+/* libmicrohttpd finds the connection closed by its client and ends it, in its own time. So far it
+ * has written nothing to the request of one that is told that it is too slow. */
+static void hang_up(struct caller *caller)
+{
+    const char *text = caller->callers->options.too_slow;
+    enum deadline_kind missed = caller->deadline.kind;
+    count_missed(caller->callers, missed);
+    caller_expect(caller, DEADLINE_NONE);
+    if (caller->asks && caller->plain && missed != DEADLINE_REPLY)
+        send(caller->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+    shutdown(caller->fd, SHUT_RDWR);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct callers *callers = timer->data;
+    uint64_t now = uv_now(callers->options.loop), next;
+    struct deadline *missed;
+    callers->rings_at = UINT64_MAX;
+    while ((missed = deadlines_missed(&callers->deadlines, now)))
+        hang_up((struct caller *)missed);
+    if (deadlines_next(&callers->deadlines, &next))
+        ring_at(callers, next);
+}
+
+struct callers *callers_open(const struct callers_options *options)
+{
+    struct callers *callers = calloc(1, sizeof *callers);
+    if (!callers)
+        abort();
+    callers->options = *options;
+    callers->rings_at = UINT64_MAX;
+    deadlines_init(&callers->deadlines, options->lasts_ms);
+    uv_timer_init(options->loop, &callers->timer);
+    callers->timer.data = callers;
+    return callers;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct callers *callers = handle->data;
+    callers->closed(callers->context);
+    free(callers);
+}
+
+void callers_close(struct callers *callers, void (*closed)(void *context), void *context)
+{
+    callers->closed = closed;
+    callers->context = context;
+    uv_close((uv_handle_t *)&callers->timer, on_closed);
+}
+
+struct caller *caller_new(struct callers *callers, int fd, struct address *address)
+{
+    struct caller *caller = calloc(1, sizeof *caller);
+    if (!caller)
+        abort();
+    caller->callers = callers;
+    caller->fd = fd;
+    caller->address = address;
+    metrics_add(&callers->options.metrics->connections, 1);
+    caller_expect(caller, DEADLINE_HEAD);
+    return caller;
+}
+
+void caller_free(struct caller *caller)
+{
+    struct callers *callers = caller->callers;
+    caller_expect(caller, DEADLINE_NONE);
+    metrics_add(&callers->options.metrics->connections, -1);
+    addresses_leave(callers->options.addresses, caller->address);
+    addresses_give_place(callers->options.addresses);
+    free(caller);
+}
+
+void caller_expect(struct caller *caller, enum deadline_kind kind)
+{
+    struct callers *callers = caller->callers;
+    deadlines_set(&callers->deadlines, &caller->deadline, kind, uv_now(callers->options.loop));
+    if (kind != DEADLINE_NONE)
+        ring_at(callers, caller->deadline.at);
+    caller->asks &= kind == DEADLINE_HEAD || kind == DEADLINE_BODY;
+}
+
+void caller_asks(struct caller *caller)
+{
+    if (caller->deadline.kind != DEADLINE_HEAD)
+        caller_expect(caller, DEADLINE_HEAD);
+    caller->asks = true;
+}

@@ -1,0 +1,53 @@
+/* callers.h: what is known of each connection: from where it is, what it is about, and until when
+ * that may take. Who misses a deadline is hung up on. */
+#ifndef BATON_SERVER_CALLERS_H
+#define BATON_SERVER_CALLERS_H
+
+#include "server/addresses.h"
+#include "server/deadlines.h"
+#include "server/metrics.h"
+
+#include <uv.h>
+
+/* Those of a worker; used on its thread alone. */
+struct callers;
+
+/* One connection, from before it is accepted until it is closed. */
+struct caller {
+    struct deadline deadline; /* the first member */
+    struct callers *callers;
+    struct address *address; /* as it is counted, or NULL */
+    int fd;
+    bool plain;                 /* what goes over its socket is not encrypted */
+    bool asks;                  /* the line of a request has come, but not yet all of it */
+    TAILQ_ENTRY(caller) others; /* the room's */
+};
+
+struct callers_options {
+    uv_loop_t *loop;
+    struct addresses *addresses;
+    struct metrics *metrics;
+    int64_t lasts_ms[DEADLINE_KINDS];
+    /* A whole reply for who is too slow with a request that has begun. */
+    const char *too_slow;
+};
+
+struct callers *callers_open(const struct callers_options *options);
+
+/* There may be none any more. Calls `closed` from the loop, by which time the record is freed. */
+void callers_close(struct callers *callers, void (*closed)(void *context), void *context);
+
+/* One on this socket, counted at `address`. From now on it has the time for a request's head. */
+struct caller *caller_new(struct callers *callers, int fd, struct address *address);
+
+/* Its connection has been closed: its place is free. */
+void caller_free(struct caller *caller);
+
+/* What it is expected to do from now on, and has the time for. */
+void caller_expect(struct caller *caller, enum deadline_kind kind);
+
+/* The line of a request has come, which for a connection that was idle begins the time for the rest
+ * of the head. For a new one that time goes on. */
+void caller_asks(struct caller *caller);
+
+#endif

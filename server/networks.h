@@ -1,0 +1,44 @@
+/* networks.h: a list of networks, such as "10.0.0.0/8,::1", and whether an address is in one. */
+#ifndef BATON_SERVER_NETWORKS_H
+#define BATON_SERVER_NETWORKS_H
+
+#include "base/failure.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum { IP_BYTES = 16, IP_BITS = 8 * IP_BYTES };
+
+/* An address of IPv4 as IPv6 maps it (::ffff:10.0.0.1), so that both are compared alike. */
+struct ip {
+    uint8_t bytes[IP_BYTES];
+};
+
+struct network {
+    struct ip ip;
+    unsigned bits; /* at its front, which its addresses have in common */
+};
+
+struct networks {
+    struct network *items;
+    size_t count;
+};
+
+/* Reads addresses and networks with commas between; an empty text is an empty list. Returns 0 or
+ * -EINVAL with a failure that quotes what is wrong. To be given to networks_free. */
+int networks_read(struct networks *ret, const char *text, struct failure *failure);
+
+/* Takes a zeroed one, too. */
+void networks_free(struct networks *networks);
+
+/* False where it is an address of something else. */
+bool ip_of(const struct sockaddr_storage *address, struct ip *ret);
+
+/* IPv4, in whichever way it came. */
+bool ip_is_mapped(const struct ip *ip);
+
+bool networks_have(const struct networks *networks, const struct ip *ip);
+
+#endif
