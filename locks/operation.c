@@ -42,8 +42,7 @@ void operation_read(const struct store_result *result, operation_reader *read,
 {
     if (result->outcome == STORE_REPLIED && read(result->reply, ret))
         return;
-    ret->result = LOCKS_UNAVAILABLE;
-    ret->error = unavailable_because(result);
+    *ret = (struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = unavailable_because(result)};
 }
 
 static void operation_done(void *context, const struct store_result *result)
@@ -95,8 +94,12 @@ bool read_fence(const struct value *value, int64_t *ret)
 
 bool read_owner(const struct value *value, struct slice *ret)
 {
-    return value_text(value, ret) && ret->length > 0 && ret->length <= LOCK_OWNER_LENGTH &&
-           utf8_is_clean(*ret);
+    struct slice owner;
+    if (!value_text(value, &owner) || owner.length == 0 || owner.length > LOCK_OWNER_LENGTH ||
+        !utf8_is_clean(owner))
+        return false;
+    *ret = owner;
+    return true;
 }
 
 bool read_hold(const struct value *value, struct hold *ret)

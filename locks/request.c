@@ -168,9 +168,10 @@ void request_read(const struct store_result *result, const struct acquire *acqui
     *ret = (struct request_answer){.next_ms = -1, .reply = {.attempt = *attempt}};
     if (result->outcome == STORE_REPLIED && read_answer(result->reply, acquire, ret))
         return;
-    ret->waits = false;
-    ret->reply.result = LOCKS_UNAVAILABLE;
-    ret->reply.error = unavailable_because(result);
+    *ret = (struct request_answer){.next_ms = -1,
+                                   .reply = {.result = LOCKS_UNAVAILABLE,
+                                             .error = unavailable_because(result),
+                                             .attempt = *attempt}};
 }
 
 /* A reply that cannot be read hides an outcome just as a lost one does. */

@@ -119,7 +119,8 @@ static int read_host(struct slice host, bool bracketed, struct redis_url *url,
 {
     if (host.length == 0)
         return failure_set(failure, -EINVAL, "redis-url names no host: write redis://host:6379/0");
-    bool is_good = host.length <= LONGEST_HOST;
+    bool is_good =
+        host.length <= LONGEST_HOST && (!bracketed || memchr(host.bytes, ':', host.length));
     for (size_t i = 0; is_good && i < host.length; i++)
         is_good = is_host_byte(host.bytes[i], bracketed);
     if (!is_good)
