@@ -42,10 +42,11 @@ CC         ?= cc
 libraries  := libmicrohttpd jansson hiredis libuv gnutls
 test_libs  := cmocka libcurl yaml-0.1 jansson hiredis openssl
 tls_libs    = $(shell pkg-config --exists hiredis_ssl openssl 2>/dev/null && echo hiredis_ssl openssl)
+seccomp_lib = $(if $(SANITIZE),,$(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp))
 once        = $(eval $(1) := $(2))$($(1))
-lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(tls_libs) 2>/dev/null))
-lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(tls_libs) 2>/dev/null))
-tls_flag    = $(call once,tls_flag,$(if $(tls_libs),-DHAVE_REDIS_TLS))
+lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(tls_libs) $(seccomp_lib) 2>/dev/null))
+lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(tls_libs) $(seccomp_lib) 2>/dev/null))
+have_flags  = $(call once,have_flags,$(if $(tls_libs),-DHAVE_REDIS_TLS) $(if $(seccomp_lib),-DHAVE_SECCOMP))
 test_cflags = $(call once,test_cflags,$(shell pkg-config --cflags $(test_libs) 2>/dev/null))
 test_ldlibs = $(call once,test_ldlibs,$(shell pkg-config --libs $(test_libs) 2>/dev/null))
 
@@ -62,7 +63,7 @@ flavour   := $(or $(flavour-$(SANITIZE)),$(error SANITIZE is `address` or `threa
 cppflags := -I. -D_GNU_SOURCE -DBATON_VERSION='"$(VERSION)"'
 cflags   := -std=gnu11 -g $(warnings) $(flavour) -pthread
 ldflags  := $(linking) $(filter -fsanitize=%,$(flavour))
-compile   = $(CC) $(cppflags) $(lib_cflags) $(tls_flag) $(cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+compile   = $(CC) $(cppflags) $(lib_cflags) $(have_flags) $(cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 link      = $(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(lib_ldlibs)
 
 say       = $(if $(V),,@echo '  $(1)';)
@@ -112,7 +113,7 @@ figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some
 lint: ## check format, warnings, layers, scripts and openapi.yaml
 	@$(packages) build test lint
 	@$(submake) $(BUILD)/flags $(generated)
-	@CC='$(CC)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(tls_flag) $(test_cflags) $(cflags)
+	@CC='$(CC)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(have_flags) $(test_cflags) $(cflags)
 
 format: ## lay out all C files by .clang-format
 	@$(packages) lint

@@ -14,6 +14,7 @@ build  libhiredis-dev        lib:hiredis           the Redis client
 build  libssl-dev            lib:openssl           TLS to Redis
 build  libuv1-dev            lib:libuv             the event loop
 build  libgnutls28-dev       lib:gnutls            SHA-256
+build  libseccomp-dev        lib:libseccomp        the filter of system calls
 run    redis-server          redis-server          keeps the locks
 run    curl                  curl                  to try it
 test   libcmocka-dev         lib:cmocka            the test framework

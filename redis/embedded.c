@@ -1,5 +1,6 @@
 #include "redis/embedded.h"
 
+#include "redis/starter.h"
 #include "redis/store.h"
 
 #include <errno.h>
@@ -33,7 +34,9 @@ struct embedded {
     char server[PATH_MAX]; /* redis-server's path */
     char *url;
     int lock;
-    pid_t child; /* 0 while there is none */
+    pid_t batond;
+    pid_t child;             /* 0 while there is none */
+    struct starter *starter; /* NULL where this process starts redis-server itself */
 };
 
 static void pause_ms(long ms)
@@ -184,26 +187,8 @@ static bool child_arrange_files(int lock)
     return true;
 }
 
-static _Noreturn void child_run(const struct embedded *embedded, pid_t parent,
-                                char *const *arguments)
-{
-    /* SIGKILL, not SIGTERM: with an append-only file that is synced always nothing is lost by it,
-     * and no busy server can put it off. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it ended before prctl */
-        _exit(1);
-    /* A session of its own: Ctrl-C in a terminal is for batond, which still needs its Redis to
-     * finish what is in flight. */
-    setsid();
-    child_reset_signals();
-    /* What Redis stores are tokens, and the directory may be one that others can read. */
-    umask(077);
-    if (chdir(embedded->directory) == 0 && child_arrange_files(embedded->lock))
-        execv(embedded->server, arguments);
-    _exit(127);
-}
-
-static int spawn(struct embedded *embedded, struct failure *failure)
+/* Becomes redis-server. */
+static void child_run(const void *context)
 {
     /* Paths are relative to the state directory, so none of them needs Redis' quoting. */
     static const char *const ARGUMENTS[] = {
@@ -228,12 +213,31 @@ static int spawn(struct embedded *embedded, struct failure *failure)
         "no",
         NULL,
     };
-    pid_t parent = getpid();
-    pid_t child = fork();
-    if (child < 0)
-        return failure_set(failure, -errno, "cannot start redis-server: %s", strerror(errno));
+    const struct embedded *embedded = context;
+    /* SIGKILL, not SIGTERM: with an append-only file that is synced always nothing is lost by it,
+     * and no busy server can put it off. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != embedded->batond) /* it ended before prctl */
+        _exit(1);
+    /* A session of its own: Ctrl-C in a terminal is for batond, which still needs its Redis to
+     * finish what is in flight. */
+    setsid();
+    child_reset_signals();
+    /* What Redis stores are tokens, and the directory may be one that others can read. */
+    umask(077);
+    if (chdir(embedded->directory) == 0 && child_arrange_files(embedded->lock))
+        execv(embedded->server, (char *const *)ARGUMENTS);
+    _exit(127);
+}
+
+static int spawn(struct embedded *embedded, struct failure *failure)
+{
+    pid_t child = embedded->starter ? starter_start(embedded->starter) : fork();
+    int error = embedded->starter ? -child : errno;
     if (child == 0)
-        child_run(embedded, parent, (char *const *)ARGUMENTS);
+        child_run(embedded);
+    if (child < 0)
+        return failure_set(failure, -error, "cannot start redis-server: %s", strerror(error));
     embedded->child = child;
     return 0;
 }
@@ -289,6 +293,7 @@ int embedded_start(struct embedded **ret, const char *state_dir, struct failure 
     if (!embedded)
         return failure_set(failure, -ENOMEM, "no memory");
     embedded->lock = -1;
+    embedded->batond = getpid();
     int result = find_server(embedded, failure);
     if (result == 0)
         result = open_directory(embedded, state_dir, failure);
@@ -306,6 +311,11 @@ int embedded_start(struct embedded **ret, const char *state_dir, struct failure 
     }
     *ret = embedded;
     return 0;
+}
+
+int embedded_keep_starter(struct embedded *embedded, struct failure *failure)
+{
+    return starter_open(&embedded->starter, child_run, embedded, failure);
 }
 
 const char *embedded_url(const struct embedded *embedded)
@@ -345,6 +355,7 @@ void embedded_stop(struct embedded *embedded)
 {
     if (!embedded)
         return;
+    starter_close(embedded->starter);
     if (embedded->child != 0)
         end_child(embedded);
     if (embedded->lock >= 0)

@@ -9,6 +9,7 @@
 #include "server/http.h"
 #include "server/listener.h"
 #include "server/log.h"
+#include "server/sandbox.h"
 #include "server/settings.h"
 #include "server/worker.h"
 
@@ -106,6 +107,8 @@ static int count_places(struct process *process, struct failure *failure)
 static int start_redis(struct process *process, struct failure *failure)
 {
     int result = embedded_start(&process->embedded, process->settings.state_dir, failure);
+    if (result == 0 && process->settings.sandbox)
+        result = embedded_keep_starter(process->embedded, failure);
     if (result < 0)
         return result;
     return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
@@ -221,6 +224,11 @@ static int start_workers(struct process *process, struct failure *failure)
         if (sockets[i] < 0)
             return sockets[i];
     }
+    if (process->settings.sandbox) { /* all is open, and nobody has been served */
+        int result = sandbox_enter(&process->log, failure);
+        if (result < 0)
+            return result;
+    }
     for (size_t i = 0; i < count; i++) {
         int result = worker_start(&process->workers[i], &process->worker_options, sockets[i],
                                   &process->metrics[i]);
@@ -315,12 +323,15 @@ static int serve(struct process *process, struct failure *failure)
     int result = listener_init(&process->listener, process->settings.listen, failure);
     if (result == 0)
         result = check_exposure(process, failure);
+    if (result == 0 && process->settings.sandbox)
+        result = sandbox_check(failure);
     if (result == 0)
         result = prepare_principals(process, failure);
     if (result == 0)
         result = count_places(process, failure);
     if (result == 0)
         result = prepare_redis(process, failure);
+    settings_forget_secrets(&process->settings);
     if (result == 0)
         result = check_redis(process, failure);
     if (result < 0)
@@ -362,7 +373,11 @@ int main(int argc, char **argv)
     static struct process process;
     struct failure failure;
     keep_standard_descriptors();
-    if (settings_read(&process.settings, argc, argv, &failure) < 0) {
+    int result = sandbox_harden(&failure);
+    if (result == 0)
+        result = settings_read(&process.settings, argc, argv, &failure);
+    settings_hide(argc, argv);
+    if (result < 0) {
         fprintf(stderr, "batond: %s\n", failure.text);
         return EXIT_SETTINGS;
     }
@@ -379,7 +394,7 @@ int main(int argc, char **argv)
         (struct log){STDERR_FILENO, process.settings.log_format, process.settings.log_level};
     prepare_loop(&process);
 
-    int result = serve(&process, &failure);
+    result = serve(&process, &failure);
     if (result < 0)
         fprintf(stderr, "batond: %s\n", failure.text);
 

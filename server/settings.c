@@ -93,6 +93,9 @@ static const struct setting {
     {"allow-anonymous", FLAG, AT(allow_anonymous), "false", NULL,
      "serve other machines too although nobody has to log in: for a network that is itself closed",
      0, 0, NULL},
+    {"sandbox", FLAG, AT(sandbox), "false", NULL,
+     "keep only the system calls that serving needs; one that is not allowed ends batond", 0, 0,
+     NULL},
 #undef AT
 };
 
@@ -366,16 +369,57 @@ end:
     return result;
 }
 
-void settings_free(struct settings *settings)
+/* What is left tells that there was one, and not how long it was. */
+static void blot(char *secret)
+{
+    size_t length = strlen(secret);
+    explicit_bzero(secret, length);
+    memcpy(secret, "***", length < 3 ? length : 3);
+}
+
+static void hide_flags(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
+        size_t length = strcspn(name, "=");
+        const struct setting *setting = setting_find(name, length);
+        char *value = name[length] ? argv[i] + 2 + length + 1 : NULL;
+        if (setting && setting->kind != FLAG && !value && i + 1 < argc)
+            value = argv[++i];
+        if (setting && setting->kind == SECRET && value)
+            blot(value);
+    }
+}
+
+void settings_hide(int argc, char **argv)
+{
+    char name[NAME_TEXT];
+    hide_flags(argc, argv);
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        variable_name(&SETTINGS[i], "", name);
+        char *value = SETTINGS[i].kind == SECRET ? getenv(name) : NULL;
+        if (!value)
+            continue;
+        explicit_bzero(value, strlen(value));
+        unsetenv(name);
+    }
+}
+
+void settings_forget_secrets(struct settings *settings)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        if (SETTINGS[i].kind != TEXT && SETTINGS[i].kind != SECRET)
-            continue;
-        char *text = *text_at(settings, &SETTINGS[i]);
-        if (text && SETTINGS[i].kind == SECRET)
+        char *text = SETTINGS[i].kind == SECRET ? *text_at(settings, &SETTINGS[i]) : NULL;
+        if (text)
             explicit_bzero(text, strlen(text));
-        free(text);
     }
+}
+
+void settings_free(struct settings *settings)
+{
+    settings_forget_secrets(settings);
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (SETTINGS[i].kind == TEXT || SETTINGS[i].kind == SECRET)
+            free(*text_at(settings, &SETTINGS[i]));
     networks_free(&settings->trusted);
     *settings = (struct settings){0};
 }

@@ -40,6 +40,7 @@ struct settings {
     enum log_level log_level;
     char *tokens_file; /* NULL: nobody has to log in */
     bool allow_anonymous;
+    bool sandbox; /* filter system calls */
     bool wants_help; /* --help was given: nothing else is checked */
     bool wants_version;
 };
@@ -47,6 +48,14 @@ struct settings {
 /* Reads flags over variables over defaults. Returns 0, or -EINVAL with a failure that names the
  * setting, what it was given and what is expected. */
 int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure);
+
+/* Overwrites the secrets among the flags and the variables, which ps and /proc show, and what
+ * settings_read has not copied. To be called once they were read, well or not. */
+void settings_hide(int argc, char **argv);
+
+/* Overwrites the secrets themselves, which are empty texts from then on: for when they have been
+ * handed on. */
+void settings_forget_secrets(struct settings *settings);
 
 /* Frees what settings_read allocated, what is secret of it overwritten; takes a zeroed one too. */
 void settings_free(struct settings *settings);

@@ -2,6 +2,8 @@
  * nothing. */
 #include "tests/integration/service.h"
 
+#include "server/sandbox.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +18,16 @@ struct stage {
     struct http_client *client;
 };
 
+static void enter_with(struct stage *stage, const char *const *arguments)
+{
+    const struct batond_options options = {.state_dir = stage->dir.path, .arguments = arguments};
+    batond_process_start(&stage->batond, &options);
+    stage->client = http_client_new(stage->batond.url);
+}
+
 static void enter(struct stage *stage)
 {
-    batond_process_start(&stage->batond, &(struct batond_options){.state_dir = stage->dir.path});
-    stage->client = http_client_new(stage->batond.url);
+    enter_with(stage, NULL);
 }
 
 static void leave(struct stage *stage)
@@ -48,7 +56,19 @@ static int strike(void **state)
     return code;
 }
 
-/* The redis-server that batond started. */
+static bool is_redis(int pid)
+{
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "r");
+    if (file && !fgets(name, sizeof name, file))
+        name[0] = '\0';
+    if (file)
+        fclose(file);
+    return strcmp(name, "redis-server\n") == 0;
+}
+
+/* The redis-server that batond started: its child, whoever has made it. */
 static pid_t redis_of(const struct stage *stage)
 {
     char path[80];
@@ -56,8 +76,10 @@ static pid_t redis_of(const struct stage *stage)
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)stage->batond.process.pid,
              (int)stage->batond.process.pid);
     FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%d", &pid) != 1)
-        fail_msg("batond has no child");
+    while (file && fscanf(file, "%d", &pid) == 1 && !is_redis(pid))
+        pid = 0;
+    if (pid == 0)
+        fail_msg("batond has no redis-server");
     fclose(file);
     return pid;
 }
@@ -205,9 +227,40 @@ static void nobody_else_can_reach_it(void **state)
     answers(stage->client, "POST /locks/a", NULL, 201, NULL);
 }
 
+/* A batond that may start no program has it started all the same, and is whom it ends with. */
+static void it_comes_back_and_ends_with_a_batond_in_the_sandbox(void **state)
+{
+    static const char *const SANDBOX[] = {"--sandbox", NULL};
+    struct stage *stage = *state;
+    char token[TOKEN_TEXT];
+    if (sandbox_check(NULL) < 0)
+        skip();
+    leave(stage);
+    enter_with(stage, SANDBOX);
+    int64_t fence = take(stage, token);
+    pid_t redis = redis_of(stage);
+    for (int i = 0; i < 2; i++) {
+        kill(redis, SIGKILL);
+        answers(stage->client, "POST /locks/meanwhile", NULL, 503, "store_unavailable");
+        assert_true(comes_to_answer(stage->client, "/readyz", 200, RESUMED_MS));
+        assert_int_not_equal(redis_of(stage), redis);
+        redis = redis_of(stage);
+    }
+    kill_batond(stage);
+    comes_to_end(redis, GONE_MS);
+    batond_process_stop(&stage->batond);
+    enter_with(stage, SANDBOX);
+    is_remembered(stage, token, fence);
+    redis = redis_of(stage);
+    leave(stage);
+    comes_to_end(redis, GONE_MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_comes_back_and_ends_with_a_batond_in_the_sandbox, set,
+                                        strike),
         cmocka_unit_test_setup_teardown(a_restart_forgets_nothing, set, strike),
         cmocka_unit_test_setup_teardown(redis_ends_with_a_killed_batond, set, strike),
         cmocka_unit_test_setup_teardown(killing_both_forgets_nothing, set, strike),

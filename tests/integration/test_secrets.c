@@ -1,7 +1,9 @@
-/* What is left in batond's memory of the tokens it was given, once it is done with them. */
+/* Where tokens and passwords show: in no file of the process, no log, no metric, and not in its
+ * memory once it is done with them. */
 #include "tests/integration/parked.h"
 
 #include "base/heap.h"
+#include "server/sandbox.h"
 #include "tests/support/memory.h"
 #include "tests/support/raw.h"
 
@@ -188,25 +190,60 @@ static void in_doubt(struct journey *journey)
     assert_true(comes_to_answer(journey->service->client, "/readyz", 200, PATIENCE_MS));
 }
 
+static const struct {
+    void (*travel)(struct journey *journey);
+    const char *name;
+} JOURNEYS[] = {
+    {in_a_header, "header"},
+    {in_a_body, "body"},
+    {on_a_connection_that_closes, "closing"},
+    {made_by_the_server, "made"},
+    {as_plain_text, "text"},
+    {of_several, "several"},
+    {in_refused_requests, "refused"},
+    {of_a_hold_of_others, "others"},
+    {of_one_who_waited, "waited"},
+    {of_one_who_hung_up, "gone"},
+    {of_one_who_was_cancelled, "cancelled"},
+    {of_a_connection, "stream"},
+    {in_doubt, "doubt"},
+};
+
+enum { JOURNEY_COUNT = sizeof JOURNEYS / sizeof *JOURNEYS };
+
+static void travel(struct journey *journey, struct service *service, size_t number)
+{
+    *journey = (struct journey){.service = service};
+    snprintf(journey->token, sizeof journey->token, "tell-%s-tale-of-a-token",
+             JOURNEYS[number].name);
+    snprintf(journey->header, sizeof journey->header, "Lock-Token: %s", journey->token);
+    JOURNEYS[number].travel(journey);
+}
+
 /* The connections are kept, and nothing else is asked before the memory is looked at. */
-static void leaves_nothing(void **state, void (*travel)(struct journey *journey), const char *name)
+static void leaves_no_token(struct journey *journey)
 {
     char places[MEMORY_PLACES];
-    if (!heap_wipes() || geteuid() != 0)
-        skip();
-    struct journey journey = {.service = *state};
-    snprintf(journey.token, sizeof journey.token, "tell-%s-tale-of-a-token", name);
-    snprintf(journey.header, sizeof journey.header, "Lock-Token: %s", journey.token);
-    travel(&journey);
+    pid_t pid = journey->service->batond.process.pid;
     int64_t deadline = clock_ms() + SETTLED_MS;
-    pid_t pid = journey.service->batond.process.pid;
-    size_t count = memory_count(pid, journey.token, places);
+    size_t count = memory_count(pid, journey->token, places);
     while (count > 0 && clock_ms() < deadline) {
         clock_sleep_ms(50);
-        count = memory_count(pid, journey.token, places);
+        count = memory_count(pid, journey->token, places);
     }
     if (count > 0)
-        fail_msg("%zu copies of %s:\n%s", count, journey.token, places);
+        fail_msg("%zu copies of %s:\n%s", count, journey->token, places);
+}
+
+static void no_token_outlives_its_request(void **state)
+{
+    struct journey journey;
+    if (!heap_wipes() || geteuid() != 0)
+        skip();
+    for (size_t i = 0; i < JOURNEY_COUNT; i++) {
+        travel(&journey, *state, i);
+        leaves_no_token(&journey);
+    }
 }
 
 /* The test itself can see a token: of a hold that a connection keeps. */
@@ -222,43 +259,168 @@ static void a_token_in_use_is_found(void **state)
     parked_close(stream);
 }
 
-#define JOURNEY(travel, name)                                                                      \
-    static void travel##_leaves_nothing(void **state)                                              \
-    {                                                                                              \
-        leaves_nothing(state, travel, name);                                                       \
-    }
+/* A Redis with a password */
 
-JOURNEY(in_a_header, "header")
-JOURNEY(in_a_body, "body")
-JOURNEY(on_a_connection_that_closes, "closing")
-JOURNEY(made_by_the_server, "made")
-JOURNEY(as_plain_text, "text")
-JOURNEY(of_several, "several")
-JOURNEY(in_refused_requests, "refused")
-JOURNEY(of_a_hold_of_others, "others")
-JOURNEY(of_one_who_waited, "waited")
-JOURNEY(of_one_who_hung_up, "gone")
-JOURNEY(of_one_who_was_cancelled, "cancelled")
-JOURNEY(of_a_connection, "stream")
-JOURNEY(in_doubt, "doubt")
+static const char PASSWORD[] = "tell-tale-of-a-password";
+
+static void open_with_password(struct service *service, bool by_flag)
+{
+    char url[200], flag[220], variable[220];
+    const struct redis_options redis = {.port = true};
+    redis_process_start(&service->redis, &redis);
+    freeReplyObject(
+        redis_process_command(&service->redis, "ACL SETUSER baton on >%s ~* &* +@all", PASSWORD));
+    snprintf(url, sizeof url, "redis://baton:%s@127.0.0.1:%d", PASSWORD, service->redis.port);
+    snprintf(flag, sizeof flag, "--redis-url=%s", url);
+    snprintf(variable, sizeof variable, "BATON_REDIS_URL=%s", url);
+    const char *const arguments[] = {"--log-level=debug", "--workers=1", by_flag ? flag : NULL,
+                                     NULL};
+    const char *const environment[] = {variable, NULL};
+    struct batond_options options = {.arguments = arguments,
+                                     .environment = by_flag ? NULL : environment};
+    batond_process_start(&service->batond, &options);
+    service->client = http_client_new(service->batond.url);
+}
+
+/* All of a file, NULs made visible. */
+static char *content_of(const struct service *service, const char *name)
+{
+    char path[80], *text = calloc(1, 1 << 16);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)service->batond.process.pid, name);
+    FILE *file = fopen(path, "re");
+    if (!text || !file)
+        fail_msg("cannot read %s", path);
+    size_t length = fread(text, 1, (1 << 16) - 1, file);
+    fclose(file);
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    return text;
+}
+
+/* Tokens and the password have the same beginning, which stands in no message. */
+static void tells_no_tale(const char *where, const char *text)
+{
+    if (strstr(text, "tell-"))
+        fail_msg("%s: %s", where, text);
+}
+
+static void files_tell_no_tale(const struct service *service)
+{
+    static const char *const FILES[] = {"cmdline", "environ", "comm", "status"};
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        char *text = content_of(service, FILES[i]);
+        tells_no_tale(FILES[i], text);
+        if (i == 0)
+            assert_non_null(strstr(text, "--log-level=debug"));
+        free(text);
+    }
+}
+
+/* At the most talkative level, and over losses of Redis. */
+static void no_secret_is_told(void **state)
+{
+    struct service service;
+    struct journey journey;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    for (int by_flag = 0; by_flag < 2; by_flag++) {
+        open_with_password(&service, by_flag);
+        files_tell_no_tale(&service);
+        for (size_t i = 0; i < JOURNEY_COUNT; i++)
+            travel(&journey, &service, i);
+        redis_process_kill(&service.redis);
+        assert_true(comes_to_answer(service.client, "/readyz", 503, PATIENCE_MS));
+        assert_int_equal(http_call(service.client, "GET", "/metrics", NULL), 200);
+        tells_no_tale("/metrics", service.client->reply.body);
+        files_tell_no_tale(&service);
+        char *log = process_output(&service.batond.process);
+        assert_non_null(strstr(log, "redis is down"));
+        tells_no_tale("log", log);
+        free(log);
+        service_close(&service);
+    }
+}
+
+/* To connect again: once for the process, once for a worker, and for each of its connections. */
+static void a_password_is_kept_as_often_as_it_is_needed(void **state)
+{
+    struct service service;
+    char places[MEMORY_PLACES];
+    (void)state;
+    if (!heap_wipes() || geteuid() != 0)
+        skip();
+    for (int by_flag = 0; by_flag < 2; by_flag++) {
+        open_with_password(&service, by_flag);
+        assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+        answers(service.client, "POST /locks/a", NULL, 201, NULL);
+        size_t count = memory_count(service.batond.process.pid, PASSWORD, places);
+        if (count != 4)
+            fail_msg("%zu copies:\n%s", count, places);
+        service_close(&service);
+    }
+}
+
+/* Its own process */
+
+static void has_line(const struct service *service, const char *line)
+{
+    char *status = content_of(service, "status");
+    if (!strstr(status, line))
+        fail_msg("no \"%s\" in %s", line, status);
+    free(status);
+}
+
+static void a_process_gives_up_what_it_does_not_need(void **state)
+{
+    static const char *const ARGUMENTS[] = {"--sandbox", NULL};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--sandbox=false", NULL});
+    has_line(&service, "\nNoNewPrivs:\t1\n");
+    has_line(&service, "\nSeccomp:\t0\n");
+    char *limits = content_of(&service, "limits");
+    const char *core = strstr(limits, "Max core file size");
+    long soft = -1, hard = -1;
+    assert_int_equal(core ? sscanf(core, "Max core file size %ld %ld", &soft, &hard) : 0, 2);
+    assert_true(soft == 0 && hard == 0);
+    free(limits);
+    service_close(&service);
+    if (sandbox_check(NULL) < 0)
+        skip();
+    service_open(&service, NULL, ARGUMENTS);
+    has_line(&service, "\nNoNewPrivs:\t1\n");
+    has_line(&service, "\nSeccomp:\t2\n");
+    answers(service.client, "POST /locks/a", NULL, 201, NULL);
+    service_close(&service);
+}
+
+static void a_build_without_the_filter_says_so(void **state)
+{
+    struct batond_process batond;
+    (void)state;
+    if (sandbox_check(NULL) == 0)
+        skip();
+    static const char *const ARGUMENTS[] = {"--sandbox", NULL};
+    batond_process_launch(&batond, &(struct batond_options){.arguments = ARGUMENTS});
+    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&batond.process), 2);
+    char *output = process_output(&batond.process);
+    assert_non_null(strstr(output, "--sandbox: batond was built without libseccomp"));
+    free(output);
+    batond_process_stop(&batond);
+}
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_in_use_is_found),
-        cmocka_unit_test(in_a_header_leaves_nothing),
-        cmocka_unit_test(in_a_body_leaves_nothing),
-        cmocka_unit_test(on_a_connection_that_closes_leaves_nothing),
-        cmocka_unit_test(made_by_the_server_leaves_nothing),
-        cmocka_unit_test(as_plain_text_leaves_nothing),
-        cmocka_unit_test(of_several_leaves_nothing),
-        cmocka_unit_test(in_refused_requests_leaves_nothing),
-        cmocka_unit_test(of_a_hold_of_others_leaves_nothing),
-        cmocka_unit_test(of_one_who_waited_leaves_nothing),
-        cmocka_unit_test(of_one_who_hung_up_leaves_nothing),
-        cmocka_unit_test(of_one_who_was_cancelled_leaves_nothing),
-        cmocka_unit_test(of_a_connection_leaves_nothing),
-        cmocka_unit_test(in_doubt_leaves_nothing),
+        cmocka_unit_test_setup_teardown(a_token_in_use_is_found, service_start, service_stop),
+        cmocka_unit_test_setup_teardown(no_token_outlives_its_request, service_start, service_stop),
+        cmocka_unit_test(no_secret_is_told),
+        cmocka_unit_test(a_password_is_kept_as_often_as_it_is_needed),
+        cmocka_unit_test(a_process_gives_up_what_it_does_not_need),
+        cmocka_unit_test(a_build_without_the_filter_says_so),
     };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,6 +202,7 @@ static void help_lists_every_setting(void **state)
                                            "--max-waiters",
                                            "--claim-window",
                                            "--waiter-lease",
+                                           "--sandbox",
                                            "--help",
                                            "--version",
                                            "127.0.0.1:7420",

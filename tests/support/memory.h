@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { MEMORY_PLACES = 512 };
+enum { MEMORY_PLACES = 1024 };
 
 /* How often `needle` stands in the writable memory of the process; `places` says where, for people.
  * Needs root where the process is not dumpable. Fails the test where it cannot look. */

@@ -25,6 +25,7 @@ static const char *const VARIABLES[] = {
     "BATON_LOG_LEVEL",
     "BATON_ALLOW_ANONYMOUS",
     "BATON_STATE_DIR_FILE",
+    "BATON_SANDBOX",
     "XDG_STATE_HOME",
     "BATON_HEAD_TIMEOUT",
     "BATON_BODY_TIMEOUT",
@@ -145,6 +146,7 @@ static void assert_all_other(const struct settings *settings)
     assert_int_equal(settings->log_format, LOG_TEXT);
     assert_int_equal(settings->log_level, LOG_ERROR);
     assert_true(settings->allow_anonymous);
+    assert_true(settings->sandbox);
 }
 
 static const struct given {
@@ -178,6 +180,7 @@ static const struct given {
     {"--log-format", "BATON_LOG_FORMAT", "text"},
     {"--log-level", "BATON_LOG_LEVEL", "error"},
     {"--allow-anonymous", "BATON_ALLOW_ANONYMOUS", "true"},
+    {"--sandbox", "BATON_SANDBOX", "true"},
 };
 
 static void every_setting_may_be_a_variable(void **state)
@@ -202,7 +205,7 @@ static void every_setting_may_be_a_flag(void **state)
         snprintf(texts[i], sizeof texts[i], "%s=%s", GIVEN[i].flag, GIVEN[i].value);
         joined[joined_count++] = texts[i];
         apart[apart_count++] = (char *)(uintptr_t)GIVEN[i].flag;
-        if (strcmp(GIVEN[i].flag, "--allow-anonymous") != 0)
+        if (strcmp(GIVEN[i].value, "true") != 0)
             apart[apart_count++] = (char *)(uintptr_t)GIVEN[i].value;
     }
     assert_int_equal(settings_read(&settings, joined_count, joined, NULL), 0);
@@ -228,6 +231,49 @@ static void a_flag_wins_over_a_variable_over_a_default(void **state)
     assert_false(settings.allow_anonymous);
     assert_int_equal(settings.workers, 2); /* the last one */
     settings_free(&settings);
+}
+
+static void secrets_are_hidden(void **state)
+{
+    struct settings settings;
+    char texts[][64] = {"batond",
+                        "--workers",
+                        "2",
+                        "--redis-url=redis://:pw@h",
+                        "--redis-url",
+                        "r",
+                        "--key-prefix",
+                        "--redis-url=x",
+                        "--sandbox"};
+    char *argv[LENGTH(texts)];
+    (void)state;
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        argv[i] = texts[i];
+    setenv("BATON_REDIS_URL", "redis://:other@h", 1);
+    char *value = getenv("BATON_REDIS_URL");
+    assert_int_equal(settings_read(&settings, LENGTH(texts), argv, NULL), 0);
+    settings_hide(LENGTH(texts), argv);
+    assert_memory_equal(texts[3], "--redis-url=***\0\0\0\0\0\0\0\0\0", 25);
+    assert_string_equal(texts[2], "2");
+    assert_string_equal(texts[5], "*");
+    assert_string_equal(texts[7], "--redis-url=x"); /* a value, not a flag */
+    assert_null(getenv("BATON_REDIS_URL"));
+    assert_memory_equal(value, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    assert_string_equal(settings.redis_url, "r");
+    settings_forget_secrets(&settings);
+    assert_string_equal(settings.redis_url, "");
+    settings_free(&settings);
+}
+
+static void hiding_takes_what_cannot_be_read(void **state)
+{
+    char texts[][64] = {"batond", "-", "--", "--=", "--nothing=1", "x=y", "--redis-url"};
+    char *argv[LENGTH(texts)];
+    (void)state;
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        argv[i] = texts[i];
+    settings_hide(LENGTH(texts), argv);
+    assert_string_equal(texts[4], "--nothing=1");
 }
 
 static void a_secret_may_be_in_a_file(void **state)
@@ -507,6 +553,8 @@ int main(void)
         TEST(every_setting_may_be_a_variable),
         TEST(every_setting_may_be_a_flag),
         TEST(a_flag_wins_over_a_variable_over_a_default),
+        TEST(secrets_are_hidden),
+        TEST(hiding_takes_what_cannot_be_read),
         TEST(a_secret_may_be_in_a_file),
         TEST(a_file_that_holds_no_secret_is_refused),
         TEST(only_a_secret_may_be_in_a_file),
