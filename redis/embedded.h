@@ -29,8 +29,8 @@ const char *embedded_url(const struct embedded *embedded);
  * told once. */
 bool embedded_has_ended(struct embedded *embedded);
 
-/* From now on redis-server is started again by a small process that is made here: for a process that
- * is about to give up starting any. To be called once. Returns 0 or a negative errno. */
+/* From now on redis-server is started again by a small process that is made here: for a process
+ * that is about to give up starting any. To be called once. Returns 0 or a negative errno. */
 int embedded_keep_starter(struct embedded *embedded, struct failure *failure);
 
 /* Starts redis-server again after it has ended by itself. Does not wait for it to answer. */

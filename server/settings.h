@@ -40,7 +40,7 @@ struct settings {
     enum log_level log_level;
     char *tokens_file; /* NULL: nobody has to log in */
     bool allow_anonymous;
-    bool sandbox; /* filter system calls */
+    bool sandbox;    /* filter system calls */
     bool wants_help; /* --help was given: nothing else is checked */
     bool wants_version;
 };
