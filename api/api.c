@@ -125,13 +125,3 @@ bool api_has_granted(const struct exchange *exchange)
 {
     return exchange->granted.text[0] != '\0' || exchange->grant_count > 0;
 }
-
-void api_undelivered(struct exchange *exchange)
-{
-    struct locks *locks = exchange->api ? exchange->api->locks : NULL;
-    struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
-    if (exchange->granted.text[0])
-        locks_take_back(locks, exchange->name, token, &exchange->granted, exchange->keep_ms);
-    for (size_t i = 0; i < exchange->grant_count; i++)
-        locks_take_back(locks, exchange->grants[i].name, token, &exchange->grants[i].attempt, 0);
-}

@@ -43,7 +43,4 @@ void api_drain(struct api *api);
 /* Whether the reply tells of a new hold, which nobody else can tell the client of. */
 bool api_has_granted(const struct exchange *exchange);
 
-/* To be called when the reply did not reach the client: a new hold it told of is taken back. */
-void api_undelivered(struct exchange *exchange);
-
 #endif

@@ -107,6 +107,8 @@ void caller_free(struct caller *caller)
 {
     struct callers *callers = caller->callers;
     caller_expect(caller, DEADLINE_NONE);
+    if (caller->told)
+        receipts_examine(callers->options.receipts, caller->fd, caller->told);
     metrics_add(&callers->options.metrics->connections, -1);
     addresses_leave(callers->options.addresses, caller->address);
     addresses_give_place(callers->options.addresses);
@@ -127,4 +129,11 @@ void caller_asks(struct caller *caller)
     if (caller->deadline.kind != DEADLINE_HEAD)
         caller_expect(caller, DEADLINE_HEAD);
     caller->asks = true;
+    caller_told(caller, NULL);
+}
+
+void caller_told(struct caller *caller, struct told *told)
+{
+    told_free(caller->told);
+    caller->told = told;
 }

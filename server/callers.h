@@ -6,6 +6,7 @@
 #include "server/addresses.h"
 #include "server/deadlines.h"
 #include "server/metrics.h"
+#include "server/receipts.h"
 
 #include <uv.h>
 
@@ -18,6 +19,7 @@ struct caller {
     struct callers *callers;
     struct address *address; /* as it is counted, or NULL */
     int fd;
+    struct told *told;          /* the new holds that its last reply told of, if any */
     bool plain;                 /* what goes over its socket is not encrypted */
     bool asks;                  /* the line of a request has come, but not yet all of it */
     TAILQ_ENTRY(caller) others; /* the room's */
@@ -27,6 +29,7 @@ struct callers_options {
     uv_loop_t *loop;
     struct addresses *addresses;
     struct metrics *metrics;
+    struct receipts *receipts;
     int64_t lasts_ms[DEADLINE_KINDS];
     /* A whole reply for who is too slow with a request that has begun. */
     const char *too_slow;
@@ -40,14 +43,19 @@ void callers_close(struct callers *callers, void (*closed)(void *context), void 
 /* One on this socket, counted at `address`. From now on it has the time for a request's head. */
 struct caller *caller_new(struct callers *callers, int fd, struct address *address);
 
-/* Its connection has been closed: its place is free. */
+/* Its connection is about to be closed: its place is free. Whether it has got its last reply is to
+ * be found out. */
 void caller_free(struct caller *caller);
 
 /* What it is expected to do from now on, and has the time for. */
 void caller_expect(struct caller *caller, enum deadline_kind kind);
 
 /* The line of a request has come, which for a connection that was idle begins the time for the rest
- * of the head. For a new one that time goes on. */
+ * of the head. For a new one that time goes on. Its last reply must have come to it. */
 void caller_asks(struct caller *caller);
+
+/* The last of a reply has been sent, which told of these holds; NULL where of none. They are taken
+ * over. */
+void caller_told(struct caller *caller, struct told *told);
 
 #endif

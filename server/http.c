@@ -3,6 +3,7 @@
 #include "api/problem.h"
 #include "server/door.h"
 #include "server/hangups.h"
+#include "server/receipts.h"
 #include "server/rooms.h"
 
 #include <stdio.h>
@@ -10,18 +11,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLOSE_DEADLINE_MS = 5000, PARTS = 5, REFUSAL_LENGTH = 640 };
+enum { CLOSE_DEADLINE_MS = 5000, PARTS = 6, REFUSAL_LENGTH = 640 };
 
 struct http {
     struct desk desk;
     char too_slow[REFUSAL_LENGTH], too_many[REFUSAL_LENGTH];
     struct door *door;
     struct rooms *rooms;
+    struct receipts *receipts;
     struct callers *callers;
     uv_timer_t deadline; /* of closing */
     bool closing;
     bool cut_off; /* closing takes too long */
-    int parts;    /* that have yet to close: door, rooms, callers, hang-ups, deadline */
+    int parts;    /* that have yet to close: door, rooms, callers, hang-ups, receipts,
+                   * deadline */
     void (*closed)(void *context);
     void *context;
 };
@@ -46,6 +49,7 @@ static void finish(struct http *http)
     rooms_close(http->rooms, on_part_closed, http);
     callers_close(http->callers, on_part_closed, http);
     hangups_close(http->desk.hangups, on_part_closed, http);
+    receipts_close(http->receipts, on_part_closed, http);
     uv_close((uv_handle_t *)&http->deadline, on_deadline_closed);
 }
 
@@ -88,10 +92,12 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
                   PROBLEM_TOO_MANY_CONNECTIONS,
                   "as many connections are open from this address as may be: close some, or use "
                   "one for several requests");
+    http->receipts = receipts_open(loop, options->metrics);
     http->callers = callers_open(&(struct callers_options){
         .loop = loop,
         .addresses = options->addresses,
         .metrics = options->metrics,
+        .receipts = http->receipts,
         .lasts_ms = {[DEADLINE_HEAD] = options->head_timeout_ms,
                      [DEADLINE_BODY] = options->body_timeout_ms,
                      [DEADLINE_REPLY] = options->idle_timeout_ms,

@@ -363,16 +363,22 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
     return record->gone || record->exchange.reply.status ? send_parked(record) : handle(record);
 }
 
-/* A stream that its client leaves is an ordinary end of it, not a reply that was lost. */
+/* A reply that was not sent as a whole did not reach its client, and one that was may not. A stream
+ * that its client leaves is an ordinary end of it. */
 static void count(struct record *record, enum MHD_RequestTerminationCode code)
 {
     struct metrics *metrics = desk_of(record)->metrics;
-    if (!record->exchange.reply.status)
+    struct exchange *exchange = &record->exchange;
+    if (!exchange->reply.status)
         return;
-    metrics_count(metrics, record->exchange.route, record->exchange.reply.status);
-    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && !record->streaming) {
+    metrics_count(metrics, exchange->route, exchange->reply.status);
+    struct told *told = record->streaming ? NULL : told_new(exchange);
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        caller_told(record->caller, told);
+    } else if (!record->streaming) {
         metrics_add(&metrics->undelivered, 1);
-        api_undelivered(&record->exchange);
+        if (told)
+            told_take_back(told);
     }
 }
 

@@ -1,5 +1,7 @@
 #include "tests/server/stage.h"
 
+#include "api/told.h"
+
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -106,10 +108,27 @@ bool api_has_granted(const struct exchange *exchange)
     return exchange->granted.text[0] != '\0';
 }
 
-void api_undelivered(struct exchange *exchange)
+struct told {
+    struct stage *stage;
+};
+
+struct told *told_new(const struct exchange *exchange)
 {
-    if (api_has_granted(exchange))
-        stage_of(exchange)->undelivered++;
+    struct told *told = api_has_granted(exchange) ? malloc(sizeof *told) : NULL;
+    if (told)
+        told->stage = stage_of(exchange);
+    return told;
+}
+
+void told_take_back(struct told *told)
+{
+    told->stage->undelivered++;
+    told_free(told);
+}
+
+void told_free(struct told *told)
+{
+    free(told);
 }
 
 void api_drain(struct api *api)

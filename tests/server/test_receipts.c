@@ -1,0 +1,224 @@
+/* Clients that go between the last look at their socket and the reply: a grant that they cannot
+ * know of comes back, and no other does. */
+#include "tests/server/wire.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CONNECTIONS = 100, WHILE_MS = 100, SHOWN_MS = 2000, PATIENCE_MS = 5200, RESENT_MS = 3000 };
+
+/* What happens in that moment, on the loop's thread. */
+static void (*meanwhile)(int fd);
+static int its_fd;
+
+enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned status,
+                                   struct MHD_Response *response)
+{
+    enum MHD_Result (*queue)(struct MHD_Connection *, unsigned, struct MHD_Response *);
+    *(void **)&queue = dlsym(RTLD_NEXT, "MHD_queue_response");
+    if (meanwhile)
+        meanwhile(its_fd);
+    meanwhile = NULL;
+    return queue(connection, status, response);
+}
+
+static int setup(void **state)
+{
+    static struct stage stage;
+    stage_open(&stage, CONNECTIONS);
+    *state = &stage;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    stage_close(*state);
+    return 0;
+}
+
+static int ask_for_grant(struct stage *stage)
+{
+    int fd = ask_place(stage, "grant", 0);
+    stage_await_waiting(stage, 1);
+    return fd;
+}
+
+static int answer_while(struct stage *stage, void (*happens)(int fd))
+{
+    its_fd = ask_for_grant(stage);
+    meanwhile = happens;
+    stage_answer(stage, 0, "yours");
+    return its_fd;
+}
+
+static bool has_come_back(void *context)
+{
+    return ((struct stage *)context)->undelivered > 0;
+}
+
+static void comes_back(struct stage *stage)
+{
+    assert_true(clock_wait_until(has_come_back, stage, SHOWN_MS));
+    assert_int_equal(stage->undelivered, 1);
+    assert_int_equal(stage->metrics.undelivered, 1);
+}
+
+static void stays(struct stage *stage)
+{
+    clock_sleep_ms(WHILE_MS);
+    assert_int_equal(stage->undelivered, 0);
+    assert_int_equal(stage->metrics.undelivered, 0);
+}
+
+static void go(int fd)
+{
+    close(fd);
+}
+
+static void go_both_ways(int fd)
+{
+    shutdown(fd, SHUT_RDWR);
+}
+
+static void a_grant_to_who_goes_in_that_moment_comes_back(void **state)
+{
+    answer_while(*state, go);
+    comes_back(*state);
+}
+
+static void a_grant_to_who_shuts_down_in_that_moment_comes_back(void **state)
+{
+    int fd = answer_while(*state, go_both_ways);
+    comes_back(*state);
+    close(fd);
+}
+
+static void a_grant_to_who_resets_in_that_moment_comes_back(void **state)
+{
+    answer_while(*state, reset);
+    comes_back(*state);
+}
+
+/* From now on its kernel gets nothing of what is sent to it, as if it were far away. */
+static void move_away(int fd)
+{
+    struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog program = {1, &nothing};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
+}
+
+static void move_near(int fd)
+{
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){0}, sizeof(int)), 0);
+}
+
+static void go_far_away(int fd)
+{
+    move_away(fd);
+    shutdown(fd, SHUT_RDWR);
+}
+
+static void finish_far_away(int fd)
+{
+    move_away(fd);
+    shutdown(fd, SHUT_WR);
+}
+
+static void a_grant_to_who_goes_far_away_comes_back(void **state)
+{
+    int fd = answer_while(*state, go_far_away);
+    stays(*state);
+    move_near(fd); /* to get what is sent once more */
+    comes_back(*state);
+    close(fd);
+}
+
+static void a_grant_that_was_acknowledged_late_stays(void **state)
+{
+    int fd = answer_while(*state, finish_far_away);
+    stays(*state);
+    move_near(fd);
+    hear(fd, "yours");
+    stays(*state);
+    close(fd);
+}
+
+/* It may have been read, by one that only finished. */
+static void a_grant_of_which_nothing_is_heard_stays(void **state)
+{
+    int fd = answer_while(*state, go_far_away);
+    clock_sleep_ms(PATIENCE_MS);
+    move_near(fd);
+    clock_sleep_ms(RESENT_MS);
+    stays(*state);
+    close(fd);
+}
+
+static void a_grant_to_who_reads_it_and_goes_stays(void **state)
+{
+    int fd = answer_while(*state, NULL);
+    hear(fd, "yours");
+    close(fd);
+    stays(*state);
+}
+
+static void acknowledge_later(int fd)
+{
+    setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){0}, sizeof(int));
+}
+
+/* As haproxy does; no acknowledgement has been sent by then. */
+static void a_grant_to_who_reads_it_and_resets_stays(void **state)
+{
+    int fd = answer_while(*state, acknowledge_later);
+    hear(fd, "yours");
+    reset(fd);
+    stays(*state);
+}
+
+static void a_grant_is_forgotten_with_the_next_request(void **state)
+{
+    struct stage *stage = *state;
+    int fd = answer_while(stage, NULL);
+    hear(fd, "yours");
+    meanwhile = go;
+    say(fd, "/now");
+    stays(stage);
+}
+
+static void a_grant_before_the_end_of_the_server_stays(void **state)
+{
+    struct stage *stage = *state;
+    int fd = answer_while(stage, go_far_away);
+    stage_close(stage);
+    close(fd);
+    assert_int_equal(stage->undelivered, 0);
+    stage_open(stage, CONNECTIONS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_grant_to_who_goes_in_that_moment_comes_back),
+        TEST(a_grant_to_who_shuts_down_in_that_moment_comes_back),
+        TEST(a_grant_to_who_resets_in_that_moment_comes_back),
+        TEST(a_grant_to_who_goes_far_away_comes_back),
+        TEST(a_grant_that_was_acknowledged_late_stays),
+        TEST(a_grant_of_which_nothing_is_heard_stays),
+        TEST(a_grant_to_who_reads_it_and_goes_stays),
+        TEST(a_grant_to_who_reads_it_and_resets_stays),
+        TEST(a_grant_is_forgotten_with_the_next_request),
+        TEST(a_grant_before_the_end_of_the_server_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
