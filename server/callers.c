@@ -43,10 +43,10 @@ static void count_missed(struct callers *callers, enum deadline_kind kind)
 static void hang_up(struct caller *caller)
 {
     const char *text = caller->callers->options.too_slow;
-    enum deadline_kind missed = caller->deadline.kind;
-    count_missed(caller->callers, missed);
+    bool can_be_told = caller->asks && caller->plain;
+    count_missed(caller->callers, caller->deadline.kind);
     caller_expect(caller, DEADLINE_NONE);
-    if (caller->asks && caller->plain && missed != DEADLINE_REPLY)
+    if (can_be_told)
         send(caller->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(caller->fd, SHUT_RDWR);
 }

@@ -57,6 +57,8 @@ static enum handling take_place(struct stage *stage, struct exchange *exchange, 
     return WAITING;
 }
 
+static const char large[STAGE_LARGE]; /* of zeros */
+
 /* The API as the server knows it, in place of the real one. */
 
 enum handling api_handle(struct api *api, struct exchange *exchange)
@@ -85,6 +87,10 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
         exchange_write(exchange, "all ", 4);
         exchange_write(exchange, "at once", 7);
         exchange_finish(exchange);
+        return ANSWERED;
+    }
+    if (strcmp(target, "/large") == 0) {
+        reply_constant(exchange, 200, "text/plain", large, sizeof large);
         return ANSWERED;
     }
     reply_text(exchange, 200, "now");
@@ -205,16 +211,22 @@ static int listen_somewhere(int *ret_port)
 
 void stage_open(struct stage *stage, unsigned connections)
 {
+    stage_open_within(stage, &(struct stage_bounds){connections, connections, 10000, 10000, 75000});
+}
+
+void stage_open_within(struct stage *stage, const struct stage_bounds *bounds)
+{
     raise_limit();
     memset(stage, 0, sizeof *stage);
     struct http_options options = {.listen_fd = listen_somewhere(&stage->port),
                                    .api = &stage->api,
                                    .metrics = &stage->metrics,
                                    .log = &SILENT,
-                                   .head_timeout_ms = 10000,
-                                   .body_timeout_ms = 10000,
-                                   .idle_timeout_ms = 75000};
-    options.addresses = stage->addresses = addresses_new(connections, connections, &NOBODY);
+                                   .head_timeout_ms = bounds->head_ms,
+                                   .body_timeout_ms = bounds->body_ms,
+                                   .idle_timeout_ms = bounds->idle_ms};
+    options.addresses = stage->addresses =
+        addresses_new(bounds->connections, bounds->each_address, &NOBODY);
     stage->api.context = stage;
     pthread_mutex_init(&stage->mutex, NULL);
     pthread_cond_init(&stage->done, NULL);

@@ -13,9 +13,10 @@
  *   GET /park/N        takes place N until the test answers it (PARKED)
  *   GET /wait/N        the same, for as long as the client stays (WAITING)
  *   GET /grant/N       the same, and the answer is a grant
+ *   GET /large         answers at once with STAGE_LARGE bytes, more than all sockets keep
  *   GET /several       answers at once with a stream that is complete: "all at once"
  * The places are numbered from 0. */
-enum { STAGE_PLACES = 3000, STAGE_TEXT = 200000 };
+enum { STAGE_PLACES = 3000, STAGE_TEXT = 200000, STAGE_LARGE = 32 << 20 };
 
 struct stage {
     struct http *http;
@@ -43,6 +44,13 @@ struct stage {
 };
 
 void stage_open(struct stage *stage, unsigned connections);
+
+/* The same with bounds that a test is about; stage_open has the default deadlines. */
+struct stage_bounds {
+    unsigned connections, each_address;
+    int64_t head_ms, body_ms, idle_ms;
+};
+void stage_open_within(struct stage *stage, const struct stage_bounds *bounds);
 
 /* Closes the server as a worker does on SIGTERM, in the background; stage_end waits for it, for
  * `timeout_ms` at most, and returns whether it came to its end. stage_close is both. */
