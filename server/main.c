@@ -323,8 +323,6 @@ static int serve(struct process *process, struct failure *failure)
     int result = listener_init(&process->listener, process->settings.listen, failure);
     if (result == 0)
         result = check_exposure(process, failure);
-    if (result == 0 && process->settings.sandbox)
-        result = sandbox_check(failure);
     if (result == 0)
         result = prepare_principals(process, failure);
     if (result == 0)
@@ -392,9 +390,12 @@ int main(int argc, char **argv)
     process.started = time(NULL);
     process.log =
         (struct log){STDERR_FILENO, process.settings.log_format, process.settings.log_level};
+    if (process.settings.sandbox)
+        result = sandbox_prepare(&failure);
     prepare_loop(&process);
 
-    result = serve(&process, &failure);
+    if (result == 0)
+        result = serve(&process, &failure);
     if (result < 0)
         fprintf(stderr, "batond: %s\n", failure.text);
 

@@ -165,8 +165,7 @@ static const struct condition {
     {SCMP_SYS(kill), {{1, UINT32_MAX, SIGKILL}}},
 };
 
-/* Refused, for whoever tries these does without them: clone3 hides its flags from a filter, and
- * what is asked by io_uring passes none. */
+/* Refused, for whoever tries these does without them: clone3 hides its flags from a filter. */
 static const int MISSING[] = {SCMP_SYS(clone3), SCMP_SYS(io_uring_setup)};
 
 /* A signal's handler has no context of its own. */
@@ -224,14 +223,9 @@ int sandbox_check(struct failure *failure)
     return 0;
 }
 
-int sandbox_enter(const struct log *log, struct failure *failure)
+/* Hands the filter to the kernel, for all threads, and frees it. `result` is how filling it went. */
+static int load(scmp_filter_ctx filter, int result, struct failure *failure)
 {
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
-    if (!filter)
-        return failure_set(failure, -ENOMEM, "no memory");
-    int result = listen_for_blocked(log);
-    if (result == 0)
-        result = fill(filter);
     if (result == 0)
         result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
     if (result == 0)
@@ -244,6 +238,25 @@ int sandbox_enter(const struct log *log, struct failure *failure)
     return result;
 }
 
+int sandbox_prepare(struct failure *failure)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    if (!filter)
+        return failure_set(failure, -ENOMEM, "no memory");
+    return load(filter,
+                seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0),
+                failure);
+}
+
+int sandbox_enter(const struct log *log, struct failure *failure)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
+    if (!filter)
+        return failure_set(failure, -ENOMEM, "no memory");
+    int result = listen_for_blocked(log);
+    return load(filter, result < 0 ? result : fill(filter), failure);
+}
+
 #else
 
 int sandbox_check(struct failure *failure)
@@ -251,6 +264,11 @@ int sandbox_check(struct failure *failure)
     return failure_set(failure, -ENOTSUP,
                        "--sandbox: batond was built without libseccomp (or with a sanitizer): "
                        "install libseccomp-dev and build it again, or leave the setting out");
+}
+
+int sandbox_prepare(struct failure *failure)
+{
+    return sandbox_check(failure);
 }
 
 int sandbox_enter(const struct log *log, struct failure *failure)

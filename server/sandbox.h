@@ -14,6 +14,11 @@ int sandbox_harden(struct failure *failure);
  * calls what serving does not need. Returns 0, or -ENOTSUP with a failure. */
 int sandbox_check(struct failure *failure);
 
+/* To be called before there is any loop, where there is going to be a sandbox: keeps libuv from
+ * making loops that ask by io_uring, since what is asked so passes no filter. Returns 0 or a
+ * negative errno with a failure. */
+int sandbox_prepare(struct failure *failure);
+
 /* Gives up all system calls but those that serving needs, for all threads and for good: whoever
  * takes the process over can start no program, write no file and trace no process. A call that is
  * not allowed ends the process by SIGSYS, with a line in `log` (which must stay) that names it.
