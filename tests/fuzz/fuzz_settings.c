@@ -17,21 +17,21 @@ enum { LINES_MOST = 40 };
 /* In place of the kernel's: every address is ours, and nobody's port is taken. */
 static struct sockaddr_storage bound;
 
-int bind(int fd, const struct sockaddr *address, socklen_t length)
+int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t length)
 {
     (void)fd;
-    memcpy(&bound, address, length);
+    memcpy(&bound, address.__sockaddr__, length);
     return 0;
 }
 
-int getsockname(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
+int getsockname(int fd, __SOCKADDR_ARG address, socklen_t *restrict length)
 {
     (void)fd;
     in_port_t *port = bound.ss_family == AF_INET6 ? &((struct sockaddr_in6 *)&bound)->sin6_port
                                                   : &((struct sockaddr_in *)&bound)->sin_port;
     if (*port == 0)
         *port = htons(49152);
-    memcpy(address, &bound, *length);
+    memcpy(address.__sockaddr__, &bound, *length);
     return 0;
 }
 

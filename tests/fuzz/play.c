@@ -58,6 +58,7 @@ void play_open(struct play *play)
                                           .max_waiters = 1000};
     CLAIM(locks_open(&play->locks, &options) == 0);
     play->api.locks = play->locks;
+    play->api.principals = principals_anonymous();
     play->api.default_ttl_ms = 30000;
     play->api.max_ttl_ms = 24 * HOUR_MS;
     play->api.max_wait_ms = PLAY_LONGEST_WAIT_MS;
@@ -234,6 +235,7 @@ void play_close(struct play *play)
     dismiss(play);
     settle(play);
     CLAIM(!play->api.connection_holds.lh_first);
+    principals_drop(play->api.principals);
     store_close(play->store, NULL, NULL);
     locks_close(play->locks);
     for (int i = 0; uv_run(&play->loop, UV_RUN_NOWAIT) != 0; i++)
