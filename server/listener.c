@@ -72,10 +72,11 @@ static int describe(struct listener *listener)
 
 /* Connections inherit these from the listening socket. A client that vanishes without a word - a
  * machine switched off, a cable pulled - may wait for a lock, or hold one by its connection: it is
- * noticed within half a minute, not after the two hours of the kernel's defaults. */
-static void notice_lost_clients(int fd)
+ * noticed within half a minute, not after the two hours of the kernel's defaults. And one that asks
+ * for a lot and reads nothing does not have megabytes kept for it. */
+static void bound_clients(int fd)
 {
-    enum { UNANSWERED_MS = 20000, IDLE_S = 15, PROBES_S = 5, PROBES = 3 };
+    enum { UNANSWERED_MS = 20000, IDLE_S = 15, PROBES_S = 5, PROBES = 3, UNSENT = 128 * 1024 };
     static const struct {
         int level, option, value;
     } OPTIONS[] = {
@@ -84,10 +85,11 @@ static void notice_lost_clients(int fd)
         {IPPROTO_TCP, TCP_KEEPINTVL, PROBES_S},
         {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
         {IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT},
     };
     for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
         setsockopt(fd, OPTIONS[i].level, OPTIONS[i].option, &OPTIONS[i].value,
-                   sizeof OPTIONS[i].value); /* without one of them it only takes longer */
+                   sizeof OPTIONS[i].value); /* without one of them it only takes more */
 }
 
 static int bound_socket(const struct listener *listener, int option)
@@ -103,7 +105,7 @@ static int bound_socket(const struct listener *listener, int option)
         close(fd);
         return -error;
     }
-    notice_lost_clients(fd);
+    bound_clients(fd);
     return fd;
 }
 

@@ -1,0 +1,126 @@
+/* Two thousand slow clients: they do not slow down the others, and each is gone by its deadline. */
+#include "tests/integration/service.h"
+
+#include "tests/support/slow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+    SLOW = 2000,
+    TIMEOUT_MS = 4000, /* the longest of those below */
+    BEFORE_MS = 500,
+    DRIP_MS = 500,
+    LATE_MS = 3000,
+    SAMPLES = 100000,
+    GOOD_US = 50000, /* for 99 of 100 requests */
+    AS_BEFORE = 3,   /* times what they took before, where the machine has other things to do */
+};
+
+static const char *const ARGUMENTS[] = {"--head-timeout=3s", "--body-timeout=3s",
+                                        "--idle-timeout=4s", NULL};
+
+static int compare(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Takes and releases locks until then, and drips now and then. Returns the 99th percentile of how
+ * long a request takes, in microseconds. */
+static int64_t use_locks(struct http_client *client, struct slow *slow, int64_t until)
+{
+    static int64_t took[SAMPLES];
+    size_t count = 0;
+    int64_t drip = clock_ms() + DRIP_MS;
+    while (clock_ms() < until && count + 2 <= SAMPLES) {
+        int64_t start = clock_us();
+        answers(client, "POST /locks/quick", NULL, 201, NULL);
+        int64_t middle = clock_us();
+        answers(client, "DELETE /locks/quick?force=true", NULL, 200, NULL);
+        took[count++] = middle - start;
+        took[count++] = clock_us() - middle;
+        if (slow && clock_ms() >= drip) {
+            slow_drip(slow);
+            drip += DRIP_MS;
+        }
+    }
+    qsort(took, count, sizeof took[0], compare);
+    return took[count * 99 / 100];
+}
+
+static long figure(struct http_client *client, const char *name)
+{
+    char line[80];
+    answers(client, "GET /metrics", NULL, 200, NULL);
+    snprintf(line, sizeof line, "\n%s ", name);
+    const char *found = strstr(client->reply.body, line);
+    if (!found)
+        fail_msg("there is no %s", name);
+    return atol(found + strlen(line));
+}
+
+static bool all_are_open(void *client)
+{
+    return figure(client, "baton_http_connections") == SLOW + 1;
+}
+
+struct ending {
+    struct slow *slow;
+    enum slow_kind kind;
+};
+
+static bool have_all_ended(void *context)
+{
+    const struct ending *ending = context;
+    return slow_ended(ending->slow, ending->kind) == slow_count(ending->slow, ending->kind);
+}
+
+static void allow_many_connections(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void slow_clients_slow_down_nobody_else(void **state)
+{
+    struct service service;
+    (void)state;
+    allow_many_connections();
+    service_open(&service, NULL, ARGUMENTS);
+    int64_t before = use_locks(service.client, NULL, clock_ms() + BEFORE_MS);
+    struct slow *slow = slow_new(service.batond.port, SLOW);
+    assert_non_null(slow);
+    assert_true(clock_wait_until(all_are_open, service.client, LATE_MS));
+    int64_t p99 = use_locks(service.client, slow, clock_ms() + TIMEOUT_MS);
+    if (p99 > GOOD_US && p99 > AS_BEFORE * before)
+        fail_msg("99th percentile: %ld us, and %ld us before they came", (long)p99, (long)before);
+
+    for (int kind = 0; kind < SLOW_KINDS; kind++) {
+        struct ending ending = {slow, (enum slow_kind)kind};
+        if (!clock_wait_until(have_all_ended, &ending, LATE_MS))
+            fail_msg("of kind %d only %zu of %zu have ended", kind, slow_ended(slow, ending.kind),
+                     slow_count(slow, ending.kind));
+    }
+    assert_int_equal(figure(service.client, "baton_http_connections"), 1);
+    assert_int_equal(figure(service.client, "baton_http_late_heads_total"),
+                     slow_count(slow, SLOW_LINE) + slow_count(slow, SLOW_HEAD));
+    assert_int_equal(figure(service.client, "baton_http_late_bodies_total"),
+                     slow_count(slow, SLOW_BODY));
+    assert_int_equal(figure(service.client, "baton_http_idle_ends_total"),
+                     slow_count(slow, SLOW_AGAIN));
+    assert_int_equal(figure(service.client, "baton_http_unread_replies_total"),
+                     slow_count(slow, SLOW_READER));
+    slow_free(slow);
+    service_close(&service);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(slow_clients_slow_down_nobody_else)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
