@@ -20,6 +20,7 @@ int sandbox_harden(struct failure *failure)
 
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -157,6 +158,7 @@ static const struct condition {
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, FIONREAD}}},
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, FIONBIO}}},
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, TCGETS}}},
+    {SCMP_SYS(ioctl), {{1, UINT32_MAX, SIOCOUTQ}}},
     /* a limit is asked for, not set */
     {SCMP_SYS(prlimit64), {{2, UINT64_MAX, 0}}},
     {SCMP_SYS(prctl), {{0, UINT32_MAX, PR_SET_NAME}}},
@@ -223,7 +225,8 @@ int sandbox_check(struct failure *failure)
     return 0;
 }
 
-/* Hands the filter to the kernel, for all threads, and frees it. `result` is how filling it went. */
+/* Hands the filter to the kernel, for all threads, and frees it. `result` is how filling it went.
+ */
 static int load(scmp_filter_ctx filter, int result, struct failure *failure)
 {
     if (result == 0)

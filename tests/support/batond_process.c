@@ -92,7 +92,8 @@ int batond_process_stop(struct batond_process *batond)
         return 0;
     int code = process_stop(&batond->process);
     char *output = process_output(&batond->process);
-    if (strstr(output, "Sanitizer") || strstr(output, "runtime error:"))
+    if (strstr(output, "Sanitizer") || strstr(output, "runtime error:") ||
+        strstr(output, "the sandbox has blocked"))
         print_log(batond);
     free(output);
     temp_dir_remove(&batond->dir);
