@@ -32,7 +32,7 @@ static void answer_holds(struct exchange *exchange, const struct several_reply *
 {
     json_t *document = json_object();
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
-    json_object_set_new(document, "owner", represent_text(reply->each[0].hold.owner));
+    json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
     json_object_set_new(document, "locks", several_holds(exchange, reply));
     keep_grants(exchange, reply);
     reply_json(exchange, exchange->grant_count > 0 ? 201 : 200, "application/json", document);

@@ -2,6 +2,7 @@
 
 #include "api/api.h"
 #include "api/etag.h"
+#include "api/ownership.h"
 #include "api/problem.h"
 #include "api/represent.h"
 #include "api/target.h"
@@ -42,15 +43,17 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
     if (token_is_new) {
         token_make(&exchange->api->randomness, exchange->made_token);
         parameters->texts[FIELD_LOCK_TOKEN] = slice_of(exchange->made_token);
+        ownership_set_token(exchange);
     }
     if (!field_given(parameters, FIELD_OWNER)) {
         token_make(&exchange->api->randomness, exchange->made_owner);
         parameters->texts[FIELD_OWNER] = slice_of(exchange->made_owner);
     }
+    ownership_set_owner(exchange);
     *ret = (struct acquire){
-        .token = acquisition_token(exchange),
+        .token = exchange->stored_token,
         .token_is_new = token_is_new,
-        .owner = parameters->texts[FIELD_OWNER],
+        .owner = exchange->stored_owner,
         .mode = (enum lock_mode)parameters->numbers[FIELD_LOCK_MODE],
         .limit = parameters->numbers[FIELD_LIMIT],
         .ttl_ms = parameters->numbers[FIELD_TTL],

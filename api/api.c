@@ -1,6 +1,7 @@
 #include "api/api.h"
 
 #include "api/credentials.h"
+#include "api/ownership.h"
 #include "api/permission.h"
 #include "api/problem.h"
 #include "api/target.h"
@@ -90,6 +91,7 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
         return ANSWERED;
     if (!fields_read(exchange, exchange->route->fields) || !permission_check(exchange))
         return ANSWERED;
+    ownership_set_token(exchange);
     return exchange->route->handle(exchange);
 }
 

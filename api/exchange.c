@@ -1,5 +1,7 @@
 #include "api/exchange.h"
 
+#include "api/ownership.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +18,11 @@ void exchange_clear(struct exchange *exchange)
     free(exchange->parameters.names);
     free(exchange->stream.bytes);
     principal_drop(exchange->principal);
+    ownership_free(exchange->ownership);
     explicit_bzero(exchange->made_token, sizeof exchange->made_token);
     exchange->json = NULL;
     exchange->principal = NULL;
+    exchange->ownership = NULL;
     exchange->decoded = exchange->meta = exchange->owned_body = NULL;
     exchange->stream.bytes = NULL;
     exchange->grants = NULL;

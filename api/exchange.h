@@ -15,6 +15,7 @@ enum {
 };
 
 struct api;
+struct ownership;
 struct route;
 
 struct header {
@@ -89,8 +90,11 @@ struct exchange {
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;
-    bool wants_text;   /* acquire: the bare token */
-    bool wants_events; /* watching: as text/event-stream */
+    bool wants_text;           /* acquire: the bare token */
+    bool wants_events;         /* watching: as text/event-stream */
+    struct slice stored_token; /* what the locks know the token and the owner as: ownership.h */
+    struct slice stored_owner;
+    struct ownership *ownership;
     char made_token[TOKEN_SHORTEST + 1];
     char made_owner[TOKEN_SHORTEST + 1];
     struct attempt granted; /* the attempt of a new hold, "" for any other answer */

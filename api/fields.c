@@ -14,7 +14,7 @@
 const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_TTL] = {"ttl_ms", "ttl", FIELD_DURATION, 100, 86400000, NULL},
     [FIELD_WAIT] = {"wait_ms", "wait", FIELD_DURATION, 0, 3600000, NULL},
-    [FIELD_OWNER] = {"owner", "owner", FIELD_TEXT, 1, LOCK_OWNER_LENGTH, NULL},
+    [FIELD_OWNER] = {"owner", "owner", FIELD_TEXT, 1, OWNER_NAME_LENGTH, NULL},
     [FIELD_LOCK_MODE] = {"mode", "mode", FIELD_MODE, 0, 0, NULL},
     [FIELD_LIMIT] = {"limit", "limit", FIELD_INTEGER, 1, LOCK_LIMIT_HIGHEST, NULL},
     [FIELD_LOCK_TOKEN] = {"token", NULL, FIELD_TOKEN, TOKEN_SHORTEST, TOKEN_LONGEST, NULL},

@@ -76,8 +76,7 @@ static void released(void *context, const struct locks_reply *reply)
 
 static void release(struct exchange *exchange)
 {
-    locks_release(exchange->api->locks, exchange->name, acquisition_token(exchange), released,
-                  NULL);
+    locks_release(exchange->api->locks, exchange->name, exchange->stored_token, released, NULL);
 }
 
 static void hung_up(struct exchange *exchange)
@@ -103,7 +102,7 @@ static void begin(struct connection_hold *held, unsigned status, const struct ho
     struct exchange *exchange = held->exchange;
     struct api *api = exchange->api;
     const struct keeper_events events = {held, renewed, lost};
-    held->keeper = locks_keep(api->locks, exchange->name, acquisition_token(exchange),
+    held->keeper = locks_keep(api->locks, exchange->name, exchange->stored_token,
                               exchange->parameters.numbers[FIELD_TTL], &events);
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
@@ -159,7 +158,7 @@ void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
     }
     exchange->below = held;
     exchange->hung_up = hung_up_early;
-    locks_renew(exchange->api->locks, exchange->name, acquisition_token(exchange),
+    locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
                 exchange->parameters.numbers[FIELD_TTL], prolonged, held);
 }
 

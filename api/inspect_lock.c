@@ -29,7 +29,7 @@ static void inspected(void *context, const struct locks_reply *reply)
 
 enum handling inspect_lock(struct exchange *exchange)
 {
-    locks_inspect(exchange->api->locks, exchange->name,
-                  exchange->parameters.texts[FIELD_LOCK_TOKEN], inspected, exchange);
+    locks_inspect(exchange->api->locks, exchange->name, exchange->stored_token, inspected,
+                  exchange);
     return PARKED;
 }

@@ -1,5 +1,6 @@
 #include "api/api.h"
 #include "api/operations.h"
+#include "api/permission.h"
 #include "api/problem.h"
 #include "api/represent.h"
 
@@ -9,6 +10,11 @@ static void add_lock(void *context, struct slice name, const struct lock_view *v
 {
     struct exchange *exchange = context;
     json_array_append_new(exchange->json, represent_view(name, view));
+}
+
+static bool wants(void *context, struct slice name)
+{
+    return permission_to_read(context, name);
 }
 
 static void listed(void *context, enum locks_result result, struct slice next, const char *error)
@@ -28,7 +34,7 @@ static void listed(void *context, enum locks_result result, struct slice next, c
 enum handling list_locks(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    const struct locks_listener listener = {exchange, add_lock, listed};
+    const struct locks_listener listener = {exchange, wants, add_lock, listed};
     int64_t limit = parameters->numbers[FIELD_PAGE];
     exchange->json = json_array();
     if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],

@@ -44,9 +44,14 @@ static bool check_name(struct exchange *exchange, enum verb verb)
 
 static bool check_prefix(struct exchange *exchange, enum verb verb)
 {
-    struct slice prefix = exchange->parameters.texts[FIELD_PREFIX];
-    return principal_may(exchange->principal, verb, prefix) ||
-           refuse(exchange, verb, prefix, " for names with this prefix");
+    struct slice *prefix = &exchange->parameters.texts[FIELD_PREFIX];
+    return principal_narrow(exchange->principal, verb, prefix) ||
+           refuse(exchange, verb, *prefix, " for names with this prefix");
+}
+
+bool permission_to_read(const struct exchange *exchange, struct slice name)
+{
+    return principal_may(exchange->principal, VERB_READ, name);
 }
 
 bool permission_check(struct exchange *exchange)

@@ -95,6 +95,29 @@ bool principal_may(const struct principal *principal, enum verb verb, struct sli
     return false;
 }
 
+static struct slice common_part(struct slice one, struct slice other)
+{
+    size_t length = 0;
+    while (length < one.length && length < other.length && one.bytes[length] == other.bytes[length])
+        length++;
+    return (struct slice){one.bytes, length};
+}
+
+bool principal_narrow(const struct principal *principal, enum verb verb, struct slice *prefix)
+{
+    struct slice common = slice_of(NULL);
+    if (principal_may(principal, verb, *prefix))
+        return true;
+    for (size_t i = 0; principal && i < principal->rule_count; i++) {
+        const struct rule *rule = &principal->rules[i];
+        if ((rule->verbs & VERB_BIT(verb)) && begins_with(rule->prefix, *prefix))
+            common = common.bytes ? common_part(common, rule->prefix) : rule->prefix;
+    }
+    if (common.bytes)
+        *prefix = common;
+    return common.bytes != NULL;
+}
+
 bool principal_may_somewhere(const struct principal *principal, enum verb verb)
 {
     for (size_t i = 0; principal && i < principal->rule_count; i++)

@@ -2,14 +2,14 @@
 #ifndef BATON_API_PRINCIPAL_H
 #define BATON_API_PRINCIPAL_H
 
-#include "base/slice.h"
+#include "locks/owner.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 enum {
-    PRINCIPAL_NAME_LENGTH = 64, /* bytes, at most */
-    PRINCIPAL_LIMIT_UNSET = -1, /* as batond's settings have it */
+    PRINCIPAL_NAME_LENGTH = OWNER_REALM_LENGTH, /* bytes, at most */
+    PRINCIPAL_LIMIT_UNSET = -1,                 /* as batond's settings have it */
     PRINCIPAL_LIMIT_MOST = 1000000,
 };
 
@@ -75,6 +75,10 @@ void principal_drop(struct principal *principal);
 /* Whether it may do this to the lock of that name: one of its rules has the verb, and the name
  * begins with its prefix, byte by byte. NULL may do nothing. */
 bool principal_may(const struct principal *principal, enum verb verb, struct slice name);
+
+/* Whether it may do this to some of the names that begin with *prefix, and then makes *prefix as
+ * long as all of those have in common; the bytes are the principal's then. */
+bool principal_narrow(const struct principal *principal, enum verb verb, struct slice *prefix);
 
 /* Whether it may do this to some name, whichever. */
 bool principal_may_somewhere(const struct principal *principal, enum verb verb);

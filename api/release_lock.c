@@ -57,7 +57,7 @@ enum handling release_lock(struct exchange *exchange)
     if (force)
         locks_break(exchange->api->locks, exchange->name, broken, exchange);
     else
-        locks_release(exchange->api->locks, exchange->name, parameters->texts[FIELD_LOCK_TOKEN],
-                      released, exchange);
+        locks_release(exchange->api->locks, exchange->name, exchange->stored_token, released,
+                      exchange);
     return PARKED;
 }

@@ -30,6 +30,6 @@ enum handling release_locks(struct exchange *exchange)
     if (!several_is_complete(exchange, true))
         return ANSWERED;
     locks_release_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
-                          acquisition_token(exchange), released, exchange);
+                          exchange->stored_token, released, exchange);
     return PARKED;
 }

@@ -31,7 +31,7 @@ enum handling renew_lock(struct exchange *exchange)
         return ANSWERED;
     }
     /* A TTL that was not given is 0: the one that the hold had last. */
-    locks_renew(exchange->api->locks, exchange->name, parameters->texts[FIELD_LOCK_TOKEN],
+    locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
                 parameters->numbers[FIELD_TTL], renewed, exchange);
     return PARKED;
 }

@@ -11,7 +11,7 @@ static void renewed(void *context, const struct several_reply *reply)
     if (reply->result == LOCKS_DONE) {
         json_t *document = json_object();
         json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
-        json_object_set_new(document, "owner", represent_text(reply->each[0].hold.owner));
+        json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
         json_object_set_new(document, "locks", several_holds(exchange, reply));
         reply_json(exchange, 200, "application/json", document);
     } else if (reply->result == LOCKS_NOT_HELD) {
@@ -30,7 +30,7 @@ enum handling renew_locks(struct exchange *exchange)
         return ANSWERED;
     /* A TTL that was not given is 0: the one that each hold had last. */
     locks_renew_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
-                        acquisition_token(exchange), exchange->parameters.numbers[FIELD_TTL],
-                        renewed, exchange);
+                        exchange->stored_token, exchange->parameters.numbers[FIELD_TTL], renewed,
+                        exchange);
     return PARKED;
 }

@@ -29,6 +29,21 @@ static void set_limit(json_t *object, int64_t limit)
         set(object, "limit", json_integer(limit));
 }
 
+/* An owner without its realm, which is the principal that it belongs to. */
+static struct slice name_of(struct slice owner, struct slice *ret_realm)
+{
+    struct slice name = {"", 0};
+    *ret_realm = name;
+    owner_split(owner, ret_realm, &name);
+    return name;
+}
+
+json_t *represent_owner(struct slice owner)
+{
+    struct slice realm;
+    return represent_text(name_of(owner, &realm));
+}
+
 static const char *mode_name(enum lock_mode mode)
 {
     return mode == LOCK_SHARED ? "shared" : "exclusive";
@@ -39,7 +54,7 @@ json_t *represent_hold_document(struct slice name, struct slice token, const str
     json_t *object = required(json_object());
     set(object, "name", represent_text(name));
     set(object, "token", represent_text(token));
-    set(object, "owner", represent_text(hold->owner));
+    set(object, "owner", represent_owner(hold->owner));
     set(object, "mode", json_string(mode_name(hold->mode)));
     set(object, "fence", json_integer(hold->fence));
     set(object, "ttl_ms", json_integer(hold->ttl_ms));
@@ -59,15 +74,16 @@ static bool is_plain(struct slice text)
 char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
 {
     char *text;
-    if (hold->limit > 0 || !is_plain(name) || !is_plain(hold->owner)) {
+    struct slice realm, owner = name_of(hold->owner, &realm);
+    if (hold->limit > 0 || !is_plain(name) || !is_plain(owner)) {
         text = dump_line(represent_hold_document(name, token, hold));
     } else if (asprintf(&text,
                         "{\"name\":\"%.*s\",\"token\":\"%.*s\",\"owner\":\"%.*s\","
                         "\"mode\":\"%s\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64
                         ",\"holds\":%" PRId64 "}\n",
                         (int)name.length, name.bytes, (int)token.length, token.bytes,
-                        (int)hold->owner.length, hold->owner.bytes, mode_name(hold->mode),
-                        hold->fence, hold->ttl_ms, hold->holds) < 0) {
+                        (int)owner.length, owner.bytes, mode_name(hold->mode), hold->fence,
+                        hold->ttl_ms, hold->holds) < 0) {
         text = NULL;
     }
     if (!text)
@@ -100,7 +116,10 @@ static json_t *meta(struct slice text)
 static json_t *represent_holder(const struct holder *holder)
 {
     json_t *object = required(json_object());
-    set(object, "owner", represent_text(holder->owner));
+    struct slice realm, owner = name_of(holder->owner, &realm);
+    set(object, "owner", represent_text(owner));
+    if (realm.length > 0)
+        set(object, "principal", represent_text(realm));
     set(object, "mode", json_string(mode_name(holder->mode)));
     set(object, "fence", json_integer(holder->fence));
     set(object, "ttl_ms", json_integer(holder->ttl_ms));

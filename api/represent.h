@@ -23,6 +23,9 @@ json_t *represent_view(struct slice name, const struct lock_view *view);
 /* The holders, to be told to whoever is refused. */
 json_t *represent_holders(const struct lock_view *view);
 
+/* The owner as its client calls it. */
+json_t *represent_owner(struct slice owner);
+
 /* Text that Redis kept; as valid UTF-8 as it was when it came in. */
 json_t *represent_text(struct slice text);
 

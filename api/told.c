@@ -26,7 +26,7 @@ struct told *told_new(const struct exchange *exchange)
     bool is_single = exchange->granted.text[0] != '\0';
     const struct grant *grants = is_single ? &single : exchange->grants;
     size_t count = is_single ? 1 : exchange->grant_count;
-    struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
+    struct slice token = exchange->stored_token;
     size_t length = token.length;
     if (count == 0)
         return NULL;

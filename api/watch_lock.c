@@ -66,9 +66,9 @@ static void looked(void *context, const struct locks_reply *reply)
 static void look(struct watching *watching)
 {
     const struct exchange *exchange = watching->events.exchange;
-    watching->watch = locks_watch(
-        exchange->api->locks, exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
-        watching->events.after, events_wait(&watching->events), looked, watching);
+    watching->watch =
+        locks_watch(exchange->api->locks, exchange->name, exchange->stored_token,
+                    watching->events.after, events_wait(&watching->events), looked, watching);
 }
 
 enum handling watch_lock(struct exchange *exchange)

@@ -1,6 +1,7 @@
 #include "api/api.h"
 #include "api/events.h"
 #include "api/operations.h"
+#include "api/permission.h"
 #include "api/represent.h"
 
 #include <stdlib.h>
@@ -28,6 +29,12 @@ static void add_lock(void *context, struct slice name, const struct lock_view *v
 {
     struct watching *watching = context;
     json_array_append_new(watching->locks, represent_view(name, view));
+}
+
+static bool wants(void *context, struct slice name)
+{
+    const struct watching *watching = context;
+    return permission_to_read(watching->events.exchange, name);
 }
 
 static void answer(struct watching *watching, int64_t version, bool complete)
@@ -77,7 +84,7 @@ static void looked(void *context, enum locks_result result, int64_t version, boo
 static void look(struct watching *watching)
 {
     const struct exchange *exchange = watching->events.exchange;
-    const struct prefix_listener listener = {watching, add_lock, looked};
+    const struct prefix_listener listener = {watching, wants, add_lock, looked};
     int64_t after = watching->events.after;
     int64_t limit = exchange->parameters.numbers[FIELD_PAGE];
     /* Who knows nothing yet is told at once what is held, be it nothing. */

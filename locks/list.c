@@ -15,6 +15,7 @@ struct listing {
     struct locks *locks;
     struct locks_listener listener;
     size_t limit;
+    size_t told;
     uint64_t started; /* nanoseconds */
     size_t prefix_length;
     char prefix[NAME_LENGTH];
@@ -34,8 +35,16 @@ static struct slice key_prefix(const struct listing *listing)
     return (struct slice){listing->locks->key_prefix, listing->locks->key_prefix_length};
 }
 
+static bool wants(const struct listing *listing, struct slice name)
+{
+    const struct locks_listener *listener = &listing->listener;
+    return name.length >= listing->prefix_length &&
+           memcmp(name.bytes, listing->prefix, listing->prefix_length) == 0 &&
+           (!listener->wants || listener->wants(listener->context, name));
+}
+
 /* Tells the listener of one lock. False where the reply is not of the expected shape. */
-static bool tell(const struct listing *listing, const struct value *entry)
+static bool tell(struct listing *listing, const struct value *entry)
 {
     struct slice key;
     struct lock_view view;
@@ -43,12 +52,15 @@ static bool tell(const struct listing *listing, const struct value *entry)
         return false;
     char name[NAME_LENGTH];
     size_t length = name_from_key(key_prefix(listing), key, name);
-    if (length > 0)
+    if (length > 0 && wants(listing, (struct slice){name, length})) {
+        listing->told++;
         listing->listener.each(listing->listener.context, (struct slice){name, length}, &view);
+    }
     return true;
 }
 
-/* Reads where to go on. `names` holds the names that the cursor points to. */
+/* Reads where to go on. `names` holds the names that the cursor points to. What is left out of the
+ * pages must not be read off the cursor either. */
 static bool read_cursor(const struct listing *listing, const struct value *reply,
                         char names[CURSOR_NAMES][NAME_LENGTH], struct cursor *ret)
 {
@@ -63,7 +75,7 @@ static bool read_cursor(const struct listing *listing, const struct value *reply
             return false;
         char *name = names[ret->name_count];
         size_t length = name_from_key(key_prefix(listing), key, name);
-        if (length > 0)
+        if (length > 0 && wants(listing, (struct slice){name, length}))
             ret->names[ret->name_count++] = (struct slice){name, length};
     }
     return true;
@@ -88,7 +100,7 @@ static bool go_on(struct listing *listing, const struct value *reply)
             return false;
 
     bool at_end = cursor.scan.length == 0 && cursor.name_count == 0;
-    if (!at_end && value_count(page) == 0 && is_patient(listing)) {
+    if (!at_end && listing->told == 0 && is_patient(listing)) {
         ask(listing, &cursor);
         return true;
     }
@@ -124,6 +136,16 @@ static void ask(struct listing *listing, const struct cursor *cursor)
                5 + cursor->name_count, listed, listing);
 }
 
+/* A client may have made the cursor up. */
+static void drop_unwanted(const struct listing *listing, struct cursor *cursor)
+{
+    size_t count = cursor->name_count;
+    cursor->name_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (wants(listing, cursor->names[i]))
+            cursor->names[cursor->name_count++] = cursor->names[i];
+}
+
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,
                const struct locks_listener *listener)
 {
@@ -142,6 +164,7 @@ int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, si
                                 .prefix_length = prefix.length};
     if (prefix.length > 0)
         memcpy(listing->prefix, prefix.bytes, prefix.length);
+    drop_unwanted(listing, &from);
     ask(listing, &from);
     return 0;
 }

@@ -3,6 +3,7 @@
 #define BATON_LOCKS_LOCKS_H
 
 #include "locks/name.h"
+#include "locks/owner.h"
 #include "locks/token.h"
 #include "redis/store.h"
 
@@ -11,7 +12,6 @@
 struct locks;
 
 enum {
-    LOCK_OWNER_LENGTH = 128, /* bytes, at most */
     LOCK_META_LENGTH = 1024, /* bytes of JSON, at most */
     LOCK_LIMIT_HIGHEST = 1000000,
     LOCK_HOLDERS_SHOWN = 10,
@@ -31,8 +31,8 @@ struct attempt {
 struct acquire {
     struct slice name;
     struct slice token;
-    bool token_is_new; /* made by this server for this request: no earlier one can have used it */
-    struct slice owner;
+    bool token_is_new;  /* made by this server for this request: no earlier one can have used it */
+    struct slice owner; /* as owner_compose writes it, wherever an owner stands here */
     enum lock_mode mode;
     int64_t limit;     /* 0: none; only with LOCK_SHARED */
     int64_t ttl_ms;    /* of the hold */
@@ -209,6 +209,9 @@ struct prefix_watch;
 
 struct prefix_listener {
     void *context;
+    /* Which names there are for it: the others are left out as if nothing happened to them. NULL:
+     * all. */
+    bool (*wants)(void *context, struct slice name);
     void (*each)(void *context, struct slice name, const struct lock_view *view);
     void (*done)(void *context, enum locks_result result, int64_t version, bool complete,
                  const char *error);
@@ -316,11 +319,12 @@ void locks_ready(struct locks *locks, locks_done *done, void *context);
  * even none, and still not be the last. */
 struct locks_listener {
     void *context;
+    bool (*wants)(void *context, struct slice name); /* the others are left out; NULL: all */
     void (*each)(void *context, struct slice name, const struct lock_view *view);
     void (*done)(void *context, enum locks_result result, struct slice next, const char *error);
 };
 
-/* `prefix` is how the names begin, `cursor` absent for the first page, `limit` 1 to
+/* `prefix` is how the names begin; `cursor` is absent for the first page, `limit` 1 to
  * LOCKS_LIST_LONGEST. The listener is copied; no name that is held all the while is missed, one
  * that comes or goes may be. Returns 0, or -EINVAL for a cursor that no listing gave, and then
  * the listener hears nothing. */

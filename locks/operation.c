@@ -1,7 +1,5 @@
 #include "locks/operation.h"
 
-#include "base/utf8.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,9 +92,8 @@ bool read_fence(const struct value *value, int64_t *ret)
 
 bool read_owner(const struct value *value, struct slice *ret)
 {
-    struct slice owner;
-    if (!value_text(value, &owner) || owner.length == 0 || owner.length > LOCK_OWNER_LENGTH ||
-        !utf8_is_clean(owner))
+    struct slice owner, realm, name;
+    if (!value_text(value, &owner) || !owner_split(owner, &realm, &name))
         return false;
     *ret = owner;
     return true;

@@ -18,8 +18,10 @@ static uint64_t now_of(const struct prefixes *prefixes)
 
 bool prefix_watch_has(const struct prefix_watch *watch, struct slice name)
 {
+    const struct prefix_listener *listener = &watch->listener;
     return name.length >= watch->prefix_length &&
-           memcmp(name.bytes, watch->prefix, watch->prefix_length) == 0;
+           memcmp(name.bytes, watch->prefix, watch->prefix_length) == 0 &&
+           (!listener->wants || listener->wants(listener->context, name));
 }
 
 /* The end of a watch. */

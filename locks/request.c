@@ -7,8 +7,8 @@
 
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
-    TEXTS_LENGTH = TOKEN_LONGEST + LOCK_OWNER_LENGTH + MODE_LENGTH + LOCK_ATTEMPT_LENGTH +
-                   LOCK_META_LENGTH + 5,
+    TEXTS_LENGTH =
+        TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH + LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
 };
 
 struct attempt request_attempt(struct locks *locks)

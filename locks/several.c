@@ -14,7 +14,7 @@ struct part {
     struct attempt attempt;
     struct hold hold;
     uint64_t told; /* when, by the loop's clock, `hold` was true */
-    char owner[LOCK_OWNER_LENGTH];
+    char owner[OWNER_LENGTH];
 };
 
 struct several {

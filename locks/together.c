@@ -9,7 +9,7 @@ struct together;
 
 struct part {
     struct together *together;
-    char owner[LOCK_OWNER_LENGTH];
+    char owner[OWNER_LENGTH];
 };
 
 struct together {

@@ -38,7 +38,7 @@ struct answer {
     int count;
     int looks; /* how often fixture_is_connected was asked */
     bool gone; /* what it tells of the client */
-    char owner[LOCK_OWNER_LENGTH + 1];
+    char owner[OWNER_LENGTH + 1];
 };
 
 /* For cmocka: start it all with Redis up; end it, and fail the test where a handle is left. */

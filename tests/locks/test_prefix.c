@@ -55,7 +55,7 @@ static void on_done(void *context, enum locks_result result, int64_t version, bo
 static void begin(struct heard *heard, struct site *site, const char *prefix, int64_t after,
                   int64_t wait_ms, size_t limit)
 {
-    const struct prefix_listener listener = {heard, on_each, on_done};
+    const struct prefix_listener listener = {heard, NULL, on_each, on_done};
     memset(heard, 0, sizeof *heard);
     heard->watch =
         locks_watch_prefix(site->locks, slice_of(prefix), after, wait_ms, limit, &listener);

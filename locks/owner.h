@@ -1,0 +1,24 @@
+/* owner.h: whose holds go together: a name within a realm. */
+#ifndef BATON_LOCKS_OWNER_H
+#define BATON_LOCKS_OWNER_H
+
+#include "base/slice.h"
+
+/* Owners of different realms are different, whatever they are called: who may choose the name and
+ * not the realm cannot become somebody else. The empty realm is that of whoever has no other. As
+ * text it is REALM, a separator and NAME, or in the empty realm the name alone. */
+
+enum {
+    OWNER_NAME_LENGTH = 128, /* bytes, at most */
+    OWNER_REALM_LENGTH = 64, /* bytes, at most */
+    OWNER_LENGTH = OWNER_REALM_LENGTH + 1 + OWNER_NAME_LENGTH,
+};
+
+/* Writes both, which have to be clean text of at most those lengths, and returns what was written.
+ * `text` has room for OWNER_LENGTH bytes. */
+struct slice owner_compose(struct slice realm, struct slice name, char *text);
+
+/* Takes a text apart. False where no owner_compose wrote it. */
+bool owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name);
+
+#endif

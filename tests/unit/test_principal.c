@@ -1,0 +1,229 @@
+#include "api/principal.h"
+#include "base/base64url.h"
+#include "base/digest.h"
+#include "tests/support/cmocka.h"
+
+#include <errno.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct {
+    const char *prefix;
+    unsigned verbs;
+} RULES[] = {
+    {"deploy/", VERB_BIT(VERB_ACQUIRE) | VERB_BIT(VERB_READ)},
+    {"deploy/web", VERB_BIT(VERB_BREAK)},
+    {"\303\251", VERB_BIT(VERB_READ)},
+    {"report/a", VERB_BIT(VERB_READ)},
+    {"report/ab", VERB_BIT(VERB_READ)},
+    {"report/b", VERB_BIT(VERB_ACQUIRE)},
+};
+
+static struct principal *make(void)
+{
+    struct principal *principal = principal_new(slice_of("ci"), LENGTH(RULES) + 1, NULL);
+    for (size_t i = 0; i < LENGTH(RULES); i++)
+        principal_set_rule(principal, i, slice_of(RULES[i].prefix), RULES[i].verbs);
+    return principal; /* the last rule was never set, and allows nothing */
+}
+
+static const struct {
+    enum verb verb;
+    const char *name;
+    bool may;
+} ASKED[] = {
+    {VERB_ACQUIRE, "deploy/", true},         {VERB_ACQUIRE, "deploy/x", true},
+    {VERB_ACQUIRE, "deploy", false},         {VERB_ACQUIRE, "Deploy/x", false},
+    {VERB_ACQUIRE, " deploy/x", false},      {VERB_ACQUIRE, "", false},
+    {VERB_BREAK, "deploy/x", false},         {VERB_BREAK, "deploy/we", false},
+    {VERB_BREAK, "deploy/web", true},        {VERB_BREAK, "deploy/web/7", true},
+    {VERB_METRICS, "deploy/x", false},       {VERB_READ, "\303\251t\303\251", true},
+    {VERB_READ, "\303\250t\303\251", false}, /* the same first byte */
+    {VERB_READ, "e\314\201t", false},        /* looks the same */
+};
+
+static void a_rule_is_for_what_begins_with_its_prefix(void **state)
+{
+    struct principal *principal = make();
+    (void)state;
+    for (size_t i = 0; i < LENGTH(ASKED); i++) {
+        if (principal_may(principal, ASKED[i].verb, slice_of(ASKED[i].name)) != ASKED[i].may)
+            fail_msg("%s %s", VERB_WORDS[ASKED[i].verb], ASKED[i].name);
+        assert_false(principal_may(NULL, ASKED[i].verb, slice_of(ASKED[i].name)));
+    }
+    principal_drop(principal);
+}
+
+static void the_empty_prefix_is_for_all_names(void **state)
+{
+    struct principal *principal = principal_new(slice_of("x"), 1, NULL);
+    (void)state;
+    principal_set_rule(principal, 0, slice_of(""), VERB_BIT(VERB_READ));
+    assert_true(principal_may(principal, VERB_READ, slice_of("a")));
+    assert_true(principal_may(principal, VERB_READ, slice_of("")));
+    assert_true(principal_may(principal, VERB_READ, slice_of(NULL)));
+    assert_false(principal_may(principal, VERB_ACQUIRE, slice_of("a")));
+    principal_drop(principal);
+}
+
+static const struct {
+    enum verb verb;
+    const char *asked;
+    const char *narrowed; /* NULL: refused */
+} NARROWED[] = {
+    {VERB_READ, "deploy/", "deploy/"},
+    {VERB_READ, "deploy/web", "deploy/web"},
+    {VERB_READ, "deplo", "deploy/"},
+    {VERB_READ, "rep", "report/a"},
+    {VERB_READ, "report/ab", "report/ab"},
+    {VERB_READ, "report/", "report/a"},
+    {VERB_READ, "report/b", NULL},
+    {VERB_READ, "reports", NULL},
+    {VERB_READ, "", ""},
+    {VERB_BREAK, "", "deploy/web"},
+    {VERB_ACQUIRE, "", ""},
+    {VERB_READ, "\303", "\303\251"},
+    {VERB_METRICS, "", NULL},
+};
+
+static void a_prefix_becomes_what_may_be_seen_of_it(void **state)
+{
+    struct principal *principal = make();
+    (void)state;
+    for (size_t i = 0; i < LENGTH(NARROWED); i++) {
+        struct slice prefix = slice_of(NARROWED[i].asked);
+        bool may = principal_narrow(principal, NARROWED[i].verb, &prefix);
+        if (may != (NARROWED[i].narrowed != NULL) ||
+            !slice_equals(prefix, may ? NARROWED[i].narrowed : NARROWED[i].asked))
+            fail_msg("%s %s: %.*s", VERB_WORDS[NARROWED[i].verb], NARROWED[i].asked,
+                     (int)prefix.length, prefix.bytes);
+        prefix = slice_of("");
+        assert_false(principal_narrow(NULL, NARROWED[i].verb, &prefix));
+    }
+    principal_drop(principal);
+}
+
+static void some_name_may_be_enough(void **state)
+{
+    struct principal *principal = make();
+    (void)state;
+    assert_true(principal_may_somewhere(principal, VERB_BREAK));
+    assert_false(principal_may_somewhere(principal, VERB_METRICS));
+    assert_false(principal_may_somewhere(NULL, VERB_BREAK));
+    principal_drop(principal);
+}
+
+static void owners_of_different_realms_differ(void **state)
+{
+    static const struct {
+        const char *realm, *name;
+    } OWNERS[] = {{"", "me"},   {"ci", "me"}, {"c", "ime"},
+                  {"cim", "e"}, {"ci", "m"},  {"a b", "c d"}};
+    char texts[LENGTH(OWNERS)][OWNER_LENGTH];
+    struct slice owners[LENGTH(OWNERS)], realm, name;
+    (void)state;
+    for (size_t i = 0; i < LENGTH(OWNERS); i++) {
+        owners[i] = owner_compose(slice_of(OWNERS[i].realm), slice_of(OWNERS[i].name), texts[i]);
+        assert_true(owner_split(owners[i], &realm, &name));
+        assert_true(slice_equals(realm, OWNERS[i].realm));
+        assert_true(slice_equals(name, OWNERS[i].name));
+        for (size_t j = 0; j < i; j++)
+            assert_false(owners[i].length == owners[j].length &&
+                         memcmp(texts[i], texts[j], owners[i].length) == 0);
+    }
+}
+
+static void what_is_no_owner_is_not_taken_apart(void **state)
+{
+    static const char *const BAD[] = {"",
+                                      "\x1f",
+                                      "a\x1f",
+                                      "\x1f"
+                                      "a",
+                                      "a\x1f"
+                                      "b\x1f"
+                                      "c",
+                                      "a\nb",
+                                      "\xff"};
+    char text[OWNER_LENGTH + 1];
+    struct slice realm, name;
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BAD); i++)
+        if (owner_split(slice_of(BAD[i]), &realm, &name))
+            fail_msg("%s", BAD[i]);
+    memset(text, 'a', sizeof text);
+    text[OWNER_REALM_LENGTH] = '\x1f';
+    assert_true(owner_split((struct slice){text, OWNER_LENGTH}, &realm, &name));
+    assert_int_equal(realm.length, OWNER_REALM_LENGTH);
+    assert_int_equal(name.length, OWNER_NAME_LENGTH);
+    assert_false(owner_split((struct slice){text, OWNER_LENGTH + 1}, &realm, &name));
+    memset(text, 'a', sizeof text);
+    assert_true(owner_split((struct slice){text, OWNER_NAME_LENGTH}, &realm, &name));
+    assert_false(owner_split((struct slice){text, OWNER_NAME_LENGTH + 1}, &realm, &name));
+    text[OWNER_REALM_LENGTH + 1] = '\x1f';
+    assert_false(owner_split((struct slice){text, OWNER_LENGTH}, &realm, &name));
+}
+
+static void a_digest_is_compared_as_a_whole(void **state)
+{
+    struct digest one = digest_of(slice_of("abc")), other;
+    char hex[DIGEST_HEX_LENGTH + 1];
+    (void)state;
+    digest_format(&one, hex);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_int_equal(digest_parse(slice_of(hex), &other), 0);
+    assert_true(digest_equals(&one, &other));
+    for (size_t i = 0; i < DIGEST_LENGTH; i++) {
+        other.bytes[i] ^= 1;
+        assert_false(digest_equals(&one, &other));
+        other.bytes[i] ^= 1;
+    }
+    assert_int_equal(digest_parse((struct slice){hex, 63}, &other), -EINVAL);
+}
+
+/* RFC 4648, section 10, and what is no base64. */
+static void basic_credentials_are_ordinary_base64(void **state)
+{
+    static const struct {
+        const char *text, *bytes; /* NULL: refused */
+    } TEXTS[] = {{"", ""},
+                 {"Zg==", "f"},
+                 {"Zm8=", "fo"},
+                 {"Zm9v", "foo"},
+                 {"Zm9vYg==", "foob"},
+                 {"Zm9vYmE", "fooba"},
+                 {"Pz8/Pj4+", "\077\077\077>>>"},
+                 {"Zg", "f"},
+                 {"Pz8_", NULL},
+                 {"Z", NULL},
+                 {"Zg=", NULL},
+                 {"Zg===", NULL},
+                 {"Zh==", NULL},
+                 {"Z g=", NULL},
+                 {"=", NULL},
+                 {"====", NULL}};
+    char bytes[16];
+    (void)state;
+    for (size_t i = 0; i < LENGTH(TEXTS); i++) {
+        size_t length = 0;
+        int result = base64_decode(slice_of(TEXTS[i].text), bytes, &length);
+        if (result != (TEXTS[i].bytes ? 0 : -EINVAL) ||
+            (result == 0 && !slice_equals((struct slice){bytes, length}, TEXTS[i].bytes)))
+            fail_msg("%s: %d", TEXTS[i].text, result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rule_is_for_what_begins_with_its_prefix),
+        cmocka_unit_test(the_empty_prefix_is_for_all_names),
+        cmocka_unit_test(a_prefix_becomes_what_may_be_seen_of_it),
+        cmocka_unit_test(some_name_may_be_enough),
+        cmocka_unit_test(owners_of_different_realms_differ),
+        cmocka_unit_test(what_is_no_owner_is_not_taken_apart),
+        cmocka_unit_test(a_digest_is_compared_as_a_whole),
+        cmocka_unit_test(basic_credentials_are_ordinary_base64),
+    };
+    return cmocka_run_group_tests_name("principal", tests, NULL, NULL);
+}
