@@ -91,7 +91,7 @@ void crew_free(struct crew *crew)
 {
     dismiss_watchman(crew);
     for (size_t i = 0; i < crew->count; i++) {
-        many_hang_up(&crew->members[i]->client, true);
+        many_hang_up(&crew->members[i]->client, true, false);
         free(crew->members[i]);
     }
     free(crew->members);
@@ -319,7 +319,8 @@ void crew_leave(struct member *member, bool reset)
         struct event *event = &member->crew->events[member->event];
         event->outcome = UNKNOWN;
         event->hung_up = clock_us();
-        bool unheard = many_hang_up(&member->client, reset);
+        bool by_proxy = member->part.way > TO_SECOND;
+        bool unheard = many_hang_up(&member->client, reset, by_proxy);
         event->received = member->client.received;
         if (!unheard && event->operation == ACQUIRE) {
             member->unsure = true;

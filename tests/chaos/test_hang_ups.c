@@ -16,6 +16,7 @@ enum {
      * server, the claim one to Redis, and its reply one more. A proxy on a busy machine takes its
      * time to pass a hang-up on. */
     LATE_MS = 3 * LINE_MS - 30,
+    LATE_WITHOUT_LINE_MS = 10,
     TTL_MS = 60000,
     TIMEOUT_MS = 10000,
 };
@@ -33,7 +34,7 @@ static struct part part_of(int name, enum way way, int64_t hold_us)
                          .ttl_ms = TTL_MS,
                          .wait_ms = 30000,
                          .hold_us = hold_us,
-                         .patient = false,
+                         .patient = true, /* the machine may stand still */
                          .pause_us = 20000};
 }
 
@@ -68,9 +69,11 @@ static void set_up(struct crew *crew, struct round *round, enum way way, size_t 
 static size_t hang_up(struct crew *crew, struct round *round, size_t *granted)
 {
     size_t left = 0;
+    int late_ms = crew->stage->line.delay_ms > 0 ? LATE_MS : LATE_WITHOUT_LINE_MS;
+    unsigned span_us = (unsigned)(EARLY_MS + late_ms) * 1000;
     int64_t now = clock_us();
     for (int i = 0; i < NAMES; i++) {
-        int64_t after = (int64_t)stage_draw(crew->stage, (EARLY_MS + LATE_MS) * 1000) + 2000;
+        int64_t after = (int64_t)stage_draw(crew->stage, span_us) + 2000;
         round->leavers[i]->leave = now + after;
         round->holders[i]->part.hold_us = 0;
         round->holders[i]->due = now + EARLY_MS * 1000;

@@ -141,7 +141,7 @@ static void grant_to_a_client_that_has_gone(void **state)
         await_queue(site, 1);
         wait_for_lock(&next, &site->batond[0], token("next", i));
         await_queue(site, 2);
-        many_hang_up(&gone.client, i % 4 < 2);
+        many_hang_up(&gone.client, i % 4 < 2, false);
         if (i % 3 == 0)
             await_queue(site, 1);
         unlock(site, token("holder", i));
@@ -172,7 +172,7 @@ static void a_fair_queue_stuck_behind_a_dead_waiter(void **state)
     assert_int_equal(reply_of(&next, CLAIM_MS + 500), 201);
     batond_process_stop(&mortal);
     for (int i = 0; i < 2; i++)
-        many_hang_up(&dead[i].client, true);
+        many_hang_up(&dead[i].client, true, false);
 }
 
 /* Redisson 3004: its server stood still for longer than its lease. */
@@ -251,7 +251,7 @@ static void a_herd_on_every_release(void **state)
     if (calls > 2 * ROUNDS + vouching)
         fail_msg("%" PRId64 " scripts for %d hand-overs", calls, ROUNDS);
     for (int i = ROUNDS; i < WAITERS; i++)
-        many_hang_up(&waiters[i].client, true);
+        many_hang_up(&waiters[i].client, true, false);
     await_queue(site, 0);
     unlock(site, holder);
     free(waiters);
@@ -337,7 +337,7 @@ static void per_name_state_of_waiters_never_freed(void **state)
         wait_for_lock(&waiters[i], &site->batond[i % 2], token("waiter", i));
         await_queue(site, i + 1);
     }
-    many_hang_up(&waiters[0].client, true);
+    many_hang_up(&waiters[0].client, true, false);
     assert_int_equal(ask_with(site->http[0], waiters[1].token, "DELETE", "/locks/n"), 200);
     assert_int_equal(reply_of(&waiters[1], PATIENCE_MS), 409);
     await_queue(site, 3);

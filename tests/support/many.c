@@ -119,15 +119,16 @@ bool many_is_busy(const struct many_client *client)
     return client->fd > 0 || client->connecting;
 }
 
-bool many_hang_up(struct many_client *client, bool reset)
+bool many_hang_up(struct many_client *client, bool reset, bool by_proxy)
 {
     static const struct linger NOW = {.l_onoff = 1, .l_linger = 0};
     bool answered = false;
     if (!many_is_busy(client))
         return true;
     if (client->fd > 0 && !client->connecting) {
-        shutdown(client->fd, SHUT_WR);
-        poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, ON_ITS_WAY_MS);
+        shutdown(client->fd, by_proxy ? SHUT_WR : SHUT_RDWR); /* then nothing more comes in */
+        if (by_proxy)
+            poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, ON_ITS_WAY_MS);
         answered = recv(client->fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
     }
     if (client->fd > 0 && reset)

@@ -44,10 +44,11 @@ void many_free(struct many *many);
 void many_send(struct many *many, struct many_client *client, int port, const char *method,
                const char *path, const char *token, const char *body);
 
-/* The client goes away: by a reset, or as a program that ends normally does. `done` is not called.
- * Does nothing where no request is under way. Returns false where a reply was there already, or
- * on its way: no server can look at the socket and write to it in one step. */
-bool many_hang_up(struct many_client *client, bool reset);
+/* The client goes away as a program that ends does; with `reset`, what it may still get is refused
+ * at once. `done` is not called. Does nothing where no request is under way. Returns false where
+ * its kernel had a reply by then. Behind a proxy, a reply that comes a moment later counts, too:
+ * the proxy had it, and no server can know more. */
+bool many_hang_up(struct many_client *client, bool reset, bool by_proxy);
 
 /* Whether a request is under way. */
 bool many_is_busy(const struct many_client *client);

@@ -1,0 +1,86 @@
+/* What is remembered of a reply that tells of new holds, and what is taken back. */
+#include "api/told.h"
+
+#include "api/api.h"
+
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+
+static char taken_back[400];
+
+void locks_take_back(struct locks *locks, struct slice name, struct slice token,
+                     const struct attempt *attempt, int64_t keep_ms)
+{
+    size_t length = strlen(taken_back);
+    snprintf(taken_back + length, sizeof taken_back - length, "%p %.*s %.*s %s %d\n", (void *)locks,
+             (int)name.length, name.bytes, (int)token.length, token.bytes, attempt->text,
+             (int)keep_ms);
+}
+
+/* An exchange that ends, and its texts with it, before what it told of is taken back. */
+static struct told *told_by(struct grant *grants, size_t count, const char *single)
+{
+    struct api api = {.locks = (struct locks *)0x10};
+    char token[] = "the-token", name[] = "alone";
+    struct exchange exchange = {.api = &api, .grants = grants, .grant_count = count, .keep_ms = 7};
+    exchange.stored_token = slice_of(token);
+    exchange.name = slice_of(name);
+    strcpy(exchange.granted.text, single);
+    struct told *told = told_new(&exchange);
+    memset(token, 'x', sizeof token - 1);
+    memset(name, 'x', sizeof name - 1);
+    return told;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    taken_back[0] = '\0';
+    return 0;
+}
+
+static void one_hold_is_taken_back(void **state)
+{
+    (void)state;
+    told_take_back(told_by(NULL, 0, "attempt"));
+    assert_string_equal(taken_back, "0x10 alone the-token attempt 7\n");
+}
+
+static void each_of_several_is_taken_back(void **state)
+{
+    (void)state;
+    char names[] = "abc";
+    struct grant grants[] = {{{names, 1}, {"p"}}, {{names + 1, 1}, {"q"}}, {{names + 2, 1}, {"r"}}};
+    struct told *told = told_by(grants, 3, "");
+    memset(names, 'x', sizeof names - 1);
+    memset(grants, 0, sizeof grants);
+    told_take_back(told);
+    assert_string_equal(taken_back, "0x10 a the-token p 7\n0x10 b the-token q 7\n"
+                                    "0x10 c the-token r 7\n");
+}
+
+static void no_hold_is_nothing_to_remember(void **state)
+{
+    (void)state;
+    assert_null(told_by(NULL, 0, ""));
+    told_free(NULL);
+}
+
+static void what_arrived_is_not_taken_back(void **state)
+{
+    (void)state;
+    told_free(told_by(NULL, 0, "attempt"));
+    assert_string_equal(taken_back, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(one_hold_is_taken_back, setup),
+        cmocka_unit_test_setup(each_of_several_is_taken_back, setup),
+        cmocka_unit_test_setup(no_hold_is_nothing_to_remember, setup),
+        cmocka_unit_test_setup(what_arrived_is_not_taken_back, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
