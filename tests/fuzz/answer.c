@@ -1,5 +1,6 @@
 #include "tests/fuzz/answer.h"
 
+#include "api/api.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <jansson.h>
@@ -77,8 +78,22 @@ void answer_judge_stream(const struct exchange *exchange)
         judge_line(fuzz_cut(&rest, '\n'), is_events);
 }
 
+/* Only who may is served. */
+static void judge_right(const struct exchange *exchange)
+{
+    const struct route *route = exchange->route;
+    if (exchange->reply.status >= 300 || !route || route->needs == VERB_NONE)
+        return;
+    CLAIM(exchange->principal);
+    CLAIM(principals_everybody(exchange->api->principals) || exchange->authorization);
+    CLAIM(exchange->name.length > 0 && !exchange->parameters.numbers[FIELD_FORCE]
+              ? principal_may(exchange->principal, route->needs, exchange->name)
+              : exchange->principal->rule_count > 0);
+}
+
 void answer_judge(const struct exchange *exchange)
 {
+    judge_right(exchange);
     const struct reply *reply = &exchange->reply;
     for (size_t i = 0; i < reply->header_count; i++)
         CLAIM(reply->headers[i].name[0] && !strpbrk(reply->headers[i].value, "\r\n"));

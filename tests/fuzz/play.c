@@ -160,6 +160,7 @@ void play_ask(struct play *play, struct question *question)
         .body = {question->body, question->body_length},
         .content_type = "application/json",
         .accept = question->accept,
+        .authorization = question->authorization,
         .lock_token = question->lock_token,
         .if_none_match = question->if_none_match,
         .last_event_id = question->last_event_id,

@@ -16,6 +16,8 @@ static char **place_of(struct question *question, char sigil)
         return &question->if_none_match;
     case '+':
         return &question->last_event_id;
+    case '!':
+        return &question->authorization;
     default:
         return NULL;
     }
@@ -38,6 +40,9 @@ void question_read(struct slice text, struct question *ret)
         set(place, (struct slice){word.bytes + 1, word.length - 1});
     }
     ret->body_length = text.length;
+    char *slash = ret->authorization ? strchr(ret->authorization, '/') : NULL;
+    if (slash)
+        *slash = ' ';
     if (text.length == 0)
         return;
     ret->body = malloc(text.length); /* to the byte: a read behind its end is found */
@@ -51,6 +56,7 @@ void question_clear(struct question *question)
     free(question->method);
     free(question->target);
     free(question->accept);
+    free(question->authorization);
     free(question->lock_token);
     free(question->if_none_match);
     free(question->last_event_id);

@@ -9,6 +9,7 @@ struct question {
     char *method;
     char *target;
     char *accept; /* header fields; NULL where absent */
+    char *authorization;
     char *lock_token;
     char *if_none_match;
     char *last_event_id;
@@ -16,8 +17,8 @@ struct question {
     size_t body_length; /* 0: none */
 };
 
-/* Reads METHOD TARGET [@ACCEPT] [#LOCK-TOKEN] [=IF-NONE-MATCH] [+LAST-EVENT-ID] [BODY], of which
- * only the body may hold spaces. */
+/* Reads METHOD TARGET [@ACCEPT] [#LOCK-TOKEN] [=IF-NONE-MATCH] [+LAST-EVENT-ID] [!AUTHORIZATION]
+ * [BODY], of which only the body may hold spaces; a / in the authorization stands for one. */
 void question_read(struct slice text, struct question *ret);
 
 /* Frees the texts. */
