@@ -11,6 +11,7 @@
 struct api {
     struct locks *locks;
     struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
+    bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t max_wait_ms;

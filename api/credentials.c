@@ -82,6 +82,10 @@ static struct principal *find(const struct exchange *exchange, const char **ret_
 {
     const struct principals *principals = exchange->api->principals;
     *ret_why = "send a token: Authorization: Bearer TOKEN, or Basic with the token as the password";
+    if (exchange->api->asks_certificates && !exchange->certificate) {
+        *ret_why = "show a client certificate that the authority in tls-client-ca has issued";
+        return NULL;
+    }
     if (principals_everybody(principals))
         return principals_everybody(principals);
     if (exchange->authorization)

@@ -1,17 +1,15 @@
 #include "api/tokens_file.h"
 
+#include "base/file.h"
 #include "base/utf8.h"
 #include "locks/name.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { PLACE_LENGTH = 96, SHOWN_LENGTH = 48 };
 
@@ -270,69 +268,16 @@ int tokens_file_parse(const struct tokens_file_options *options, struct slice te
     return good ? 0 : -EINVAL;
 }
 
-/* Whoever can write the file can do all, and who can read it may look for weak tokens. */
-static int check_file(const char *path, int fd, struct failure *failure)
-{
-    struct stat file;
-    if (fstat(fd, &file) < 0)
-        return failure_set(failure, -errno, "--tokens-file: %s: %s", path, strerror(errno));
-    if (!S_ISREG(file.st_mode))
-        return failure_set(failure, -EINVAL, "--tokens-file: %s is not a regular file", path);
-    if (file.st_uid != 0 && file.st_uid != geteuid())
-        return failure_set(failure, -EINVAL,
-                           "--tokens-file: %s belongs to user %u; it has to belong to root, or to "
-                           "user %u, as whom batond runs: chown it",
-                           path, (unsigned)file.st_uid, (unsigned)geteuid());
-    if (file.st_mode & (S_IWGRP | S_IRWXO))
-        return failure_set(failure, -EINVAL,
-                           "--tokens-file: others may read or write %s (mode %04o): chmod 600 it, "
-                           "or 640 where its group is to read it",
-                           path, (unsigned)file.st_mode & 07777);
-    if (file.st_size > TOKENS_FILE_LONGEST)
-        return failure_set(failure, -EINVAL, "--tokens-file: %s has more than %d bytes", path,
-                           TOKENS_FILE_LONGEST);
-    return 0;
-}
-
-/* Its bytes, one more than it may have at most. Negative where reading fails. */
-static ssize_t read_all(int fd, char *bytes)
-{
-    size_t length = 0;
-    while (length <= TOKENS_FILE_LONGEST) {
-        ssize_t got = read(fd, bytes + length, TOKENS_FILE_LONGEST + 1 - length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        if (got == 0)
-            break;
-        length += (size_t)got;
-    }
-    return (ssize_t)length;
-}
-
 int tokens_file_read(const struct tokens_file_options *options, struct principals **ret,
                      struct failure *failure)
 {
-    const char *path = options->path;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return failure_set(failure, -EINVAL, "--tokens-file: cannot read %s: %s", path,
-                           strerror(errno));
-    char *bytes = malloc(TOKENS_FILE_LONGEST + 1);
-    if (!bytes)
-        abort();
-    int result = check_file(path, fd, failure);
-    ssize_t length = result < 0 ? 0 : read_all(fd, bytes);
-    close(fd);
-    if (length < 0)
-        result = failure_set(failure, -EINVAL, "--tokens-file: cannot read %s: %s", path,
-                             strerror((int)-length));
-    else if (length > TOKENS_FILE_LONGEST)
-        result = failure_set(failure, -EINVAL, "--tokens-file: %s has more than %d bytes", path,
-                             TOKENS_FILE_LONGEST);
-    if (result == 0)
-        result = tokens_file_parse(options, (struct slice){bytes, (size_t)length}, ret, failure);
+    const struct file_options file = {"tokens-file", options->path, TOKENS_FILE_LONGEST, true};
+    char *bytes;
+    size_t length;
+    int result = file_read(&file, &bytes, &length, failure);
+    if (result < 0)
+        return result;
+    result = tokens_file_parse(options, (struct slice){bytes, length}, ret, failure);
     free(bytes);
     return result;
 }

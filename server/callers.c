@@ -43,7 +43,7 @@ static void count_missed(struct callers *callers, enum deadline_kind kind)
 static void hang_up(struct caller *caller)
 {
     const char *text = caller->callers->options.too_slow;
-    bool can_be_told = caller->asks && caller->plain;
+    bool can_be_told = caller->asks && !caller->tls.https;
     count_missed(caller->callers, caller->deadline.kind);
     caller_expect(caller, DEADLINE_NONE);
     if (can_be_told)
@@ -112,6 +112,7 @@ void caller_free(struct caller *caller)
     metrics_add(&callers->options.metrics->connections, -1);
     addresses_leave(callers->options.addresses, caller->address);
     addresses_give_place(callers->options.addresses);
+    https_session_end(&caller->tls);
     free(caller);
 }
 

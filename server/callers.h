@@ -5,6 +5,7 @@
 
 #include "server/addresses.h"
 #include "server/deadlines.h"
+#include "server/https.h"
 #include "server/metrics.h"
 #include "server/receipts.h"
 
@@ -20,7 +21,7 @@ struct caller {
     struct address *address; /* as it is counted, or NULL */
     int fd;
     struct told *told;          /* the new holds that its last reply told of, if any */
-    bool plain;                 /* what goes over its socket is not encrypted */
+    struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
     bool asks;                  /* the line of a request has come, but not yet all of it */
     TAILQ_ENTRY(caller) others; /* the room's */
 };

@@ -1,5 +1,7 @@
 #include "server/hangups.h"
 
+#include "server/goodbye.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,6 +17,12 @@ struct hangups {
     void (*closed)(void *context);
     void *context;
 };
+
+/* For a client of TLS whatever it sends is an event, and hanging up is one kind of it. */
+static bool has_gone(const struct hangup *hangup, unsigned events)
+{
+    return events != EPOLLIN || goodbye_is_said(hangup->session, hangup->fd);
+}
 
 static void tell(struct hangups *hangups, struct hangup *hangup)
 {
@@ -33,7 +41,7 @@ static void on_events(uv_poll_t *handle, int status, int what)
         count = epoll_wait(hangups->epoll_fd, events, EVENTS_AT_ONCE, 0);
         for (int i = 0; i < count; i++) {
             struct hangup *hangup = events[i].data.ptr;
-            if (hangup->watched)
+            if (hangup->watched && has_gone(hangup, events[i].events))
                 tell(hangups, hangup);
         }
     } while (count == EVENTS_AT_ONCE);
@@ -72,12 +80,15 @@ void hangups_close(struct hangups *hangups, void (*closed)(void *context), void 
     uv_close((uv_handle_t *)&hangups->events, on_closed);
 }
 
-/* Errors and a connection that is closed both ways are told unasked. */
-void hangups_watch(struct hangups *hangups, struct hangup *hangup, int fd,
+/* Errors and a connection that is closed both ways are told unasked. What is sent is told once,
+ * since it stays where it is. */
+void hangups_watch(struct hangups *hangups, struct hangup *hangup, int fd, gnutls_session_t session,
                    void (*gone)(struct hangup *hangup))
 {
-    struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = hangup};
+    struct epoll_event event = {.events = EPOLLRDHUP | (session ? EPOLLIN | EPOLLET : 0),
+                                .data.ptr = hangup};
     hangup->fd = fd;
+    hangup->session = session;
     hangup->gone = gone;
     hangup->watched = true;
     if (epoll_ctl(hangups->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
@@ -100,8 +111,10 @@ void hangups_tell_all(struct hangups *hangups)
         tell(hangups, LIST_FIRST(&hangups->watched));
 }
 
-bool hangups_has_gone(int fd)
+bool hangups_has_gone(int fd, gnutls_session_t session)
 {
-    struct pollfd client = {.fd = fd, .events = POLLRDHUP};
-    return poll(&client, 1, 0) > 0;
+    struct pollfd client = {.fd = fd, .events = (short)(POLLRDHUP | (session ? POLLIN : 0))};
+    if (poll(&client, 1, 0) <= 0)
+        return false;
+    return client.revents != POLLIN || goodbye_is_said(session, fd);
 }

@@ -3,6 +3,7 @@
 #ifndef BATON_SERVER_HANGUPS_H
 #define BATON_SERVER_HANGUPS_H
 
+#include <gnutls/gnutls.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <uv.h>
@@ -17,6 +18,7 @@ struct hangups;
 struct hangup {
     int fd;
     bool watched;
+    gnutls_session_t session; /* NULL: what comes is not encrypted */
     /* The other side has closed its end, or the connection has broken. It is not watched any more
      * by then. Called from the loop, never from inside hangups_watch. */
     void (*gone)(struct hangup *hangup);
@@ -29,8 +31,9 @@ int hangups_open(struct hangups **ret, uv_loop_t *loop);
 /* Nothing may be watched any more. Calls `closed` from the loop, by which time it is freed. */
 void hangups_close(struct hangups *hangups, void (*closed)(void *context), void *context);
 
-/* From now on, until hangups_forget. Tells of a hang-up that was before, too. */
-void hangups_watch(struct hangups *hangups, struct hangup *hangup, int fd,
+/* From now on, until hangups_forget. Tells of a hang-up that was before, too. A client of TLS has
+ * also gone when it has said goodbye. */
+void hangups_watch(struct hangups *hangups, struct hangup *hangup, int fd, gnutls_session_t session,
                    void (*gone)(struct hangup *hangup));
 
 /* To be called while the socket is still open. Does nothing where it is not watched. */
@@ -40,7 +43,7 @@ void hangups_forget(struct hangups *hangups, struct hangup *hangup);
  * the loop. */
 void hangups_tell_all(struct hangups *hangups);
 
-/* Whether the other side has closed its end, by a look at the socket now. */
-bool hangups_has_gone(int fd);
+/* Whether the other side has closed its end or said goodbye, by a look at the socket now. */
+bool hangups_has_gone(int fd, gnutls_session_t session);
 
 #endif

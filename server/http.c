@@ -104,7 +104,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
                      [DEADLINE_IDLE] = options->idle_timeout_ms},
         .too_slow = http->too_slow,
     });
-    http->rooms = rooms_open(loop, &http->desk, on_turned, http);
+    http->rooms = rooms_open(loop, &http->desk, options->https, on_turned, http);
     http->door = door_new(&(struct door_options){
         .loop = loop,
         .listen_fd = options->listen_fd,
@@ -113,7 +113,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
         .rooms = http->rooms,
         .metrics = options->metrics,
         .log = options->log,
-        .too_many = http->too_many,
+        .too_many = options->https ? "" : http->too_many, /* it would not be TLS */
     });
     uv_timer_init(loop, &http->deadline);
     http->deadline.data = http;
@@ -141,6 +141,11 @@ void http_serve(struct http *http)
 {
     door_open(http->door);
     rooms_start(http->rooms);
+}
+
+void http_set_https(struct http *http, struct https *https)
+{
+    rooms_set_https(http->rooms, https);
 }
 
 /* Who waits for the API to answer would wait on; who is still sending a request now will not get an

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "server/addresses.h"
+#include "server/https.h"
 #include "server/log.h"
 #include "server/metrics.h"
 
@@ -22,6 +23,7 @@ struct http_options {
     int listen_fd; /* taken over */
     struct api *api;
     struct metrics *metrics;
+    struct https *https; /* NULL: plain HTTP; a reference of its own is taken */
     const struct log *log;
     struct addresses *addresses; /* of all workers */
     int64_t head_timeout_ms;     /* from the connection's begin, or the line of a further request */
@@ -35,6 +37,10 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
 
 /* Begins to serve; does nothing where it has begun. */
 void http_serve(struct http *http);
+
+/* What TLS clients are shown from now on; those that are connected notice nothing. Only where there
+ * was one before. */
+void http_set_https(struct http *http, struct https *https);
 
 /* Ends in good order: serves whom the kernel has already accepted, takes no new connection, lets
  * requests under way finish (5 s at most), closes, and calls `closed` from the loop, by which time

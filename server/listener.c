@@ -65,7 +65,7 @@ static int describe(struct listener *listener)
                     port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return -EINVAL;
     bool brackets = listener->address.ss_family == AF_INET6;
-    snprintf(listener->url, sizeof listener->url, "http://%s%s%s:%s", brackets ? "[" : "", host,
+    snprintf(listener->place, sizeof listener->place, "%s%s%s:%s", brackets ? "[" : "", host,
              brackets ? "]" : "", port);
     return 0;
 }
@@ -142,7 +142,7 @@ int listener_socket(const struct listener *listener, struct failure *failure)
         fd = -error;
     }
     if (fd < 0)
-        return failure_set(failure, fd, "--listen: cannot serve on %s: %s", listener->url,
+        return failure_set(failure, fd, "--listen: cannot serve on %s: %s", listener->place,
                            strerror(-fd));
     return fd;
 }

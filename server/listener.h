@@ -12,8 +12,8 @@
 struct listener {
     struct sockaddr_storage address; /* its port is never 0 */
     socklen_t length;
-    bool loopback; /* no other machine can reach it */
-    char url[80];  /* http://ADDRESS:PORT */
+    bool loopback;  /* no other machine can reach it */
+    char place[72]; /* ADDRESS:PORT */
 };
 
 /* Reads "ADDRESS:PORT" or "[ADDRESS]:PORT" (a numeric address, or localhost), finds a free port for

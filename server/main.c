@@ -41,6 +41,7 @@ struct process {
     struct redis_url redis_url;
     struct principals *principals; /* who may ask now */
     struct addresses *addresses;
+    struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
     struct metrics metrics[WORKERS_MOST];
@@ -54,13 +55,14 @@ struct process {
 static int check_exposure(const struct process *process, struct failure *failure)
 {
     if (process->listener.loopback || process->settings.tokens_file ||
-        process->settings.allow_anonymous)
+        process->settings.tls_client_ca || process->settings.allow_anonymous)
         return 0;
     return failure_set(failure, -EINVAL,
                        "--listen: other machines can reach %s, and nobody is asked who they are: "
-                       "give a --tokens-file, listen on 127.0.0.1, or give --allow-anonymous if "
+                       "give a --tokens-file or a --tls-client-ca, listen on 127.0.0.1, or give "
+                       "--allow-anonymous if "
                        "the network itself is closed",
-                       process->listener.url);
+                       process->listener.place);
 }
 
 static size_t worker_count(const struct settings *settings)
@@ -171,6 +173,36 @@ static int prepare_principals(struct process *process, struct failure *failure)
     return 0;
 }
 
+static int read_https(struct process *process, struct failure *failure)
+{
+    const struct https_files files = {.certificate = process->settings.tls_cert,
+                                      .key = process->settings.tls_key,
+                                      .client_ca = process->settings.tls_client_ca};
+    struct https *https;
+    int result = https_read(&https, &files, failure);
+    if (result < 0)
+        return result;
+    https_drop(process->https);
+    process->https = https;
+    if (https_warning(https))
+        log_line(&process->log, LOG_WARN, "clients will not trust this batond", "reason",
+                 https_warning(https), NULL);
+    for (size_t i = 0; i < process->worker_count; i++)
+        if (process->workers[i])
+            worker_set_https(process->workers[i], https);
+    return 0;
+}
+
+static bool has_https(const struct process *process)
+{
+    return process->settings.tls_cert != NULL;
+}
+
+static int prepare_https(struct process *process, struct failure *failure)
+{
+    return has_https(process) ? read_https(process, failure) : 0;
+}
+
 static bool has_tokens_file(const struct process *process)
 {
     return process->settings.tokens_file != NULL;
@@ -184,6 +216,7 @@ static const struct reload {
     int (*read)(struct process *process, struct failure *failure);
 } RELOADS[] = {
     {"tokens-file", has_tokens_file, read_tokens_file},
+    {"tls-cert", has_https, read_https},
 };
 
 static void reload(struct process *process, const struct reload *reload)
@@ -212,6 +245,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .settings = &process->settings,
         .redis_url = &process->redis_url,
         .principals = process->principals,
+        .https = process->https,
         .log = &process->log,
         .addresses = process->addresses,
         .metrics = write_metrics,
@@ -328,6 +362,8 @@ static int serve(struct process *process, struct failure *failure)
     if (result == 0)
         result = count_places(process, failure);
     if (result == 0)
+        result = prepare_https(process, failure);
+    if (result == 0)
         result = prepare_redis(process, failure);
     settings_forget_secrets(&process->settings);
     if (result == 0)
@@ -337,10 +373,12 @@ static int serve(struct process *process, struct failure *failure)
     watch(process); /* before anybody can connect, so that whoever is served is served to the end */
     result = start_workers(process, failure);
     if (result == 0) {
-        char redis[256];
+        char url[96], redis[256];
+        snprintf(url, sizeof url, "%s://%s", has_https(process) ? "https" : "http",
+                 process->listener.place);
         redis_url_describe(&process->redis_url, redis, sizeof redis);
-        log_line(&process->log, LOG_INFO, "listening", "url", process->listener.url, "redis", redis,
-                 "version", BATON_VERSION, NULL);
+        log_line(&process->log, LOG_INFO, "listening", "url", url, "redis", redis, "version",
+                 BATON_VERSION, NULL);
         uv_run(&process->loop, UV_RUN_DEFAULT); /* until a signal ends it */
     }
     stop_workers(process);
@@ -404,6 +442,7 @@ int main(int argc, char **argv)
     uv_run(&process.loop, UV_RUN_DEFAULT);
     uv_loop_close(&process.loop);
     principals_drop(process.principals);
+    https_drop(process.https);
     redis_url_free(&process.redis_url);
     addresses_free(process.addresses);
     settings_free(&process.settings);

@@ -91,6 +91,12 @@ static const char *header(const struct record *record, const char *name)
     return MHD_lookup_connection_value(record->connection, MHD_HEADER_KIND, name);
 }
 
+/* Who a TLS client is by its certificate; NULL where it has shown none. */
+static const char *client_of(const struct record *record)
+{
+    return https_session_client(&record->caller->tls);
+}
+
 struct counted {
     const char *name;
     size_t count;
@@ -143,10 +149,15 @@ static void streamed(struct exchange *exchange)
         resume(record);
 }
 
+static bool has_gone(const struct record *record)
+{
+    return hangups_has_gone(socket_of(record), record->caller->tls.session);
+}
+
 /* What is sent to a client that has gone looks delivered. */
 static bool is_connected(struct exchange *exchange)
 {
-    return !hangups_has_gone(socket_of((struct record *)exchange));
+    return !has_gone((struct record *)exchange);
 }
 
 static void begin(struct record *record, const char *method)
@@ -164,6 +175,7 @@ static void begin(struct record *record, const char *method)
     exchange->authorization = header(record, AUTHORIZATION);
     exchange->authorization_repeated =
         exchange->authorization && is_repeated(record, AUTHORIZATION);
+    exchange->certificate = client_of(record);
     exchange->if_none_match = header(record, MHD_HTTP_HEADER_IF_NONE_MATCH);
     exchange->last_event_id = header(record, "Last-Event-ID");
     exchange->answered = answered;
@@ -227,7 +239,8 @@ static void on_hung_up(struct hangup *hangup)
 
 static void watch(struct record *record)
 {
-    hangups_watch(desk_of(record)->hangups, &record->hangup, socket_of(record), on_hung_up);
+    hangups_watch(desk_of(record)->hangups, &record->hangup, socket_of(record),
+                  record->caller->tls.session, on_hung_up);
 }
 
 /* Hands libmicrohttpd what was written and not yet sent; where there is nothing, the connection is
@@ -339,7 +352,7 @@ static enum MHD_Result handle(struct record *record)
  * request_completed has it taken back. */
 static enum MHD_Result send_parked(struct record *record)
 {
-    if (record->gone || (api_has_granted(&record->exchange) && hangups_has_gone(socket_of(record))))
+    if (record->gone || (api_has_granted(&record->exchange) && has_gone(record)))
         return MHD_NO;
     return send_reply(record);
 }

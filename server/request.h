@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "server/callers.h"
 #include "server/hangups.h"
+#include "server/https.h"
 #include "server/metrics.h"
 
 #include <microhttpd.h>

@@ -1,5 +1,6 @@
 #include "server/rooms.h"
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,10 @@ struct room {
 struct rooms {
     uv_loop_t *loop;
     struct desk *desk;
-    struct room *first; /* a room that is empty is kept */
-    uv_check_t turn;    /* runs daemons in every turn of the loop, after all other events */
-    uv_idle_t busy;     /* keeps the loop from sleeping while a daemon has more to do */
+    struct https *https; /* NULL: plain HTTP */
+    struct room *first;  /* a room that is empty is kept */
+    uv_check_t turn;     /* runs daemons in every turn of the loop, after all other events */
+    uv_idle_t busy;      /* keeps the loop from sleeping while a daemon has more to do */
     void (*turned)(void *context);
     void *turned_context;
     int open_handles; /* while closing */
@@ -109,7 +111,10 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     }
     struct caller *caller = come_in(
         room, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
-    caller->plain = !MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (room->rooms->https)
+        https_session_begin(
+            &caller->tls, room->rooms->https,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
     *place = caller;
 }
 
@@ -129,17 +134,30 @@ void room_take(struct room *room, struct caller *caller, const struct sockaddr_s
     make_due(room);
 }
 
+/* A daemon does not start without a certificate, or a promise of one. Each session is given its own
+ * before it begins, so this is never asked. */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int count,
+                          const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
+                          gnutls_pcert_st **certificate, unsigned *length, gnutls_privkey_t *key)
+{
+    (void)session, (void)names, (void)count, (void)algorithms, (void)algorithm_count;
+    (void)certificate, (void)length, (void)key;
+    return -1;
+}
+
 static struct MHD_Daemon *daemon_start(struct room *room)
 {
-    unsigned flags =
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET;
+    bool has_tls = room->rooms->https != NULL;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                     MHD_USE_NO_LISTEN_SOCKET | (has_tls ? MHD_USE_TLS : 0);
     return MHD_start_daemon(
         flags, 0, NULL, NULL, request_step, room, MHD_OPTION_EXTERNAL_LOGGER, be_silent, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, request_new, room, MHD_OPTION_NOTIFY_COMPLETED,
         request_completed, room, MHD_OPTION_NOTIFY_CONNECTION, on_connection, room,
         MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)ROOM_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, has_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END,
+        no_certificate, MHD_OPTION_END);
 }
 
 static struct room *room_new(struct rooms *rooms)
@@ -215,18 +233,27 @@ unsigned rooms_connections_most(unsigned descriptors, unsigned workers)
     return most > 0 ? most : 1;
 }
 
-struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, void (*turned)(void *context),
-                         void *context)
+struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, struct https *https,
+                         void (*turned)(void *context), void *context)
 {
     struct rooms *rooms = calloc(1, sizeof *rooms);
     if (!rooms)
         abort();
-    *rooms =
-        (struct rooms){.loop = loop, .desk = desk, .turned = turned, .turned_context = context};
+    *rooms = (struct rooms){.loop = loop,
+                            .desk = desk,
+                            .https = https_keep(https),
+                            .turned = turned,
+                            .turned_context = context};
     uv_check_init(loop, &rooms->turn);
     uv_idle_init(loop, &rooms->busy);
     rooms->turn.data = rooms->busy.data = rooms;
     return rooms;
+}
+
+void rooms_set_https(struct rooms *rooms, struct https *https)
+{
+    https_drop(rooms->https);
+    rooms->https = https_keep(https);
 }
 
 void rooms_start(struct rooms *rooms)
@@ -244,6 +271,7 @@ static void one_less(struct rooms *rooms)
         rooms->first = room->next;
         free(room);
     }
+    https_drop(rooms->https);
     rooms->closed(rooms->closed_context);
     free(rooms);
 }

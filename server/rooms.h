@@ -18,9 +18,14 @@ struct room;
 /* How many connections so many workers can serve together, with so many descriptors. */
 unsigned rooms_connections_most(unsigned descriptors, unsigned workers);
 
-/* `turned` is called in every turn of the loop once the daemons have run. */
-struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, void (*turned)(void *context),
-                         void *context);
+/* `turned` is called in every turn of the loop once the daemons have run. With `https` (NULL: plain
+ * HTTP) the rooms take a reference of their own. */
+struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, struct https *https,
+                         void (*turned)(void *context), void *context);
+
+/* Rooms that speak TLS show this to connections that are taken from now on; what is under way goes
+ * on as it began. */
+void rooms_set_https(struct rooms *rooms, struct https *https);
 
 /* The daemons run from now on; does nothing where they do. */
 void rooms_start(struct rooms *rooms);

@@ -90,6 +90,12 @@ static const struct setting {
     {"tokens-file", TEXT, AT(tokens_file), NULL, "FILE",
      "who may do what, as JSON, read again on SIGHUP; unset: whoever can connect may do all", 0, 0,
      NULL},
+    {"tls-cert", TEXT, AT(tls_cert), NULL, "FILE",
+     "the certificate (PEM, with what leads to its root) to serve HTTPS with, read again on SIGHUP",
+     0, 0, NULL},
+    {"tls-key", TEXT, AT(tls_key), NULL, "FILE", "the key (PEM) of tls-cert", 0, 0, NULL},
+    {"tls-client-ca", TEXT, AT(tls_client_ca), NULL, "FILE",
+     "certificates (PEM) that vouch for clients; a client's common name is who it is", 0, 0, NULL},
     {"allow-anonymous", FLAG, AT(allow_anonymous), "false", NULL,
      "serve other machines too although nobody has to log in: for a network that is itself closed",
      0, 0, NULL},
@@ -338,6 +344,11 @@ static int check(struct settings *settings, struct failure *failure)
                            "--trusted-proxies: %s; expected addresses and networks with commas "
                            "between, such as 127.0.0.0/8,10.1.2.3,fd00::/8",
                            wrong.text);
+    if (!settings->tls_cert != !settings->tls_key)
+        return failure_set(failure, -EINVAL,
+                           "--tls-cert and --tls-key need each other; give both or none");
+    if (settings->tls_client_ca && !settings->tls_cert)
+        return failure_set(failure, -EINVAL, "--tls-client-ca needs --tls-cert and --tls-key");
     return set_default_state_dir(settings, failure);
 }
 

@@ -39,6 +39,9 @@ struct settings {
     enum log_format log_format;
     enum log_level log_level;
     char *tokens_file; /* NULL: nobody has to log in */
+    char *tls_cert;    /* these three: NULL where not given; see server/https.h */
+    char *tls_key;
+    char *tls_client_ca;
     bool allow_anonymous;
     bool sandbox;    /* filter system calls */
     bool wants_help; /* --help was given: nothing else is checked */

@@ -17,9 +17,11 @@ struct worker {
     uv_thread_t thread;
     uv_loop_t loop;
     uv_async_t stop;
-    uv_async_t news;                      /* `offered` has been set */
-    _Atomic(struct principals *) offered; /* a reference for whoever takes it; NULL: none */
-    uv_timer_t again;                     /* takes back what Redis refused to take back */
+    uv_async_t news; /* one of these has been set: */
+    /* References for whoever takes them; NULL: none. */
+    _Atomic(struct principals *) offered;
+    _Atomic(struct https *) offered_https;
+    uv_timer_t again;  /* takes back what Redis refused to take back */
     uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
     uint64_t settle_until;
     struct store *store;
@@ -131,6 +133,10 @@ static void on_news(uv_async_t *news)
     struct principals *offered = atomic_exchange(&worker->offered, NULL);
     if (offered)
         api_set_principals(&worker->api, offered);
+    struct https *https = atomic_exchange(&worker->offered_https, NULL);
+    if (https && worker->http)
+        http_set_https(worker->http, https);
+    https_drop(https);
 }
 
 static void run(void *context)
@@ -167,16 +173,19 @@ static int open_layers(struct worker *worker, int listen_fd)
         close(listen_fd);
         return result;
     }
-    worker->api = (struct api){.locks = worker->locks,
-                               .principals = principals_keep(worker->options->principals),
-                               .default_ttl_ms = settings->default_ttl_ms,
-                               .max_ttl_ms = settings->max_ttl_ms,
-                               .max_wait_ms = settings->max_wait_ms,
-                               .metrics = worker->options->metrics,
-                               .context = worker->options->context};
+    worker->api =
+        (struct api){.locks = worker->locks,
+                     .principals = principals_keep(worker->options->principals),
+                     .default_ttl_ms = settings->default_ttl_ms,
+                     .max_ttl_ms = settings->max_ttl_ms,
+                     .max_wait_ms = settings->max_wait_ms,
+                     .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
+                     .metrics = worker->options->metrics,
+                     .context = worker->options->context};
     const struct http_options http = {.listen_fd = listen_fd,
                                       .api = &worker->api,
                                       .metrics = worker->metrics,
+                                      .https = worker->options->https,
                                       .log = worker->options->log,
                                       .addresses = worker->options->addresses,
                                       .head_timeout_ms = settings->head_timeout_ms,
@@ -215,6 +224,12 @@ void worker_set_principals(struct worker *worker, struct principals *principals)
     uv_async_send(&worker->news);
 }
 
+void worker_set_https(struct worker *worker, struct https *https)
+{
+    https_drop(atomic_exchange(&worker->offered_https, https_keep(https)));
+    uv_async_send(&worker->news);
+}
+
 void worker_ask_to_stop(struct worker *worker)
 {
     uv_async_send(&worker->stop);
@@ -224,6 +239,7 @@ void worker_join(struct worker *worker)
 {
     uv_thread_join(&worker->thread);
     principals_drop(atomic_load(&worker->offered));
+    https_drop(atomic_load(&worker->offered_https));
     api_set_principals(&worker->api, NULL);
     free(worker);
 }

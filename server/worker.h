@@ -4,6 +4,7 @@
 
 #include "api/principals.h"
 #include "redis/url.h"
+#include "server/https.h"
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/settings.h"
@@ -17,6 +18,7 @@ struct worker_options {
     const struct redis_url *redis_url;
     const struct log *log;
     struct principals *principals;   /* at first; the worker takes a reference of its own */
+    struct https *https;             /* the same; NULL: plain HTTP */
     struct addresses *addresses;     /* of all workers */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
@@ -31,6 +33,9 @@ int worker_start(struct worker **ret, const struct worker_options *options, int 
 /* Who may ask from now on; takes a reference of its own. What is under way goes on. From one thread
  * at a time, whichever. */
 void worker_set_principals(struct worker *worker, struct principals *principals);
+
+/* What TLS clients are shown from now on; likewise. */
+void worker_set_https(struct worker *worker, struct https *https);
 
 /* Asks the worker to end in good order; does not wait. From any thread. */
 void worker_ask_to_stop(struct worker *worker);

@@ -15,7 +15,7 @@ readme=$root/README.md
 batond=${BATON_TEST_BATOND:-$root/build/batond}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/readme.XXXXXX")
 mkdir "$dir/blocks" "$dir/bin" "$dir/sandbox" "$dir/state"
-touch "$dir/batond.log" "$dir/other.log" "$dir/redis.log"
+touch "$dir/batond.log" "$dir/other.log" "$dir/https.log" "$dir/redis.log"
 started=()
 
 # No setting of whoever runs this has a say, and no proxy stands between.
@@ -39,7 +39,7 @@ fail() {
 address_in() { # LOG
     local address
     for _ in {1..600}; do
-        address=$(sed -n 's|.*"msg":"listening","url":"http://\([^"]*\)".*|\1|p' "$1")
+        address=$(sed -n 's|.*"msg":"listening","url":"https\{0,1\}://\([^"]*\)".*|\1|p' "$1")
         [[ -z $address ]] || { echo "$address" && return; }
         sleep 0.05
     done
@@ -176,6 +176,24 @@ another_redis_serves() {
         "$(redis-cli -p "${redis_address#*:}" ACL LOG)"
 }
 
+https_batond='build/batond --tls-cert=cert.pem --tls-key=key.pem --tls-client-ca=ca.pem'
+https_curl='curl --cacert cert.pem --cert robot.pem --key robot.key -X POST https://127.0.0.1:7420/locks/demo'
+
+# Those commands of the README, with the files that the block before them has made.
+https_serves() {
+    local log=$dir/https.log at
+    (cd "$dir/sandbox" && exec bash -c \
+        "${https_batond/build/"exec $(dirname "$batond")"} --listen 127.0.0.1:0 --state-dir $dir/https") \
+        2>"$log" </dev/null &
+    started+=($!)
+    at=$(address_in "$log")
+    (cd "$dir/sandbox" && bash -c "${https_curl/127.0.0.1:7420/"$at"} -sSf") >"$dir/reply" ||
+        fail "https: $(<"$log")"
+    [[ $(<"$dir/reply") == '{"name":"demo",'* ]]
+    [[ $(curl -s --cacert "$dir/sandbox/cert.pem" -o /dev/null -w '%{http_code}' -X POST "https://$at/locks/x") == 401 ]]
+    ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
+}
+
 settings_are_those_of_help() {
     # shellcheck disable=SC2016 # they are backticks of Markdown
     diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' "$readme" | tr -d '`') \
@@ -210,7 +228,7 @@ rest_is_known() {
     local block target
     for block in "$dir"/blocks/*.sh; do
         is_run "$block" || cat "$block"
-    done | diff - <(printf '%s\n' 'make run' 'make test' "$other_batond") || fail "< not run, > known"
+    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$other_batond") || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z]+|`make [a-z]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"
@@ -236,7 +254,7 @@ start_redis
 note_requests
 split_into_blocks
 
-for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves \
+for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves https_serves \
     settings_are_those_of_help files_exist rest_is_known install_works; do
     echo "$check"
     "$check"

@@ -85,7 +85,7 @@ static int preflight_with(const struct world *world, const char *host,
 
 static int preflight(const struct world *world, const char *host, struct failure *failure)
 {
-    return preflight_with(world, host, &(struct redis_access){NULL}, failure);
+    return preflight_with(world, host, &(struct redis_access){0}, failure);
 }
 
 static void expect_with(const struct world *world, const char *host,
@@ -99,7 +99,7 @@ static void expect_with(const struct world *world, const char *host,
 
 static void expect(const struct world *world, const char *host, int result, const char *why)
 {
-    expect_with(world, host, &(struct redis_access){NULL}, result, why);
+    expect_with(world, host, &(struct redis_access){0}, result, why);
 }
 
 static void the_certificate_must_name_the_host(void **state)
@@ -186,7 +186,7 @@ static void redis_may_ask_who_we_are(void **state)
     start_with(&world, &(struct certificate_options){.names = "DNS:localhost"}, true);
     certificate_make(&us, &world.dir, "us",
                      &(struct certificate_options){.issuer = &world.authority});
-    certificate_make(&foreign, &world.dir, "foreign", &(struct certificate_options){NULL});
+    certificate_make(&foreign, &world.dir, "foreign", &(struct certificate_options){0});
     const struct redis_access right = {.certificate = us.file, .key = us.key},
                               wrong = {.certificate = foreign.file, .key = foreign.key},
                               mixed = {.certificate = us.file, .key = foreign.key},
@@ -291,7 +291,7 @@ static void there_is_none(void **state)
     struct tls_trust *trust = NULL;
     struct failure failure = {""};
     assert_false(tls_available());
-    assert_int_equal(tls_trust_open(&trust, &(struct tls_files){NULL}, &failure), -ENOTSUP);
+    assert_int_equal(tls_trust_open(&trust, &(struct tls_files){0}, &failure), -ENOTSUP);
     assert_null(trust);
     assert_true(failure.text[0] != '\0');
 }

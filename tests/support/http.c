@@ -77,6 +77,15 @@ static void set_up(CURL *curl, const struct http_call *call, const char *url,
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
 }
 
+static void set_tls(CURL *curl, const struct http_tls *tls)
+{
+    if (!tls)
+        return;
+    curl_easy_setopt(curl, CURLOPT_CAINFO, tls->ca);
+    curl_easy_setopt(curl, CURLOPT_SSLCERT, tls->certificate);
+    curl_easy_setopt(curl, CURLOPT_SSLKEY, tls->key);
+}
+
 long http_request(struct http_client *client, const struct http_call *call)
 {
     struct http_reply *reply = &client->reply;
@@ -90,6 +99,7 @@ long http_request(struct http_client *client, const struct http_call *call)
     FILE *body = open_memstream(&reply->body, &reply->length);
     struct curl_slist *list = header_list(call);
     set_up(client->curl, call, url, list, reply->trouble);
+    set_tls(client->curl, client->tls);
     curl_easy_setopt(client->curl, CURLOPT_HEADERDATA, headers);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
     CURLcode code = curl_easy_perform(client->curl);

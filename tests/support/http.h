@@ -17,10 +17,17 @@ struct http_reply {
     char trouble[256]; /* libcurl's message */
 };
 
+/* Files in PEM; each may be NULL. */
+struct http_tls {
+    const char *ca; /* whom to trust */
+    const char *certificate, *key;
+};
+
 /* To be used by one thread at a time; any number of clients side by side. */
 struct http_client {
     struct http_reply reply;
     void *curl;
+    const struct http_tls *tls; /* NULL: as libcurl does by itself; of the test's own */
     char base[64];
     char header[1024]; /* what http_header found */
 };

@@ -15,9 +15,9 @@ static const struct good {
     const char *url; /* without the port */
     bool loopback;
 } GOOD[] = {
-    {"127.0.0.1:0", "http://127.0.0.1:", true},     {"127.1.2.3:0", "http://127.1.2.3:", true},
-    {"localhost:0", "http://127.0.0.1:", true},     {"0.0.0.0:0", "http://0.0.0.0:", false},
-    {"127.0.0.1:00000", "http://127.0.0.1:", true},
+    {"127.0.0.1:0", "127.0.0.1:", true},     {"127.1.2.3:0", "127.1.2.3:", true},
+    {"localhost:0", "127.0.0.1:", true},     {"0.0.0.0:0", "0.0.0.0:", false},
+    {"127.0.0.1:00000", "127.0.0.1:", true},
 };
 
 static void an_address_with_port_0_gets_a_free_port(void **state)
@@ -29,18 +29,17 @@ static void an_address_with_port_0_gets_a_free_port(void **state)
         if (listener_init(&listener, GOOD[i].text, &failure) != 0)
             fail_msg("%s: %s", GOOD[i].text, failure.text);
         size_t length = strlen(GOOD[i].url);
-        assert_memory_equal(listener.url, GOOD[i].url, length);
+        assert_memory_equal(listener.place, GOOD[i].url, length);
         assert_int_equal(listener.loopback, GOOD[i].loopback);
         uint16_t port = ntohs(((const struct sockaddr_in *)&listener.address)->sin_port);
         assert_int_not_equal(port, 0);
-        assert_int_equal(atoi(listener.url + length), port);
+        assert_int_equal(atoi(listener.place + length), port);
     }
 }
 
 static void ipv6_stands_in_brackets(void **state)
 {
-    static const struct good SIX[] = {{"[::1]:0", "http://[::1]:", true},
-                                      {"[::]:0", "http://[::]:", false}};
+    static const struct good SIX[] = {{"[::1]:0", "[::1]:", true}, {"[::]:0", "[::]:", false}};
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
                                           .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -53,7 +52,7 @@ static void ipv6_stands_in_brackets(void **state)
     for (size_t i = 0; i < LENGTH(SIX); i++) {
         struct listener listener;
         assert_int_equal(listener_init(&listener, SIX[i].text, NULL), 0);
-        assert_memory_equal(listener.url, SIX[i].url, strlen(SIX[i].url));
+        assert_memory_equal(listener.place, SIX[i].url, strlen(SIX[i].url));
         assert_int_equal(listener.loopback, SIX[i].loopback);
     }
 }
@@ -174,7 +173,7 @@ static void workers_share_the_port(void **state)
     close(client);
 
     struct listener second;
-    assert_int_equal(listener_init(&second, listener.url + strlen("http://"), NULL), -EADDRINUSE);
+    assert_int_equal(listener_init(&second, listener.place, NULL), -EADDRINUSE);
     for (size_t i = 0; i < LENGTH(fds); i++)
         close(fds[i]);
 }
@@ -193,7 +192,7 @@ static void a_port_that_was_taken_meanwhile_is_told(void **state)
     assert_int_equal(bind(fd, (const struct sockaddr *)&in, sizeof in), 0);
     assert_int_equal(listen(fd, 1), 0);
     assert_int_equal(listener_socket(&listener, &failure), -EADDRINUSE);
-    assert_non_null(strstr(failure.text, listener.url));
+    assert_non_null(strstr(failure.text, listener.place));
     close(fd);
 }
 

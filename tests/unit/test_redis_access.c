@@ -102,7 +102,7 @@ static void a_redis_of_our_own_takes_none(void **state)
 {
     struct failure failure = {""};
     (void)state;
-    assert_int_equal(redis_access_expect_none(&(struct redis_access){NULL}, &failure), 0);
+    assert_int_equal(redis_access_expect_none(&(struct redis_access){0}, &failure), 0);
     assert_int_equal(
         redis_access_expect_none(&(struct redis_access){.password = "secret"}, &failure), -EINVAL);
     assert_non_null(strstr(failure.text, "--redis-password is for a Redis that --redis-url names"));

@@ -11,26 +11,11 @@
 
 enum { ARGUMENTS = 6 };
 
-static const char *const VARIABLES[] = {
-    "BATON_LISTEN",          "BATON_REDIS_URL",
-    "BATON_REDIS_URL_FILE",  "BATON_STATE_DIR",
-    "BATON_KEY_PREFIX",      "BATON_WORKERS",
-    "BATON_DEFAULT_TTL",     "BATON_MAX_TTL",
-    "BATON_RETENTION",       "BATON_LOG_FORMAT",
-    "BATON_LOG_LEVEL",       "BATON_ALLOW_ANONYMOUS",
-    "BATON_STATE_DIR_FILE",  "BATON_SANDBOX",
-    "XDG_STATE_HOME",        "BATON_HEAD_TIMEOUT",
-    "BATON_BODY_TIMEOUT",    "BATON_IDLE_TIMEOUT",
-    "BATON_MAX_CONNECTIONS", "BATON_MAX_CONNECTIONS_PER_ADDRESS",
-    "BATON_TRUSTED_PROXIES",
-};
-
 /* Nothing of the environment that the tests run in. */
 static int clean_environment(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LENGTH(VARIABLES); i++)
-        unsetenv(VARIABLES[i]);
+    clearenv();
     return setenv("HOME", "/home/me", 1);
 }
 
@@ -99,6 +84,9 @@ static void what_is_not_given_has_a_default(void **state)
     assert_int_equal(settings.trusted.count, 2);
     assert_int_equal(settings.log_format, LOG_JSON);
     assert_int_equal(settings.log_level, LOG_INFO);
+    assert_null(settings.tls_cert);
+    assert_null(settings.tls_key);
+    assert_null(settings.tls_client_ca);
     assert_false(settings.allow_anonymous);
     assert_false(settings.wants_help);
     assert_false(settings.wants_version);
@@ -135,6 +123,9 @@ static void assert_all_other(const struct settings *settings)
     assert_int_equal(settings->trusted.count, 3);
     assert_int_equal(settings->log_format, LOG_TEXT);
     assert_int_equal(settings->log_level, LOG_ERROR);
+    assert_string_equal(settings->tls_cert, "/cert.pem");
+    assert_string_equal(settings->tls_key, "/key.pem");
+    assert_string_equal(settings->tls_client_ca, "/ca.pem");
     assert_true(settings->allow_anonymous);
     assert_true(settings->sandbox);
 }
@@ -169,6 +160,9 @@ static const struct given {
     {"--trusted-proxies", "BATON_TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8, 10.1.2.3"},
     {"--log-format", "BATON_LOG_FORMAT", "text"},
     {"--log-level", "BATON_LOG_LEVEL", "error"},
+    {"--tls-cert", "BATON_TLS_CERT", "/cert.pem"},
+    {"--tls-key", "BATON_TLS_KEY", "/key.pem"},
+    {"--tls-client-ca", "BATON_TLS_CLIENT_CA", "/ca.pem"},
     {"--allow-anonymous", "BATON_ALLOW_ANONYMOUS", "true"},
     {"--sandbox", "BATON_SANDBOX", "true"},
 };
@@ -392,6 +386,9 @@ static const struct wrong {
     {{"--key-prefix=\n"}, "--key-prefix: expected"},
     {{"--default-ttl=2m", "--max-ttl=1m"}, "--default-ttl is longer than --max-ttl"},
     {{"--max-ttl=29s"}, "--default-ttl is longer than --max-ttl"},
+    {{"--tls-cert=/c"}, "--tls-cert and --tls-key need each other"},
+    {{"--tls-key=/k"}, "--tls-cert and --tls-key need each other"},
+    {{"--tls-client-ca=/c"}, "--tls-client-ca needs --tls-cert and --tls-key"},
     {{"--nonsense"}, "there is no flag --nonsense"},
     {{"--nonsense=1"}, "there is no flag --nonsense;"},
     {{"--listenx=1"}, "there is no flag --listenx"},

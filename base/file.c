@@ -1,0 +1,106 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int too_long(const struct file_options *options, struct failure *failure)
+{
+    return failure_set(failure, -EINVAL, "--%s: %s has more than %zu bytes", options->setting,
+                       options->path, options->longest);
+}
+
+static int cannot_read(const struct file_options *options, int error, struct failure *failure)
+{
+    return failure_set(failure, -EINVAL, "--%s: cannot read %s: %s", options->setting,
+                       options->path, strerror(error));
+}
+
+/* Whoever can write such a file can become anybody, and who can read it too. */
+static int check_owner(const struct file_options *options, const struct stat *file,
+                       struct failure *failure)
+{
+    if (file->st_uid != 0 && file->st_uid != geteuid())
+        return failure_set(failure, -EINVAL,
+                           "--%s: %s belongs to user %u; it has to belong to root, or to user %u, "
+                           "as whom batond runs: chown it",
+                           options->setting, options->path, (unsigned)file->st_uid,
+                           (unsigned)geteuid());
+    if (file->st_mode & (S_IWGRP | S_IRWXO))
+        return failure_set(failure, -EINVAL,
+                           "--%s: others may read or write %s (mode %04o): chmod 600 it, or 640 "
+                           "where its group is to read it",
+                           options->setting, options->path, (unsigned)file->st_mode & 07777);
+    return 0;
+}
+
+static int check(const struct file_options *options, int fd, struct failure *failure)
+{
+    struct stat file;
+    if (fstat(fd, &file) < 0)
+        return cannot_read(options, errno, failure);
+    if (!S_ISREG(file.st_mode))
+        return failure_set(failure, -EINVAL, "--%s: %s is not a regular file", options->setting,
+                           options->path);
+    if ((size_t)file.st_size > options->longest)
+        return too_long(options, failure);
+    return options->is_private ? check_owner(options, &file, failure) : 0;
+}
+
+/* Reads `size` bytes, or up to the end. Negative where reading fails. */
+static ssize_t read_all(int fd, char *bytes, size_t size)
+{
+    size_t length = 0;
+    while (length < size) {
+        ssize_t got = read(fd, bytes + length, size - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        length += (size_t)got;
+    }
+    return (ssize_t)length;
+}
+
+/* It may grow while it is read. */
+static int read_bytes(const struct file_options *options, int fd, char *bytes, size_t *ret_length,
+                      struct failure *failure)
+{
+    ssize_t length = read_all(fd, bytes, options->longest + 1);
+    if (length < 0)
+        return cannot_read(options, (int)-length, failure);
+    if ((size_t)length > options->longest)
+        return too_long(options, failure);
+    bytes[length] = '\0';
+    if (!ret_length && strlen(bytes) < (size_t)length)
+        return failure_set(failure, -EINVAL, "--%s: %s is no text", options->setting,
+                           options->path);
+    if (ret_length)
+        *ret_length = (size_t)length;
+    return 0;
+}
+
+int file_read(const struct file_options *options, char **ret, size_t *ret_length,
+              struct failure *failure)
+{
+    int fd = open(options->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return cannot_read(options, errno, failure);
+    char *bytes = calloc(1, options->longest + 2);
+    if (!bytes)
+        abort();
+    int result = check(options, fd, failure);
+    if (result == 0)
+        result = read_bytes(options, fd, bytes, ret_length, failure);
+    close(fd);
+    if (result == 0)
+        *ret = bytes;
+    else
+        free(bytes);
+    return result;
+}

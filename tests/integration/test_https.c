@@ -1,0 +1,321 @@
+/* HTTPS: who is shown what, who is let in, and as whom. */
+#include "tests/integration/secure.h"
+#include "tests/support/principals_file.h"
+#include "tests/support/raw.h"
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { PROMPT_MS = 2000, BODY = 16000 };
+
+static void locks_are_served_over_tls(void **state)
+{
+    struct secure secure;
+    char token[TOKEN_TEXT];
+    (void)state;
+    secure_open(&secure, false, NULL);
+    assert_non_null(strstr(secure.batond.url, "https://127.0.0.1:"));
+    answers(secure.client, "POST /locks/a", NULL, 201, NULL);
+    keep_token(secure.client, token);
+    answers(secure.client, "POST /locks/a", NULL, 409, "locked");
+    answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+    secure_close(&secure);
+}
+
+static void old_versions_and_plain_http_are_refused(void **state)
+{
+    static const struct {
+        int version;
+        bool good;
+    } VERSIONS[] = {{TLS1_VERSION, false},
+                    {TLS1_1_VERSION, false},
+                    {TLS1_2_VERSION, true},
+                    {TLS1_3_VERSION, true}};
+    struct secure secure;
+    struct tls_client client;
+    char reply[64];
+    bool closed;
+    (void)state;
+    secure_open(&secure, false, NULL);
+    for (size_t i = 0; i < sizeof VERSIONS / sizeof *VERSIONS; i++) {
+        assert_int_equal(secure_connect(&secure, &client, NULL, VERSIONS[i].version),
+                         VERSIONS[i].good);
+        if (VERSIONS[i].good) {
+            secure_ask(&client, "GET /livez");
+            assert_int_equal(secure_answer(&client, PROMPT_MS), 200);
+        }
+        tls_client_close(&client);
+    }
+    int fd = raw_connect(secure.batond.port);
+    raw_send(fd, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", 32);
+    raw_receive(fd, reply, sizeof reply, NULL, PROMPT_MS, &closed);
+    assert_true(closed);
+    assert_null(strstr(reply, "HTTP"));
+    close(fd);
+    secure_close(&secure);
+}
+
+/* GnuTLS hands out a record in pieces, and nothing tells the loop of what is left of it. */
+static void what_tls_has_buffered_is_not_left_lying(void **state)
+{
+    struct secure secure;
+    struct tls_client client;
+    static char text[2 * BODY], reply[2 * BODY];
+    (void)state;
+    secure_open(&secure, false, NULL);
+    assert_true(secure_connect(&secure, &client, NULL, 0));
+    int length = snprintf(text, sizeof text,
+                          "POST /locks/a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                          "Content-Length: %d\r\n\r\n{\"ttl_ms\": 9000%*s}"
+                          "GET /locks/a HTTP/1.1\r\nHost: a\r\n\r\n"
+                          "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n",
+                          BODY, BODY - 16, "");
+    assert_true(tls_client_send(&client, text, (size_t)length));
+    tls_client_receive(&client, reply, sizeof reply, "{\"status\":\"ok\"}", PROMPT_MS);
+    assert_non_null(strstr(reply, "201 Created"));
+    assert_non_null(strstr(reply, "\"state\":\"held\""));
+    assert_non_null(strstr(reply, "{\"status\":\"ok\"}"));
+
+    static const char SLOW[] = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (size_t i = 0; i < sizeof SLOW - 1; i++)
+        assert_true(tls_client_send(&client, SLOW + i, 1));
+    assert_int_equal(secure_answer(&client, PROMPT_MS), 200);
+    tls_client_close(&client);
+    secure_close(&secure);
+}
+
+static void whoever_does_not_shake_hands_is_hung_up_on(void **state)
+{
+    struct secure secure;
+    char reply[64];
+    bool closed;
+    (void)state;
+    secure_open(&secure, false, LIST("--head-timeout=1s"));
+    int silent = raw_connect(secure.batond.port), stuck = raw_connect(secure.batond.port);
+    raw_send(stuck, "\x16\x03\x01\x02\x00\x01", 6); /* the beginning of a ClientHello */
+    int64_t before = clock_ms();
+    raw_receive(silent, reply, sizeof reply, NULL, 2 * PROMPT_MS, &closed);
+    assert_true(closed);
+    raw_receive(stuck, reply, sizeof reply, NULL, PROMPT_MS, &closed);
+    assert_true(closed);
+    assert_in_range(clock_ms() - before, 500, 2500);
+    close(silent);
+    close(stuck);
+    secure_close(&secure);
+}
+
+static void is_refused(struct secure *secure, const char *const *arguments, const char *said)
+{
+    secure_launch(secure, false, arguments);
+    assert_true(process_wait(&secure->batond.process, 5 * PROMPT_MS));
+    char *output = process_output(&secure->batond.process);
+    if (!strstr(output, said) || process_exit_code(&secure->batond.process) != 2)
+        fail_msg("exit code %d: `%s` does not say `%s`", process_exit_code(&secure->batond.process),
+                 output, said);
+    free(output);
+    batond_process_stop(&secure->batond);
+}
+
+static void give_key_a_passphrase(const struct certificate *certificate)
+{
+    FILE *file = fopen(certificate->key, "r");
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
+    fclose(file);
+    file = fopen(certificate->key, "w");
+    assert_int_equal(
+        PEM_write_PKCS8PrivateKey(file, key, EVP_aes_256_cbc(), "secret", 6, NULL, NULL), 1);
+    fclose(file);
+    EVP_PKEY_free(key);
+}
+
+static void what_cannot_be_served_with_is_refused_at_the_start(void **state)
+{
+    struct secure secure;
+    struct certificate other, locked;
+    char junk[120];
+    (void)state;
+    secure_prepare(&secure);
+    certificate_make(&other, &secure.dir, "other", &(struct certificate_options){0});
+    certificate_make(&locked, &secure.dir, "locked", &(struct certificate_options){0});
+    give_key_a_passphrase(&locked);
+    snprintf(junk, sizeof junk, "%s/junk", secure.dir.path);
+    principals_file_put(junk, "-----BEGIN CERTIFICATE-----\nnonsense\n", 0600);
+    is_refused(&secure, LIST("--tls-cert=/nowhere"), "--tls-cert: cannot read /nowhere: No such");
+    is_refused(&secure, LIST("--tls-key=/nowhere"), "--tls-key: cannot read /nowhere: No such");
+    is_refused(&secure, LIST("--tls-cert", secure.dir.path), "is not a regular file");
+    is_refused(&secure, LIST("--tls-cert", junk), "holds no certificate (PEM)");
+    is_refused(&secure, LIST("--tls-cert", secure.server.key), "holds no certificate (PEM)");
+    is_refused(&secure, LIST("--tls-key", junk), "holds no key (PEM)");
+    is_refused(&secure, LIST("--tls-key", other.key), "is not the key of the certificate in");
+    is_refused(&secure, LIST("--tls-cert", locked.file, "--tls-key", locked.key),
+               "has a passphrase");
+    is_refused(&secure, LIST("--tls-client-ca=/nowhere"), "--tls-client-ca: cannot read /nowhere");
+    is_refused(&secure, LIST("--tls-client-ca", junk), "--tls-client-ca: ");
+    assert_int_equal(chmod(secure.server.key, 0644), 0);
+    is_refused(&secure, NULL, "others may read or write");
+    is_refused(&secure, NULL, "chmod 600");
+    redis_process_stop(&secure.redis);
+    temp_dir_remove(&secure.dir);
+}
+
+static void a_certificate_that_has_ended_is_warned_of(void **state)
+{
+    struct secure secure;
+    (void)state;
+    secure_prepare(&secure);
+    certificate_make(&secure.server, &secure.dir, "server",
+                     &(struct certificate_options){.issuer = &secure.authority,
+                                                   .names = "DNS:localhost",
+                                                   .from_s = -7200,
+                                                   .until_s = -3600});
+    secure_start(&secure, false, NULL);
+    assert_true(process_wait_line(&secure.batond.process, "has ended", NULL, NULL, 0, PROMPT_MS));
+    secure_close(&secure);
+}
+
+/* What a client that shows this certificate is answered; 0 where it does not get through the
+ * handshake. */
+static long answer_to(struct secure *secure, const struct certificate *certificate,
+                      const char *method, const char *path, const char *header)
+{
+    struct http_tls tls;
+    struct http_client *client = secure_client(secure, &tls, certificate);
+    long status = http_request(
+        client, &(struct http_call){.method = method, .path = path, .headers = LIST(header)});
+    http_client_free(client);
+    return status;
+}
+
+/* Each version has its own time to say so: with TLS 1.3 the client has finished by then. */
+static void is_told(struct secure *secure, const struct certificate *certificate, const char *why)
+{
+    struct tls_client client;
+    char text[64];
+    for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+        if (secure_connect(secure, &client, certificate, version))
+            tls_client_receive(&client, text, sizeof text, NULL, PROMPT_MS);
+        if (!strstr(client.trouble, why))
+            fail_msg("version %x: `%s` does not say `%s`", version, client.trouble, why);
+        tls_client_close(&client);
+    }
+    assert_int_equal(answer_to(secure, certificate, "GET", "/livez", NULL), 0);
+}
+
+static void make_client(struct secure *secure, struct certificate *ret, const char *name,
+                        struct certificate_options options)
+{
+    if (!options.issuer)
+        options.issuer = &secure->clients;
+    certificate_make(ret, &secure->dir, name, &options);
+}
+
+/* Without a tokens-file whoever shows a certificate that is trusted may do all. */
+static void a_client_is_let_in_by_its_certificate(void **state)
+{
+    struct secure secure;
+    struct certificate good, late, early, server, foreign, self, nameless;
+    (void)state;
+    secure_open(&secure, true, LIST("--listen=0.0.0.0:0")); /* which certificates make good */
+    snprintf(secure.batond.url, sizeof secure.batond.url, "https://127.0.0.1:%d",
+             secure.batond.port);
+    snprintf(secure.client->base, sizeof secure.client->base, "%s", secure.batond.url);
+    make_client(&secure, &good, "good", (struct certificate_options){.usage = "clientAuth"});
+    make_client(&secure, &late, "late",
+                (struct certificate_options){.from_s = -7200, .until_s = -3600});
+    make_client(&secure, &early, "early",
+                (struct certificate_options){.from_s = 3600, .until_s = 7200});
+    make_client(&secure, &server, "forserver", (struct certificate_options){.usage = "serverAuth"});
+    make_client(&secure, &foreign, "foreign",
+                (struct certificate_options){.issuer = &secure.authority});
+    make_client(&secure, &nameless, "nameless", (struct certificate_options){.common_name = ""});
+    certificate_make(&self, &secure.dir, "self", &(struct certificate_options){0});
+    assert_int_equal(answer_to(&secure, &good, "POST", "/locks/a", NULL), 201);
+    assert_int_equal(answer_to(&secure, &good, "GET", "/metrics", NULL), 200);
+    assert_int_equal(answer_to(&secure, &nameless, "POST", "/locks/b", NULL), 201);
+    is_told(&secure, &late, "certificate expired");
+    is_told(&secure, &early, "certificate expired");
+    is_told(&secure, &server, "unsupported certificate");
+    is_told(&secure, &foreign, "unknown ca");
+    is_told(&secure, &self, "unknown ca");
+
+    answers(secure.client, "POST /locks/a", NULL, 401, "unauthorized");
+    assert_non_null(strstr(http_text(secure.client, "detail"), "client certificate"));
+    assert_non_null(http_header(secure.client, "WWW-Authenticate"));
+    answers(secure.client, "GET /livez", NULL, 200, NULL);
+    secure_close(&secure);
+}
+
+static void a_common_name_is_a_principal(void **state)
+{
+    static const struct file_principal PRINCIPALS[] = {
+        {"robot", "[{\"prefix\": \"r/\", \"verbs\": [\"acquire\"]}]", NULL},
+        {"reader", "[{\"prefix\": \"\", \"verbs\": [\"read\"]}]", NULL}};
+    struct secure secure;
+    struct certificate robot, stranger, twofold;
+    char reader[PRINCIPAL_HEADER_TEXT];
+    (void)state;
+    secure_prepare(&secure);
+    principals_file_write(secure.tokens_file, PRINCIPALS, 2);
+    principal_header("reader", reader);
+    secure_start(&secure, true, LIST("--tokens-file", secure.tokens_file));
+    make_client(&secure, &robot, "robot", (struct certificate_options){0});
+    make_client(&secure, &stranger, "stranger", (struct certificate_options){0});
+    make_client(&secure, &twofold, "twofold", (struct certificate_options){.common_name = ""});
+    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/r%2Fa", NULL), 201);
+    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/s", NULL), 403);
+    assert_int_equal(answer_to(&secure, &robot, "GET", "/locks/r%2Fa", NULL), 403);
+    assert_int_equal(answer_to(&secure, &stranger, "POST", "/locks/r%2Fa", NULL), 401);
+    assert_int_equal(answer_to(&secure, &twofold, "POST", "/locks/r%2Fa", NULL), 401);
+    /* A token works without a certificate, and counts more than one. */
+    assert_int_equal(answer_to(&secure, NULL, "GET", "/locks/r%2Fa", reader), 200);
+    assert_int_equal(answer_to(&secure, &robot, "GET", "/locks/r%2Fa", reader), 200);
+    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/r%2Fb", reader), 403);
+    assert_int_equal(answer_to(&secure, NULL, "POST", "/locks/r%2Fa", NULL), 401);
+
+    secure_close(&secure);
+}
+
+/* A connection may outlive the certificate that it was opened with. */
+static void a_certificate_counts_no_longer_than_it_lasts(void **state)
+{
+    struct secure secure;
+    struct certificate brief;
+    struct tls_client client;
+    (void)state;
+    secure_open(&secure, true, NULL);
+    make_client(&secure, &brief, "brief", (struct certificate_options){.until_s = 2});
+    assert_true(secure_connect(&secure, &client, &brief, 0));
+    secure_ask(&client, "POST /locks/a");
+    assert_int_equal(secure_answer(&client, PROMPT_MS), 201);
+    clock_sleep_ms(2100);
+    secure_ask(&client, "POST /locks/b");
+    char text[2048];
+    tls_client_receive(&client, text, sizeof text, "unauthorized", PROMPT_MS);
+    assert_non_null(strstr(text, "401 Unauthorized"));
+    tls_client_close(&client);
+    secure_close(&secure);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(locks_are_served_over_tls),
+        cmocka_unit_test(old_versions_and_plain_http_are_refused),
+        cmocka_unit_test(what_tls_has_buffered_is_not_left_lying),
+        cmocka_unit_test(whoever_does_not_shake_hands_is_hung_up_on),
+        cmocka_unit_test(what_cannot_be_served_with_is_refused_at_the_start),
+        cmocka_unit_test(a_certificate_that_has_ended_is_warned_of),
+        cmocka_unit_test(a_client_is_let_in_by_its_certificate),
+        cmocka_unit_test(a_common_name_is_a_principal),
+        cmocka_unit_test(a_certificate_counts_no_longer_than_it_lasts),
+    };
+    return cmocka_run_group_tests_name("https", tests, NULL, NULL);
+}
