@@ -1,0 +1,199 @@
+/* How many connections there may be from one address: the next is told so, and nothing else. */
+#include "tests/server/wire.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/raw.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CONNECTIONS = 100, EACH = 4, MANY = 300, PATIENCE_MS = 5000 };
+
+static struct stage stage;
+
+static int setup(void **state)
+{
+    (void)state;
+    stage_open_within(&stage, &(struct stage_bounds){.connections = CONNECTIONS,
+                                                     .each_address = EACH,
+                                                     .head_ms = 60000,
+                                                     .body_ms = 60000,
+                                                     .idle_ms = 60000});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    stage_close(&stage);
+    assert_int_equal(addresses_places_taken(stage.addresses), 0);
+    return 0;
+}
+
+/* Its whole answer, until the server closes. */
+static void hear_all(int fd, char text[WIRE_SIZE])
+{
+    bool closed;
+    raw_receive(fd, text, WIRE_SIZE, NULL, PATIENCE_MS, &closed);
+    assert_true(closed);
+    close(fd);
+}
+
+static void is_turned_away(int fd)
+{
+    static const char *const PARTS[] = {
+        "HTTP/1.1 429 Too Many Requests\r\n",         "Retry-After: 1\r\n",
+        "Content-Type: application/problem+json\r\n", "Connection: close\r\n",
+        "\"code\":\"too_many_connections\"",          "\"status\":429"};
+    char text[WIRE_SIZE];
+    hear_all(fd, text);
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+        if (!strstr(text, PARTS[i]))
+            fail_msg("no %s in \"%s\"", PARTS[i], text);
+    const char *body = strstr(text, "\r\n\r\n") + 4;
+    assert_int_equal(atoi(strstr(text, "Content-Length: ") + 16), strlen(body));
+}
+
+static void take_all(int fds[EACH])
+{
+    for (int i = 0; i < EACH; i++) {
+        fds[i] = ask(&stage, "/now");
+        hear(fds[i], "now");
+    }
+}
+
+static void give_all(int fds[EACH])
+{
+    for (int i = 0; i < EACH; i++)
+        close(fds[i]);
+}
+
+static void one_more_is_told_so(void **state)
+{
+    int fds[EACH];
+    (void)state;
+    take_all(fds);
+    is_turned_away(ask(&stage, "/now"));
+    is_turned_away(raw_connect(stage.port)); /* whatever it asks, or nothing */
+    say(fds[0], "/now");                     /* while the others go on */
+    hear(fds[0], "now");
+    assert_int_equal(stage.metrics.turned_away, 2);
+    assert_int_equal(stage.metrics.connections, EACH);
+    give_all(fds);
+}
+
+static bool gets_in(void *context)
+{
+    char head[WIRE_SIZE];
+    int fd = ask(&stage, "/now");
+    (void)context;
+    raw_receive(fd, head, sizeof head, "\r\n", PATIENCE_MS, NULL);
+    close(fd);
+    return strstr(head, "HTTP/1.1 200 ") == head;
+}
+
+static void a_place_is_free_when_one_has_gone(void **state)
+{
+    int fds[EACH];
+    (void)state;
+    take_all(fds);
+    assert_false(gets_in(NULL));
+    close(fds[1]);
+    assert_true(clock_wait_until(gets_in, NULL, PATIENCE_MS));
+    fds[1] = ask(&stage, "/now");
+    give_all(fds);
+}
+
+static size_t open_files(void)
+{
+    size_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+struct goal {
+    size_t files;
+};
+
+static bool has_closed_all(void *context)
+{
+    return open_files() <= ((struct goal *)context)->files;
+}
+
+/* They are told, and cost no more than a few descriptors, for a moment. */
+static void a_crowd_is_turned_away(void **state)
+{
+    enum { AT_A_TIME = 32 };
+    int fds[EACH], crowd[MANY];
+    (void)state;
+    take_all(fds);
+    struct goal goal = {open_files()};
+    for (int i = 0; i < MANY; i++) {
+        crowd[i] = raw_connect(stage.port);
+        assert_true(crowd[i] >= 0);
+    }
+    for (int i = 0; i < MANY; i++)
+        is_turned_away(crowd[i]);
+    assert_true(open_files() <= goal.files + AT_A_TIME);
+    assert_int_equal(stage.metrics.turned_away, MANY);
+    assert_true(clock_wait_until(has_closed_all, &goal, PATIENCE_MS));
+    say(fds[0], "/now");
+    hear(fds[0], "now");
+    give_all(fds);
+}
+
+/* A client that goes on sending hears of it, too: its connection is not reset under the answer. */
+static void what_it_sends_meanwhile_resets_nothing(void **state)
+{
+    static char body[200000];
+    int fds[EACH];
+    (void)state;
+    take_all(fds);
+    int fd = raw_connect(stage.port);
+    assert_true(fd >= 0);
+    memset(body, 'x', sizeof body);
+    say(fd, "/now");
+    for (int i = 0; i < 5; i++) {
+        assert_true(raw_send(fd, body, sizeof body / 10));
+        clock_sleep_ms(20);
+    }
+    is_turned_away(fd);
+    give_all(fds);
+}
+
+static void closing_waits_for_none_of_them(void **state)
+{
+    enum { AT_ONCE_MS = 600 }; /* a last word takes a second */
+    int fds[EACH];
+    (void)state;
+    take_all(fds);
+    int one = ask(&stage, "/now"), other = raw_connect(stage.port);
+    is_turned_away(one);
+    stage_begin_closing(&stage);
+    assert_true(stage_end(&stage, AT_ONCE_MS));
+    close(other);
+    give_all(fds);
+    setup(NULL);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(one_more_is_told_so),
+        STORY(a_place_is_free_when_one_has_gone),
+        STORY(a_crowd_is_turned_away),
+        STORY(what_it_sends_meanwhile_resets_nothing),
+        STORY(closing_waits_for_none_of_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
