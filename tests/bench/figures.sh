@@ -9,6 +9,7 @@
 #   cost      what a hand-over asks of Redis with 1 and with 1,000 clients waiting
 #   parked    what 15,000 parked clients cost, and a hand-over among them; and 5,000 on one name
 #   contended hand-overs a second among 2, 64 and 1,000 clients, in order, beside BLPOP
+#   slow      what a request takes while 2,000 slow clients are connected
 #   kill      the stall that the SIGKILL of one of two batonds makes, five times
 #   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
@@ -229,6 +230,12 @@ part_contended() {
     end "$launched_pid"
 }
 
+part_slow() {
+    launch slow
+    load slow --url "$launched" --clients 2000 --seconds 9
+    end "$launched_pid"
+}
+
 part_kill() {
     local seed killed killed_pid
     for seed in 1 2 3 4 5; do
@@ -265,7 +272,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended kill code)
+((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended slow kill code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"

@@ -20,4 +20,7 @@ void mode_contend(const struct options *options, struct figures *figures);
 /* The first of two batonds is killed while clients of both wait for one lock. */
 void mode_kill(const struct options *options, struct figures *figures);
 
+/* What a request of a quick client takes while many slow ones are there. */
+void mode_slow(const struct options *options, struct figures *figures);
+
 #endif

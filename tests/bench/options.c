@@ -25,10 +25,10 @@ static const struct row {
     {"names", NUMBER, AT(names), "1", "park: names that are waited for"},
     {"waiters", NUMBER, AT(waiters), "1", "clients that wait for each name"},
     {"wait", TEXT, AT(wait), "50s", "how long they wait at most; see batond's --max-wait"},
-    {"clients", NUMBER, AT(clients), "64", "contend: clients that want the lock"},
+    {"clients", NUMBER, AT(clients), "64", "contend: clients that want the lock; slow: slow ones"},
     {"rounds", NUMBER, AT(rounds), "3", "contend: measurements, each beside one of BLPOP"},
     {"seconds", NUMBER, AT(seconds), "3",
-     "contend: how long each takes; park: how long to do nothing"},
+     "contend, slow: how long each takes; park: how long to do nothing"},
     {"claim-window", NUMBER, AT(claim_window_ms), "2000", "kill: batond's --claim-window in ms"},
     {"seed", NUMBER, AT(seed), "1", "kill: makes the moment"},
 #undef AT
