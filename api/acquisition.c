@@ -138,6 +138,7 @@ static json_t *too_many(struct exchange *exchange, const struct lock_view *view)
                                    "%lld already wait for this lock, which is as many as may; come "
                                    "again later",
                                    (long long)view->queue_length);
+    json_object_set_new(document, "bound", json_string("name"));
     json_object_set_new(document, "queue_length", json_integer(view->queue_length));
     reply_header(exchange, "Retry-After", "1");
     return document;

@@ -85,11 +85,12 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
 {
     struct slice raw_name;
     exchange->api = api;
-    if (!find_route(exchange, &raw_name) || !credentials_check(exchange))
+    if (!find_route(exchange, &raw_name) || !credentials_check(exchange) || !limits_count(exchange))
         return ANSWERED;
     if (raw_name.bytes && !read_name(exchange, raw_name))
         return ANSWERED;
-    if (!fields_read(exchange, exchange->route->fields) || !permission_check(exchange))
+    if (!fields_read(exchange, exchange->route->fields) || !permission_check(exchange) ||
+        !limits_enter(exchange))
         return ANSWERED;
     ownership_set_token(exchange);
     return exchange->route->handle(exchange);
@@ -105,7 +106,7 @@ void api_refuse_body(struct api *api, struct exchange *exchange)
 {
     struct slice raw_name;
     exchange->api = api;
-    if (find_route(exchange, &raw_name) && credentials_check(exchange))
+    if (find_route(exchange, &raw_name) && credentials_check(exchange) && limits_count(exchange))
         problem_simply(exchange, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
                        EXCHANGE_BODY_LONGEST);
 }

@@ -4,6 +4,7 @@
 
 #include "api/exchange.h"
 #include "api/hold_connection.h"
+#include "api/limits.h"
 #include "api/principals.h"
 #include "api/routes.h"
 
@@ -12,6 +13,7 @@ struct api {
     struct locks *locks;
     struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
     bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
+    struct limits *limits;         /* of the process; NULL: none */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t max_wait_ms;

@@ -1,5 +1,6 @@
 #include "api/exchange.h"
 
+#include "api/limits.h"
 #include "api/ownership.h"
 
 #include <stdarg.h>
@@ -17,6 +18,7 @@ void exchange_clear(struct exchange *exchange)
     free(exchange->grants);
     free(exchange->parameters.names);
     free(exchange->stream.bytes);
+    limits_leave(exchange);
     principal_drop(exchange->principal);
     ownership_free(exchange->ownership);
     explicit_bzero(exchange->made_token, sizeof exchange->made_token);

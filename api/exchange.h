@@ -9,7 +9,7 @@
 enum {
     EXCHANGE_BODY_LONGEST = 16384,
     EXCHANGE_REQUEST_ID_LENGTH = 64,
-    EXCHANGE_HEADERS = 6,
+    EXCHANGE_HEADERS = 8,
     EXCHANGE_HEADER_TEXT = 1024,
     EXCHANGE_STREAM_LONGEST = 64 * 1024, /* bytes unsent before a client is taken for gone */
 };
@@ -87,6 +87,7 @@ struct exchange {
      * and whatever is read on SIGHUP. NULL while nobody has asked who it is, and for the routes
      * that are for everybody. */
     struct principal *principal;
+    bool counted; /* among those that wait, until limits_leave */
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;

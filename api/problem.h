@@ -24,7 +24,8 @@ struct exchange;
     X(PROBLEM_UPGRADE_CONFLICT, "upgrade_conflict", 409, "Another upgrade waits already")          \
     X(PROBLEM_TOO_LARGE, "too_large", 413, "The body is too large")                                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not JSON")       \
-    X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many wait for the lock")             \
+    X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many requests wait")                 \
+    X(PROBLEM_RATE_LIMITED, "rate_limited", 429, "Too many requests in a second")                  \
     X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")                \
     X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")
 

@@ -42,6 +42,7 @@ struct process {
     struct principals *principals; /* who may ask now */
     struct addresses *addresses;
     struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
+    struct limits limits;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
     struct metrics metrics[WORKERS_MOST];
@@ -103,6 +104,12 @@ static int count_places(struct process *process, struct failure *failure)
                         ? (unsigned)settings->max_connections_per_address
                         : (most + 3) / 4;
     process->addresses = addresses_new(most, each, &settings->trusted);
+    /* With a place left for those who release what the others wait for. */
+    process->limits =
+        (struct limits){.rate = settings->rate_limit,
+                        .principal_waiters = settings->principal_waiters,
+                        .process_waiters = settings->process_waiters > 0 ? settings->process_waiters
+                                                                         : (int64_t)most * 9 / 10};
     return 0;
 }
 
@@ -246,6 +253,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .redis_url = &process->redis_url,
         .principals = process->principals,
         .https = process->https,
+        .limits = &process->limits,
         .log = &process->log,
         .addresses = process->addresses,
         .metrics = write_metrics,

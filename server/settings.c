@@ -1,5 +1,6 @@
 #include "server/settings.h"
 
+#include "api/principal.h"
 #include "base/duration.h"
 #include "locks/name.h"
 
@@ -63,6 +64,15 @@ static const struct setting {
      "the longest that a request may wait for a lock or an event", 1000, 3600000, NULL},
     {"max-waiters", COUNT, AT(max_waiters), "10000", "N",
      "requests that may wait for one lock; one more is answered 429", 1, 1000000, NULL},
+    {"max-waiters-per-process", COUNT, AT(process_waiters), "0", "N",
+     "requests that may wait in this batond, streams too; 0: nine tenths of its connections", 0,
+     10000000, NULL},
+    {"max-waiters-per-principal", COUNT, AT(principal_waiters), "0", "N",
+     "of them, those of one principal, unless tokens-file has another number; 0: all", 0,
+     PRINCIPAL_LIMIT_MOST, NULL},
+    {"rate-limit", COUNT, AT(rate_limit), "0", "N",
+     "requests per second of one principal, unless tokens-file has another number; 0: any", 0,
+     PRINCIPAL_LIMIT_MOST, NULL},
     {"claim-window", DURATION, AT(claim_window_ms), "2s", "DURATION",
      "how long a grant that its waiter does not collect blocks the next waiter", 100, 60000, NULL},
     {"waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",

@@ -26,7 +26,10 @@ struct settings {
     int64_t max_ttl_ms;
     int64_t retention_ms;
     int64_t max_wait_ms;
-    int64_t max_waiters; /* of one name */
+    int64_t max_waiters;       /* of one name */
+    int64_t process_waiters;   /* 0: nine tenths of the connections */
+    int64_t principal_waiters; /* 0: no limit */
+    int64_t rate_limit;        /* requests per second of a principal; 0: no limit */
     int64_t claim_window_ms;
     int64_t waiter_lease_ms;
     int64_t head_timeout_ms;

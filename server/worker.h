@@ -20,6 +20,7 @@ struct worker_options {
     struct principals *principals;   /* at first; the worker takes a reference of its own */
     struct https *https;             /* the same; NULL: plain HTTP */
     struct addresses *addresses;     /* of all workers */
+    struct limits *limits;           /* the only thing that they change together */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
     void *context;

@@ -4,6 +4,7 @@
 #include "tests/contract/cases.h"
 #include "tests/contract/guarded.h"
 #include "tests/contract/judge.h"
+#include "tests/contract/limited.h"
 #include "tests/contract/promises.h"
 #include "tests/contract/schema.h"
 #include "tests/support/batond_process.h"
@@ -230,6 +231,40 @@ static size_t run_guarded_cases(struct fixture *fixture, json_t *promises)
     return failed;
 }
 
+/* Something waits, and the only request of this second is made before each. */
+static size_t run_limited_cases(struct fixture *fixture, json_t *promises)
+{
+    static const char WAITS[] = "GET /events?after=9007199254740991&wait=60s HTTP/1.1\r\n"
+                                "Host: a\r\n\r\n";
+    static const char *const arguments[] = {"--max-waiters-per-process=1", NULL};
+    static const char *const limited[] = {"--rate-limit=1", NULL};
+    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
+    struct batond_process batond[2];
+    struct limited_case cases[LIMITED_MOST];
+    size_t failed = 0, count = limited_cases(cases);
+    batond_process_start(&batond[1], &options);
+    options.arguments = limited;
+    batond_process_start(&batond[0], &options);
+    struct http_client *clients[] = {http_client_new(batond[0].url),
+                                     http_client_new(batond[1].url)};
+    int waiting = raw_connect(batond[1].port);
+    assert_true(raw_send(waiting, WAITS, sizeof WAITS - 1));
+    while (http_call(clients[1], "GET", "/locks/limited/events?wait=1ms", NULL) == 200)
+        clock_sleep_ms(5);
+    for (size_t i = 0; i < count; i++) {
+        const struct contract_case it = {.reply = cases[i].reply, .request = cases[i].request};
+        if (!cases[i].waits)
+            http_call(clients[0], "GET", "/metrics", NULL);
+        failed += !run_case(fixture, clients[cases[i].waits], &it, promises);
+    }
+    close(waiting);
+    for (size_t i = 0; i < 2; i++) {
+        http_client_free(clients[i]);
+        assert_int_equal(batond_process_stop(&batond[i]), 0);
+    }
+    return failed;
+}
+
 static void replies_are_what_the_document_promises(void **state)
 {
     struct fixture *fixture = *state;
@@ -237,6 +272,7 @@ static void replies_are_what_the_document_promises(void **state)
     size_t failed = run_cases(fixture, false, promises);
     failed += run_draining_cases(fixture, promises);
     failed += run_guarded_cases(fixture, promises);
+    failed += run_limited_cases(fixture, promises);
     redis_process_halt(&fixture->redis);
     failed += run_cases(fixture, true, promises);
     redis_process_resume(&fixture->redis);

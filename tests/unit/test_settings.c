@@ -112,6 +112,9 @@ static void assert_all_other(const struct settings *settings)
     assert_int_equal(settings->retention_ms, 1000);
     assert_int_equal(settings->max_wait_ms, 1001);
     assert_int_equal(settings->max_waiters, 1000000);
+    assert_int_equal(settings->process_waiters, 10000000);
+    assert_int_equal(settings->principal_waiters, 1000000);
+    assert_int_equal(settings->rate_limit, 1);
     assert_int_equal(settings->claim_window_ms, 60000);
     assert_int_equal(settings->waiter_lease_ms, 600000);
     assert_int_equal(settings->head_timeout_ms, 100);
@@ -150,6 +153,9 @@ static const struct given {
     {"--retention", "BATON_RETENTION", "1"},
     {"--max-wait", "BATON_MAX_WAIT", "1001ms"},
     {"--max-waiters", "BATON_MAX_WAITERS", "1000000"},
+    {"--max-waiters-per-process", "BATON_MAX_WAITERS_PER_PROCESS", "10000000"},
+    {"--max-waiters-per-principal", "BATON_MAX_WAITERS_PER_PRINCIPAL", "1000000"},
+    {"--rate-limit", "BATON_RATE_LIMIT", "1"},
     {"--claim-window", "BATON_CLAIM_WINDOW", "1m"},
     {"--waiter-lease", "BATON_WAITER_LEASE", "10m"},
     {"--head-timeout", "BATON_HEAD_TIMEOUT", "100ms"},

@@ -1,0 +1,380 @@
+/* How much a principal, and all of them, may ask of one batond, however many workers it has. */
+#include "tests/integration/parked.h"
+#include "tests/support/principals_file.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 5000, CLIENTS = 6, PATH_TEXT = 256, HEADER_TEXT = PRINCIPAL_HEADER_TEXT };
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char ALL_RULES[] = "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\","
+                                "\"metrics\"]}]";
+static const char TOKEN[] = "a-token-within-limits-1";
+
+/* Asks as the principal of the name (NULL: as nobody). */
+static long ask_as(struct http_client *client, const char *name, const char *method,
+                   const char *path)
+{
+    char header[HEADER_TEXT];
+    char token_header[64];
+    if (name)
+        principal_header(name, header);
+    snprintf(token_header, sizeof token_header, "Lock-Token: %s", TOKEN);
+    bool has_token = strcmp(method, "GET") != 0;
+    const char *const headers[] = {has_token ? token_header : "X-None: 1", name ? header : NULL,
+                                   NULL};
+    return http_request(client,
+                        &(struct http_call){.method = method, .path = path, .headers = headers});
+}
+
+static void is_refused(struct http_client *client, const char *code, const char *said)
+{
+    assert_int_equal(client->reply.status, 429);
+    assert_string_equal(http_text(client, "code"), code);
+    assert_string_equal(http_header(client, "Retry-After"), "1");
+    if (!strstr(http_text(client, "detail"), said))
+        fail_msg("\"%s\" is not in \"%s\"", said, http_text(client, "detail"));
+}
+
+static void says(struct http_client *client, const char *name, const char *value)
+{
+    const char *is = http_header(client, name);
+    if (value ? !is || strcmp(is, value) != 0 : is != NULL)
+        fail_msg("%s: %s, not %s", name, is ? is : "none", value ? value : "none");
+}
+
+/* Each has a connection of its own, so that all workers come into it. */
+static void open_clients(struct service *service, struct http_client *clients[CLIENTS])
+{
+    for (size_t i = 0; i < CLIENTS; i++)
+        clients[i] = http_client_new(service->batond.url);
+}
+
+static void close_clients(struct http_client *clients[CLIENTS])
+{
+    for (size_t i = 0; i < CLIENTS; i++)
+        http_client_free(clients[i]);
+}
+
+/* How many of so many requests at once are served. */
+static int served(struct http_client *clients[CLIENTS], const char *name, int count)
+{
+    int good = 0;
+    for (int i = 0; i < count; i++) {
+        long status = ask_as(clients[i % CLIENTS], name, "GET", "/locks/rated");
+        assert_true(status == 200 || status == 429);
+        good += status == 200;
+    }
+    return good;
+}
+
+static void write_file(const char *path, const char *more_of_one, const char *more_of_two)
+{
+    const struct file_principal both[] = {{"one", ALL_RULES, more_of_one},
+                                          {"two", ALL_RULES, more_of_two}};
+    principals_file_write(path, both, 2);
+}
+
+static void read_again(const struct service *service)
+{
+    process_signal(&service->batond.process, SIGHUP);
+    assert_true(process_wait_line(&service->batond.process, "\"msg\":\"read again\"", NULL, NULL, 0,
+                                  PATIENCE_MS));
+}
+
+/* Rates */
+
+static void everybody_shares_the_rate_where_nobody_is_known(void **state)
+{
+    struct service service;
+    struct http_client *clients[CLIENTS];
+    (void)state;
+    service_open(&service, NULL, LIST("--rate-limit=20", "--workers=3"));
+    open_clients(&service, clients);
+    int64_t begun = clock_ms();
+    int good = served(clients, NULL, 60);
+    int64_t took = clock_ms() - begun;
+    assert_in_range(good, 20, 21 + took / 50);
+    if (took < 1000)
+        assert_true(good < 60);
+    close_clients(clients);
+    service_close(&service);
+}
+
+static void a_limited_reply_says_what_is_left(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--rate-limit=2"));
+    struct http_client *client = service.client;
+    assert_int_equal(ask_as(client, NULL, "GET", "/locks/a"), 200);
+    says(client, "RateLimit-Policy", "\"requests\";q=2;w=1");
+    says(client, "RateLimit", "\"requests\";r=1;t=1");
+    assert_int_equal(ask_as(client, NULL, "GET", "/locks/a?ttl=no"), 400);
+    says(client, "RateLimit-Policy", "\"requests\";q=2;w=1");
+    assert_int_equal(ask_as(client, NULL, "GET", "/locks/a"), 429);
+    says(client, "RateLimit-Policy", "\"requests\";q=2;w=1");
+    says(client, "RateLimit", "\"requests\";r=0;t=1");
+    is_refused(client, "rate_limited", "2 requests per second");
+    clock_sleep_ms(1010); /* as Retry-After says */
+    assert_int_equal(ask_as(client, NULL, "GET", "/locks/a"), 200);
+    says(client, "RateLimit", "\"requests\";r=1;t=1");
+    service_close(&service);
+}
+
+static void health_is_not_limited_and_nobody_without_a_limit_is_told_of_one(void **state)
+{
+    static const char *const FREE[] = {"/livez", "/readyz", "/openapi.yaml"};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--rate-limit=1"));
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(ask_as(service.client, NULL, "GET", FREE[i % 3]), 200);
+        says(service.client, "RateLimit", NULL);
+    }
+    assert_int_equal(ask_as(service.client, NULL, "GET", "/metrics"), 200);
+    assert_int_equal(ask_as(service.client, NULL, "GET", "/metrics"), 429);
+    service_close(&service);
+    service_open(&service, NULL, NULL);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(ask_as(service.client, NULL, "GET", "/locks/a"), 200);
+    says(service.client, "RateLimit", NULL);
+    says(service.client, "RateLimit-Policy", NULL);
+    service_close(&service);
+}
+
+/* They count: what is left for others is used up by them. */
+static void renewals_and_releases_are_never_refused(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--rate-limit=3", "--workers=2"));
+    struct http_client *client = service.client;
+    assert_int_equal(ask_as(client, NULL, "POST", "/locks/held"), 201);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(ask_as(client, NULL, "PUT", "/locks/held"), 200);
+        says(client, "RateLimit-Policy", "\"requests\";q=3;w=1");
+    }
+    says(client, "RateLimit", "\"requests\";r=0;t=1");
+    assert_int_equal(ask_as(client, NULL, "GET", "/locks/held"), 429);
+    assert_int_equal(ask_as(client, NULL, "POST", "/locks/other"), 429);
+    assert_int_equal(ask_as(client, NULL, "DELETE", "/locks/held"), 200);
+    assert_true(json_is_true(member(client, "released")));
+    service_close(&service);
+}
+
+static void each_principal_has_a_rate_of_its_own(void **state)
+{
+    struct service service;
+    struct http_client *clients[CLIENTS];
+    struct temp_dir dir;
+    char path[PATH_TEXT], flag[PATH_TEXT + 16];
+    (void)state;
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    write_file(path, ",\"rate_limit\":5", ",\"rate_limit\":0");
+    service_open(&service, NULL, LIST("--rate-limit=1", "--workers=2", flag));
+    open_clients(&service, clients);
+    assert_in_range(served(clients, "one", 15), 5, 14);
+    assert_int_equal(served(clients, "two", 15), 15); /* 0: none, whatever the setting */
+    says(clients[0], "RateLimit", NULL);
+    assert_int_equal(ask_as(clients[0], NULL, "GET", "/locks/a"), 401);
+
+    /* What was used up stays used up, and the new limits are in force for the next request. */
+    write_file(path, NULL, ",\"rate_limit\":4");
+    read_again(&service);
+    clock_sleep_ms(1010);
+    assert_in_range(served(clients, "one", 5), 1, 3);
+    says(clients[4], "RateLimit-Policy", "\"requests\";q=1;w=1"); /* the setting */
+    assert_in_range(served(clients, "two", 15), 4, 14);
+    close_clients(clients);
+    service_close(&service);
+    temp_dir_remove(&dir);
+}
+
+/* Waiting */
+
+static struct parked *park_as(const struct service *service, const char *name, const char *request)
+{
+    char header[2 * HEADER_TEXT] = "Accept: text/event-stream";
+    if (name)
+        principal_header(name, header);
+    return parked_send(service->batond.port, header, request, NULL);
+}
+
+static void come_to_wait(struct service *service, const char *name, int count)
+{
+    char text[64];
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    snprintf(text, sizeof text, "\nbaton_http_waiting %d\n", count);
+    do
+        assert_int_equal(ask_as(service->client, name, "GET", "/metrics"), 200);
+    while (!strstr(service->client->reply.body, text) && clock_ms() < deadline);
+    if (!strstr(service->client->reply.body, text))
+        fail_msg("it does not come to%s", text);
+}
+
+/* What may go on for long. */
+static const char *const LONG[] = {
+    "POST /locks/kept?wait=30s",
+    "POST /locks/unheld?hold=connection&ttl=10s",
+    "GET /locks/kept/events?after=9007199254740991",
+    "GET /events?after=9007199254740991&wait=30s",
+};
+
+enum { LONG_COUNT = sizeof LONG / sizeof *LONG };
+
+static void expect_long(struct http_client *client, long refused, const char *bound)
+{
+    for (size_t i = 0; i < LONG_COUNT; i++) {
+        char method[8];
+        snprintf(method, sizeof method, "%.*s", (int)strcspn(LONG[i], " "), LONG[i]);
+        assert_int_equal(http_call(client, method, strchr(LONG[i], ' ') + 1, NULL), refused);
+        is_refused(client, "too_many_waiters", "wait already");
+        assert_string_equal(http_text(client, "bound"), bound);
+    }
+}
+
+/* A hold by connection counts from its beginning to its end, as does a stream of events. */
+static void whatever_takes_long_counts_in_the_whole_process(void **state)
+{
+    struct service service;
+    struct parked *parked[LONG_COUNT];
+    (void)state;
+    service_open(&service, NULL, LIST("--max-waiters-per-process=4", "--workers=3"));
+    answers(service.client, "POST /locks/kept", NULL, 201, NULL);
+    for (size_t i = 0; i < LONG_COUNT; i++)
+        parked[i] = park_as(&service, NULL, LONG[i]);
+    assert_true(parked_hears(parked[1], "granted", PATIENCE_MS));
+    come_to_wait(&service, NULL, 1); /* the acquire: the others are streams by now */
+    expect_long(service.client, 429, "process");
+    answers(service.client, "POST /locks/kept", NULL, 409, "locked"); /* which does not wait */
+    answers(service.client, "POST /locks/kept?wait=0", NULL, 409, "locked");
+    answers(service.client, "GET /locks/kept/events?wait=0", NULL, 200, NULL);
+    answers(service.client, "GET /locks/kept", NULL, 200, NULL);
+
+    for (size_t i = 0; i < LONG_COUNT; i++) { /* each of them makes room for one */
+        parked_close(parked[i]);
+        int64_t deadline = clock_ms() + PATIENCE_MS;
+        while (http_call(service.client, "GET", "/locks/x/events?after=1&wait=1ms", NULL) != 200 &&
+               clock_ms() < deadline)
+            clock_sleep_ms(5);
+        assert_int_equal(service.client->reply.status, 200);
+        parked[i] = park_as(&service, NULL, "GET /locks/x/events");
+        assert_true(parked_hears(parked[i], "event: lock", PATIENCE_MS));
+        expect_long(service.client, 429, "process");
+    }
+    for (size_t i = 0; i < LONG_COUNT; i++)
+        parked_close(parked[i]);
+    service_close(&service);
+}
+
+static void a_place_is_given_back_however_a_wait_ends(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--max-waiters-per-process=1", "--workers=1"));
+    answers(service.client, "POST /locks/a", NULL, 201, NULL);
+    for (int i = 0; i < 30; i++) {
+        parked_close(park_as(&service, NULL, "POST /locks/a?wait=30s"));
+        int64_t deadline = clock_ms() + PATIENCE_MS;
+        while (http_call(service.client, "POST", "/locks/a?wait=1ms", NULL) == 429 &&
+               clock_ms() < deadline)
+            clock_sleep_ms(2);
+        assert_int_equal(service.client->reply.status, 409); /* the wait is over */
+        answers(service.client, "POST /locks/a?wait=1s&limit=1", NULL, 400, NULL);
+        answers(service.client, "HEAD /events?after=1&wait=1ms", NULL, 200, NULL);
+    }
+    service_close(&service);
+}
+
+static void each_principal_has_places_of_its_own(void **state)
+{
+    struct service service;
+    struct temp_dir dir;
+    char path[PATH_TEXT], flag[PATH_TEXT + 16];
+    static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=20s";
+    static const char SHORT[] = "/locks/any/events?after=9007199254740991&wait=1ms";
+    char request[100];
+    (void)state;
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    snprintf(request, sizeof request, "GET %s", WAIT);
+    write_file(path, ",\"max_waiters\":1", NULL);
+    service_open(
+        &service, NULL,
+        LIST("--max-waiters-per-principal=2", "--max-waiters-per-process=4", "--workers=2", flag));
+    struct http_client *client = service.client;
+    struct parked *one = park_as(&service, "one", request);
+    struct parked *two[] = {park_as(&service, "two", request), park_as(&service, "two", request)};
+    come_to_wait(&service, "two", 3);
+    assert_int_equal(ask_as(client, "one", "GET", WAIT), 429);
+    is_refused(client, "too_many_waiters", "1 requests of yours wait already");
+    assert_string_equal(http_text(client, "bound"), "principal");
+    assert_int_equal(ask_as(client, "two", "GET", WAIT), 429);
+    is_refused(client, "too_many_waiters", "2 requests of yours wait already");
+
+    /* Those who wait go on counting, and no place is lost or won. */
+    write_file(path, ",\"max_waiters\":2", ",\"max_waiters\":0");
+    read_again(&service);
+    assert_int_equal(ask_as(client, "one", "GET", SHORT), 200);
+    struct parked *more = park_as(&service, "one", request);
+    come_to_wait(&service, "two", 4);
+    assert_int_equal(ask_as(client, "one", "GET", WAIT), 429);
+    assert_string_equal(http_text(client, "bound"), "principal");
+    assert_int_equal(ask_as(client, "two", "GET", WAIT), 429);
+    assert_string_equal(http_text(client, "bound"), "process");
+    parked_close(more);
+    parked_close(one);
+    come_to_wait(&service, "two", 2);
+    assert_int_equal(ask_as(client, "one", "GET", SHORT), 200);
+    parked_close(two[0]);
+    parked_close(two[1]);
+    come_to_wait(&service, "two", 0);
+    service_close(&service);
+    temp_dir_remove(&dir);
+}
+
+/* Without a setting, those who wait leave connections for those who release. */
+static void those_who_wait_leave_room_for_a_release(void **state)
+{
+    enum { MOST = 20, WAITERS = 18 };
+    struct service service;
+    struct parked *parked[WAITERS];
+    (void)state;
+    service_open(&service, NULL,
+                 LIST("--max-connections=20", "--max-connections-per-address=20", "--workers=1"));
+    assert_int_equal(ask_as(service.client, NULL, "POST", "/locks/kept"), 201);
+    for (size_t i = 0; i < WAITERS; i++)
+        parked[i] = park_as(&service, NULL, "POST /locks/kept?wait=30s");
+    come_to_wait(&service, NULL, WAITERS);
+    answers(service.client, "POST /locks/kept?wait=30s", NULL, 429, "too_many_waiters");
+    struct http_client *another = http_client_new(service.batond.url);
+    assert_int_equal(ask_as(another, NULL, "DELETE", "/locks/kept"), 200);
+    http_client_free(another);
+    for (size_t i = 0; i < WAITERS; i++)
+        parked_close(parked[i]);
+    service_close(&service);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everybody_shares_the_rate_where_nobody_is_known),
+        cmocka_unit_test(a_limited_reply_says_what_is_left),
+        cmocka_unit_test(health_is_not_limited_and_nobody_without_a_limit_is_told_of_one),
+        cmocka_unit_test(renewals_and_releases_are_never_refused),
+        cmocka_unit_test(each_principal_has_a_rate_of_its_own),
+        cmocka_unit_test(whatever_takes_long_counts_in_the_whole_process),
+        cmocka_unit_test(a_place_is_given_back_however_a_wait_ends),
+        cmocka_unit_test(each_principal_has_places_of_its_own),
+        cmocka_unit_test(those_who_wait_leave_room_for_a_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
