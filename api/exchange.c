@@ -103,6 +103,8 @@ bool exchange_is_connected(void *exchange)
 
 void exchange_resume(struct exchange *exchange)
 {
+    if (!exchange->stream.is_stream) /* its wait is over before its client hears of it */
+        limits_leave(exchange);
     exchange->answered(exchange);
 }
 

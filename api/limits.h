@@ -26,7 +26,7 @@ bool limits_count(struct exchange *exchange);
  * answer is a stream. It counts until limits_leave. False where it has been answered 429. */
 bool limits_enter(struct exchange *exchange);
 
-/* The exchange is over. */
+/* Its wait is over, or the exchange is. */
 void limits_leave(struct exchange *exchange);
 
 #endif
