@@ -1,5 +1,6 @@
 /* main.c: batond from its start to its end, step by step. */
 
+#include "api/new_token.h"
 #include "api/tokens_file.h"
 #include "base/random.h"
 #include "redis/access.h"
@@ -412,6 +413,22 @@ static void keep_standard_descriptors(void)
         close(fd);
 }
 
+/* Does what ends batond at once. False where it is to serve. */
+static bool obey(const struct settings *settings, int *ret_result, struct failure *failure)
+{
+    if (settings->wants_help)
+        settings_help(stdout);
+    else if (settings->wants_version)
+        printf("batond %s\n", BATON_VERSION);
+    else if (settings->new_token)
+        *ret_result = new_token_print(stdout, slice_of(settings->new_token), failure);
+    else
+        return false;
+    if (*ret_result < 0)
+        fprintf(stderr, "batond: %s\n", failure->text);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static struct process process;
@@ -425,13 +442,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "batond: %s\n", failure.text);
         return EXIT_SETTINGS;
     }
-    if (process.settings.wants_help || process.settings.wants_version) {
-        if (process.settings.wants_help)
-            settings_help(stdout);
-        else
-            printf("batond %s\n", BATON_VERSION);
+    if (obey(&process.settings, &result, &failure)) {
         settings_free(&process.settings);
-        return 0;
+        return exit_code(result);
     }
     process.started = time(NULL);
     process.log =

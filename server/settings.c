@@ -362,6 +362,27 @@ static int check(struct settings *settings, struct failure *failure)
     return set_default_state_dir(settings, failure);
 }
 
+/* What ends batond at once, wherever among the flags it stands. */
+static int read_command(struct settings *settings, int argc, char **argv, struct failure *failure)
+{
+    static const char NEW_TOKEN[] = "--new-token";
+    const size_t length = sizeof NEW_TOKEN - 1;
+    for (int i = 1; i < argc; i++) {
+        settings->wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+        settings->wants_version |= strcmp(argv[i], "--version") == 0;
+        if (strncmp(argv[i], NEW_TOKEN, length) != 0 || settings->new_token)
+            continue;
+        const char *name = argv[i][length] == '=' ? argv[i] + length + 1
+                           : !argv[i][length]     ? argv[i + 1]
+                                                  : NULL;
+        settings->new_token = name ? strdup(name) : NULL;
+        if (!settings->new_token)
+            return failure_set(failure, -EINVAL,
+                               "--new-token needs the name of a principal: --new-token=ci");
+    }
+    return 0;
+}
+
 int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure)
 {
     struct settings settings = {0};
@@ -369,11 +390,9 @@ int settings_read(struct settings *ret, int argc, char **argv, struct failure *f
     for (size_t i = 0; result == 0 && i < SETTING_COUNT; i++)
         if (SETTINGS[i].standard)
             result = set(&settings, &SETTINGS[i], SETTINGS[i].standard, SETTINGS[i].name, failure);
-    for (int i = 1; i < argc; i++) {
-        settings.wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-        settings.wants_version |= strcmp(argv[i], "--version") == 0;
-    }
-    if (settings.wants_help || settings.wants_version)
+    if (result == 0)
+        result = read_command(&settings, argc, argv, failure);
+    if (settings.wants_help || settings.wants_version || settings.new_token)
         goto end;
     for (size_t i = 0; result == 0 && i < SETTING_COUNT; i++)
         result = read_variable(&settings, &SETTINGS[i], failure);
@@ -442,6 +461,7 @@ void settings_free(struct settings *settings)
         if (SETTINGS[i].kind == TEXT || SETTINGS[i].kind == SECRET)
             free(*text_at(settings, &SETTINGS[i]));
     networks_free(&settings->trusted);
+    free(settings->new_token);
     *settings = (struct settings){0};
 }
 
@@ -463,6 +483,9 @@ void settings_help(FILE *out)
             fprintf(out, " (default: %s)", setting->standard);
         fputc('\n', out);
     }
-    fprintf(out, "  --help\n      print this\n  --version\n      print the version\n\n"
-                 "The HTTP interface is described at /openapi.yaml.\n");
+    fprintf(out,
+            "  --new-token=NAME\n      print a new token, and the principal that has it for the "
+            "tokens-file\n"
+            "  --help\n      print this\n  --version\n      print the version\n\n"
+            "The HTTP interface is described at /openapi.yaml.\n");
 }

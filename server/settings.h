@@ -49,6 +49,7 @@ struct settings {
     bool sandbox;    /* filter system calls */
     bool wants_help; /* --help was given: nothing else is checked */
     bool wants_version;
+    char *new_token; /* --new-token was given, with this name: likewise; else NULL */
 };
 
 /* Reads flags over variables over defaults. Returns 0, or -EINVAL with a failure that names the

@@ -2,8 +2,10 @@
 #include "tests/integration/service.h"
 
 #include "tests/support/free_port.h"
+#include "tests/support/principals_file.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,6 +412,92 @@ static void serving_other_machines_has_to_be_allowed(void **state)
     put_away(&batond, client);
 }
 
+static void or_those_who_ask_have_to_say_who_they_are(void **state)
+{
+    struct temp_dir dir;
+    char path[128], flag[160];
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens.json", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    struct batond_options options = {.redis_url = redis_url_of(state),
+                                     .arguments = LIST("--listen=0.0.0.0:0", flag)};
+    is_refused(&options, 2, LIST("--tokens-file", path, "No such file"));
+    principals_file_put(path, "{\"principals\":[]}", 0644);
+    is_refused(&options, 2, LIST("--tokens-file", path, "mode 0644", "chmod 600"));
+    principals_file_put(path, "{\"principals\":[7]}", 0600);
+    is_refused(&options, 2, LIST("--tokens-file", path, "principals[0]"));
+    principals_file_put(path, "{\"principals\":[]}", 0600);
+    struct batond_process batond;
+    struct http_client *client =
+        serve(&batond, redis_url_of(state), LIST("--listen=0.0.0.0:0", flag), NULL);
+    answers(client, "GET /livez", NULL, 200, NULL);
+    answers(client, "POST /locks/a", NULL, 401, "unauthorized");
+    put_away(&batond, client);
+    temp_dir_remove(&dir);
+}
+
+/* What batond prints and exits with, given this flag. */
+static void prints(const char *flag, char *text, size_t size, int code)
+{
+    struct process process;
+    const char *const arguments[] = {getenv("BATON_TEST_BATOND"), flag, NULL};
+    struct temp_dir dir;
+    char log[128];
+    temp_dir_make(&dir);
+    snprintf(log, sizeof log, "%s/log", dir.path);
+    process_start(&process, arguments, NULL, log);
+    assert_true(process_wait(&process, ENDED_MS));
+    assert_int_equal(process_exit_code(&process), code);
+    char *output = process_output(&process);
+    snprintf(text, size, "%s", output);
+    free(output);
+    process_stop(&process);
+    temp_dir_remove(&dir);
+}
+
+/* What it prints is taken by another batond as it is. */
+static void a_new_token_comes_with_its_principal(void **state)
+{
+    char text[1024], again[1024], file[1100], path[128], flag[160], header[256];
+    struct temp_dir dir;
+    prints("--new-token=ci \"1\"", text, sizeof text, 0);
+    prints("--new-token=ci \"1\"", again, sizeof again, 0);
+    char *entry = strchr(text, '\n');
+    assert_int_equal(entry - text, 49);
+    assert_memory_equal(text, "baton_", 6);
+    assert_int_not_equal(strncmp(text, again, 49), 0);
+    *entry++ = '\0';
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens.json", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    snprintf(file, sizeof file, "{\"principals\":[%s]}", entry);
+    principals_file_put(path, file, 0600);
+    struct batond_process batond;
+    struct http_client *client = serve(&batond, redis_url_of(state), LIST(flag), NULL);
+    snprintf(header, sizeof header, "Authorization: Bearer %.49s", text);
+    answers_with(client, header, "POST /locks/ci%20%221%22%2Fa", NULL, 201, NULL);
+    answers_with(client, header, "POST /locks/a", NULL, 403, "forbidden");
+    put_away(&batond, client);
+    temp_dir_remove(&dir);
+    prints("--new-token", text, sizeof text, 2);
+    assert_non_null(strstr(text, "batond: --new-token needs the name"));
+    prints("--new-token=", text, sizeof text, 2);
+    assert_non_null(strstr(text, "batond: --new-token: expected a name"));
+    prints("--new-token=a\tb", text, sizeof text, 2);
+}
+
+/* Nothing to read again is no reason to stop. */
+static void a_hangup_signal_is_survived(void **state)
+{
+    struct batond_process batond;
+    struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
+    process_signal(&batond.process, SIGHUP);
+    answers(client, "POST /locks/hup", NULL, 201, NULL);
+    assert_false(process_wait(&batond.process, 100));
+    answers(client, "DELETE /locks/hup?force=true", NULL, 200, NULL);
+    put_away(&batond, client);
+}
+
 static void a_port_in_use_is_named(void **state)
 {
     struct batond_process batond;
@@ -532,6 +620,9 @@ int main(void)
         cmocka_unit_test(the_redis_url_may_come_from_a_file),
         cmocka_unit_test(the_address_may_come_from_a_variable),
         cmocka_unit_test(serving_other_machines_has_to_be_allowed),
+        cmocka_unit_test(or_those_who_ask_have_to_say_who_they_are),
+        cmocka_unit_test(a_new_token_comes_with_its_principal),
+        cmocka_unit_test(a_hangup_signal_is_survived),
         cmocka_unit_test(a_port_in_use_is_named),
         cmocka_unit_test(a_state_directory_in_use_is_named_with_who_uses_it),
         cmocka_unit_test(a_state_directory_that_cannot_be_is_named),

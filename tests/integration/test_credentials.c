@@ -1,0 +1,343 @@
+/* How one says who one is, and what becomes of it when the tokens-file is read again. */
+#include "tests/integration/guarded.h"
+#include "tests/integration/parked.h"
+
+#include "base/base64url.h"
+#include "base/digest.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+enum { PROMPT_MS = 3000, QUIET_MS = 150, RELOADS = 30, CLIENTS = 4 };
+
+#define ALL  "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\",\"metrics\"]}]"
+#define TEAM "[{\"prefix\":\"team/\",\"verbs\":[\"acquire\",\"read\"]}]"
+
+static const struct file_principal PRINCIPALS[] = {
+    {"ci", ALL, NULL}, {"dev", ALL, NULL}, {"Jos\303\251 & co: a b", ALL, NULL}};
+
+static int start(void **state)
+{
+    static struct guarded guarded;
+    guarded_open(&guarded, PRINCIPALS, LENGTH(PRINCIPALS), 2);
+    *state = &guarded;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    guarded_close(*state);
+    return 0;
+}
+
+/* The file as it was at first, and no locks. */
+static int begin(void **state)
+{
+    struct guarded *guarded = *state;
+    redis_process_flush(&guarded->service.redis);
+    guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
+    return 0;
+}
+
+static struct http_client *client_of(void **state)
+{
+    return ((struct guarded *)*state)->service.client;
+}
+
+static long asks_with(struct http_client *client, const char *first, const char *second)
+{
+    const char *const headers[] = {first, second, NULL};
+    return http_request(client, &(struct http_call){.path = "/locks/a", .headers = headers});
+}
+
+/* The ordinary base64 of a text, padded. */
+static void encode(const char *text, char *encoded)
+{
+    size_t length = strlen(text);
+    base64url_encode(text, length, encoded);
+    for (char *c = encoded; *c; c++)
+        *c = *c == '-' ? '+' : *c == '_' ? '/' : *c;
+    while (strlen(encoded) % 4 != 0)
+        strcat(encoded, "=");
+}
+
+/* `#` stands for the token of ci. */
+static void fill(const char *text, char filled[512])
+{
+    const char *mark = strchr(text, '#');
+    char token[PRINCIPAL_TOKEN_TEXT];
+    principal_token("ci", token);
+    snprintf(filled, 512, "%.*s%s%s", mark ? (int)(mark - text) : (int)strlen(text), text,
+             mark ? token : "", mark ? mark + 1 : "");
+}
+
+static void a_token_is_sent_as_bearer(void **state)
+{
+    static const struct {
+        const char *header;
+        long status;
+    } SENT[] = {
+        {"Authorization: Bearer #", 200},
+        {"authorization: bearer #", 200},
+        {"Authorization: BEARER   #  ", 200},
+        {"Authorization: Bearer #x", 401},
+        {"Authorization: Bearer x#", 401},
+        {"Authorization: Bearer", 401},
+        {"Authorization: Bearer ", 401},
+        {"Authorization: Bearer# ", 401},
+        {"Authorization: #", 401},
+        {"Authorization: Digest #", 401},
+        {"Authorization: Bearer Bearer #", 401},
+        {"Authorization: Bearer #,#", 401},
+        {"Authorization: Basic #", 401},
+        {"Authorization: Bearer short", 401},
+        {"Authorization;", 401},
+        {"Proxy-Authorization: Bearer #", 401},
+        {"X-Authorization: Bearer #", 401},
+        {"Cookie: Authorization=Bearer #", 401},
+    };
+    char header[512];
+    for (size_t i = 0; i < LENGTH(SENT); i++) {
+        fill(SENT[i].header, header);
+        if (asks_with(client_of(state), header, NULL) != SENT[i].status)
+            fail_msg("%s: %s", header, client_of(state)->reply.headers);
+    }
+}
+
+static void or_as_the_password_of_basic(void **state)
+{
+    static const struct {
+        const char *user_and_password;
+        long status;
+    } SENT[] = {
+        {"ci:#", 200}, {":#", 200},    {"dev:#", 401}, {"Ci:#", 401},    {"ci:", 401},
+        {"#:", 401},   {"#:#", 401},   {"ci#", 401},   {"#", 401},       {"", 401},
+        {"c:#", 401},  {"ci:#x", 401}, {"ci :#", 401}, {"ci:ci:#", 401},
+    };
+    char text[512], encoded[1024], header[1100];
+    for (size_t i = 0; i < LENGTH(SENT); i++) {
+        fill(SENT[i].user_and_password, text);
+        encode(text, encoded);
+        snprintf(header, sizeof header, "Authorization: Basic %s", encoded);
+        if (asks_with(client_of(state), header, NULL) != SENT[i].status)
+            fail_msg("%s: %s", text, client_of(state)->reply.headers);
+    }
+    assert_int_equal(asks_with(client_of(state), "Authorization: Basic ?", NULL), 401);
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    encode(text, encoded);
+    snprintf(header, sizeof header, "Authorization: Basic %s", encoded);
+    assert_int_equal(asks_with(client_of(state), header, NULL), 401);
+}
+
+static void a_user_may_have_any_name_that_a_principal_has(void **state)
+{
+    char token[PRINCIPAL_TOKEN_TEXT], text[256], encoded[512], header[600];
+    const char *name = PRINCIPALS[2].name;
+    principal_token(name, token);
+    snprintf(text, sizeof text, "%s:%s", name, token);
+    encode(text, encoded);
+    snprintf(header, sizeof header, "Authorization: Basic %s", encoded);
+    assert_int_equal(asks_with(client_of(state), header, NULL), 200);
+}
+
+static void whoever_says_it_twice_is_not_believed(void **state)
+{
+    char good[PRINCIPAL_HEADER_TEXT], other[PRINCIPAL_HEADER_TEXT];
+    principal_header("ci", good);
+    principal_header("dev", other);
+    long status = asks_with(client_of(state), good, other);
+    if (status != 401 && status != 400)
+        fail_msg("%ld", status);
+    status = asks_with(client_of(state), good, good);
+    if (status != 401 && status != 400)
+        fail_msg("%ld", status);
+}
+
+/* What is said of a token that nobody has differs from what is said to whoever sent none. */
+static void the_challenge_says_what_was_wrong(void **state)
+{
+    struct http_client *client = client_of(state);
+    asks_for(client, AS(NULL), "GET /locks/a", 401);
+    assert_null(strstr(client->reply.headers, "invalid_token"));
+    asks_for(client, AS("stranger"), "GET /locks/a", 401);
+    assert_non_null(
+        strstr(client->reply.headers, "Bearer realm=\"baton\", error=\"invalid_token\""));
+}
+
+static struct parked *parks(void **state, const char *principal, const char *request)
+{
+    const struct guarded *guarded = *state;
+    char header[PRINCIPAL_HEADER_TEXT];
+    principal_header(principal, header);
+    return parked_send(guarded->service.batond.port, header, request, NULL);
+}
+
+static void what_is_read_again_counts_at_once(void **state)
+{
+    static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"new", ALL, NULL}};
+    struct http_client *client = client_of(state);
+    asks_for(client, AS("new"), "GET /locks/a", 401);
+    guarded_reload(*state, CHANGED, LENGTH(CHANGED));
+    for (int i = 0; i < 20; i++) { /* on either worker */
+        struct http_client *other = http_client_new(client->base);
+        int64_t deadline = clock_ms() + PROMPT_MS; /* each worker hears of it by itself */
+        while (asks(other, AS("dev"), "GET /locks/a") != 401)
+            assert_true(clock_ms() < deadline);
+        asks_for(other, AS("ci"), "GET /locks/a", 403);
+        asks_for(other, AS("ci"), "GET /locks/team%2Fa", 200);
+        asks_for(other, AS("new"), "GET /locks/a", 200);
+        http_client_free(other);
+    }
+}
+
+static void what_is_under_way_goes_on(void **state)
+{
+    static const struct file_principal CHANGED[] = {{"dev", ALL, NULL}};
+    struct http_client *client = client_of(state);
+    asks_for(client, AS("dev"), "POST /locks/a", 201);
+    struct parked *waits = parks(state, "ci", "POST /locks/a?wait=20s&owner=me");
+    struct parked *holds = parks(state, "ci", "POST /locks/b?hold=connection&ttl=300ms");
+    struct parked *watches = parks(state, "ci", "GET /events?wait=20s&after=1&prefix=b");
+    assert_true(parked_hears(holds, "\"granted\"", PROMPT_MS));
+    assert_true(parked_waits(waits, QUIET_MS));
+    guarded_reload(*state, CHANGED, LENGTH(CHANGED));
+    int64_t deadline = clock_ms() + PROMPT_MS;
+    while (asks(client, AS("ci"), "GET /locks/a") != 401)
+        assert_true(clock_ms() < deadline);
+    assert_true(parked_waits(waits, QUIET_MS));
+    for (int i = 0; i < 3; i++)
+        assert_true(parked_hears(holds, "\"heartbeat\"", PROMPT_MS));
+    asks_for(client, AS("dev"), "DELETE /locks/a?force=true", 200);
+    assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+    asks_for(client, AS("dev"), "GET /locks/a", 200);
+    assert_string_equal(member_text(client, "holders.0.principal"), "ci");
+    parked_close(waits);
+    parked_close(holds);
+    parked_close(watches);
+}
+
+static void a_broken_file_changes_nothing(void **state)
+{
+    static const char *const BROKEN[] = {"", "{\"principals\":[", "{\"principals\":[{}]}"};
+    for (size_t i = 0; i < LENGTH(BROKEN); i++) {
+        guarded_reload_text(*state, BROKEN[i], "cannot be read again; what was read before stays");
+        asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
+        asks_for(client_of(state), AS(NULL), "GET /locks/a", 401);
+    }
+    struct guarded *guarded = *state;
+    char *output = process_output(&guarded->service.batond.process);
+    assert_non_null(strstr(output, "principals[0].name: expected"));
+    free(output);
+}
+
+static void an_open_file_is_not_read(void **state)
+{
+    struct guarded *guarded = *state;
+    guarded_reload_text(guarded, "{\"principals\":[]}", "\"read again\"");
+    asks_for(client_of(state), AS("ci"), "GET /locks/a", 401);
+    principals_file_put(guarded->file, "{\"principals\":[]}", 0644);
+    process_signal(&guarded->service.batond.process, SIGHUP);
+    int64_t deadline = clock_ms() + PROMPT_MS;
+    for (bool told = false; !told;) {
+        char *output = process_output(&guarded->service.batond.process);
+        told = strstr(output, "chmod 600") != NULL;
+        free(output);
+        assert_true(clock_ms() < deadline);
+    }
+}
+
+/* A token is replaced without a moment in which neither counts. */
+static void two_tokens_of_one_principal_count_for_a_while(void **state)
+{
+    char both[512], token[PRINCIPAL_TOKEN_TEXT], hex[2][DIGEST_HEX_LENGTH + 1];
+    static const char *const OF[] = {"ci", "successor"};
+    for (int i = 0; i < 2; i++) {
+        principal_token(OF[i], token);
+        struct digest digest = digest_of(slice_of(token));
+        digest_format(&digest, hex[i]);
+    }
+    snprintf(both, sizeof both,
+             "{\"principals\":[{\"name\":\"ci\",\"sha256\":[\"%s\",\"%s\"],\"rules\":" ALL "}]}",
+             hex[0], hex[1]);
+    guarded_reload_text(*state, both, "\"read again\"");
+    struct http_client *client = client_of(state);
+    int64_t deadline = clock_ms() + PROMPT_MS;
+    while (asks(client, AS("successor"), "GET /locks/a") != 200)
+        assert_true(clock_ms() < deadline);
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
+    asks_for(client, AS("successor"), "POST /locks/a?owner=me", 201); /* it is the same one */
+}
+
+struct load {
+    const char *url;
+    atomic_bool over;
+    atomic_int asked, wrong;
+};
+
+static void *take_and_release(void *context)
+{
+    struct load *load = context;
+    struct http_client *client = http_client_new(load->url);
+    char request[64], token[TOKEN_TEXT];
+    int number = atomic_fetch_add(&load->asked, 1);
+    snprintf(request, sizeof request, "POST /locks/load%d", number);
+    while (!atomic_load(&load->over)) {
+        if (asks(client, AS("ci"), request) != 201) {
+            atomic_fetch_add(&load->wrong, 1);
+            break;
+        }
+        keep_token(client, token);
+        snprintf(request, sizeof request, "DELETE /locks/load%d", number);
+        atomic_fetch_add(&load->wrong, asks(client, AS_WITH("ci", token), request) != 200);
+        snprintf(request, sizeof request, "POST /locks/load%d", number);
+        atomic_fetch_add(&load->asked, 2);
+    }
+    http_client_free(client);
+    return NULL;
+}
+
+/* Its rules change all the time, and it keeps what it needs. */
+static void nothing_is_dropped_under_load(void **state)
+{
+    static const struct file_principal SETS[2][2] = {
+        {{"ci", ALL, NULL}, {"dev", TEAM, NULL}},
+        {{"dev", ALL, NULL}, {"ci", "[{\"prefix\":\"load\",\"verbs\":[\"acquire\"]}]", NULL}}};
+    struct load load = {.url = client_of(state)->base};
+    pthread_t threads[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_create(&threads[i], NULL, take_and_release, &load);
+    for (int i = 0; i < RELOADS; i++)
+        guarded_reload(*state, SETS[i % 2], 2);
+    atomic_store(&load.over, true);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(load.wrong, 0);
+    assert_true(load.asked > RELOADS);
+}
+
+#define WITH(test) cmocka_unit_test_setup(test, begin)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(a_token_is_sent_as_bearer),
+        WITH(or_as_the_password_of_basic),
+        WITH(a_user_may_have_any_name_that_a_principal_has),
+        WITH(whoever_says_it_twice_is_not_believed),
+        WITH(the_challenge_says_what_was_wrong),
+        WITH(what_is_read_again_counts_at_once),
+        WITH(what_is_under_way_goes_on),
+        WITH(a_broken_file_changes_nothing),
+        WITH(an_open_file_is_not_read),
+        WITH(two_tokens_of_one_principal_count_for_a_while),
+        WITH(nothing_is_dropped_under_load),
+    };
+    return cmocka_run_group_tests_name("credentials", tests, start, stop);
+}

@@ -1,0 +1,296 @@
+/* What belongs to a principal: its owners and its tokens, on every way to a lock. */
+#include "tests/integration/guarded.h"
+#include "tests/integration/parked.h"
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+enum { PROMPT_MS = 3000, QUIET_MS = 150 };
+
+#define ALL "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\"]}]"
+
+static const struct file_principal PRINCIPALS[] = {{"ci", ALL, NULL}, {"dev", ALL, NULL}};
+
+static int start(void **state)
+{
+    static struct guarded guarded;
+    guarded_open(&guarded, PRINCIPALS, LENGTH(PRINCIPALS), 2);
+    *state = &guarded;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    guarded_close(*state);
+    return 0;
+}
+
+static int forget(void **state)
+{
+    redis_process_flush(&((struct guarded *)*state)->service.redis);
+    return 0;
+}
+
+static struct http_client *client_of(void **state)
+{
+    return ((struct guarded *)*state)->service.client;
+}
+
+/* Sends it as the principal and does not wait; with a token or without (NULL). */
+static struct parked *parks(void **state, const char *principal, const char *token,
+                            const char *request)
+{
+    const struct guarded *guarded = *state;
+    char headers[PRINCIPAL_HEADER_TEXT + TOKEN_TEXT + 32];
+    principal_header(principal, headers);
+    if (token)
+        snprintf(headers + strlen(headers), sizeof headers - strlen(headers), "\r\nLock-Token: %s",
+                 token);
+    return parked_send(guarded->service.batond.port, headers, request, NULL);
+}
+
+static void comes_to_wait(void **state, int64_t length)
+{
+    int64_t deadline = clock_ms() + PROMPT_MS;
+    do {
+        assert_true(clock_ms() < deadline);
+        asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
+    } while (http_integer(client_of(state), "queue_length") != length);
+}
+
+static void becomes_free(void **state)
+{
+    int64_t deadline = clock_ms() + PROMPT_MS;
+    do {
+        assert_true(clock_ms() < deadline);
+        asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
+    } while (http_integer(client_of(state), "hold_count") > 0);
+}
+
+static void is_held_by(void **state, const char *principal, const char *owner)
+{
+    struct http_client *client = client_of(state);
+    asks_for(client, AS("ci"), "GET /locks/a", 200);
+    assert_string_equal(member_text(client, "holders.0.principal"), principal);
+    assert_string_equal(member_text(client, "holders.0.owner"), owner);
+}
+
+static void nobody_enters_the_lock_of_another_by_its_owner(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
+    assert_string_equal(http_text(client, "owner"), "me");
+    keep_token(client, token);
+    asks_for(client, AS("dev"), "POST /locks/a?owner=me", 409);
+    assert_string_equal(http_text(client, "code"), "locked");
+    assert_string_equal(member_text(client, "holders.0.owner"), "me");
+    assert_string_equal(member_text(client, "holders.0.principal"), "ci");
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
+    assert_int_equal(http_integer(client, "holds"), 2);
+    is_held_by(state, "ci", "me");
+    asks_for(client, AS_WITH("ci", token), "PUT /locks/a", 200);
+    assert_string_equal(http_text(client, "owner"), "me");
+    asks_for(client, AS_WITH("ci", token), "POST /locks/a?owner=me", 200);
+    assert_string_equal(http_text(client, "owner"), "me");
+}
+
+static void nor_by_what_stands_between_principal_and_owner(void **state)
+{
+    struct http_client *client = client_of(state);
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
+    asks_for(client, AS("dev"), "POST /locks/a?owner=ci%1Fme", 400);
+    asks_for(client, ((struct as){.principal = "dev", .body = "{\"owner\":\"ci\\u001fme\"}"}),
+             "POST /locks/a", 400);
+    asks_for(client, AS("dev"), "POST /locks/a?owner=cime", 409);
+}
+
+static void an_owner_of_a_principal_is_as_long_as_one_of_nobody(void **state)
+{
+    struct http_client *client = client_of(state);
+    char request[200], owner[130];
+    memset(owner, 'o', sizeof owner);
+    snprintf(request, sizeof request, "POST /locks/a?owner=%.128s", owner);
+    asks_for(client, AS("ci"), request, 201);
+    assert_int_equal(strlen(http_text(client, "owner")), 128);
+    asks_for(client, AS("ci"), "GET /locks/a", 200);
+    assert_int_equal(strlen(member_text(client, "holders.0.owner")), 128);
+    snprintf(request, sizeof request, "POST /locks/a?owner=%.129s", owner);
+    asks_for(client, AS("ci"), request, 400);
+    asks_for(client, AS("ci"), "POST /locks/a", 409); /* under an owner that batond made up */
+}
+
+static void waiting_and_handing_over_keep_them_apart(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
+    keep_token(client, token);
+    struct parked *dev = parks(state, "dev", NULL, "POST /locks/a?owner=me&wait=20s");
+    comes_to_wait(state, 1);
+    assert_true(parked_waits(dev, QUIET_MS));
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* past the one who waits */
+    asks_for(client, AS("ci"), "DELETE /locks/a?force=true", 200);
+    assert_int_equal(parked_answer(dev, PROMPT_MS), 201);
+    assert_string_equal(http_text(&dev->client, "owner"), "me");
+    is_held_by(state, "dev", "me");
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
+    parked_close(dev);
+}
+
+static void an_upgrade_is_of_one_principal(void **state)
+{
+    struct http_client *client = client_of(state);
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me&mode=shared", 201);
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* alone, at once */
+    forget(state);
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me&mode=shared", 201);
+    asks_for(client, AS("dev"), "POST /locks/a?owner=me&mode=shared", 201);
+    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
+    struct parked *ci = parks(state, "ci", NULL, "POST /locks/a?owner=me&wait=20s");
+    comes_to_wait(state, 1);
+    asks_for(client, AS("dev"), "POST /locks/a?owner=me&wait=20s", 409);
+    assert_string_equal(http_text(client, "code"), "upgrade_conflict");
+    parked_close(ci);
+}
+
+static const char TOKEN[] = "both-propose-this-same-token";
+
+static void a_token_is_of_one_principal(void **state)
+{
+    struct http_client *client = client_of(state);
+    asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?ttl=10m", 201);
+    assert_string_equal(http_text(client, "token"), TOKEN);
+    asks_for(client, AS_WITH("dev", TOKEN), "POST /locks/a", 409);
+    assert_string_equal(http_text(client, "code"), "locked");
+    asks_for(client, AS_WITH("dev", TOKEN), "PUT /locks/a", 409);
+    asks_for(client, AS_WITH("dev", TOKEN), "DELETE /locks/a", 409);
+    assert_string_equal(http_text(client, "code"), "not_held");
+    asks_for(client, AS_WITH("dev", TOKEN), "GET /locks/a", 200);
+    assert_true(json_is_false(member(client, "mine")));
+    asks_for(client, AS_WITH("dev", TOKEN), "GET /locks/a/events?wait=0", 200);
+    assert_true(json_is_false(member(client, "mine")));
+    const struct as several = {.principal = "dev", .token = TOKEN, .body = "{\"names\":[\"a\"]}"};
+    asks_for(client, several, "POST /locks", 409);
+    asks_for(client, several, "PUT /locks", 409);
+    asks_for(client, several, "DELETE /locks", 409);
+
+    asks_for(client, AS_WITH("ci", TOKEN), "GET /locks/a", 200);
+    assert_true(json_is_true(member(client, "mine")));
+    assert_true(member_integer(client, "holders.0.ttl_ms") > 500000);
+    asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a", 200);
+    asks_for(client, AS_WITH("ci", TOKEN), "PUT /locks/a", 200);
+    assert_string_equal(http_text(client, "token"), TOKEN);
+    asks_for(client, AS_WITH("ci", TOKEN), "DELETE /locks/a", 200);
+    asks_for(client, AS_WITH("dev", TOKEN), "POST /locks/a", 201); /* not spent for this one */
+    asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a", 409);
+    assert_string_equal(http_text(client, "code"), "not_held");
+}
+
+static void a_token_that_waits_is_of_one_principal(void **state)
+{
+    struct http_client *client = client_of(state);
+    asks_for(client, AS("ci"), "POST /locks/a", 201);
+    struct parked *ci = parks(state, "ci", TOKEN, "POST /locks/a?wait=20s");
+    comes_to_wait(state, 1);
+    struct parked *dev = parks(state, "dev", TOKEN, "POST /locks/a?wait=20s");
+    comes_to_wait(state, 2); /* a place of its own */
+    asks_for(client, AS_WITH("dev", TOKEN), "DELETE /locks/a", 200);
+    assert_true(json_is_true(member(client, "cancelled")));
+    assert_int_equal(parked_answer(dev, PROMPT_MS), 409);
+    assert_true(parked_waits(ci, QUIET_MS));
+    asks_for(client, AS("dev"), "DELETE /locks/a?force=true", 200);
+    assert_int_equal(parked_answer(ci, PROMPT_MS), 201);
+    assert_string_equal(http_text(&ci->client, "token"), TOKEN);
+    parked_close(ci);
+    parked_close(dev);
+}
+
+static void several_names_go_by_the_token_of_the_principal(void **state)
+{
+    struct http_client *client = client_of(state);
+    const struct as both = {.principal = "ci", .token = TOKEN, .body = "{\"names\":[\"b\",\"a\"]}"};
+    asks_for(client, both, "POST /locks", 201);
+    assert_string_equal(http_text(client, "token"), TOKEN);
+    assert_null(strchr(http_text(client, "owner"), '\x1f'));
+    asks_for(client, both, "POST /locks", 200);
+    asks_for(client, both, "PUT /locks", 200);
+    assert_null(strchr(http_text(client, "owner"), '\x1f'));
+    asks_for(client, both, "DELETE /locks", 200);
+    becomes_free(state);
+}
+
+static void redis_does_not_get_to_know_the_token(void **state)
+{
+    struct guarded *guarded = *state;
+    asks_for(client_of(state), AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
+    redisReply *reply = redis_process_command(&guarded->service.redis, "GET baton:{a}");
+    assert_non_null(memmem(reply->str, reply->len, "ci\x1fme", 5));
+    assert_null(memmem(reply->str, reply->len, TOKEN, sizeof TOKEN - 1));
+    freeReplyObject(reply);
+}
+
+/* Its renewals and its release go by the token as well. */
+static void a_connection_holds_and_releases(void **state)
+{
+    struct parked *held =
+        parks(state, "ci", TOKEN, "POST /locks/a?owner=me&ttl=300ms&hold=connection");
+    assert_true(parked_hears(held, "\"granted\"", PROMPT_MS));
+    for (int i = 0; i < 5; i++)
+        assert_true(parked_hears(held, "\"heartbeat\"", PROMPT_MS));
+    is_held_by(state, "ci", "me");
+    struct parked *again = parks(state, "ci", TOKEN, "POST /locks/a?ttl=300ms&hold=connection");
+    assert_true(parked_hears(again, "\"granted\"", PROMPT_MS));
+    parked_close(held);
+    becomes_free(state);
+    assert_true(parked_hears(again, "\"lost\"", PROMPT_MS));
+    parked_close(again);
+}
+
+/* A client that is gone before its answer comes, again and again. */
+static void what_its_client_has_not_heard_of_is_taken_back(void **state)
+{
+    const struct guarded *guarded = *state;
+    char header[PRINCIPAL_HEADER_TEXT], request[256];
+    principal_header("ci", header);
+    snprintf(request, sizeof request,
+             "POST /locks/a?ttl=10m HTTP/1.1\r\nHost: h\r\n%s\r\nLock-Token: %s\r\n\r\n", header,
+             TOKEN);
+    for (int i = 0; i < 20; i++) {
+        int fd = raw_connect(guarded->service.batond.port);
+        assert_true(raw_send(fd, request, strlen(request)));
+        close(fd);
+        becomes_free(state);
+    }
+    struct parked *waits;
+    asks_for(client_of(state), AS("dev"), "POST /locks/a", 201);
+    waits = parks(state, "ci", TOKEN, "POST /locks/a?wait=20s&ttl=10m");
+    comes_to_wait(state, 1);
+    parked_close(waits);
+    comes_to_wait(state, 0);
+}
+
+#define WITH(test) cmocka_unit_test_setup(test, forget)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(nobody_enters_the_lock_of_another_by_its_owner),
+        WITH(nor_by_what_stands_between_principal_and_owner),
+        WITH(an_owner_of_a_principal_is_as_long_as_one_of_nobody),
+        WITH(waiting_and_handing_over_keep_them_apart),
+        WITH(an_upgrade_is_of_one_principal),
+        WITH(a_token_is_of_one_principal),
+        WITH(a_token_that_waits_is_of_one_principal),
+        WITH(several_names_go_by_the_token_of_the_principal),
+        WITH(redis_does_not_get_to_know_the_token),
+        WITH(a_connection_holds_and_releases),
+        WITH(what_its_client_has_not_heard_of_is_taken_back),
+    };
+    return cmocka_run_group_tests_name("principals", tests, start, stop);
+}
