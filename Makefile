@@ -20,7 +20,7 @@ generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
 # The tests: every test_*.c is a program, linked with the other C files of its folder.
-suites       := unit scripts redis locks server integration contract history
+suites       := unit scripts redis locks server integration contract history edge
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
 chaos        := $(wildcard tests/chaos/test_*.c)

@@ -20,6 +20,19 @@ struct walk {
     struct seams seams;
 };
 
+static bool is_0_9(void)
+{
+    return MHD_get_version()[0] == '0';
+}
+
+/* Version 1.0 is as strict as we are where it is asked to. Version 0.9 is not, and where it refuses
+ * something, the client gets no reply or two heads of one: better that it leaves that to the gate.
+ */
+int entrance_strictness(void)
+{
+    return is_0_9() ? 0 : 1;
+}
+
 static void follow(struct seams *seams, const char *begin, const char *end, size_t delimiter)
 {
     seams->are_open |= begin != seams->next;
@@ -45,7 +58,7 @@ static size_t head_length(struct MHD_Connection *connection)
 const char *entrance_refusal(struct MHD_Connection *connection, const char *target, const char *url,
                              const char *method, const char *version)
 {
-    struct walk walk = {.seams = {.are_known = MHD_get_version()[0] == '0', .next = method}};
+    struct walk walk = {.seams = {.are_known = is_0_9(), .next = method}};
     gate_open(&walk.gate, slice_of(method), slice_of(target), slice_of(version));
     follow(&walk.seams, method, method + strlen(method), 1);
     follow(&walk.seams, url, url + strlen(target), 1);

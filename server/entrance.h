@@ -5,6 +5,9 @@
 
 #include <microhttpd.h>
 
+/* For MHD_OPTION_STRICT_FOR_CLIENT. */
+int entrance_strictness(void);
+
 /* For the first call of the access handler, with what it was given and the target as it was sent.
  * Returns what is wrong with the request, and what is expected, in words that last for ever; NULL
  * where it may be served. */

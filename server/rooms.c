@@ -1,5 +1,7 @@
 #include "server/rooms.h"
 
+#include "server/entrance.h"
+
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <stdlib.h>
@@ -156,8 +158,8 @@ static struct MHD_Daemon *daemon_start(struct room *room)
         request_completed, room, MHD_OPTION_NOTIFY_CONNECTION, on_connection, room,
         MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)ROOM_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, has_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END,
-        no_certificate, MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, entrance_strictness(),
+        has_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, no_certificate, MHD_OPTION_END);
 }
 
 static struct room *room_new(struct rooms *rooms)

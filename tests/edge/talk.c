@@ -1,0 +1,184 @@
+#include "tests/edge/talk.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/raw.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 3000, QUIET_MS = 30, HEARD_MOST = 32 * 1024 };
+
+static const char CANARY[] = "GET /livez HTTP/1.1\r\nHost: h\r\nX-Request-Id: canary\r\n\r\n";
+
+struct line {
+    int fd;
+    bool ended;
+    char heard[HEARD_MOST]; /* and not yet told; NUL-terminated */
+    size_t length;
+    struct outcome *outcome;
+};
+
+static void tell(struct line *line, const char *word)
+{
+    char *words = line->outcome->words;
+    size_t length = strlen(words);
+    snprintf(words + length, sizeof line->outcome->words - length, "%s%s", length ? " " : "", word);
+}
+
+/* The value of a header field of the first reply; NULL where there is none. */
+static const char *field(const struct line *line, const char *name)
+{
+    const char *end = strstr(line->heard, "\r\n\r\n");
+    const char *at = strcasestr(line->heard, name);
+    return at && at < end ? at + strlen(name) : NULL;
+}
+
+/* The length of the first reply, 0 where it is not complete yet. */
+static size_t reply_length(const struct line *line)
+{
+    const char *end = strstr(line->heard, "\r\n\r\n");
+    if (!end)
+        return 0;
+    const char *length = field(line, "\r\nContent-Length:");
+    size_t whole = (size_t)(end + 4 - line->heard) + (length ? strtoul(length, NULL, 10) : 0);
+    return line->length >= whole ? whole : 0;
+}
+
+static void tell_reply(struct line *line)
+{
+    char word[64] = "?", code[48];
+    const char *end = strstr(line->heard, "\r\n\r\n");
+    const char *problem = strstr(end, "\"code\":\"");
+    if (strncmp(line->heard, "HTTP/1.", 7) == 0)
+        snprintf(word, sizeof word, "%.3s", line->heard + 9);
+    if (problem && sscanf(problem + 8, "%47[a-z_]", code) == 1)
+        snprintf(word + 3, sizeof word - 3, ":%s", code);
+    tell(line, word);
+    line->outcome->served += field(line, "\r\nX-Request-Id:") != NULL;
+}
+
+static bool is_canary(const struct line *line)
+{
+    const char *id = field(line, "\r\nX-Request-Id:");
+    return id && strncmp(line->heard, "HTTP/1.1 200 ", 13) == 0 &&
+           strncmp(id, " canary\r\n", 9) == 0;
+}
+
+/* Waits for a whole reply, and takes it off. False where there came none. */
+static bool hear(struct line *line, int timeout_ms, bool *ret_is_canary)
+{
+    int64_t deadline = clock_ms() + timeout_ms;
+    size_t length;
+    while (!(length = reply_length(line))) {
+        int64_t left = deadline - clock_ms();
+        char byte[2];
+        if (line->ended || left < 0 || line->length + 1 == HEARD_MOST)
+            return false;
+        if (raw_receive(line->fd, byte, sizeof byte, NULL, (int)left, &line->ended) == 1)
+            line->heard[line->length++] = byte[0];
+        line->heard[line->length] = '\0';
+    }
+    *ret_is_canary = is_canary(line);
+    if (*ret_is_canary)
+        line->outcome->served++;
+    else
+        tell_reply(line);
+    line->length -= length;
+    memmove(line->heard, line->heard + length, line->length + 1);
+    return true;
+}
+
+static void send_row(int fd, const struct row *row)
+{
+    int at_once = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+    if (row->sending != SLOWLY)
+        raw_send(fd, row->bytes, row->length); /* it may have been closed meanwhile */
+    for (size_t i = 0; row->sending == SLOWLY && i < row->length; i++) {
+        raw_send(fd, row->bytes + i, 1);
+        clock_sleep_ms(1);
+    }
+    if (row->sending == AND_NO_MORE)
+        shutdown(fd, SHUT_WR);
+}
+
+/* In the first of the alternatives. */
+static size_t count_replies(const char *expected)
+{
+    size_t count = 0;
+    for (const char *at = expected; *at && *at != '|'; at++)
+        count += *at == ' ';
+    return count;
+}
+
+static bool ends_with(const char *expected, const char *word)
+{
+    size_t length = strcspn(expected, "|"), end_length = strlen(word);
+    return length >= end_length && strncmp(expected + length - end_length, word, end_length) == 0;
+}
+
+/* What is left is no whole reply: HTTP/0.9 has no head, and libmicrohttpd 0.9 may begin twice. */
+static void tell_rest(struct line *line)
+{
+    if (line->length)
+        tell(line, "part");
+    line->outcome->served += strstr(line->heard, "\"request_id\":") != NULL;
+    line->length = 0;
+}
+
+/* The next request on the connection is answered, and no reply comes before it. */
+static void try_again(struct line *line)
+{
+    bool answered = false;
+    raw_send(line->fd, CANARY, sizeof CANARY - 1);
+    while (!answered && hear(line, PATIENCE_MS, &answered))
+        ;
+    tell_rest(line);
+    tell(line, answered ? "open" : line->ended ? "end" : "stuck");
+}
+
+static void hear_all(struct line *line, const char *expected)
+{
+    bool is_canary;
+    bool ends = ends_with(expected, "end"), waits = ends_with(expected, "waits");
+    size_t left = count_replies(expected);
+    while ((ends || left-- > 0) && hear(line, PATIENCE_MS, &is_canary))
+        ;
+    while (waits && hear(line, QUIET_MS, &is_canary))
+        ;
+    tell_rest(line);
+    if (line->ended)
+        tell(line, "end");
+    else if (waits)
+        tell(line, "waits");
+    else
+        try_again(line);
+}
+
+void talk(int port, const struct row *row, const char *expected, struct outcome *ret)
+{
+    struct line line = {.fd = raw_connect(port), .outcome = ret};
+    *ret = (struct outcome){"", 0};
+    assert_true(line.fd >= 0);
+    send_row(line.fd, row);
+    hear_all(&line, expected);
+    close(line.fd);
+}
+
+bool talk_is(const char *words, const char *expected)
+{
+    size_t length = strlen(words);
+    for (const char *at = expected; at; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strcspn(at, "|") == length && strncmp(at, words, length) == 0)
+            return true;
+    }
+    return false;
+}
