@@ -1,4 +1,5 @@
-/* How many connections there may be from one address: the next is told so, and nothing else. */
+/* How many connections there may be from one address, and how long a request's head may be: one
+ * more is told so, and nothing else happens. */
 #include "tests/server/wire.h"
 
 #include "tests/support/clock.h"
@@ -6,6 +7,7 @@
 #include "tests/support/raw.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -184,6 +186,51 @@ static void closing_waits_for_none_of_them(void **state)
     setup(NULL);
 }
 
+/* A request whose line, or fields, have so many bytes more than they need. */
+static char *request_of(size_t in_line, size_t in_field, size_t fields)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    assert_non_null(out);
+    fprintf(out, "GET /now?%0*d HTTP/1.1\r\nHost: h\r\nX-Long: %0*d\r\n", (int)in_line, 0,
+            (int)in_field, 0);
+    for (size_t i = 0; i < fields; i++)
+        fprintf(out, "X-Field: %zu\r\n", i);
+    fputs("\r\n", out);
+    fclose(out);
+    return text;
+}
+
+/* libmicrohttpd keeps it all in 8 KiB: what does not fit is refused by the library itself. */
+static void a_head_has_8_kib(void **state)
+{
+    static const struct {
+        size_t in_line, in_field, fields;
+        const char *status;
+    } HEADS[] = {
+        {1, 1, 0, "200"},    {4000, 1, 0, "200"},  {1, 4000, 0, "200"},
+        {1, 1, 50, "200"},   {9000, 1, 0, "414"},  {60000, 1, 0, "414"},
+        {1, 9000, 0, "431"}, {1, 60000, 0, "431"}, {1, 1, 1000, "431"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof HEADS / sizeof *HEADS; i++) {
+        char *request = request_of(HEADS[i].in_line, HEADS[i].in_field, HEADS[i].fields);
+        char head[WIRE_SIZE];
+        int fd = raw_connect(stage.port);
+        assert_true(fd >= 0);
+        raw_send(fd, request, strlen(request)); /* which may be more than the server reads */
+        hear_head(fd, head);
+        if (strncmp(head + strlen("HTTP/1.1 "), HEADS[i].status, 3) != 0)
+            fail_msg("%zu + %zu + %zu: %s", HEADS[i].in_line, HEADS[i].in_field, HEADS[i].fields,
+                     head);
+        if (strcmp(HEADS[i].status, "200") != 0)
+            assert_non_null(strcasestr(head, "Connection: close"));
+        free(request);
+        close(fd);
+    }
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -194,6 +241,7 @@ int main(void)
         STORY(a_crowd_is_turned_away),
         STORY(what_it_sends_meanwhile_resets_nothing),
         STORY(closing_waits_for_none_of_them),
+        STORY(a_head_has_8_kib),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
