@@ -111,8 +111,9 @@ static void slow_clients_slow_down_nobody_else(void **state)
                      slow_count(slow, SLOW_LINE) + slow_count(slow, SLOW_HEAD));
     assert_int_equal(figure(service.client, "baton_http_late_bodies_total"),
                      slow_count(slow, SLOW_BODY));
-    assert_int_equal(figure(service.client, "baton_http_idle_ends_total"),
-                     slow_count(slow, SLOW_AGAIN));
+    size_t again = slow_count(slow, SLOW_AGAIN);
+    assert_in_range(figure(service.client, "baton_http_idle_ends_total"), again,
+                    again + 1); /* our own client may have been idle by now */
     assert_int_equal(figure(service.client, "baton_http_unread_replies_total"),
                      slow_count(slow, SLOW_READER));
     slow_free(slow);
