@@ -294,7 +294,7 @@ static void a_redis_with_a_password(void **state)
     redis_process_start(&redis, &(struct redis_options){.port = true, .arguments = GUARDED});
     start_is_refused(redis.url, LIST("password", "redis-url"));
     snprintf(url, sizeof url, "redis://:opensesame@127.0.0.1:%d", redis.port);
-    start_is_refused(url, LIST("WRONGPASS", "password", "redis-url"));
+    start_is_refused(url, LIST("WRONGPASS", "check user and password"));
     snprintf(url, sizeof url, "redis://:open%%2Fsesame@127.0.0.1:%d/77", redis.port);
     start_is_refused(url, LIST("database", "redis-url"));
 

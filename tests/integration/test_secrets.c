@@ -4,7 +4,9 @@
 
 #include "base/heap.h"
 #include "server/sandbox.h"
+#include "tests/integration/secure.h"
 #include "tests/support/memory.h"
+#include "tests/support/principals_file.h"
 #include "tests/support/raw.h"
 
 #include <stdio.h>
@@ -220,19 +222,19 @@ static void travel(struct journey *journey, struct service *service, size_t numb
     JOURNEYS[number].travel(journey);
 }
 
-/* The connections are kept, and nothing else is asked before the memory is looked at. */
-static void leaves_no_token(struct journey *journey)
+/* Nothing else is asked before the memory is looked at. */
+/* Connections are kept, and nothing else is asked before the memory is looked at. */
+static void is_gone(pid_t pid, const char *token)
 {
     char places[MEMORY_PLACES];
-    pid_t pid = journey->service->batond.process.pid;
     int64_t deadline = clock_ms() + SETTLED_MS;
-    size_t count = memory_count(pid, journey->token, places);
+    size_t count = memory_count(pid, token, places);
     while (count > 0 && clock_ms() < deadline) {
         clock_sleep_ms(50);
-        count = memory_count(pid, journey->token, places);
+        count = memory_count(pid, token, places);
     }
     if (count > 0)
-        fail_msg("%zu copies of %s:\n%s", count, journey->token, places);
+        fail_msg("%zu copies of %s:\n%s", count, token, places);
 }
 
 static void no_token_outlives_its_request(void **state)
@@ -242,8 +244,51 @@ static void no_token_outlives_its_request(void **state)
         skip();
     for (size_t i = 0; i < JOURNEY_COUNT; i++) {
         travel(&journey, *state, i);
-        leaves_no_token(&journey);
+        is_gone(journey.service->batond.process.pid, journey.token);
     }
+}
+
+/* What says who asks: a principal's token, one that nobody has, and both as Basic. */
+static void no_principal_s_token_outlives_its_request(void **state)
+{
+    static const char *const FORMS[] = {NULL, "Authorization: Bearer tell-tale-of-nobody-at-all",
+                                        "Authorization: Basic OnRlbGwtdGFsZS1vZi1ub2JvZHk="};
+    static const struct file_principal SOMEBODY = {
+        "ci", "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\"]}]", NULL};
+    static const char LOCK_TOKEN[] = "tell-tale-of-a-token-over-tls";
+    struct secure secure;
+    char token[PRINCIPAL_TOKEN_TEXT], flag[160], header[PRINCIPAL_HEADER_TEXT], lock[64];
+    (void)state;
+    if (!heap_wipes() || geteuid() != 0)
+        skip();
+    secure_prepare(&secure);
+    principals_file_write(secure.tokens_file, &SOMEBODY, 1);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", secure.tokens_file);
+    secure_start(&secure, false, (const char *const[]){flag, NULL});
+    principal_token("ci", token);
+    principal_header("ci", header);
+    snprintf(lock, sizeof lock, "Lock-Token: %s", LOCK_TOKEN);
+    pid_t pid = secure.batond.process.pid;
+    for (size_t form = 0; form < sizeof FORMS / sizeof *FORMS; form++) {
+        static const char *const REQUESTS[] = {"POST", "PUT", "GET", "DELETE"};
+        const char *sent = FORMS[form] ? FORMS[form] : header;
+        for (size_t i = 0; i < 4; i++) {
+            const char *const headers[] = {sent, lock, i == 3 ? "Connection: close" : NULL, NULL};
+            long status = http_request(secure.client, &(struct http_call){.method = REQUESTS[i],
+                                                                          .path = "/locks/tls",
+                                                                          .headers = headers});
+            assert_int_equal(status, form > 0 ? 401 : i > 0 ? 200 : 201);
+        }
+        is_gone(pid, token);
+        is_gone(pid, LOCK_TOKEN);
+        is_gone(pid, "tell-tale-of-nobody");
+        is_gone(pid, "OnRlbGwtdGFsZS1vZi1ub2JvZHk");
+    }
+    char *log = process_output(&secure.batond.process);
+    assert_null(strstr(log, token + 8));
+    assert_null(strstr(log, "tell-tale"));
+    free(log);
+    secure_close(&secure);
 }
 
 /* The test itself can see a token: of a hold that a connection keeps. */
@@ -417,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_token_in_use_is_found, service_start, service_stop),
         cmocka_unit_test_setup_teardown(no_token_outlives_its_request, service_start, service_stop),
+        cmocka_unit_test(no_principal_s_token_outlives_its_request),
         cmocka_unit_test(no_secret_is_told),
         cmocka_unit_test(a_password_is_kept_as_often_as_it_is_needed),
         cmocka_unit_test(a_process_gives_up_what_it_does_not_need),
