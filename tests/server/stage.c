@@ -280,6 +280,7 @@ bool stage_end(struct stage *stage, int timeout_ms)
         return false;
     pthread_join(stage->thread, NULL);
     assert_int_equal(uv_loop_close(&stage->loop), 0);
+    assert_int_equal(addresses_places_taken(stage->addresses), 0);
     addresses_free(stage->addresses);
     pthread_mutex_destroy(&stage->mutex);
     pthread_cond_destroy(&stage->done);

@@ -1,12 +1,15 @@
-/* Two thousand slow clients: they do not slow down the others, and each is gone by its deadline. */
+/* Connections: two thousand slow ones slow down nobody, and each is gone by its deadline; how many
+ * there may be counts for all workers together. */
 #include "tests/integration/service.h"
 
+#include "tests/support/raw.h"
 #include "tests/support/slow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum {
     SLOW = 2000,
@@ -120,8 +123,79 @@ static void slow_clients_slow_down_nobody_else(void **state)
     service_close(&service);
 }
 
+/* A connection on which something was asked. */
+static int ask(int port)
+{
+    static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
+    int fd = raw_connect(port);
+    assert_true(fd >= 0);
+    raw_send(fd, REQUEST, sizeof REQUEST - 1);
+    return fd;
+}
+
+/* The status of its reply; 0 where there is none for so long. */
+static int hear(int fd, int timeout_ms)
+{
+    char reply[64];
+    raw_receive(fd, reply, sizeof reply, "\r\n", timeout_ms, NULL);
+    return strncmp(reply, "HTTP/1.1 ", 9) == 0 ? atoi(reply + 9) : 0;
+}
+
+enum { SHARE = 8, MORE = 4, PATIENCE_MS = 10000, MEANWHILE_MS = 300 };
+
+static void an_address_has_its_share_of_all_workers(void **state)
+{
+    static const char *const BOUNDS[] = {
+        "--workers=3", "--trusted-proxies=", "--max-connections-per-address=8", NULL};
+    struct service service;
+    int fds[SHARE + MORE];
+    char line[512];
+    (void)state;
+    service_open(&service, NULL, BOUNDS);
+    for (int i = 0; i < SHARE + MORE; i++) {
+        fds[i] = ask(service.batond.port);
+        assert_int_equal(hear(fds[i], PATIENCE_MS), i < SHARE ? 200 : 429);
+    }
+    assert_true(process_wait_line(&service.batond.process, "max-connections-per-address", NULL,
+                                  line, sizeof line, PATIENCE_MS));
+    assert_non_null(strstr(line, "\"address\":\"127.0.0.1\""));
+    for (int i = 0; i < SHARE + MORE; i++)
+        close(fds[i]);
+    assert_true(comes_to_answer(service.client, "/livez", 200, PATIENCE_MS));
+    assert_int_equal(figure(service.client, "baton_http_connections"), 1);
+    assert_true(figure(service.client, "baton_http_turned_away_total") >= MORE);
+    service_close(&service);
+}
+
+static void at_most_so_many_are_open_in_all_workers(void **state)
+{
+    static const char *const BOUNDS[] = {"--workers=3", "--max-connections=8", NULL};
+    struct service service;
+    int fds[SHARE];
+    (void)state;
+    service_open(&service, NULL, BOUNDS);
+    for (int i = 0; i < SHARE; i++) {
+        fds[i] = ask(service.batond.port);
+        assert_int_equal(hear(fds[i], PATIENCE_MS), 200);
+    }
+    int late = ask(service.batond.port);
+    assert_int_equal(hear(late, MEANWHILE_MS), 0);
+    close(fds[0]);
+    assert_int_equal(hear(late, PATIENCE_MS), 200);
+    for (int i = 1; i < SHARE; i++)
+        close(fds[i]);
+    close(late);
+    assert_true(comes_to_answer(service.client, "/livez", 200, PATIENCE_MS));
+    assert_true(figure(service.client, "baton_http_out_of_place_total") >= 1);
+    service_close(&service);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slow_clients_slow_down_nobody_else)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slow_clients_slow_down_nobody_else),
+        cmocka_unit_test(an_address_has_its_share_of_all_workers),
+        cmocka_unit_test(at_most_so_many_are_open_in_all_workers),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
