@@ -74,6 +74,10 @@ if sent ~= '0' then
     end
 end
 
+if server and not hold and not waiter then
+    make_room(state)
+end
+
 -- The server shows that it is there.
 local listed = server and state[SERVERS] > 0 and servers(state).find(server)
 if server and waiter and not hold or listed and listed[SUSPECT] == 1 then
@@ -126,6 +130,7 @@ if not waiter then
               upgrades and FRONT or state[ARRIVAL], server}
     queue(state).begin()
     queue(state).put(waiter, server)
+    remember_last(state) -- rather than by the release that somebody waits for
     if upgrades or not state.next then -- so that it is known who is next
         hand_over(state)
     end

@@ -6,24 +6,37 @@
 --         known there any more, or its waiters are passed over. It has to ask again there.
 local server, lease = ARGV[2], ARGV[3] * 1000
 local write, astray = even_if_full, {}
--- A name whose main key was lost, by eviction or by hand, has no queue any more.
-local are_whole = call('exists', unpack(ARGV, 4)) == #ARGV - 3
-for i = 4, #ARGV do
-    local name = ARGV[i] .. ':servers'
-    local packed = call('hget', name, server)
+local tail = server .. '\0' -- what ends the record of a name with a lone waiter, before VOUCHED
+
+-- Whether the server is in good standing for a name whose record this is.
+local function vouch(name, record)
+    local at, hash = #record - 8, name .. ':servers'
+    if string.sub(record, at - #tail + 1, at) == tail then
+        local ends = struct.unpack('<d', record, at + 1)
+        if ends > now then
+            write('setrange', name, at, struct.pack('<d', math.max(ends, now + lease)))
+        end
+        return ends > now
+    end
+    local packed = call('hget', hash, server)
     local ends, suspect, watching = 0, 1, 0
     if packed then
         ends, suspect, watching = struct.unpack(STANDING, packed)
     end
-    if ends > now and (are_whole or call('exists', ARGV[i]) == 1) then
+    if ends > now then
         ends = math.max(ends, now + lease)
-        write('hset', name, server, struct.pack(STANDING, ends, suspect, watching))
-        write = call -- after the first, a full Redis takes all
-    else
-        suspect = 1
+        write('hset', hash, server, struct.pack(STANDING, ends, suspect, watching))
     end
-    if suspect == 1 then
+    return ends > now and suspect == 0
+end
+
+for i = 4, #ARGV do
+    local record = call('get', ARGV[i])
+    -- A name whose main key was lost, by eviction or by hand, has no queue any more.
+    if not record or not vouch(ARGV[i], record) then
         astray[#astray + 1] = i - 3
+    else
+        write = call -- after the first, a full Redis takes all
     end
 end
 return astray

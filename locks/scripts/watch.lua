@@ -3,6 +3,7 @@
 -- ARGV  2 server, 3 its lease in ms, 4 a token to look for among the holds, or ''
 -- Returns {next_ms, view}, as tick and inspect do.
 local state = settle()
+make_room(state)
 servers(state).enlist(ARGV[2], ARGV[3], 1)
 hand_over(state)
 return {close(state, even_if_full, ARGV[2]), view(state, ARGV[4])}

@@ -472,6 +472,8 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
 {
     size_t server = server_number(acquiring->server);
     model->arrival = max(model->arrival + 1, now);
+    if (now - model->last.at < 30000000) /* remembered like those before it from now on */
+        model->last_is_repeatable = false;
     enlist(model, now, server, acquiring->lease_ms);
     struct model_waiter *waiter = &model->waiters[model->waiter_count++];
     *waiter = (struct model_waiter){.hold = *hold,

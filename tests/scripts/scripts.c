@@ -184,6 +184,12 @@ static const char CHECK[] =
     "if not packed or ARGV[2] == '1' then return {all, ''} end "
     "local _, _, _, _, waiters, away, unclaimed, servers = "
     "struct.unpack('<dI4I4I4I4I4I4I4', packed) "
+    "local held = select(22, struct.unpack('<dI4I4I4I4I4I4I4ddddddddddsss', packed)) "
+    "local rest = held <= #packed and select(10, struct.unpack('<sssssdddd', packed, held)) "
+    "if rest and rest <= #packed then "
+    "return {all, waiters + unclaimed ~= 1 and waiters .. ' waiters, ' .. unclaimed .. "
+    "' unclaimed, but one is alone' or "
+    "servers ~= 1 and servers .. ' servers of one waiter' or ''} end "
     "local absent = count[':queue:absent'] + count[':queue:missed'] "
     "local queued = absent + count[':queue:one'] + count[':queue:two'] + count[':queue:three'] + "
     "count[':queue:four'] "
@@ -426,11 +432,19 @@ struct answer renew(struct scripts *scripts, const char *name, const char *token
     return operate(scripts, &script_renew, name, &arguments);
 }
 
-struct answer release(struct scripts *scripts, const char *name, const char *token)
+struct answer release_at(struct scripts *scripts, const char *name, const char *token,
+                         const char *server)
 {
     struct arguments arguments = {0};
     push(&arguments, token);
+    if (server)
+        push(&arguments, server);
     return operate(scripts, &script_release, name, &arguments);
+}
+
+struct answer release(struct scripts *scripts, const char *name, const char *token)
+{
+    return release_at(scripts, name, token, NULL);
 }
 
 struct answer leave_with(struct scripts *scripts, const struct leaving *leaving)

@@ -89,6 +89,10 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
 struct answer renew(struct scripts *scripts, const char *name, const char *token, int64_t ttl_ms);
 struct answer release(struct scripts *scripts, const char *name, const char *token);
 
+/* The same through a server, whose own waiter may have the lock by the reply: `owner` then. */
+struct answer release_at(struct scripts *scripts, const char *name, const char *token,
+                         const char *server);
+
 /* The request of this attempt ends: `why` is "timeout", "gone" or "drain". */
 struct leaving {
     const char *name; /* NULL: "n" */

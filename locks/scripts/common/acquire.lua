@@ -26,6 +26,60 @@ if ARGV[5] == '0' then
     end
 end
 
+-- The common case of waiting: the name has one hold, which does not let this request in, and nobody
+-- waits or watches.
+if ARGV[6] and ARGV[5] ~= '2' then
+    local packed = call('get', key)
+    local state = packed and {struct.unpack(STATE, packed)}
+    local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
+    local token, owner, mode = struct.unpack(HOLD_TEXTS, ARGV[2])
+    local is_common = hold and now < hold[EXPIRES] and hold[TOKEN] ~= token and
+                      hold[OWNER] ~= owner and (state[EXCLUSIVES] == 1 or mode == 'exclusive') and
+                      state[WAITERS] == 0 and state[UNCLAIMED] == 0 and state[SERVERS] == 0 and
+                      ARGV[10] ~= '0'
+    if is_common and ARGV[5] == '1' then
+        local generation = state[GENERATION]
+        is_common = state[LAST_TOKEN] ~= token and
+                    not (generation > 0 and
+                         call('hget', key .. ':released:' .. generation % 2, token)) and
+                    not (generation > 1 and
+                         call('hget', key .. ':released:' .. (generation - 1) % 2, token))
+    end
+    local remembers = is_common and state[LAST_TOKEN] ~= '' and
+                      now - state[LAST_AT] < GENERATION_SPAN
+    if is_common then
+        if remembers then -- here, since somebody waits for the next release
+            local generation = math.floor(now / GENERATION_SPAN)
+            local released = key .. ':released:' .. generation % 2
+            local begins = generation ~= state[GENERATION]
+            if begins then
+                call('append', key, '') -- in a full Redis nothing is written at all
+                call('unlink', released)
+            end
+            call('hset', released, state[LAST_TOKEN],
+                 struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS)))
+            if begins then
+                call('pexpire', released, 2 * GENERATION_SPAN / 1000)
+            end
+            state[GENERATION], state[LAST_TOKEN] = generation, ''
+        end
+        local lease = ARGV[7] * 1000
+        local arrival = math.max(state[ARRIVAL] + 1, now)
+        local queue_kept = math.max(state[QUEUE_KEPT], now + retention,
+                                    now + 2 * lease + KEPT_LEAST)
+        state[WAITERS], state[SERVERS], state[ARRIVAL] = 1, 1, arrival
+        state[TICK], state[QUEUE_KEPT] = state[NEXT], queue_kept
+        local kept = math.max(hold[EXPIRES] + retention, state[VERSION] + retention, queue_kept)
+        call('set', key,
+             struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
+             string.sub(packed, state[ONLY]) .. ARGV[2] ..
+             struct.pack(LONE_REST, 0, arrival, 0, ARGV[4], ARGV[3], ARGV[8], ARGV[9], arrival,
+                         ARGV[6], now + lease),
+             'pxat', string.format('%d', kept / 1000 + 1))
+        return {'waiting', math.floor((state[NEXT] - now + 999) / 1000)}
+    end
+end
+
 -- The common case of a claim: the name's only hold was handed over to this request, and every server
 -- has a tick planned that is not due yet, and before the hold will end.
 if ARGV[5] == '2' then
@@ -36,18 +90,27 @@ if ARGV[5] == '2' then
     local is_common = hold and hold[TOKEN] == token and hold[ATTEMPT] == '' and
                       now < hold[EXPIRES] and now < state[TICK] and
                       state[TICK] <= now + hold[TTL] * 1000
-    packed = is_common and call('hget', key .. ':waiters', token)
-    local waiter = packed and {struct.unpack(WAITER, packed)}
+    local lone = is_common and hold[AFTER] <= #packed
+    if is_common and not lone then
+        packed = call('hget', key .. ':waiters', token)
+    end
+    local waiter = is_common and packed and
+                   {struct.unpack(WAITER, packed, lone and hold[AFTER] or 1)}
     if waiter and waiter[ATTEMPT] == attempt and waiter[SERVER] == ARGV[6] then
-        local servers = state[WAITERS] == 0 and call('hgetall', key .. ':servers') or {}
+        local servers = not lone and state[WAITERS] == 0 and call('hgetall', key .. ':servers') or
+                        {}
         for i = 2, #servers, 2 do
             local _, _, watching = struct.unpack(STANDING, servers[i])
             is_common = is_common and watching == 0
         end
         if is_common then
-            call('hdel', key .. ':waiters', token)
+            if not lone then
+                call('hdel', key .. ':waiters', token)
+            end
             if state[WAITERS] == 0 then -- no server has to do with the name any more
-                call('unlink', key .. ':servers')
+                if not lone then
+                    call('unlink', key .. ':servers')
+                end
                 state[SERVERS] = 0
             end
             local expires = now + hold[TTL] * 1000

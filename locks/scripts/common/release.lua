@@ -16,9 +16,15 @@ do
                       now - state[LAST_AT] < GENERATION_SPAN
     is_common = is_common and (not remembers or state[GENERATION] == generation)
 
-    local servers = is_common and state[SERVERS] > 0 and call('hgetall', key .. ':servers')
+    local lone = is_common and hold[AFTER] <= #packed and
+                 {struct.unpack(LONE, packed, hold[AFTER])}
+    local servers = is_common and not lone and state[SERVERS] > 0 and
+                    call('hgetall', key .. ':servers')
     local server, token, second = nil, nil, nil
     local place, second_place, dies = math.huge, math.huge, math.huge
+    if lone then
+        server, token, dies = lone[SERVER], lone[TOKEN], lone[VOUCHED]
+    end
     for i = 1, servers and #servers or 0, 2 do
         local ends, suspect, watching = struct.unpack(STANDING, servers[i + 1])
         is_common, dies = is_common and suspect + watching == 0, math.min(dies, ends)
@@ -33,9 +39,9 @@ do
             end
         end
     end
-    local waiter = nil
-    is_common = is_common and now < dies
-    if is_common and state[WAITERS] > 0 then
+    local waiter = lone
+    is_common = is_common and now < dies and (not lone or lone[MODE] == 'exclusive')
+    if is_common and not lone and state[WAITERS] > 0 then
         local found = token and call('hmget', key .. ':waiters', token, second or token) or {}
         waiter = found[1] and {struct.unpack(WAITER, found[1])}
         local behind = second and found[2] and {struct.unpack(WAITER, found[2])}
@@ -51,20 +57,27 @@ do
         local past = remembers and struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS))
         local past_token = state[LAST_TOKEN]
         if waiter then
-            -- The first write: it frees memory, so that a full Redis takes the others as well.
-            call('zrem', key .. ':queue:' .. server, token)
-            version, write, direct = version + 1, call, server == ARGV[3]
+            version, direct = version + 1, server == ARGV[3]
+            if not lone then -- the first write frees memory, so a full Redis takes the others, too
+                call('zrem', key .. ':queue:' .. server, token)
+                write = call
+            end
             local expires = now + (direct and waiter[TTL] or waiter[CLAIM]) * 1000
             granted = struct.pack(HOLD, token, waiter[OWNER], waiter[MODE],
                                   direct and waiter[ATTEMPT] or '', waiter[META],
                                   version, now, expires, waiter[TTL])
             state[WAITERS], state[UNCLAIMED] = state[WAITERS] - 1, direct and 0 or 1
             state[NEXT], kept = expires, math.max(version, expires)
-            if direct then
+            if lone then
+                servers = {server}
+                granted = direct and granted or granted .. string.sub(packed, hold[AFTER])
+            elseif direct then
                 call('hdel', key .. ':waiters', token)
             end
             if direct and state[WAITERS] == 0 then -- no server has to do with the name any more
-                call('unlink', key .. ':servers')
+                if not lone then
+                    call('unlink', key .. ':servers')
+                end
                 state[SERVERS], servers = 0, nil
             end
             local next = math.min(expires, dies)

@@ -6,8 +6,9 @@
 --          and so its Cluster slot.
 -- ARGV[1]  retention in milliseconds: how long a free name is remembered.
 --
--- The main key holds one packed record. In the common case - at most one hold, nobody waiting - it
--- is all there is, and an operation is TIME, GET, SET. Times are microseconds of Redis time.
+-- The main key holds one packed record: the state, and where there is just one, the hold, and where
+-- just one waits for that, the waiter. In the common case it is all there is, and an operation is
+-- TIME, GET, SET. Times are microseconds of Redis time.
 --
 -- A constant (`local NAME = number` or a quoted format) is put in place of its name when Baton is
 -- built: Lua 5.1 would make a variable of each anew at every run, for every function that uses it.
@@ -64,6 +65,7 @@ local SERVER = 14      -- which server has the waiter's request parked; '': it i
 local HOLD = '<sssssdddd'
 local HOLD_TEXTS = '<sssss'
 local HOLD_NUMBERS = '<dddd'
+local AFTER = 10       -- of a lone hold as it was unpacked: where in the record it ends
 local WAITER = '<sssssdddddddds'
 local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
 
@@ -74,6 +76,15 @@ local SUSPECT = 3   -- 1: one of its waiters had its turn and was not there, so 
                     -- name are passed over until it shows that it is there
 local WATCHING = 4  -- 1: it wants to hear of every new version
 local STANDING = '<dBB'
+
+-- The lone waiter, packed by LONE: the only one who waits or has not claimed yet, at the only server
+-- that has to do with the name. Neither is in another key then, and the state counts them as ever.
+local VOUCHED = 15  -- its server lives while now < VOUCHED; the last of the record, see vouch.lua
+local LONE = '<sssssddddddddsd'
+local LONE_REST = '<ddddddddsd' -- behind the texts, which acquire is given packed
+
+-- The keys of those who wait outlive two leases by this, however short the retention is.
+local KEPT_LEAST = 60000000
 
 -- The end of a hold that may be asked for again, packed by RELEASE, is remembered for a generation
 -- at least: see 2-holds.lua.

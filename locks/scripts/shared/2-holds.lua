@@ -34,7 +34,11 @@ local function load()
     if packed then
         state = {struct.unpack(STATE, packed)}
         local rest = state[ONLY] -- where the lone hold begins
-        state[ONLY] = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
+        local hold = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
+        state[ONLY] = hold
+        if hold and hold[AFTER] <= #packed then
+            state.lone = {struct.unpack(LONE, packed, hold[AFTER])}
+        end
     else
         state = {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                  '', '', '', false}
@@ -48,6 +52,9 @@ local function save(state, write)
     local packed, kept = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)), now
     if state[ONLY] then
         packed = packed .. struct.pack(HOLD, unpack(state[ONLY], 1, TTL))
+        if state.lone then
+            packed = packed .. struct.pack(LONE, unpack(state.lone, 1, VOUCHED))
+        end
         kept = state[ONLY][EXPIRES]
     elseif state[COUNT] > 0 then
         kept = state[KEPT]
@@ -259,6 +266,14 @@ local function remember(state, token, ...)
     end
 end
 
+-- The last release makes room for the next one, if it was not long ago.
+local function remember_last(state)
+    if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
+        remember(state, state[LAST_TOKEN], unpack(state, LAST_FENCE, LAST_HOLDS))
+        state[LAST_TOKEN] = ''
+    end
+end
+
 -- The end of this token's hold, if it is remembered, else nil.
 local function find_released(state, token)
     if state[LAST_TOKEN] == token then
@@ -283,9 +298,7 @@ local function retire(state, gone, reason, repeatable)
         crowd().remove(gone)
     end
     for _, hold in ipairs(gone) do
-        if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
-            remember(state, state[LAST_TOKEN], unpack(state, LAST_FENCE, LAST_HOLDS))
-        end
+        remember_last(state)
         if hold[ATTEMPT] == '' then
             state[UNCLAIMED] = state[UNCLAIMED] - 1
             if reason ~= 'released' then

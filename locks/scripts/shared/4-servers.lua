@@ -4,8 +4,32 @@
 
 local HEAD = 5      -- not stored: the first in its queue {token, place}, false: none, nil: unknown
 
--- Waiters must outlive a retention shorter than this.
-local KEPT_LEAST = 60000000
+-- The lone waiter is not alone any more, or something becomes of it: it moves into the keys of a
+-- queue, and its server into that of the servers. Whatever was in them is left of a main key that
+-- was lost.
+local function line_up(state)
+    local waiter = state.lone
+    local token, id = waiter[TOKEN], waiter[SERVER]
+    local hash, waiters, line = key .. ':servers', key .. ':waiters', key .. ':queue:' .. id
+    call('unlink', hash, waiters, line, key .. ':ends', key .. ':queue:absent',
+         key .. ':queue:missed')
+    call('hset', hash, id, struct.pack(STANDING, waiter[VOUCHED], 0, 0))
+    call('hset', waiters, token, struct.pack(WAITER, unpack(waiter, 1, SERVER)))
+    if state[WAITERS] > 0 then
+        call('zadd', line, digits(waiter[PLACE]), token)
+    end
+    for _, name in ipairs({hash, waiters, line}) do
+        call('pexpireat', name, digits(state[QUEUE_KEPT] / 1000 + 1))
+    end
+    state.lone = nil
+end
+
+-- Before there is more than the lone waiter: in a full Redis nothing is written at all.
+local function make_room(state)
+    if state.lone then
+        need_memory()
+    end
+end
 
 -- As with the crowd, its functions are made only where they are needed, and once.
 local function servers(state)
@@ -16,6 +40,9 @@ local function servers(state)
     local inbox = string.match(key, '^[^{]*') .. 'inbox:'
     local self, outbox = {}, {} -- an array of servers
     state.servers = self
+    if state.lone then
+        line_up(state)
+    end
 
     local all = state[SERVERS] > 0 and call('hgetall', hash) or {}
     for i = 1, #all, 2 do
@@ -23,6 +50,7 @@ local function servers(state)
         self[#self + 1] = {all[i], ends, suspect, watching}
     end
     state[SERVERS] = #self
+    state.next = state.next and self[1] -- it was the lone waiter
 
     function self.find(id)
         for _, server in ipairs(self) do

@@ -1,17 +1,26 @@
 -- How an operation begins and ends, and what its reply says.
 
+-- Whether nothing has become of the lone waiter so far: it waits for the hold that it has found here,
+-- or has that and is to claim it.
+local function is_calm(state)
+    return state.lone and state[ONLY] and now < state.lone[VOUCHED]
+end
+
 -- The state of the name as of now: what has ended is gone. Nobody was let in for it yet.
 local function settle()
     local state = load()
     expire(state)
-    if state[WAITERS] > 0 or state[SERVERS] > 0 or state.unclaimed then
+    if not is_calm(state) and
+       (state[WAITERS] > 0 or state[SERVERS] > 0 or state.unclaimed) then
         queue(state).settle()
     end
     return state
 end
 
 local function hand_over(state)
-    if state[WAITERS] > 0 then
+    if is_calm(state) then
+        state.next = state[WAITERS] > 0 and state.lone or nil
+    elseif state[WAITERS] > 0 then
         queue(state).hand_over()
     end
 end
@@ -22,12 +31,23 @@ local function open()
     return state
 end
 
+-- Whether the server of the lone waiter knows when the hold ends, or is told now.
+local function has_tick(state, told)
+    if told == state.lone[SERVER] then
+        state[TICK] = state[NEXT]
+        return true
+    end
+    return not told and now < state[TICK] and state[TICK] <= state[NEXT]
+end
+
 -- Stores what the operation changed, then tells the servers. `write` is redis.call, or
 -- even_if_full; `told` the server that plans a tick by the reply. Returns in how many milliseconds
 -- something ends next, -1 for never.
 local function close(state, write, told)
     local next = -1
-    if state[SERVERS] > 0 or told then
+    if is_calm(state) and has_tick(state, told) then
+        next = math.floor((state[NEXT] - now + 999) / 1000)
+    elseif state[SERVERS] > 0 or told then
         next = queue(state).close(told)
     end
     save(state, write)
@@ -39,6 +59,9 @@ end
 
 -- The waiter of this token, or that of its unclaimed hold, or nil.
 local function find_waiter(state, token)
+    if state.lone and state.lone[TOKEN] ~= token then
+        return nil
+    end
     return state[WAITERS] + state[UNCLAIMED] > 0 and queue(state).find(token) or nil
 end
 

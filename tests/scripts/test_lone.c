@@ -1,0 +1,321 @@
+/* The lone waiter, which lives in the main key with the hold that it waits for, until it is not
+ * alone any more: to everybody it must look like any other. */
+#include "tests/scripts/inboxes.h"
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct inboxes *inboxes;
+
+static int set_up(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts_clean_with_own_clock(state);
+    inboxes = calloc(1, sizeof *inboxes);
+    inboxes_open(inboxes, scripts);
+    acquire(scripts, .token = "x");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    inboxes_close(inboxes);
+    free(inboxes);
+    return 0;
+}
+
+#define park(scripts, name_of_token, where, ...)                                                   \
+    acquire(scripts, .token = name_of_token, .attempt = name_of_token "1", .server = where,        \
+            __VA_ARGS__)
+
+static void assert_no_queue(struct scripts *scripts)
+{
+    redisReply *keys = redis_process_command(&scripts->redis, "KEYS baton:{n}:[sqw]*");
+    if (keys->elements > 0)
+        fail_msg("there is %s", keys->element[0]->str);
+    freeReplyObject(keys);
+}
+
+static void assert_alone(struct scripts *scripts)
+{
+    assert_no_queue(scripts);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+}
+
+static bool is_astray(struct scripts *scripts, const char *server, int64_t lease_ms)
+{
+    int64_t astray[1];
+    return vouch(scripts, server, lease_ms, 1, (const char *const[]){"n"}, astray) == 1;
+}
+
+static void it_needs_no_key_of_its_own(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer waiting = park(scripts, "a", "one", .lease_ms = 60000);
+    assert_status(waiting, "waiting");
+    assert_int_equal(waiting.next_ms, 30000);
+    assert_alone(scripts);
+    assert_status(acquire(scripts, .token = "y"), "locked");
+    assert_alone(scripts);
+    assert_status(renew(scripts, "n", "x", 40000), "renewed");
+    assert_alone(scripts);
+    assert_int_equal(tick(scripts, "n", "one").next_ms, 40000);
+    assert_alone(scripts);
+    assert_false(is_astray(scripts, "one", 60000));
+    assert_alone(scripts);
+    assert_status(release(scripts, "n", "y"), "not_held");
+    assert_alone(scripts);
+    assert_told_nothing(inboxes);
+}
+
+static void it_is_granted_by_the_answer_to_its_own_server(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .owner = "A", .ttl_ms = 10000);
+    struct answer released = release_at(scripts, "n", "x", "one");
+    assert_status(released, "released");
+    assert_told_nothing(inboxes);
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.waiters, 0);
+    assert_int_equal(seen.shown_holds[0].fence, released.version);
+    assert_int_equal(seen.shown_holds[0].ttl_ms, 10000); /* it is claimed */
+    assert_string_equal(seen.shown_holds[0].owner, "A");
+    assert_no_queue(scripts);
+    assert_status(release(scripts, "n", "x"), "released");
+    assert_status(release(scripts, "n", "a"), "released");
+}
+
+static void it_claims_what_another_server_released(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .claim_ms = 5000, .ttl_ms = 10000);
+    release_at(scripts, "n", "x", "two");
+    assert_told(inboxes, "one g a1 a baton:{n}", "one n 5000 baton:{n}");
+    assert_int_equal(inspect(scripts, "n", "a").shown_holds[0].ttl_ms, 5000);
+    assert_no_queue(scripts);
+    struct answer claimed =
+        park(scripts, "a", "one", .again = true, .claim_ms = 5000, .ttl_ms = 10000);
+    assert_status(claimed, "claimed");
+    assert_int_equal(claimed.ttl_ms, 10000);
+    assert_no_queue(scripts);
+    assert_status(release(scripts, "n", "a"), "released");
+}
+
+static void it_goes_back_to_the_queue_where_it_does_not_claim(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .claim_ms = 20);
+    release_at(scripts, "n", "x", "two");
+    sleep_past(scripts, 20);
+    assert_int_equal(inspect(scripts, "n", "a").waiters, 1);
+    assert_true(is_astray(scripts, "one", 60000));
+    assert_status(park(scripts, "a", "one", .again = true), "claimed");
+}
+
+static void its_server_hears_that_the_hold_ends_earlier(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    renew(scripts, "n", "x", 40000); /* the tick that is planned comes before */
+    assert_told_nothing(inboxes);
+    renew(scripts, "n", "x", 100);
+    assert_told(inboxes, "one n 100 baton:{n}");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+}
+
+/* Once a tick has told its server of the new end, that is known. */
+static void its_server_is_told_of_an_end_once(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    renew(scripts, "n", "x", 60000);
+    assert_int_equal(tick(scripts, "n", "one").next_ms, 60000);
+    sleep_past(scripts, 40000);
+    assert_false(is_astray(scripts, "one", 60000));
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    assert_told_nothing(inboxes);
+}
+
+static void an_expiry_hands_over_to_it(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    sleep_past(scripts, 30000);
+    tick(scripts, "n", "one");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    assert_status(park(scripts, "a", "one", .again = true), "claimed");
+}
+
+static void it_dies_with_its_server(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .lease_ms = 100);
+    sleep_past(scripts, 90);
+    assert_false(is_astray(scripts, "one", 100));
+    sleep_past(scripts, 90);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    sleep_past(scripts, 20);
+    assert_true(is_astray(scripts, "one", 100));
+    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
+    release_at(scripts, "n", "x", "one");
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+}
+
+static void a_release_passes_it_over_once_its_server_is_dead(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .lease_ms = 100);
+    sleep_past(scripts, 110);
+    release_at(scripts, "n", "x", "one");
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+}
+
+static void others_queue_up_behind_it(void **state)
+{
+    static const char *const TOKENS[] = {"x", "a", "b", "c", "d"};
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    assert_status(acquire(scripts, .token = "s", .owner = "x"), "granted"); /* it may pass */
+    release(scripts, "n", "s");
+    park(scripts, "b", "two", .ttl_ms = 0);
+    park(scripts, "c", "one", .ttl_ms = 0);
+    park(scripts, "d", "two", .ttl_ms = 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(inspect(scripts, "n", "").waiters, 4 - i);
+        assert_status(release(scripts, "n", TOKENS[i]), "released");
+        assert_int_equal(inspect(scripts, "n", TOKENS[i + 1]).mine, 1);
+        assert_status(acquire(scripts, .token = TOKENS[i + 1]), "claimed");
+    }
+}
+
+static void nobody_passes_it(void **state)
+{
+    struct scripts *scripts = *state;
+    release(scripts, "n", "x");
+    acquire(scripts, .token = "r", .mode = "shared");
+    park(scripts, "a", "one", .ttl_ms = 0);
+    assert_alone(scripts);
+    assert_status(acquire(scripts, .token = "s", .mode = "shared"), "locked");
+    assert_status(park(scripts, "t", "two", .mode = "shared"), "waiting");
+    release(scripts, "n", "r");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+}
+
+static void a_shared_one_brings_its_limit(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .mode = "shared", .limit = 2);
+    assert_alone(scripts);
+    release_at(scripts, "n", "x", "one");
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.limit, 2);
+    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "limit_mismatch");
+}
+
+/* What was released stays known though somebody waits for the next release already. */
+static void releases_before_it_are_remembered(void **state)
+{
+    struct scripts *scripts = *state;
+    release(scripts, "n", "x");
+    acquire(scripts, .token = "y");
+    assert_status(acquire(scripts, .token = "x", .server = "one"), "released");
+    release(scripts, "n", "y");
+    acquire(scripts, .token = "d");
+    for (int round = 0; round < 3; round++) {
+        char held[2] = {(char)('d' - round), '\0'}, next[2] = {(char)('c' - round), '\0'};
+        acquire(scripts, .token = next, .server = "one");
+        release_at(scripts, "n", held, "one");
+        sleep_past(scripts, round == 1 ? 20000 : 1);
+    }
+    park(scripts, "a", "one", .ttl_ms = 0);
+    for (char token[] = "b"; *token <= 'd'; ++*token) {
+        assert_status(release(scripts, "n", token), "released");
+        assert_status(acquire(scripts, .token = token, .server = "one"), "released");
+    }
+}
+
+static void it_leaves_nothing_behind(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    assert_status(leave(scripts, .token = "a", .attempt = "a1", .why = "gone"), "left");
+    assert_no_queue(scripts);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
+    park(scripts, "b", "one", .ttl_ms = 0);
+    assert_status(release(scripts, "n", "b"), "cancelled");
+    assert_told(inboxes, "one x b1 baton:{n}");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
+}
+
+/* Two leases and a minute, however short the retention is. */
+static void its_key_outlives_the_retention(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts_clean(state);
+    scripts->retention_ms = 1000;
+    acquire(scripts, .token = "x", .ttl_ms = 100);
+    park(scripts, "a", "one", .lease_ms = 5000);
+    int64_t pttl = redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", "").text);
+    assert_in_range(pttl, 65000, 70200);
+    assert_int_equal(key_count(scripts), 1);
+}
+
+/* However full Redis is: nothing new is taken, and what is there is looked after. */
+static void it_is_granted_in_a_full_redis(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int direct = 0; direct < 2; direct++) {
+        scripts_clean(state);
+        acquire(scripts, .token = "x");
+        park(scripts, "a", "one", .ttl_ms = 0);
+        freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET maxmemory 1"));
+        assert_non_null(strstr(park(scripts, "b", "one", .ttl_ms = 0).status, "OOM"));
+        assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+        assert_status(release_at(scripts, "n", "x", direct ? "one" : "two"), "released");
+        assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+        assert_status(park(scripts, "a", "one", .again = true), "claimed");
+        freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET maxmemory 0"));
+    }
+}
+
+static void it_keeps_its_place(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .keep_ms = 5000);
+    leave(scripts, .token = "a", .attempt = "a1", .why = "timeout", .keep_ms = 5000);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    assert_status(park(scripts, "b", "two", .ttl_ms = 0), "waiting");
+    release(scripts, "n", "x");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_needs_no_key_of_its_own),
+        TEST(it_is_granted_by_the_answer_to_its_own_server),
+        TEST(it_claims_what_another_server_released),
+        TEST(it_goes_back_to_the_queue_where_it_does_not_claim),
+        TEST(its_server_hears_that_the_hold_ends_earlier),
+        TEST(its_server_is_told_of_an_end_once),
+        TEST(an_expiry_hands_over_to_it),
+        TEST(it_dies_with_its_server),
+        TEST(a_release_passes_it_over_once_its_server_is_dead),
+        TEST(others_queue_up_behind_it),
+        TEST(nobody_passes_it),
+        TEST(a_shared_one_brings_its_limit),
+        TEST(releases_before_it_are_remembered),
+        TEST(it_leaves_nothing_behind),
+        TEST(its_key_outlives_the_retention),
+        TEST(it_is_granted_in_a_full_redis),
+        TEST(it_keeps_its_place),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
