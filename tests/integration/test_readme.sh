@@ -100,11 +100,14 @@ one_line() { # FILE
 commands_answer_what_is_shown() {
     # In one shell, since a block uses what one before it has set.
     {
-        echo "set -e; export PATH=$dir/bin:\$PATH; cd $dir/sandbox"
+        echo "set -e; export PATH=$dir/bin:\$PATH BATON_STATE_DIR=$dir/second; cd $dir/sandbox"
+        echo "trap 'kill \$(jobs -p) 2>/dev/null; wait' EXIT"
         for block in "$dir"/blocks/*.sh; do
             is_run "$block" || continue
             sed -i "s/127\.0\.0\.1:7420/$address/g; s/127\.0\.0\.1:6379/$redis_address/g" "$block"
+            sed -i "s/127\.0\.0\.1:7421/$second_address/g" "$block"
             echo "exec >${block%.sh}.out; echo ${block##*/} >$dir/at; . $block"
+            ! grep -q '^build/batond.*&$' "$block" || echo "until curl -so /dev/null http://$second_address/livez; do sleep 0.05; done"
         done
     } >"$dir/session"
     timeout 200 bash "$dir/session" 2>"$dir/errors" </dev/null ||
@@ -198,7 +201,7 @@ settings_are_those_of_help() {
     # shellcheck disable=SC2016 # they are backticks of Markdown
     diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' "$readme" | tr -d '`') \
         <("$batond" --help | awk '
-            /^  --(help|version)$/ { exit }
+            /^  --(new-token=NAME|help|version)$/ { exit }
             /^  --/ { standard = /=/ ? "unset" : "false"; sub(/=.*/, ""); name = substr($1, 3); next }
             name != "" {
                 if (match($0, /\(default: .*\)$/)) standard = substr($0, RSTART + 10, RLENGTH - 11)
@@ -251,6 +254,9 @@ install_works() {
 started+=($!)
 address=$(address_in "$dir/batond.log")
 start_redis
+second_address=127.0.0.1:$((20000 + RANDOM % 12000)) # of the batond that a block starts
+mkdir -p "$dir/sandbox/build"
+ln -s "$batond" "$dir/sandbox/build/batond"
 note_requests
 split_into_blocks
 
