@@ -155,6 +155,18 @@ static bool who_waits_is_granted(struct world *world)
     return good && gets(world, "DELETE", "/locks/wait", NULL, 200);
 }
 
+/* For longer than half a lease. */
+static bool who_waits_is_vouched_for(struct world *world)
+{
+    bool good = gets(world, "POST", "/locks/alone", NULL, 201);
+    bring_token(world);
+    struct parked *waiter =
+        parked_send(world->batond.port, NULL, "POST /locks/alone?wait=5s", NULL);
+    good = good && parked_waits(waiter, 800);
+    good = good && gets(world, "DELETE", "/locks/alone", NULL, 200);
+    return is_answered(waiter, 201) && good;
+}
+
 /* The lock passes one who keeps its place and does not come. */
 static bool who_is_absent_is_passed(struct world *world)
 {
@@ -222,6 +234,7 @@ static const struct step {
     STEP(changes_of_a_prefix_are_told),
     STEP(a_lost_connection_is_made_again),
     STEP(who_waits_is_granted),
+    STEP(who_waits_is_vouched_for),
 #undef STEP
 };
 
@@ -232,7 +245,8 @@ static void start(struct world *world)
     char password[100];
     snprintf(password, sizeof password, "BATON_REDIS_PASSWORD=%s", world->rules[4] + 1);
     const char *const environment[] = {password, NULL};
-    const char *const arguments[] = {"--redis-user=baton", "--claim-window=100ms", NULL};
+    const char *const arguments[] = {"--redis-user=baton", "--claim-window=100ms",
+                                     "--waiter-lease=1s", NULL};
     assert_int_equal(world->rules[4][0], '>');
     batond_process_start(&world->batond,
                          &(struct batond_options){.redis_url = world->redis.port_url,
