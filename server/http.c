@@ -124,7 +124,8 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
     struct http *http = calloc(1, sizeof *http);
     if (!http)
         abort();
-    http->desk = (struct desk){.api = options->api, .metrics = options->metrics};
+    http->desk =
+        (struct desk){.api = options->api, .metrics = options->metrics, .log = options->log};
     http->parts = PARTS;
     int result = hangups_open(&http->desk.hangups, loop);
     if (result < 0) {

@@ -1,6 +1,7 @@
 #include "server/request.h"
 
 #include "server/entrance.h"
+#include "server/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -385,6 +386,7 @@ static void count(struct record *record, enum MHD_RequestTerminationCode code)
     if (!exchange->reply.status)
         return;
     metrics_count(metrics, exchange->route, exchange->reply.status);
+    journal_answered(desk_of(record)->log, exchange);
     struct told *told = record->streaming ? NULL : told_new(exchange);
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         caller_told(record->caller, told);

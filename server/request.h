@@ -7,6 +7,7 @@
 #include "server/callers.h"
 #include "server/hangups.h"
 #include "server/https.h"
+#include "server/log.h"
 #include "server/metrics.h"
 
 #include <microhttpd.h>
@@ -16,8 +17,9 @@ struct desk {
     struct api *api;
     struct metrics *metrics;
     struct hangups *hangups;
-    bool closing;     /* replies end their connections */
-    size_t under_way; /* requests begun and not completed */
+    const struct log *log; /* may be NULL */
+    bool closing;          /* replies end their connections */
+    size_t under_way;      /* requests begun and not completed */
     size_t suspended; /* of them, those that libmicrohttpd leaves alone until they are resumed */
 };
 

@@ -363,6 +363,26 @@ static void files_tell_no_tale(const struct service *service)
     }
 }
 
+/* What an operator does who looks for a token in the logs. */
+static void a_token_is_told_by_its_mark(const struct service *service)
+{
+    char command[200], line[1024], mark[64] = "";
+    snprintf(command, sizeof command,
+             "printf %%s tell-header-tale-of-a-token | sha256sum | "
+             "cut -c 1-12");
+    FILE *pipe = popen(command, "re");
+    assert_non_null(pipe);
+    assert_non_null(fgets(mark + 1, sizeof mark - 2, pipe));
+    pclose(pipe);
+    mark[0] = '"';
+    mark[strcspn(mark, "\n")] = '"';
+    assert_int_equal(strlen(mark), 14);
+    assert_true(process_wait_line(&service->batond.process, mark, NULL, line, sizeof line, 1000));
+    assert_non_null(strstr(line,
+                           "\"level\":\"debug\",\"msg\":\"answered\",\"operation\":\"acquireLock\","
+                           "\"status\":\"201\",\"request_id\":\""));
+}
+
 /* At the most talkative level, and over losses of Redis. */
 static void no_secret_is_told(void **state)
 {
@@ -384,6 +404,7 @@ static void no_secret_is_told(void **state)
         char *log = process_output(&service.batond.process);
         assert_non_null(strstr(log, "redis is down"));
         tells_no_tale("log", log);
+        a_token_is_told_by_its_mark(&service);
         free(log);
         service_close(&service);
     }

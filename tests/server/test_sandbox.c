@@ -50,16 +50,15 @@ static int run_inside(void (*act)(void), char ret_line[LINE_LENGTH])
     return status;
 }
 
-static int skip_unless_there(void **state)
+static void without_the_filter_that_is_said(void **state)
 {
     struct failure failure;
     (void)state;
     if (sandbox_check(&failure) == 0)
-        return 0;
+        skip();
     assert_non_null(strstr(failure.text, "libseccomp"));
+    assert_int_equal(sandbox_prepare(&failure), -ENOTSUP);
     assert_int_equal(sandbox_enter(NULL, &failure), -ENOTSUP);
-    skip();
-    return 0;
 }
 
 /* What is blocked */
@@ -210,6 +209,8 @@ static void what_serving_does_not_need_ends_the_process(void **state)
 {
     char line[LINE_LENGTH], expected[64];
     (void)state;
+    if (sandbox_check(NULL) < 0)
+        skip();
     for (size_t i = 0; i < sizeof BLOCKED / sizeof *BLOCKED; i++) {
         int status = run_inside(BLOCKED[i].act, line);
         snprintf(expected, sizeof expected, "\"call\":\"%s\"}\n", BLOCKED[i].call);
@@ -289,6 +290,8 @@ static void the_rest_goes_on(void **state)
                                          do_without_what_is_missing, use_much_memory};
     char line[LINE_LENGTH];
     (void)state;
+    if (sandbox_check(NULL) < 0)
+        skip();
     for (size_t i = 0; i < sizeof FINE / sizeof *FINE; i++) {
         int status = run_inside(FINE[i], line);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != WELL)
@@ -316,6 +319,8 @@ static void the_sandbox_is_for_all_threads(void **state)
 {
     int status;
     (void)state;
+    if (sandbox_check(NULL) < 0)
+        skip();
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -359,9 +364,10 @@ static void a_hardened_process_dumps_no_core(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_serving_does_not_need_ends_the_process, skip_unless_there),
-        cmocka_unit_test_setup(the_rest_goes_on, skip_unless_there),
-        cmocka_unit_test_setup(the_sandbox_is_for_all_threads, skip_unless_there),
+        cmocka_unit_test(without_the_filter_that_is_said),
+        cmocka_unit_test(what_serving_does_not_need_ends_the_process),
+        cmocka_unit_test(the_rest_goes_on),
+        cmocka_unit_test(the_sandbox_is_for_all_threads),
         cmocka_unit_test(a_hardened_process_dumps_no_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
