@@ -483,7 +483,7 @@ void crew_check(struct crew *crew)
 {
     struct findings findings;
     dismiss_watchman(crew);
-    struct terms terms = {.claim_us = CLAIM_WINDOW_MS * 1000,
+    struct terms terms = {.claim_us = (int64_t)crew->stage->claim_ms * 1000,
                           .slack_us = 100000,
                           .settle_us = 500000,
                           .disturbances = crew->disturbances,

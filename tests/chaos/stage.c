@@ -71,7 +71,8 @@ void stage_start(struct stage *stage, const struct stage_options *options)
     redis_process_start(&stage->redis, &(struct redis_options){.durable = options->durable,
                                                                .port = options->redis_port});
     add_flag(stage, "workers", options->workers ? options->workers : 2, "");
-    add_flag(stage, "claim-window", CLAIM_WINDOW_MS, "ms");
+    stage->claim_ms = options->claim_ms ? options->claim_ms : CLAIM_WINDOW_MS;
+    add_flag(stage, "claim-window", stage->claim_ms, "ms");
     add_flag(stage, "waiter-lease", WAITER_LEASE_MS, "ms");
     add_flag(stage, "retention", RETENTION_MS, "ms");
     if (options->line)

@@ -21,9 +21,10 @@ struct stage_options {
     bool durable;    /* Redis keeps its data over a restart */
     bool redis_port; /* the replicas reach Redis over TCP */
     bool fronts;     /* haproxy and nginx */
-    bool line;   /* the first replica reaches Redis over stage->line, and both proxies lead to it
-                    alone */
-    int workers; /* of each replica; 0: 2 */
+    bool line;    /* the first replica reaches Redis over stage->line, and both proxies lead to it
+                     alone */
+    int workers;  /* of each replica; 0: 2 */
+    int claim_ms; /* 0: CLAIM_WINDOW_MS */
 };
 
 struct stage {
@@ -36,6 +37,7 @@ struct stage {
     char flags_text[STAGE_FLAGS][40];
     const char *flags[STAGE_FLAGS + 1];
     struct batond_options options[REPLICAS];
+    int claim_ms;
     uint64_t seed;
     uint64_t random;
 };
