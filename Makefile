@@ -81,7 +81,7 @@ all: $(BUILD)/batond ## build batond (default)
 run: ## install what is missing, build, and start batond with its own Redis
 	@$(packages) build run
 	@$(submake) all
-	@$(if $(ARGS)$(BATON_LISTEN),,echo "Try in another terminal:  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'")
+	@$(if $(ARGS)$(BATON_LISTEN),,echo "Once it listens, try in another terminal:  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'")
 	@exec $(BUILD)/batond $(ARGS)
 
 test: ## install what is missing, build, and run all tests (ONLY=pattern for some, SANITIZE=address|thread)

@@ -292,9 +292,22 @@ static void stop_workers(struct process *process)
             worker_join(process->workers[i]);
 }
 
+/* SIG_BLOCK or SIG_UNBLOCK, in the main thread; the others are started while it is blocked. So
+ * nobody but the loop hears of a signal to stop, and of the first alone: at the very end, when the
+ * loop has closed, another would end the process as it is. */
+static void hold_stop_signals(int how)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(how, &signals, NULL);
+}
+
 static void on_stop_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
+    hold_stop_signals(SIG_BLOCK);
     log_line(&process->log, LOG_INFO, "stopping", "signal", strsignal(number), NULL);
     uv_stop(&process->loop);
 }
@@ -380,6 +393,7 @@ static int serve(struct process *process, struct failure *failure)
     if (result < 0)
         return result;
     watch(process); /* before anybody can connect, so that whoever is served is served to the end */
+    hold_stop_signals(SIG_BLOCK);
     result = start_workers(process, failure);
     if (result == 0) {
         char url[96], redis[256];
@@ -388,6 +402,7 @@ static int serve(struct process *process, struct failure *failure)
         redis_url_describe(&process->redis_url, redis, sizeof redis);
         log_line(&process->log, LOG_INFO, "listening", "url", url, "redis", redis, "version",
                  BATON_VERSION, NULL);
+        hold_stop_signals(SIG_UNBLOCK);
         uv_run(&process->loop, UV_RUN_DEFAULT); /* until a signal ends it */
     }
     stop_workers(process);

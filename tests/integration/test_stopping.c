@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, IN_FLIGHT = 20 };
+enum { PATIENCE_MS = 10000, IN_FLIGHT = 20, ROUNDS = 20 };
 
 static void stopping_is_announced(const struct service *service, int signal)
 {
@@ -113,6 +113,21 @@ static void a_second_signal_changes_nothing(void **state)
     service_close(&service);
 }
 
+static void signals_until_the_very_end_change_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct service service;
+        service_open(&service, NULL, NULL);
+        while (!process_wait(&service.batond.process, 0)) {
+            process_signal(&service.batond.process, i % 2 ? SIGINT : SIGTERM);
+            usleep(100); /* signals without end would let it do nothing else */
+        }
+        assert_int_equal(process_exit_code(&service.batond.process), 0);
+        service_close(&service);
+    }
+}
+
 static bool comes_to_listen(int port)
 {
     int fd = -1;
@@ -175,6 +190,7 @@ int main(void)
         cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
         cmocka_unit_test(idle_connections_do_not_hold_it_up),
         cmocka_unit_test(a_second_signal_changes_nothing),
+        cmocka_unit_test(signals_until_the_very_end_change_nothing),
         cmocka_unit_test(closed_standard_descriptors_do_no_harm),
         cmocka_unit_test(a_crowd_at_the_door_does_not_hold_it_up),
     };

@@ -558,7 +558,8 @@ static void names_are_vouched_for_in_batches(void **state)
     assert_int_equal(before, NAMES);
     fixture_idle(fixture, 3 * FIXTURE_LEASE_MS);
     uint64_t vouches = store_figures(fixture->here.store).calls - before;
-    assert_in_range(vouches, 6, NAMES / 4); /* one by one it would be nine for each */
+    /* One by one it would be nine for each; a busy machine is late, but not by a whole lease. */
+    assert_in_range(vouches, 3, NAMES / 4);
     for (int i = 0; i < NAMES; i++)
         locks_abandon(guests[i].waiter);
     fixture_idle(fixture, 100);
