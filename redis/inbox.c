@@ -92,19 +92,21 @@ static struct slice text_at(const redisReply *array, size_t index)
     return (struct slice){array->element[index]->str, array->element[index]->len};
 }
 
-static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
-{
-    (void)reply;
-    if (++inbox->confirmed == SUBSCRIPTIONS)
-        inbox->events.listening(inbox->events.context);
-}
-
 static void inbox_strange(struct inbox *inbox)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN, "Redis at %s answered a subscriber with something else",
                 session_place(inbox->session));
     session_lose(inbox->session, -EAGAIN, reason.text);
+}
+
+static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
+{
+    (void)reply;
+    if (inbox_is_listening(inbox))
+        inbox_strange(inbox);
+    else if (++inbox->confirmed == SUBSCRIPTIONS)
+        inbox->events.listening(inbox->events.context);
 }
 
 /* Redis answers in order: what it has not confirmed by now, it never will. */

@@ -196,7 +196,7 @@ static int read_path(struct slice path, struct redis_url *url, struct failure *f
     if (!url->path)
         return failure_set(failure, -EINVAL,
                            "redis-url has a broken percent-encoding in its path: %s", ENCODE_HINT);
-    if (strlen(url->path) < 2)
+    if (url->path[0] != '/' || strlen(url->path) < 2)
         return failure_set(failure, -EINVAL,
                            "redis-url names no socket: write unix:///path/to/redis.sock");
     if (strlen(url->path) >= sizeof address.sun_path)
