@@ -27,6 +27,7 @@ struct row {
     const char *haproxy;
     const char *nginx;
     enum sending sending;
+    size_t padding; /* so many letters in place of @; 0: there is none */
 };
 
 struct rows {
@@ -43,12 +44,13 @@ extern const struct rows LINE_ROWS, FIELD_ROWS, HOST_ROWS, LENGTH_ROWS, CHUNK_RO
         table, sizeof(table) / sizeof *(table)                                                     \
     }
 
-#define ROW_SENT(how, name, bytes, on_0_9, on_1_0, haproxy, nginx)                                 \
+#define ROW_LIKE(how, padding, name, bytes, on_0_9, on_1_0, haproxy, nginx)                        \
     {                                                                                              \
-        name, bytes, sizeof(bytes) - 1, on_0_9, on_1_0, haproxy, nginx, how                        \
+        name, bytes, sizeof(bytes) - 1, on_0_9, on_1_0, haproxy, nginx, how, padding               \
     }
-#define ROW(name, bytes, on_0_9, on_1_0, haproxy, nginx)                                           \
-    ROW_SENT(AT_ONCE, name, bytes, on_0_9, on_1_0, haproxy, nginx)
+#define ROW(...)                 ROW_LIKE(AT_ONCE, 0, __VA_ARGS__)
+#define ROW_SENT(how, ...)       ROW_LIKE(how, 0, __VA_ARGS__)
+#define ROW_PADDED(padding, ...) ROW_LIKE(AT_ONCE, padding, __VA_ARGS__)
 
 /* What comes back most often. */
 #define SERVED    "200 open"

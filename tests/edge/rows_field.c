@@ -1,6 +1,10 @@
 #include "tests/edge/rows.h"
 
 /* Header fields. */
+#define TEN(text)     text text text text text text text text text text
+#define HUNDRED(text) TEN(TEN(text))
+#define FIELD_OF_100  "X: " TEN("123456789") "12345\r\n"
+
 static const struct row TABLE[] = {
     ROW("a field of any kind", GET HOST "X!#$%&'*+-.^_`|~9: a \t b\r\n\r\n", SERVED, SERVED, SERVED,
         SERVED),
@@ -20,6 +24,21 @@ static const struct row TABLE[] = {
         GET HOST "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: "
                  "dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
         SERVED, SERVED, SERVED, SERVED),
+    ROW("40 fields", GET HOST TEN("A: a\r\nB: b\r\nC: c\r\nD: 12345678901234567890\r\n") CRLF,
+        SERVED, SERVED, SERVED, SERVED),
+    ROW("100 fields and more", GET HOST HUNDRED("A: 12345678901234567890123456789012\r\n") CRLF,
+        "431 end", "431 end", REFUSED, "431 open"),
+    ROW("two heads of 2 KB",
+        GET HOST TEN(FIELD_OF_100 FIELD_OF_100) CRLF GET HOST TEN(FIELD_OF_100 FIELD_OF_100) CRLF,
+        "200 200 open", "200 200 open", "200 200 open", "200 200 open"),
+    ROW_PADDED(5000, "a value of 5 KB", GET HOST "X: @\r\n\r\n", SERVED, SERVED, SERVED, SERVED),
+    ROW_PADDED(10000, "a value of 10 KB", GET HOST "X: @\r\n\r\n" GET HOST CRLF, "431 end",
+               "431 end", "431 200 open", REFUSED),
+    ROW_PADDED(10000, "a target of 10 KB", "GET /@ HTTP/1.1\r\n" HOST CRLF GET HOST CRLF, "414 end",
+               "414 end", "414 200 open", "414 end"),
+    ROW_PADDED(10000, "a head without an end", GET HOST "@", "431 end", "431 end", "waits",
+               REFUSED),
+
     /* names */
     ROW("a space before the colon", GET HOST "X : a\r\n\r\n", GATE, REFUSED, REFUSED, REFUSED),
     ROW("a tab before the colon", GET HOST "X\t: a\r\n\r\n", GATE, REFUSED, REFUSED, REFUSED),

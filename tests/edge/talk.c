@@ -95,12 +95,27 @@ static bool hear(struct line *line, int timeout_ms, bool *ret_is_canary)
     return true;
 }
 
+static void send_padded(int fd, const struct row *row)
+{
+    const char *at = memchr(row->bytes, '@', row->length);
+    size_t before = (size_t)(at - row->bytes);
+    char *text = malloc(row->length + row->padding);
+    assert_non_null(text);
+    memcpy(text, row->bytes, before);
+    memset(text + before, 'x', row->padding);
+    memcpy(text + before + row->padding, at + 1, row->length - before - 1);
+    raw_send(fd, text, row->length - 1 + row->padding);
+    free(text);
+}
+
 static void send_row(int fd, const struct row *row)
 {
     int at_once = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
-    if (row->sending != SLOWLY)
-        raw_send(fd, row->bytes, row->length); /* it may have been closed meanwhile */
+    if (row->padding) /* it may all be in vain: the other side may have closed already */
+        send_padded(fd, row);
+    else if (row->sending != SLOWLY)
+        raw_send(fd, row->bytes, row->length);
     for (size_t i = 0; row->sending == SLOWLY && i < row->length; i++) {
         raw_send(fd, row->bytes + i, 1);
         clock_sleep_ms(1);

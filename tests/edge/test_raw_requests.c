@@ -23,10 +23,8 @@ struct edge {
     long served;                /* requests that batond must have answered so far */
 };
 
-static const struct rows *const SUBJECTS[] = {&LINE_ROWS,   &FIELD_ROWS, &HOST_ROWS,
-                                              &LENGTH_ROWS, &CHUNK_ROWS, &STREAM_ROWS};
-
-enum { SUBJECT_COUNT = sizeof SUBJECTS / sizeof *SUBJECTS };
+static const struct rows *const SUBJECTS[] = {&LINE_ROWS,  &FIELD_ROWS,  &HOST_ROWS, &LENGTH_ROWS,
+                                              &CHUNK_ROWS, &STREAM_ROWS, NULL};
 
 static int start(void **state)
 {
@@ -150,9 +148,9 @@ static const char *through_nginx(const struct row *row)
 static void send_all(struct edge *edge, int port, const char *(*expected)(const struct row *row))
 {
     size_t wrong = 0;
-    for (size_t i = 0; i < SUBJECT_COUNT; i++)
-        for (size_t j = 0; j < SUBJECTS[i]->count; j++) {
-            const struct row *row = &SUBJECTS[i]->rows[j];
+    for (const struct rows *const *subject = SUBJECTS; *subject; subject++)
+        for (size_t i = 0; i < (*subject)->count; i++) {
+            const struct row *row = &(*subject)->rows[i];
             wrong += !is_as_expected(edge, port, row, expected(row));
         }
     if (wrong)
