@@ -41,10 +41,9 @@ static void hear_all(int fd, char text[WIRE_SIZE])
     bool closed;
     raw_receive(fd, text, WIRE_SIZE, NULL, PATIENCE_MS, &closed);
     assert_true(closed);
-    close(fd);
 }
 
-static void is_turned_away(int fd)
+static void hears_429(int fd)
 {
     static const char *const PARTS[] = {
         "HTTP/1.1 429 Too Many Requests\r\n",         "Retry-After: 1\r\n",
@@ -57,6 +56,12 @@ static void is_turned_away(int fd)
             fail_msg("no %s in \"%s\"", PARTS[i], text);
     const char *body = strstr(text, "\r\n\r\n") + 4;
     assert_int_equal(atoi(strstr(text, "Content-Length: ") + 16), strlen(body));
+}
+
+static void is_turned_away(int fd)
+{
+    hears_429(fd);
+    close(fd);
 }
 
 static void take_all(int fds[EACH])
@@ -166,7 +171,14 @@ static void what_it_sends_meanwhile_resets_nothing(void **state)
         assert_true(raw_send(fd, body, sizeof body / 10));
         clock_sleep_ms(20);
     }
-    is_turned_away(fd);
+    hears_429(fd);
+    struct goal goal = {open_files() - 1};
+    assert_true(clock_wait_until(has_closed_all, &goal, PATIENCE_MS));
+    int error = 0;
+    socklen_t length = sizeof error;
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length), 0);
+    assert_int_equal(error, 0);
+    close(fd);
     give_all(fds);
 }
 
