@@ -176,6 +176,42 @@ static void a_body_has_its_time_from_the_end_of_the_head(void **state)
     }
 }
 
+static bool has_no_connection(void *context)
+{
+    return ((struct stage *)context)->metrics.connections == 0;
+}
+
+struct rest {
+    int fd;
+    const char *text;
+};
+
+static void send_while_the_loop_is_held_up(struct stage *held, void *context)
+{
+    const struct rest *rest = context;
+    (void)held;
+    clock_sleep_ms(BODY_MS);
+    send_text(rest->fd, rest->text);
+    clock_sleep_ms(
+        DRIP_MS); /* it is there before the loop looks at the time, and then at sockets */
+}
+
+/* Who was told that nothing was done may rely on it, even where the rest came in that instant. */
+static void what_comes_too_late_is_not_done(void **state)
+{
+    int fd = come();
+    char head[WIRE_SIZE];
+    (void)state;
+    send_text(fd, "POST /park/0 HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{");
+    clock_sleep_ms(BODY_MS / 2); /* by now it waits for the rest */
+    stage_do(&stage, send_while_the_loop_is_held_up, &(struct rest){fd, "}"});
+    hear_head(fd, head);
+    assert_non_null(strstr(head, "HTTP/1.1 408 "));
+    assert_true(clock_wait_until(has_no_connection, &stage, EVER_MS));
+    assert_int_equal(stage.waiting, 0);
+    close(fd);
+}
+
 static void an_idle_connection_ends_without_a_word(void **state)
 {
     int fd = come();
@@ -332,6 +368,7 @@ int main(void)
         STORY(the_line_makes_it_no_longer),
         STORY(a_further_request_has_it_from_its_line),
         STORY(a_body_has_its_time_from_the_end_of_the_head),
+        STORY(what_comes_too_late_is_not_done),
         STORY(an_idle_connection_ends_without_a_word),
         STORY(half_a_line_is_as_good_as_idle),
         STORY(each_request_begins_the_time_anew),
