@@ -136,5 +136,8 @@ void caller_asks(struct caller *caller)
 void caller_told(struct caller *caller, struct told *told)
 {
     told_free(caller->told);
+    if (told && caller->tls.https &&
+        receipts_find_refused(caller->callers->options.receipts, caller->fd, told))
+        told = NULL;
     caller->told = told;
 }

@@ -13,7 +13,7 @@
 enum {
     /* What may be unacknowledged behind a reply: our FIN, and the last record of TLS. A reply is
      * longer, and is sent and acknowledged as a whole. */
-    CLOSING_BYTES = 64,
+    CLOSING_BYTES = 128,
     LOOK_MS = 20,
     PATIENCE_MS = 5000,
     OPEN_MOST = 256, /* each has a descriptor */
@@ -125,6 +125,14 @@ void receipts_examine(struct receipts *receipts, int fd, struct told *told)
         keep_open(receipts, &receipt);
     else
         settle(receipts, told, verdict);
+}
+
+bool receipts_find_refused(struct receipts *receipts, int fd, struct told *told)
+{
+    bool refused = judge(&(struct receipt){.fd = fd}) == REFUSED;
+    if (refused)
+        settle(receipts, told, REFUSED);
+    return refused;
 }
 
 struct receipts *receipts_open(uv_loop_t *loop, struct metrics *metrics)

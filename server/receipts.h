@@ -23,6 +23,11 @@ struct receipts *receipts_open(uv_loop_t *loop, struct metrics *metrics);
  * `told` over. */
 void receipts_examine(struct receipts *receipts, int fd, struct told *told);
 
+/* The same before the library says goodbye to a TLS client, which would take away what the kernel
+ * knows of a reset; the connection may go on. Returns true, and takes `told` over, where it has
+ * shown by now that the reply did not come to its client. */
+bool receipts_find_refused(struct receipts *receipts, int fd, struct told *told);
+
 /* What has not shown yet is taken for received. Calls `closed` from the loop, by which time the
  * record is freed. */
 void receipts_close(struct receipts *receipts, void (*closed)(void *context), void *context);

@@ -2,14 +2,17 @@
  * know of comes back, and no other does. */
 #include "tests/server/wire.h"
 
+#include "tests/support/certificates.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/tls_client.h"
 
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -204,6 +207,82 @@ static void a_grant_before_the_end_of_the_server_stays(void **state)
     stage_open(stage, CONNECTIONS);
 }
 
+/* The same over TLS, where something is sent to who has gone already, and where the end of the
+ * connection is not acknowledged by who has read all. */
+
+struct secure {
+    struct temp_dir dir;
+    struct certificate certificate;
+    struct https *https;
+    struct tls_client client;
+};
+
+static void set_https(struct stage *stage, void *context)
+{
+    http_set_https(stage->http, context);
+}
+
+static void secure_begin(struct secure *secure, struct stage *stage, int version)
+{
+    struct failure failure;
+    temp_dir_make(&secure->dir);
+    certificate_make(&secure->certificate, &secure->dir, "server",
+                     &(struct certificate_options){.names = "IP:127.0.0.1"});
+    struct https_files files = {secure->certificate.file, secure->certificate.key, NULL};
+    assert_int_equal(https_read(&secure->https, &files, &failure), 0);
+    stage_do(stage, set_https, secure->https);
+    assert_true(
+        tls_client_open(&secure->client, stage->port, &(struct tls_options){.version = version}));
+}
+
+static void secure_end(struct secure *secure)
+{
+    tls_client_close(&secure->client);
+    https_drop(secure->https);
+    temp_dir_remove(&secure->dir);
+}
+
+static void grant(struct secure *secure, struct stage *stage, void (*happens)(int fd))
+{
+    static const char REQUEST[] = "GET /grant/0 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_true(tls_client_send(&secure->client, REQUEST, sizeof REQUEST - 1));
+    stage_await_waiting(stage, 1);
+    its_fd = secure->client.fd;
+    meanwhile = happens;
+    stage_answer(stage, 0, "yours");
+}
+
+static void a_grant_to_who_goes_in_that_moment_comes_back_over_tls(void **state)
+{
+    static const int VERSIONS[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    for (int i = 0; i < 2; i++) {
+        struct stage *stage = *state;
+        struct secure secure;
+        secure_begin(&secure, stage, VERSIONS[i]);
+        grant(&secure, stage, go_both_ways);
+        comes_back(stage);
+        secure_end(&secure);
+        stage->undelivered = 0;
+        stage->metrics.undelivered = 0;
+    }
+}
+
+static void a_grant_to_who_reads_it_and_goes_stays_over_tls(void **state)
+{
+    static const enum tls_end ENDS[] = {TLS_END_NORMAL, TLS_END_CLOSED, TLS_END_RESET};
+    for (int i = 0; i < 6; i++) {
+        struct stage *stage = *state;
+        struct secure secure;
+        char reply[1024];
+        secure_begin(&secure, stage, i % 2 ? TLS1_2_VERSION : TLS1_3_VERSION);
+        grant(&secure, stage, acknowledge_later);
+        tls_client_receive(&secure.client, reply, sizeof reply, "yours", SHOWN_MS);
+        tls_client_end(&secure.client, ENDS[i / 2]);
+        stays(stage);
+        secure_end(&secure);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -219,6 +298,8 @@ int main(void)
         TEST(a_grant_to_who_reads_it_and_resets_stays),
         TEST(a_grant_is_forgotten_with_the_next_request),
         TEST(a_grant_before_the_end_of_the_server_stays),
+        TEST(a_grant_to_who_goes_in_that_moment_comes_back_over_tls),
+        TEST(a_grant_to_who_reads_it_and_goes_stays_over_tls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
