@@ -10,6 +10,7 @@
 #include "server/http.h"
 #include "server/listener.h"
 #include "server/log.h"
+#include "server/receipts.h"
 #include "server/sandbox.h"
 #include "server/settings.h"
 #include "server/worker.h"
@@ -26,8 +27,9 @@
 enum {
     WORKERS_MOST = 256,
     FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
-    FILES_OF_A_WORKER = 16 + FAREWELLS_MOST, /* its loop, its socket, its connections to Redis */
-    CONNECTIONS_MOST = 10000000,             /* whatever the limit of descriptors */
+    /* Its loop, its socket, its connections to Redis, and those that have ended but for it. */
+    FILES_OF_A_WORKER = 16 + FAREWELLS_MOST + RECEIPTS_MOST,
+    CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
     PREFLIGHT_MS = 2000,
     RESTART_PAUSE_MS = 500,
     EXIT_SETTINGS = 2,

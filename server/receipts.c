@@ -16,7 +16,6 @@ enum {
     CLOSING_BYTES = 128,
     LOOK_MS = 20,
     PATIENCE_MS = 5000,
-    OPEN_MOST = 256, /* each has a descriptor */
 };
 
 enum verdict { OPEN, RECEIVED, REFUSED };
@@ -100,7 +99,7 @@ static void look_again(uv_timer_t *timer)
 /* The library closes its descriptor; ours keeps what the kernel knows. */
 static void keep_open(struct receipts *receipts, const struct receipt *seen)
 {
-    int fd = receipts->count < OPEN_MOST ? fcntl(seen->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    int fd = receipts->count < RECEIPTS_MOST ? fcntl(seen->fd, F_DUPFD_CLOEXEC, 0) : -1;
     struct receipt *receipt = fd < 0 ? NULL : malloc(sizeof *receipt);
     if (!receipt) {
         if (fd >= 0)

@@ -16,6 +16,8 @@
  * Used on the worker's thread alone. */
 struct receipts;
 
+enum { RECEIPTS_MOST = 64 }; /* descriptors; of more at a time it is not found out */
+
 struct receipts *receipts_open(uv_loop_t *loop, struct metrics *metrics);
 
 /* The reply was the last on this connection, which the library is about to close. What it told of
