@@ -412,6 +412,18 @@ static bool refuse_number_too_large(struct exchange *exchange)
     return false;
 }
 
+/* What jansson lets pass: any depth, and a NUL behind a number or a word. */
+static bool check_text(struct exchange *exchange)
+{
+    bool has_nul = memchr(exchange->body.bytes, '\0', exchange->body.length);
+    bool is_deep = json_depth(exchange->body) > JSON_DEPTH;
+    if (has_nul)
+        problem_simply(exchange, PROBLEM_INVALID_JSON, "there is a NUL in it");
+    else if (is_deep)
+        problem_simply(exchange, PROBLEM_INVALID_JSON, "at most %d levels may nest", JSON_DEPTH);
+    return !has_nul && !is_deep;
+}
+
 /* Parses the body into exchange->json. */
 static bool parse_body(struct exchange *exchange)
 {
@@ -420,10 +432,8 @@ static bool parse_body(struct exchange *exchange)
                        "send the body as Content-Type: application/json, or use query parameters");
         return false;
     }
-    if (json_depth(exchange->body) > JSON_DEPTH) {
-        problem_simply(exchange, PROBLEM_INVALID_JSON, "at most %d levels may nest", JSON_DEPTH);
+    if (!check_text(exchange))
         return false;
-    }
     json_error_t error;
     exchange->json =
         json_loadb(exchange->body.bytes, exchange->body.length, JSON_REJECT_DUPLICATES, &error);
