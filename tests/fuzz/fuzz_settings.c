@@ -69,8 +69,8 @@ static void claim_settings(const struct settings *settings)
         CLAIM(strncmp(failure.text, "--listen: ", 10) == 0);
         return;
     }
-    CLAIM(strncmp(listener.url, "http", 4) == 0 && strlen(listener.url) > 10);
-    CLAIM(!listener.loopback || strstr(listener.url, "127.") || strstr(listener.url, "[::1]"));
+    CLAIM(strrchr(listener.place, ':') && strlen(listener.place) > 3);
+    CLAIM(!listener.loopback || strstr(listener.place, "127.") || strstr(listener.place, "[::1]"));
 }
 
 static void read_all(int argc, char **argv)
