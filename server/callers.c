@@ -9,6 +9,7 @@ struct callers {
     struct deadlines deadlines;
     uv_timer_t timer;  /* rings when the first deadline is missed, or before */
     uint64_t rings_at; /* UINT64_MAX where it is not set */
+    size_t arriving;
     void (*closed)(void *context);
     void *context;
 };
@@ -38,6 +39,22 @@ static void count_missed(struct callers *callers, enum deadline_kind kind)
     metrics_add(NUMBERS[kind], 1);
 }
 
+/* In the midst of a reply it would be a lie, and before the first request too early. */
+static void say_goodbye(struct caller *caller)
+{
+    if (caller->deadline.kind == DEADLINE_IDLE)
+        https_session_say_goodbye(&caller->tls);
+}
+
+void callers_say_goodbye(struct callers *callers)
+{
+    struct deadline *any;
+    while ((any = deadlines_missed(&callers->deadlines, UINT64_MAX))) {
+        say_goodbye((struct caller *)any);
+        caller_expect((struct caller *)any, DEADLINE_NONE);
+    }
+}
+
 /* libmicrohttpd finds the connection closed by its client and ends it, in its own time. So far it
  * has written nothing to the request of one that is told that it is too slow. */
 static void hang_up(struct caller *caller)
@@ -45,6 +62,7 @@ static void hang_up(struct caller *caller)
     const char *text = caller->callers->options.too_slow;
     bool can_be_told = caller->asks && !caller->tls.https;
     count_missed(caller->callers, caller->deadline.kind);
+    say_goodbye(caller);
     caller_expect(caller, DEADLINE_NONE);
     if (can_be_told)
         send(caller->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -103,9 +121,28 @@ struct caller *caller_new(struct callers *callers, int fd, struct address *addre
     return caller;
 }
 
+void caller_shakes_hands(struct caller *caller, struct https *https, gnutls_session_t session)
+{
+    https_session_begin(&caller->tls, https, session);
+    caller->arrives = true;
+    caller->callers->arriving++;
+}
+
+static void has_arrived(struct caller *caller)
+{
+    caller->callers->arriving -= caller->arrives;
+    caller->arrives = false;
+}
+
+size_t callers_arriving(const struct callers *callers)
+{
+    return callers->arriving;
+}
+
 void caller_free(struct caller *caller)
 {
     struct callers *callers = caller->callers;
+    has_arrived(caller);
     caller_expect(caller, DEADLINE_NONE);
     if (caller->told)
         receipts_examine(callers->options.receipts, caller->fd, caller->told);
@@ -129,6 +166,7 @@ void caller_asks(struct caller *caller)
 {
     if (caller->deadline.kind != DEADLINE_HEAD)
         caller_expect(caller, DEADLINE_HEAD);
+    has_arrived(caller);
     caller->asks = true;
     caller_told(caller, NULL);
 }

@@ -11,7 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLOSE_DEADLINE_MS = 5000, PARTS = 6, REFUSAL_LENGTH = 640 };
+enum {
+    CLOSE_DEADLINE_MS = 5000,
+    /* For those who are connected and still shake hands: the first request takes a few round trips
+     * then. Without TLS it comes with the connection. */
+    ARRIVAL_MS = 1000,
+    PARTS = 6,
+    REFUSAL_LENGTH = 640
+};
 
 struct http {
     struct desk desk;
@@ -22,9 +29,10 @@ struct http {
     struct callers *callers;
     uv_timer_t deadline; /* of closing */
     bool closing;
-    bool cut_off; /* closing takes too long */
-    int parts;    /* that have yet to close: door, rooms, callers, hang-ups, receipts,
-                   * deadline */
+    bool too_late; /* for a first request */
+    bool cut_off;  /* closing takes too long */
+    int parts;     /* that have yet to close: door, rooms, callers, hang-ups, receipts,
+                    * deadline */
     void (*closed)(void *context);
     void *context;
 };
@@ -46,6 +54,7 @@ static void on_deadline_closed(uv_handle_t *handle)
 static void finish(struct http *http)
 {
     http->closing = false; /* but closed */
+    callers_say_goodbye(http->callers);
     rooms_close(http->rooms, on_part_closed, http);
     callers_close(http->callers, on_part_closed, http);
     hangups_close(http->desk.hangups, on_part_closed, http);
@@ -57,7 +66,9 @@ static void finish(struct http *http)
  * must not have a suspended connection then, but Redis' own deadline is short. */
 static bool is_finished(const struct http *http)
 {
-    return http->desk.under_way == 0 || (http->cut_off && http->desk.suspended == 0);
+    bool nobody_comes = http->too_late || callers_arriving(http->callers) == 0;
+    return (http->desk.under_way == 0 && nobody_comes) ||
+           (http->cut_off && http->desk.suspended == 0);
 }
 
 static void on_turned(void *context)
@@ -159,6 +170,14 @@ static void on_close_deadline(uv_timer_t *timer)
     rooms_wake(http->rooms); /* this turn may be the last for lack of events */
 }
 
+static void on_arrival_deadline(uv_timer_t *timer)
+{
+    struct http *http = timer->data;
+    http->too_late = true;
+    uv_timer_start(timer, on_close_deadline, CLOSE_DEADLINE_MS - ARRIVAL_MS, 0);
+    rooms_wake(http->rooms);
+}
+
 void http_close(struct http *http, void (*closed)(void *context), void *context)
 {
     http->closed = closed;
@@ -167,6 +186,6 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
     http->closing = http->desk.closing = true;
     door_close(http->door, on_part_closed, http);
     api_drain(http->desk.api);
-    uv_timer_start(&http->deadline, on_close_deadline, CLOSE_DEADLINE_MS, 0);
+    uv_timer_start(&http->deadline, on_arrival_deadline, ARRIVAL_MS, 0);
     rooms_wake(http->rooms); /* a turn that finds that there is nothing to wait for */
 }

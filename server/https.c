@@ -252,6 +252,12 @@ const char *https_session_client(struct https_session *session)
     return session->client && time(NULL) < session->client_until ? session->client : NULL;
 }
 
+void https_session_say_goodbye(struct https_session *session)
+{
+    if (session->https)
+        gnutls_bye(session->session, GNUTLS_SHUT_WR);
+}
+
 void https_session_end(struct https_session *session)
 {
     https_drop(session->https);

@@ -114,8 +114,8 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     struct caller *caller = come_in(
         room, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
     if (room->rooms->https)
-        https_session_begin(
-            &caller->tls, room->rooms->https,
+        caller_shakes_hands(
+            caller, room->rooms->https,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
     *place = caller;
 }

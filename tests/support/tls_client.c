@@ -5,6 +5,8 @@
 #include "tests/support/raw.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -59,11 +61,18 @@ static SSL_CTX *context_for(const struct tls_options *options)
 
 bool tls_client_open(struct tls_client *client, int port, const struct tls_options *options)
 {
+    return tls_client_start(client, raw_connect(port), options);
+}
+
+bool tls_client_start(struct tls_client *client, int fd, const struct tls_options *options)
+{
     SSL_CTX *context = context_for(options);
-    *client = (struct tls_client){.fd = raw_connect(port), .session = SSL_new(context)};
+    *client = (struct tls_client){.fd = fd, .session = SSL_new(context)};
     SSL_CTX_free(context);
     assert_true(client->fd >= 0);
     fcntl(client->fd, F_SETFL, O_NONBLOCK);
+    /* Or the kernel keeps a goodbye back until the request before it is acknowledged. */
+    setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     SSL_set_fd(session_of(client), client->fd);
     SSL_set1_host(session_of(client), "localhost");
     int64_t deadline = clock_ms() + CONNECT_MS;

@@ -32,6 +32,9 @@ enum tls_end {
  * any case. */
 bool tls_client_open(struct tls_client *client, int port, const struct tls_options *options);
 
+/* The same over a socket that is connected, which is taken over. */
+bool tls_client_start(struct tls_client *client, int fd, const struct tls_options *options);
+
 bool tls_client_send(struct tls_client *client, const char *bytes, size_t length);
 
 /* Reads until the other side ends, the buffer (NUL-terminated) is full, `until` (may be NULL) has

@@ -1,0 +1,354 @@
+/* Waiting over HTTPS: who hangs up has left, in whatever way; who stays is served, whatever is read
+ * on SIGHUP; and batond ends without cutting anybody off. */
+#include "tests/integration/secure.h"
+#include "tests/support/principals_file.h"
+#include "tests/support/raw.h"
+
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { PROMPT_MS = 1000, PATIENCE_MS = 5000, CROWD = 25, CALLERS = 8 };
+
+static const int VERSIONS[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+struct queue {
+    struct secure *secure;
+    int64_t length;
+};
+
+static bool is_so_long(void *context)
+{
+    struct queue *queue = context;
+    http_call(queue->secure->client, "GET", "/locks/a", NULL);
+    return http_integer(queue->secure->client, "queue_length") == queue->length;
+}
+
+static bool comes_to_wait(struct secure *secure, int64_t length, int timeout_ms)
+{
+    struct queue queue = {secure, length};
+    return clock_wait_until(is_so_long, &queue, timeout_ms);
+}
+
+static void wait_in_line(struct secure *secure, struct tls_client *client, int version)
+{
+    if (!secure_connect(secure, client, NULL, version))
+        fail_msg("%s", client->trouble);
+    secure_ask(client, "POST /locks/a?wait=30s&ttl=300ms");
+}
+
+static void hold(struct secure *secure, char token[TOKEN_TEXT])
+{
+    answers(secure->client, "POST /locks/a?wait=10s&ttl=60s", NULL, 201, NULL);
+    keep_token(secure->client, token);
+}
+
+/* They wait, they go, and they have left the queue at once. */
+static void go_while_waiting(struct secure *secure, enum tls_end how, int version)
+{
+    struct tls_client crowd[CROWD];
+    for (size_t i = 0; i < CROWD; i++)
+        wait_in_line(secure, &crowd[i], version);
+    assert_true(comes_to_wait(secure, CROWD, PATIENCE_MS));
+    for (size_t i = 0; i < CROWD; i++)
+        tls_client_end(&crowd[i], how);
+    if (!comes_to_wait(secure, 0, PROMPT_MS))
+        fail_msg("end %d of version %x is not noticed: %s", how, version,
+                 secure->client->reply.body);
+    for (size_t i = 0; i < CROWD; i++)
+        tls_client_close(&crowd[i]);
+}
+
+/* They go as soon as they have asked. */
+static void go_at_once(struct secure *secure, enum tls_end how, int version)
+{
+    struct tls_client crowd[CROWD];
+    for (size_t i = 0; i < CROWD; i++) {
+        wait_in_line(secure, &crowd[i], version);
+        tls_client_end(&crowd[i], how);
+    }
+    if (!comes_to_wait(secure, 0, PROMPT_MS))
+        fail_msg("end %d of version %x is not noticed: %s", how, version,
+                 secure->client->reply.body);
+    for (size_t i = 0; i < CROWD; i++)
+        tls_client_close(&crowd[i]);
+}
+
+static void whoever_hangs_up_has_left_the_queue(void **state)
+{
+    struct secure secure;
+    char token[TOKEN_TEXT];
+    (void)state;
+    secure_open(&secure, false, LIST("--max-connections-per-address=1000"));
+    hold(&secure, token);
+    for (enum tls_end how = 0; how < TLS_ENDS; how++) {
+        for (size_t v = 0; v < 2; v++) {
+            go_while_waiting(&secure, how, VERSIONS[v]);
+            go_at_once(&secure, how, VERSIONS[v]);
+        }
+    }
+    answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+    assert_int_equal(http_integer(secure.client, "holds"), 0);
+    answers(secure.client, "GET /locks/a", NULL, 200, NULL);
+    assert_string_equal(http_text(secure.client, "state"), "free");
+    secure_close(&secure);
+}
+
+/* The grant goes to the first who is there, at once, and past all who said goodbye just before. */
+static void a_grant_is_not_claimed_for_whoever_has_gone(void **state)
+{
+    struct secure secure;
+    struct tls_client gone, next;
+    char token[TOKEN_TEXT];
+    (void)state;
+    secure_open(&secure, false, LIST("--max-connections-per-address=1000"));
+    for (enum tls_end how = 0; how < TLS_ENDS; how++) {
+        for (size_t v = 0; v < 2; v++) {
+            hold(&secure, token);
+            wait_in_line(&secure, &gone, VERSIONS[v]);
+            assert_true(comes_to_wait(&secure, 1, PATIENCE_MS));
+            wait_in_line(&secure, &next, VERSIONS[v]);
+            assert_true(comes_to_wait(&secure, 2, PATIENCE_MS));
+            tls_client_end(&gone, how); /* which batond may find together with the grant */
+            answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+            if (secure_answer(&next, PROMPT_MS) != 201)
+                fail_msg("end %d of version %x: the next is not granted the lock", how,
+                         VERSIONS[v]);
+            tls_client_close(&gone);
+            tls_client_close(&next);
+        }
+    }
+    secure_close(&secure);
+}
+
+/* In the midst of grants, so that each kind of instant is met. */
+static void a_crowd_that_comes_and_goes_leaves_nobody_behind(void **state)
+{
+    struct secure secure;
+    struct tls_client crowd[CROWD];
+    char token[TOKEN_TEXT];
+    (void)state;
+    secure_open(&secure, false, LIST("--max-connections-per-address=1000"));
+    for (int round = 0; round < 4; round++) {
+        hold(&secure, token);
+        for (size_t i = 0; i < CROWD; i++)
+            wait_in_line(&secure, &crowd[i], VERSIONS[i % 2]);
+        assert_true(comes_to_wait(&secure, CROWD, PATIENCE_MS));
+        answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+        for (size_t i = 0; i < CROWD; i++)
+            tls_client_end(&crowd[i], (enum tls_end)(i % TLS_ENDS));
+        assert_true(comes_to_wait(&secure, 0, PATIENCE_MS));
+        for (size_t i = 0; i < CROWD; i++)
+            tls_client_close(&crowd[i]);
+    }
+    /* Who had the answer in time may hold it for its time, and nobody for longer. */
+    answers(secure.client, "POST /locks/a?wait=5s", NULL, 201, NULL);
+    secure_close(&secure);
+}
+
+static void what_a_connection_holds_ends_with_it(void **state)
+{
+    struct secure secure;
+    struct tls_client holder;
+    char text[2048];
+    (void)state;
+    secure_open(&secure, false, NULL);
+    for (enum tls_end how = 0; how < TLS_ENDS; how++) {
+        for (size_t v = 0; v < 2; v++) {
+            assert_true(secure_connect(&secure, &holder, NULL, VERSIONS[v]));
+            secure_ask(&holder, "POST /locks/a?hold=connection&ttl=20s&wait=5s");
+            tls_client_receive(&holder, text, sizeof text, "\"event\":\"granted\"", PROMPT_MS);
+            assert_non_null(strstr(text, "\"event\":\"granted\""));
+            tls_client_end(&holder, how);
+            int64_t before = clock_ms();
+            answers(secure.client, "POST /locks/a?wait=10s&ttl=100ms", NULL, 201, NULL);
+            assert_in_range(clock_ms() - before, 0, PROMPT_MS);
+            tls_client_close(&holder);
+        }
+    }
+    secure_close(&secure);
+}
+
+/* More of a request is no goodbye: it is read when the wait is over. */
+static void a_request_behind_one_that_waits_is_no_goodbye(void **state)
+{
+    struct secure secure;
+    struct tls_client client;
+    char token[TOKEN_TEXT], text[4096];
+    (void)state;
+    secure_open(&secure, false, NULL);
+    for (size_t v = 0; v < 2; v++) {
+        hold(&secure, token);
+        wait_in_line(&secure, &client, VERSIONS[v]);
+        assert_true(comes_to_wait(&secure, 1, PATIENCE_MS));
+        secure_ask(&client, "GET /livez");
+        clock_sleep_ms(100);
+        assert_true(comes_to_wait(&secure, 1, 0));
+        answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+        tls_client_receive(&client, text, sizeof text, "{\"status\":\"ok\"}", PROMPT_MS);
+        assert_non_null(strstr(text, "201 Created"));
+        assert_non_null(strstr(text, "{\"status\":\"ok\"}"));
+        tls_client_close(&client);
+    }
+    secure_close(&secure);
+}
+
+static void show(struct secure *secure, char serial[80])
+{
+    struct tls_client client;
+    if (!secure_connect(secure, &client, NULL, 0))
+        fail_msg("%s", client.trouble);
+    tls_client_server(&client, serial);
+    tls_client_close(&client);
+}
+
+static void a_new_certificate_is_shown_and_nobody_is_dropped(void **state)
+{
+    struct secure secure;
+    struct tls_client waiter, idle;
+    char before[80], after[80], seen[80], token[TOKEN_TEXT];
+    (void)state;
+    secure_open(&secure, false, NULL);
+    hold(&secure, token);
+    wait_in_line(&secure, &waiter, 0);
+    assert_true(secure_connect(&secure, &idle, NULL, 0));
+    assert_true(comes_to_wait(&secure, 1, PATIENCE_MS));
+    show(&secure, before);
+
+    secure_renew(&secure);
+    secure_reload(&secure, "\"read again\",\"setting\":\"tls-cert\"");
+    show(&secure, after);
+    assert_string_not_equal(before, after);
+    tls_client_server(&waiter, seen);
+    assert_string_equal(seen, before);
+    answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+    assert_int_equal(secure_answer(&waiter, PROMPT_MS), 201);
+    secure_ask(&idle, "GET /livez");
+    assert_int_equal(secure_answer(&idle, PROMPT_MS), 200);
+
+    for (int i = 0; i < 20; i++) { /* one after the other, with connections of each age */
+        secure_renew(&secure);
+        secure_reload(&secure, "\"read again\",\"setting\":\"tls-cert\"");
+        show(&secure, seen);
+        assert_string_not_equal(seen, after);
+    }
+    tls_client_close(&waiter);
+    tls_client_close(&idle);
+    secure_close(&secure);
+}
+
+static void a_broken_certificate_changes_nothing(void **state)
+{
+    static const char NO[] = "cannot be read again; what was read before stays in force";
+    struct secure secure;
+    char before[80], after[80];
+    (void)state;
+    secure_open(&secure, false, NULL);
+    show(&secure, before);
+    principals_file_put(secure.server.file, "nonsense", 0600);
+    secure_reload(&secure, NO);
+    show(&secure, after);
+    assert_string_equal(before, after);
+    secure_renew(&secure);
+    struct certificate other;
+    certificate_make(&other, &secure.dir, "other", &(struct certificate_options){0});
+    assert_int_equal(rename(other.key, secure.server.key), 0);
+    secure_reload(&secure, "is not the key of the certificate");
+    unlink(secure.server.key);
+    secure_reload(&secure, "cannot read");
+    show(&secure, after);
+    assert_string_equal(before, after);
+    secure_renew(&secure);
+    secure_reload(&secure, "\"read again\"");
+    show(&secure, after);
+    assert_string_not_equal(before, after);
+    secure_close(&secure);
+}
+
+static void another_authority_may_vouch_for_clients(void **state)
+{
+    struct secure secure;
+    struct certificate one, two;
+    struct tls_client before, client;
+    char text[64];
+    (void)state;
+    secure_open(&secure, true, NULL);
+    certificate_make(&one, &secure.dir, "one",
+                     &(struct certificate_options){.issuer = &secure.clients});
+    assert_true(secure_connect(&secure, &before, &one, TLS1_2_VERSION));
+    certificate_make(&secure.clients, &secure.dir, "clients",
+                     &(struct certificate_options){.authority = true});
+    certificate_make(&two, &secure.dir, "two",
+                     &(struct certificate_options){.issuer = &secure.clients});
+    secure_reload(&secure, "\"read again\"");
+    assert_true(secure_connect(&secure, &client, &two, TLS1_3_VERSION));
+    secure_ask(&client, "POST /locks/two");
+    assert_int_equal(secure_answer(&client, PROMPT_MS), 201);
+    tls_client_close(&client);
+    if (secure_connect(&secure, &client, &one, TLS1_3_VERSION))
+        tls_client_receive(&client, text, sizeof text, NULL, PROMPT_MS);
+    assert_string_not_equal(client.trouble, "");
+    tls_client_close(&client);
+    secure_ask(&before, "POST /locks/one");
+    assert_int_equal(secure_answer(&before, PROMPT_MS), 201);
+    tls_client_close(&before);
+    secure_close(&secure);
+}
+
+/* Who waits is told, and TLS is ended as it should be, so that nobody takes it for an attack. */
+static void stopping_ends_each_connection_in_good_order(void **state)
+{
+    struct secure secure;
+    struct tls_client waiter, idle, late[CALLERS];
+    int callers[CALLERS];
+    char token[TOKEN_TEXT];
+    (void)state;
+    secure_open(&secure, false, NULL);
+    hold(&secure, token);
+    wait_in_line(&secure, &waiter, 0);
+    assert_true(secure_connect(&secure, &idle, NULL, 0));
+    secure_ask(&idle, "GET /livez");
+    assert_int_equal(secure_answer(&idle, PROMPT_MS), 200);
+    assert_true(comes_to_wait(&secure, 1, PATIENCE_MS));
+    for (size_t i = 0; i < CALLERS; i++)
+        callers[i] = raw_connect(secure.batond.port);
+    process_signal(&secure.batond.process, SIGTERM);
+    for (size_t i = 0; i < CALLERS; i++) { /* connected, and yet to say a word */
+        if (!tls_client_start(&late[i], callers[i], &(struct tls_options){.ca = &secure.authority}))
+            fail_msg("%zu: %s", i, late[i].trouble);
+        secure_ask(&late[i], "GET /livez");
+        assert_int_equal(secure_answer(&late[i], PROMPT_MS), 200);
+        assert_true(tls_client_is_ended(&late[i], PROMPT_MS));
+        tls_client_close(&late[i]);
+    }
+    assert_int_equal(secure_answer(&waiter, PATIENCE_MS), 503);
+    assert_true(tls_client_is_ended(&waiter, PATIENCE_MS));
+    if (!tls_client_is_ended(&idle, PATIENCE_MS))
+        fail_msg("%s", idle.trouble);
+    assert_true(process_wait(&secure.batond.process, PATIENCE_MS));
+    tls_client_close(&waiter);
+    tls_client_close(&idle);
+    secure_close(&secure);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_hangs_up_has_left_the_queue),
+        cmocka_unit_test(a_grant_is_not_claimed_for_whoever_has_gone),
+        cmocka_unit_test(a_crowd_that_comes_and_goes_leaves_nobody_behind),
+        cmocka_unit_test(what_a_connection_holds_ends_with_it),
+        cmocka_unit_test(a_request_behind_one_that_waits_is_no_goodbye),
+        cmocka_unit_test(a_new_certificate_is_shown_and_nobody_is_dropped),
+        cmocka_unit_test(a_broken_certificate_changes_nothing),
+        cmocka_unit_test(another_authority_may_vouch_for_clients),
+        cmocka_unit_test(stopping_ends_each_connection_in_good_order),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests_name("https_waiting", tests, NULL, NULL);
+}
