@@ -4,6 +4,7 @@ VERSION  := 0.1.0
 PREFIX   ?= /usr/local
 SANITIZE ?=#    address: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer
 ONLY     ?=#    `make test ONLY='redis unit'` runs the tests with one of these words in their path
+VALGRIND ?=#    `make test VALGRIND=1` runs tests and batond under valgrind
 QUICK    ?=#    `make chaos QUICK=1` is its short form
 ARGS     ?=#    `make run ARGS='--listen 127.0.0.1:8080'`
 V        ?=#    V=1 shows the commands
@@ -84,10 +85,11 @@ run: ## install what is missing, build, and start batond with its own Redis
 	@$(if $(ARGS)$(BATON_LISTEN),,echo "Once it listens, try in another terminal:  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'")
 	@exec $(BUILD)/batond $(ARGS)
 
-test: ## install what is missing, build, and run all tests (ONLY=pattern for some, SANITIZE=address|thread)
-	@$(packages) build run test
-	@$(submake) test-programs
-	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
+test: ## install what is missing, build, and run all tests (ONLY=pattern for some, SANITIZE=address|thread, VALGRIND=1)
+	@$(packages) build run test $(if $(VALGRIND),valgrind)
+	@$(submake) test-programs $(if $(VALGRIND),$(BUILD)/valgrind/batond)
+	@$(if $(VALGRIND),BATON_TEST_VALGRIND=1 BATON_TEST_LIMIT=1800) \
+	    BATON_TEST_BATOND=$(abspath $(BUILD)$(if $(VALGRIND),/valgrind)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
 
 fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replays the corpus; ONLY=pattern)
@@ -140,6 +142,12 @@ fuzz-programs: $(fuzz_programs)
 
 $(fuzzers:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(fuzz_helpers:%.c=$(BUILD)/%.o) $(BUILD)/libbaton.a
 	$(call say,link $@) $(link) -fsanitize=fuzzer $(test_ldlibs)
+
+# What the tests run in place of batond.
+$(BUILD)/valgrind/batond: $(BUILD)/batond
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nexec "%s" "%s" "$$@"\n' '$(abspath tests/valgrind.sh)' '$(abspath $<)' > $@
+	@chmod +x $@
 
 bench-tool: $(BUILD)/bench/load
 

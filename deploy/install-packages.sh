@@ -24,6 +24,7 @@ test   haproxy               /usr/sbin/haproxy     a proxy in front of the repli
 test   nginx-light           /usr/sbin/nginx       another one
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
 test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
+valgrind  valgrind           valgrind              finds what is read before it is written, and leaks
 fuzz   clang                 clang                 compiles the fuzz targets
 fuzz   libclang-rt-dev       -                     libFuzzer and the sanitizers of clang
 model  gcc                   gcc                   compiles the checker

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs tests, two side by side, and ends with one line: N passed, M failed.
 #   tests/run.sh TEST...   TEST is a cmocka program or a .sh file
-# Environment: BATON_TEST_LIMIT (seconds for one TEST, 300), BATON_TEST_JOBS (2).
+# Environment: BATON_TEST_LIMIT (seconds for one TEST, 300), BATON_TEST_JOBS (2), BATON_TEST_VALGRIND
+# (if set, programs run under valgrind, and what it complains of, of batond too, fails the TEST).
 set -euo pipefail
 export LC_ALL=C
 
@@ -9,13 +10,42 @@ sum() { # WORD FILE: of the tests that cmocka counts so; newer ones put the grou
     sed -nE "s/^\[ +$1 +\] ([^0-9]*: )?([0-9]+) test.*/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
 }
 
+# What cannot be run under valgrind: a word of a TEST's path, and why. Single tests of a program skip
+# themselves (tests/support/cmocka.h).
+not_under_valgrind='
+unit/test_runner.sh   it is about this script
+scripts/              nothing of batond is in these programs: Redis runs its scripts, against the clock
+'
+
+excuse() { # NAME: why it is left out
+    [[ -n ${BATON_TEST_VALGRIND-} ]] || return 1
+    awk -v name="$1" 'NF && index(name, $1) { $1 = ""; print; found = 1 } END { exit !found }' \
+        <<<"$not_under_valgrind"
+}
+
+complaints() { # FOLDER: the logs in which valgrind complains
+    grep -lE 'ERROR SUMMARY: [1-9]' "$1"/memcheck.* 2>/dev/null
+}
+
 run_one() { # DIR TEST: prints a line, and the whole output of a TEST that failed
-    local name=${2#./} start=$EPOCHREALTIME code=0 passed failed skipped scratch log
+    local name=${2#./} start=$EPOCHREALTIME code=0 passed failed skipped scratch log why under=() bad
     name=${name#*tests/}
     scratch=$(mktemp -d "$1/XXXXXX")
     log=$scratch.log
-    TMPDIR=$scratch timeout -k 10 "${BATON_TEST_LIMIT:-300}" "$2" </dev/null >"$log" 2>&1 || code=$?
+    if why=$(excuse "$name"); then
+        echo "0 0 1" >"$log.count"
+        echo "$name: skipped:$why"
+        return
+    fi
+    [[ -z ${BATON_TEST_VALGRIND-} || $2 == *.sh ]] || under=("${BASH_SOURCE[0]%/*}/valgrind.sh")
+    mkdir "$scratch.valgrind"
+    TMPDIR=$scratch BATON_VALGRIND_LOGS=$scratch.valgrind \
+        timeout -k 10 "${BATON_TEST_LIMIT:-300}" "${under[@]}" "$2" </dev/null >"$log" 2>&1 || code=$?
     rm -rf "$scratch"
+    if bad=$(complaints "$scratch.valgrind"); then
+        code=99
+        xargs cat <<<"$bad" >>"$log"
+    fi
     if [[ $2 == *.sh ]]; then
         passed=$((code == 0 ? 1 : 0)) failed=$((code == 0 ? 0 : 1)) skipped=0
     else
@@ -27,7 +57,7 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
     fi
     echo "$passed $failed $skipped" >"$log.count"
     if ((failed)); then
-        printf '\n---- %s: exit code %s (124 and 137: time is up)\n' "$name" "$code"
+        printf '\n---- %s: exit code %s (124 and 137: time is up; 99: valgrind)\n' "$name" "$code"
         cat "$log"
         echo "----"
     fi

@@ -42,3 +42,24 @@ expect 1 '0 passed, 1 failed' ./silent
 expect 1 '0 passed, 1 failed' ./bad.sh
 expect 1 '0 passed, 1 failed'
 BATON_TEST_LIMIT=1 expect 1 '0 passed, 1 failed' ./hangs
+
+# A leak is really found, in a program that says that all is well.
+cat >leaking.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+static void *volatile kept;
+int main(void)
+{
+    kept = malloc(10);
+    kept = NULL;
+    puts("[  PASSED  ] 1 test(s).");
+    fflush(stdout);
+}
+END
+cc -g -fsanitize=address -o leaking_address leaking.c
+expect 1 '1 passed, 1 failed' ./leaking_address
+if command -v valgrind >/dev/null; then
+    cc -g -o leaking leaking.c
+    expect 0 '1 passed, 0 failed' ./leaking
+    BATON_TEST_VALGRIND=1 expect 1 '1 passed, 1 failed' ./leaking
+fi
