@@ -94,6 +94,9 @@ static const struct row TABLE[] = {
         REFUSED, "201 open|400 end", LOCKED),
     ROW("a NUL ends the trailers", POST CHUNKED "\r\n2\r\n{}\r\n0\r\n\0X: a\r\n" GET HOST CRLF,
         "201 200 open", REFUSED, REFUSED, LOCKED),
+    ROW("a trailer without a name",
+        POST CHUNKED "\r\n2\r\n{}\r\n0\r\nX: a\r\n: a\r\n" GET HOST CRLF, "201 200 open", REFUSED,
+        REFUSED, LOCKED),
     ROW("a request as trailer", POST CHUNKED "\r\n2\r\n{}\r\n0\r\n" SMUGGLED, REFUSED, REFUSED,
         REFUSED, LOCKED),
 };
