@@ -16,6 +16,7 @@ static void answer_hold(struct exchange *exchange, const struct locks_reply *rep
         memcpy(line, token.bytes, token.length);
         line[token.length] = '\n';
         reply_text(exchange, status, line);
+        explicit_bzero(line, sizeof line);
     } else {
         reply_owned(exchange, status, "application/json",
                     represent_hold(exchange->name, token, &reply->hold));

@@ -35,8 +35,10 @@ static void write_line(struct exchange *exchange, const char *format, ...)
 /* The line is that of the hold, with the event in front. */
 static void write_granted(struct exchange *exchange, const struct hold *hold)
 {
+    static const char EVENT[] = "{\"event\":\"granted\",";
     char *line = represent_hold(exchange->name, acquisition_token(exchange), hold);
-    write_line(exchange, "{\"event\":\"granted\",%s", line + 1);
+    exchange_write(exchange, EVENT, sizeof EVENT - 1);
+    exchange_write(exchange, line + 1, strlen(line + 1));
     free(line);
 }
 
