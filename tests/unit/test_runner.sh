@@ -24,6 +24,8 @@ program bad 1 '[  PASSED  ] 2 test(s).' '[  FAILED  ] 1 test(s), listed below:' 
 program bad_new 1 '[  PASSED  ] 2 test(s).' '[  FAILED  ] group: 2 test(s), listed below:'
 program skipped 0 '[  PASSED  ] 2 test(s).' '[  SKIPPED ] 1 test(s), listed below:'
 program leaks 23 '[  PASSED  ] 2 test(s).'
+program leaks_at_last 0 '[  PASSED  ] 2 test(s).' '==1==ERROR: LeakSanitizer: detected memory leaks'
+program ends_badly 0 '[  PASSED  ] 2 test(s).' '[  FAILED  ] GROUP TEARDOWN'
 program crashes 139 '[ RUN      ] one'
 program silent 0 'nothing'
 printf '#!/bin/sh\nexit 0\n' >good.sh
@@ -37,6 +39,8 @@ expect 1 '5 passed, 1 failed' ./bad ./good
 expect 1 '2 passed, 2 failed' ./bad_new
 expect 0 '2 passed, 0 failed, 1 skipped' ./skipped
 expect 1 '2 passed, 1 failed' ./leaks
+expect 1 '2 passed, 1 failed' ./leaks_at_last
+expect 1 '2 passed, 1 failed' ./ends_badly
 expect 1 '3 passed, 1 failed' ./crashes ./good
 expect 1 '0 passed, 1 failed' ./silent
 expect 1 '0 passed, 1 failed' ./bad.sh
