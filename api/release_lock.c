@@ -10,8 +10,8 @@ static void released(void *context, const struct locks_reply *reply)
     if (reply->result == LOCKS_DONE) {
         if (reply->release.version > 0)
             etag_reply(exchange, reply->release.version);
-        reply_json(exchange, 200, "application/json",
-                   represent_release(exchange->name, &reply->release));
+        reply_owned(exchange, 200, "application/json",
+                    represent_release(exchange->name, &reply->release));
     } else if (reply->result == LOCKS_NOT_HELD) {
         problem_simply(exchange, PROBLEM_NOT_HELD,
                        "this token has no live hold, so nothing was released; if it had one, that "

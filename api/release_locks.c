@@ -11,8 +11,8 @@ static void released(void *context, const struct several_reply *reply)
     if (reply->result == LOCKS_DONE) {
         json_t *document = json_object(), *locks = json_array();
         for (size_t i = 0; i < reply->count; i++)
-            json_array_append_new(locks,
-                                  represent_release(reply->each[i].name, &reply->each[i].release));
+            json_array_append_new(
+                locks, represent_release_document(reply->each[i].name, &reply->each[i].release));
         json_object_set_new(document, "locks", locks);
         reply_json(exchange, 200, "application/json", document);
     } else if (reply->result == LOCKS_NOT_HELD) {

@@ -92,7 +92,7 @@ char *represent_hold(struct slice name, struct slice token, const struct hold *h
     return text;
 }
 
-json_t *represent_release(struct slice name, const struct release *release)
+json_t *represent_release_document(struct slice name, const struct release *release)
 {
     json_t *object = required(json_object());
     set(object, "name", represent_text(name));
@@ -105,6 +105,24 @@ json_t *represent_release(struct slice name, const struct release *release)
     set(object, "held_ms", json_integer(release->held_ms));
     set(object, "holds", json_integer(release->holds));
     return object;
+}
+
+/* In one go for the same reason as a hold; a client that has waited may be answered behind it. */
+char *represent_release(struct slice name, const struct release *release)
+{
+    char *text;
+    if (release->cancelled || !is_plain(name)) {
+        text = dump_line(represent_release_document(name, release));
+    } else if (asprintf(&text,
+                        "{\"name\":\"%.*s\",\"released\":true,\"fence\":%" PRId64
+                        ",\"held_ms\":%" PRId64 ",\"holds\":%" PRId64 "}\n",
+                        (int)name.length, name.bytes, release->fence, release->held_ms,
+                        release->holds) < 0) {
+        text = NULL;
+    }
+    if (!text)
+        abort();
+    return text;
 }
 
 /* What its holder wrote, checked when it came in; null where it wrote nothing. */

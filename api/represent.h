@@ -15,7 +15,10 @@ char *represent_hold(struct slice name, struct slice token, const struct hold *h
 json_t *represent_hold_document(struct slice name, struct slice token, const struct hold *hold);
 
 /* What whoever has released it is told of the end of a hold. */
-json_t *represent_release(struct slice name, const struct release *release);
+json_t *represent_release_document(struct slice name, const struct release *release);
+
+/* The same as a line of text, for free(3). */
+char *represent_release(struct slice name, const struct release *release);
 
 /* What anybody is told of a lock. */
 json_t *represent_view(struct slice name, const struct lock_view *view);

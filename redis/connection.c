@@ -13,7 +13,6 @@
 
 enum {
     READ_SIZE = 64 * 1024,
-    PUSH_LENGTH = 1024,       /* a few commands; from 512 to 4096 makes no difference */
     KEPT_OUTPUT = 256 * 1024, /* a larger buffer is given back once it is empty */
 };
 
@@ -213,10 +212,10 @@ static void output_sent(struct connection *connection, size_t count)
     }
 }
 
-void connection_push(struct connection *connection)
+void connection_push(struct connection *connection, size_t least)
 {
     size_t length = connection->output_end - connection->output_start;
-    if (connection->state != OPEN || length < PUSH_LENGTH)
+    if (connection->state != OPEN || length < least)
         return;
     ssize_t count = transmit(connection, connection->output + connection->output_start, length);
     if (count > 0)

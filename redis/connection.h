@@ -50,9 +50,9 @@ uint64_t connection_append(struct connection *connection, const char *bytes, siz
 /* The position up to which the stream has left this process. */
 uint64_t connection_sent(const struct connection *connection);
 
-/* Writes what was appended if that is a good deal already, so that Redis has something to do while
- * this turn of the loop makes more. Calls no event: what goes wrong, connection_flush finds. */
-void connection_push(struct connection *connection);
+/* Writes what was appended if that is `least` bytes, so that Redis has something to do while this
+ * turn of the loop makes more. Calls no event: what goes wrong, connection_flush finds. */
+void connection_push(struct connection *connection, size_t least);
 
 /* Writes what was appended, in one write(2) if the socket takes it; the loop does the rest. */
 void connection_flush(struct connection *connection);

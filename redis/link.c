@@ -45,10 +45,13 @@ static void link_send(struct link *link, struct call *call)
     call->end = session_send(link->session, call->bytes, call->length);
 }
 
-/* The deadline of each call is looked at when that of an earlier one has come. */
+/* The deadline of each call is looked at when that of an earlier one has come. Where Redis has
+ * nothing else of ours to do, it need not wait for what this turn of the loop still makes. */
 static void link_send_timed(struct link *link, struct call *call)
 {
     link_send(link, call);
+    if (link->pending.head == call)
+        session_push(link->session);
     session_wake(link->session, call->deadline);
 }
 

@@ -14,7 +14,8 @@
 #include <sys/un.h>
 
 enum {
-    STEADY_MS = 1000, /* a connection that lasted so long is no sign of trouble to come */
+    PUSH_LENGTH = 1024, /* a few commands; from 512 to 4096 makes no difference */
+    STEADY_MS = 1000,   /* a connection that lasted so long is no sign of trouble to come */
     PLACE_SIZE = 200,
     TROUBLE_SIZE = sizeof((struct failure *)0)->text,
 };
@@ -155,7 +156,7 @@ static void session_retreat(struct session *session, int code, const char *reaso
 uint64_t session_send(struct session *session, const char *bytes, size_t length)
 {
     uint64_t end = connection_append(session->connection, bytes, length);
-    connection_push(session->connection);
+    connection_push(session->connection, PUSH_LENGTH);
     turn_request(&session->turn);
     return end;
 }
@@ -359,6 +360,11 @@ void session_wake(struct session *session, uint64_t due)
         return;
     uint64_t now = uv_now(session->loop);
     session_timer_set(session, due > now ? due - now : 0);
+}
+
+void session_push(struct session *session)
+{
+    connection_push(session->connection, 1);
 }
 
 void session_flush(struct session *session)

@@ -67,6 +67,9 @@ uint64_t session_send(struct session *session, const char *bytes, size_t length)
 /* The same for a command of a few words. */
 void session_send_words(struct session *session, const struct slice *words, size_t count);
 
+/* While it is ready: begins to send it now. Calls nothing. */
+void session_push(struct session *session);
+
 /* While it is ready: sends it now. Calls `lost` where that fails. */
 void session_flush(struct session *session);
 

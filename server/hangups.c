@@ -41,7 +41,9 @@ static void on_events(uv_poll_t *handle, int status, int what)
         count = epoll_wait(hangups->epoll_fd, events, EVENTS_AT_ONCE, 0);
         for (int i = 0; i < count; i++) {
             struct hangup *hangup = events[i].data.ptr;
-            if (hangup->watched && has_gone(hangup, events[i].events))
+            if (!hangup->watched)
+                hangups_forget(hangups, hangup);
+            else if (has_gone(hangup, events[i].events))
                 tell(hangups, hangup);
         }
     } while (count == EVENTS_AT_ONCE);
@@ -87,22 +89,29 @@ void hangups_watch(struct hangups *hangups, struct hangup *hangup, int fd, gnutl
 {
     struct epoll_event event = {.events = EPOLLRDHUP | (session ? EPOLLIN | EPOLLET : 0),
                                 .data.ptr = hangup};
+    hangups_forget(hangups, hangup);
     hangup->fd = fd;
     hangup->session = session;
     hangup->gone = gone;
-    hangup->watched = true;
+    hangup->known = hangup->watched = true;
     if (epoll_ctl(hangups->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
         abort(); /* out of memory, or the socket is not one */
     LIST_INSERT_HEAD(&hangups->watched, hangup, others);
 }
 
+void hangups_ignore(struct hangup *hangup)
+{
+    if (hangup->watched)
+        LIST_REMOVE(hangup, others);
+    hangup->watched = false;
+}
+
 void hangups_forget(struct hangups *hangups, struct hangup *hangup)
 {
-    if (!hangup->watched)
-        return;
-    hangup->watched = false;
-    epoll_ctl(hangups->epoll_fd, EPOLL_CTL_DEL, hangup->fd, NULL);
-    LIST_REMOVE(hangup, others);
+    hangups_ignore(hangup);
+    if (hangup->known)
+        epoll_ctl(hangups->epoll_fd, EPOLL_CTL_DEL, hangup->fd, NULL);
+    hangup->known = false;
 }
 
 void hangups_tell_all(struct hangups *hangups)

@@ -17,6 +17,7 @@ struct hangups;
  * what has happened to it may have been read already. */
 struct hangup {
     int fd;
+    bool known; /* epoll has it */
     bool watched;
     gnutls_session_t session; /* NULL: what comes is not encrypted */
     /* The other side has closed its end, or the connection has broken. It is not watched any more
@@ -36,7 +37,11 @@ void hangups_close(struct hangups *hangups, void (*closed)(void *context), void 
 void hangups_watch(struct hangups *hangups, struct hangup *hangup, int fd, gnutls_session_t session,
                    void (*gone)(struct hangup *hangup));
 
-/* To be called while the socket is still open. Does nothing where it is not watched. */
+/* Watched no longer; the system call that hangups_forget makes is put off until then, which has to
+ * come while the socket is still open. */
+void hangups_ignore(struct hangup *hangup);
+
+/* To be called while the socket is still open. Does nothing where it was not watched. */
 void hangups_forget(struct hangups *hangups, struct hangup *hangup);
 
 /* Tells `gone` to all that are watched, whether or not their clients are there. From a callback of

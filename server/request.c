@@ -120,10 +120,10 @@ static bool is_repeated(const struct record *record, const char *name)
     return counted.count > 1;
 }
 
-/* The wait of a request has ended, in whatever way. */
+/* The wait of a request has ended, in whatever way. First its client is answered. */
 static void stop_waiting(struct record *record)
 {
-    hangups_forget(desk_of(record)->hangups, &record->hangup);
+    hangups_ignore(&record->hangup);
     if (record->waiting)
         metrics_add(&desk_of(record)->metrics->waiting, -1);
     record->waiting = false;
@@ -409,6 +409,7 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
     *place = NULL;
     caller_expect(record->caller, DEADLINE_IDLE);
     stop_waiting(record);
+    hangups_forget(desk_of(record)->hangups, &record->hangup);
     count(record, code);
     exchange_clear(&record->exchange);
     desk_of(record)->under_way--;

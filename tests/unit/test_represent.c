@@ -104,6 +104,26 @@ static void a_free_lock_has_no_holders(void **state)
                        "\"holders\":[],\"queue_length\":0,\"last_release\":null}");
 }
 
+/* As with a hold: byte by byte what jansson makes of it. */
+static void a_release_is_written_as_its_document_is(void **state)
+{
+    static const struct release RELEASES[] = {
+        {.fence = INT64_C(9007199254740991), .held_ms = 86400000, .holds = 3, .version = 7},
+        {.fence = 1},
+        {.cancelled = true, .version = 8},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(TEXTS) * LENGTH(RELEASES); i++) {
+        struct slice name = slice_of(TEXTS[i % LENGTH(TEXTS)]);
+        const struct release *release = &RELEASES[i / LENGTH(TEXTS)];
+        char *expected = dump_line(represent_release_document(name, release));
+        char *text = represent_release(name, release);
+        assert_string_equal(text, expected);
+        free(expected);
+        free(text);
+    }
+}
+
 static void a_lock_shows_its_holders_and_its_last_release(void **state)
 {
     struct lock_view view = {.version = 9,
@@ -156,6 +176,7 @@ int main(void)
         cmocka_unit_test(a_hold_is_the_same_json_whichever_way_it_is_written),
         cmocka_unit_test(only_the_slices_are_written),
         cmocka_unit_test(a_free_lock_has_no_holders),
+        cmocka_unit_test(a_release_is_written_as_its_document_is),
         cmocka_unit_test(a_lock_shows_its_holders_and_its_last_release),
         cmocka_unit_test(a_meta_that_is_none_is_null),
         cmocka_unit_test(a_text_that_is_no_utf8_becomes_empty),

@@ -1,0 +1,145 @@
+/* Which hang-ups are told, by real sockets. */
+#include "server/hangups.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct world {
+    uv_loop_t loop;
+    uv_timer_t timer;
+    uv_check_t check;
+    struct hangups *hangups;
+    struct hangup hangup;
+    int ours;
+    int theirs;
+    unsigned turns;
+    unsigned told;
+};
+
+static struct world world;
+
+static void on_gone(struct hangup *hangup)
+{
+    assert_ptr_equal(hangup, &world.hangup);
+    world.told++;
+}
+
+static void on_turn(uv_check_t *check)
+{
+    (void)check;
+    world.turns++;
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+static void run_for(uint64_t ms)
+{
+    uv_timer_start(&world.timer, on_time, ms, 0);
+    uv_run(&world.loop, UV_RUN_DEFAULT);
+}
+
+static void watch(void)
+{
+    hangups_watch(world.hangups, &world.hangup, world.ours, NULL, on_gone);
+}
+
+static int set_up(void **state)
+{
+    int ends[2];
+    (void)state;
+    memset(&world, 0, sizeof world);
+    uv_loop_init(&world.loop);
+    uv_timer_init(&world.loop, &world.timer);
+    uv_check_init(&world.loop, &world.check);
+    uv_check_start(&world.check, on_turn);
+    assert_int_equal(hangups_open(&world.hangups, &world.loop), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    world.ours = ends[0], world.theirs = ends[1];
+    return 0;
+}
+
+static void on_closed(void *context)
+{
+    (void)context;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    hangups_forget(world.hangups, &world.hangup);
+    hangups_close(world.hangups, on_closed, NULL);
+    uv_close((uv_handle_t *)&world.timer, NULL);
+    uv_close((uv_handle_t *)&world.check, NULL);
+    uv_run(&world.loop, UV_RUN_DEFAULT);
+    close(world.ours);
+    close(world.theirs);
+    return uv_loop_close(&world.loop);
+}
+
+static void a_hang_up_is_told_once(void **state)
+{
+    (void)state;
+    watch();
+    run_for(5);
+    assert_int_equal(world.told, 0);
+    shutdown(world.theirs, SHUT_WR);
+    run_for(5);
+    assert_int_equal(world.told, 1);
+    assert_false(world.hangup.watched);
+}
+
+/* Nor does it keep the loop busy until it is forgotten. */
+static void one_that_is_ignored_is_not_told(void **state)
+{
+    (void)state;
+    watch();
+    hangups_ignore(&world.hangup);
+    shutdown(world.theirs, SHUT_WR);
+    run_for(50);
+    assert_int_equal(world.told, 0);
+    assert_in_range(world.turns, 1, 4);
+    hangups_tell_all(world.hangups);
+    assert_int_equal(world.told, 0);
+}
+
+static void it_can_be_watched_again(void **state)
+{
+    (void)state;
+    watch();
+    hangups_ignore(&world.hangup);
+    watch();
+    hangups_forget(world.hangups, &world.hangup);
+    watch();
+    shutdown(world.theirs, SHUT_WR);
+    run_for(5);
+    assert_int_equal(world.told, 1);
+}
+
+static void all_can_be_told(void **state)
+{
+    (void)state;
+    watch();
+    hangups_tell_all(world.hangups);
+    assert_int_equal(world.told, 1);
+    shutdown(world.theirs, SHUT_WR);
+    run_for(5);
+    assert_int_equal(world.told, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_hang_up_is_told_once),
+        TEST(one_that_is_ignored_is_not_told),
+        TEST(it_can_be_watched_again),
+        TEST(all_can_be_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
