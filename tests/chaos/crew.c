@@ -182,6 +182,15 @@ static void ask_to_release(struct member *member)
     send_request(member, "DELETE", note(member, RELEASE), NULL);
 }
 
+/* Whether the latest request had reached a replica that let it wait, by its reply. A proxy, and a
+ * batond without Redis, take their time to refuse, too. */
+static bool was_there(const struct member *member)
+{
+    return strcmp(member->last_code, "wait_timeout") == 0 ||
+           (strcmp(member->last_code, "draining") == 0 &&
+            member->client.received - member->client.sent > THERE_US);
+}
+
 static void pause_then_repeat(struct member *member)
 {
     if (!member->part.patient && !member->releasing) {
@@ -189,8 +198,7 @@ static void pause_then_repeat(struct member *member)
         return;
     }
     member->act = PAUSES;
-    bool was_there = member->client.received - member->client.sent > THERE_US;
-    if (was_there || !member->away)
+    if (was_there(member) || !member->away)
         member->away = member->client.received;
     member->due = clock_us() + member->part.pause_us;
 }

@@ -43,7 +43,8 @@ static int64_t kept_since(const struct story *story, const struct event *event)
         if (one->operation != ACQUIRE || one > event)
             continue;
         int64_t left = before ? before->sent + (before->wait_ms + before->keep_ms) * 1000 : 0;
-        if (one->sent + story->terms->settle_us >= left)
+        bool is_given_up = before && before->outcome == UNKNOWN && before->keep_ms == 0;
+        if (is_given_up || one->sent + story->terms->settle_us >= left)
             since = 0;
         if (since == 0 && one->queued)
             since = one->queued;

@@ -74,6 +74,9 @@ static void what_may_have_been_in_order_is_good(void **state)
     assert_good(HISTORY(IN_VAIN(10, 500, 2, .queued = MS(12)),
                         GRANT(0, 3, 5, .ttl_ms = 400, .left_ms = 400),
                         GRANT(80, 4, 80, .owner = 3, .hold_owner = 3, .holds = 2)));
+    /* it lost its request, with which its place went, and queued anew */
+    assert_good(HISTORY(LEFT(10, 40, 2, .hung_up = 0, .queued = MS(12)), WAITED(20, 1200, 3, 1200),
+                        WAITED(50, 1300, 2, 1300, .queued = MS(60))));
     /* its server was being killed, frozen, stopped */
     static const struct disturbance FIRST = {1, MS(50), MS(2000)};
     assert_disturbed_good(&FIRST, HISTORY(IN_VAIN(10, 500, 2, .queued = MS(12), .server = 1),
