@@ -10,11 +10,11 @@ enum { CALLER_REPLY_MOST = 8192 }; /* bytes of a reply, headers included */
 
 /* Pages of it that no reply has filled take no memory where it was made by calloc. */
 struct caller {
-    int fd; /* non-blocking */
-    bool asking;
+    int fd;           /* non-blocking */
     int status;       /* of the latest reply */
     const char *body; /* of the latest reply, NUL-terminated, until the next request */
     size_t length;
+    bool asking;
     char reply[CALLER_REPLY_MOST + 1];
 };
 

@@ -13,9 +13,9 @@
 
 enum {
     CONNECTIONS = 40,
-    HEAD_MS = 300,
+    HEAD_MS = 600,
     BODY_MS = 450,
-    IDLE_MS = 700,
+    IDLE_MS = 900,
     DRIP_MS = 40,
     LATE_MS = 2000, /* beyond a deadline, on a machine that does other things as well */
     EVER_MS = 6000,
