@@ -34,8 +34,7 @@ static void set_limit(json_t *object, int64_t limit)
 /* An owner without its realm, which is the principal that it belongs to. */
 static struct slice name_of(struct slice owner, struct slice *ret_realm)
 {
-    struct slice name = {"", 0};
-    *ret_realm = name;
+    struct slice name;
     owner_split(owner, ret_realm, &name);
     return name;
 }

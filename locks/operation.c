@@ -92,8 +92,8 @@ bool read_fence(const struct value *value, int64_t *ret)
 
 bool read_owner(const struct value *value, struct slice *ret)
 {
-    struct slice owner, realm, name;
-    if (!value_text(value, &owner) || !owner_split(owner, &realm, &name))
+    struct slice owner;
+    if (!value_text(value, &owner) || !owner_is_valid(owner))
         return false;
     *ret = owner;
     return true;

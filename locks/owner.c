@@ -15,18 +15,24 @@ struct slice owner_compose(struct slice realm, struct slice name, char *text)
     return (struct slice){text, length + name.length};
 }
 
-bool owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name)
+void owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name)
 {
     const char *separator = text.length > 0 ? memchr(text.bytes, SEPARATOR, text.length) : NULL;
-    struct slice realm = {"", 0}, name = text;
-    if (separator) {
-        realm = (struct slice){text.bytes, (size_t)(separator - text.bytes)};
-        name = (struct slice){separator + 1, text.length - realm.length - 1};
-    }
-    if ((separator && realm.length == 0) || realm.length > OWNER_REALM_LENGTH || name.length == 0 ||
-        name.length > OWNER_NAME_LENGTH || !utf8_is_clean(realm) || !utf8_is_clean(name))
-        return false;
-    *ret_realm = realm;
-    *ret_name = name;
-    return true;
+    size_t length = separator ? (size_t)(separator - text.bytes) : 0;
+    size_t start = separator ? length + 1 : 0;
+    *ret_realm = (struct slice){text.bytes, length};
+    *ret_name = (struct slice){text.bytes + start, text.length - start};
+}
+
+static bool is_clean(struct slice text, size_t shortest, size_t longest)
+{
+    return text.length >= shortest && text.length <= longest && utf8_is_clean(text);
+}
+
+bool owner_is_valid(struct slice text)
+{
+    struct slice realm, name;
+    owner_split(text, &realm, &name);
+    bool has_a_realm = text.length > name.length;
+    return is_clean(realm, has_a_realm, OWNER_REALM_LENGTH) && is_clean(name, 1, OWNER_NAME_LENGTH);
 }

@@ -18,7 +18,10 @@ enum {
  * `text` has room for OWNER_LENGTH bytes. */
 struct slice owner_compose(struct slice realm, struct slice name, char *text);
 
-/* Takes a text apart. False where no owner_compose wrote it. */
-bool owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name);
+/* Whether it is a text as owner_compose writes it. */
+bool owner_is_valid(struct slice text);
+
+/* Takes such a text apart. */
+void owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name);
 
 #endif

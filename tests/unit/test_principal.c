@@ -124,7 +124,8 @@ static void owners_of_different_realms_differ(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(OWNERS); i++) {
         owners[i] = owner_compose(slice_of(OWNERS[i].realm), slice_of(OWNERS[i].name), texts[i]);
-        assert_true(owner_split(owners[i], &realm, &name));
+        assert_true(owner_is_valid(owners[i]));
+        owner_split(owners[i], &realm, &name);
         assert_true(slice_equals(realm, OWNERS[i].realm));
         assert_true(slice_equals(name, OWNERS[i].name));
         for (size_t j = 0; j < i; j++)
@@ -149,19 +150,20 @@ static void what_is_no_owner_is_not_taken_apart(void **state)
     struct slice realm, name;
     (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++)
-        if (owner_split(slice_of(BAD[i]), &realm, &name))
+        if (owner_is_valid(slice_of(BAD[i])))
             fail_msg("%s", BAD[i]);
     memset(text, 'a', sizeof text);
     text[OWNER_REALM_LENGTH] = '\x1f';
-    assert_true(owner_split((struct slice){text, OWNER_LENGTH}, &realm, &name));
+    assert_true(owner_is_valid((struct slice){text, OWNER_LENGTH}));
+    owner_split((struct slice){text, OWNER_LENGTH}, &realm, &name);
     assert_int_equal(realm.length, OWNER_REALM_LENGTH);
     assert_int_equal(name.length, OWNER_NAME_LENGTH);
-    assert_false(owner_split((struct slice){text, OWNER_LENGTH + 1}, &realm, &name));
+    assert_false(owner_is_valid((struct slice){text, OWNER_LENGTH + 1}));
     memset(text, 'a', sizeof text);
-    assert_true(owner_split((struct slice){text, OWNER_NAME_LENGTH}, &realm, &name));
-    assert_false(owner_split((struct slice){text, OWNER_NAME_LENGTH + 1}, &realm, &name));
+    assert_true(owner_is_valid((struct slice){text, OWNER_NAME_LENGTH}));
+    assert_false(owner_is_valid((struct slice){text, OWNER_NAME_LENGTH + 1}));
     text[OWNER_REALM_LENGTH + 1] = '\x1f';
-    assert_false(owner_split((struct slice){text, OWNER_LENGTH}, &realm, &name));
+    assert_false(owner_is_valid((struct slice){text, OWNER_LENGTH}));
 }
 
 static void a_digest_is_compared_as_a_whole(void **state)
