@@ -136,16 +136,6 @@ static void ask(struct listing *listing, const struct cursor *cursor)
                5 + cursor->name_count, listed, listing);
 }
 
-/* A client may have made the cursor up. */
-static void drop_unwanted(const struct listing *listing, struct cursor *cursor)
-{
-    size_t count = cursor->name_count;
-    cursor->name_count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (wants(listing, cursor->names[i]))
-            cursor->names[cursor->name_count++] = cursor->names[i];
-}
-
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,
                const struct locks_listener *listener)
 {
@@ -164,7 +154,6 @@ int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, si
                                 .prefix_length = prefix.length};
     if (prefix.length > 0)
         memcpy(listing->prefix, prefix.bytes, prefix.length);
-    drop_unwanted(listing, &from);
     ask(listing, &from);
     return 0;
 }
