@@ -314,7 +314,8 @@ static enum MHD_Result refuse_body(struct record *record)
     return send_reply(record);
 }
 
-/* Nobody knows where such a request ends, so the connection ends with it. */
+/* Nobody knows where such a request ends, so the connection ends with it. (So far, libmicrohttpd
+ * closes after every early answer by itself, but promises nothing.) */
 static enum MHD_Result refuse_request(struct record *record, const char *why)
 {
     record->refused = true;

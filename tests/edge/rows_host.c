@@ -51,6 +51,8 @@ static const struct row TABLE[] = {
     ROW("another host on 1.0", "GET http://g/livez HTTP/1.0\r\n" HOST CRLF, GATE, GATE, REFUSED,
         "200 end"),
     ROW("a user", "GET http://u@h/livez HTTP/1.1\r\n" HOST CRLF, GATE, GATE, PASSED_ON, REFUSED),
+    ROW("a user on 1.0", "GET http://u@h/livez HTTP/1.0\r\n\r\n", GATE, GATE,
+        "400:invalid_request end|400 end", REFUSED),
     ROW("no host in the target", "GET http:///livez HTTP/1.1\r\n" HOST CRLF, GATE, GATE,
         "400:invalid_request open|400 end", REFUSED),
     ROW("another scheme", "GET ftp://h/livez HTTP/1.1\r\n" HOST CRLF, GATE, GATE, PASSED_ON,
