@@ -78,17 +78,26 @@ void answer_judge_stream(const struct exchange *exchange)
         judge_line(fuzz_cut(&rest, '\n'), is_events);
 }
 
+/* Whether the locks were asked: 503 is their answer, too, where Redis has gone. */
+static bool was_let_through(const struct exchange *exchange)
+{
+    unsigned status = exchange->reply.status;
+    return exchange->route && exchange->route->needs != VERB_NONE &&
+           (status < 300 || status == 409 || status == 503);
+}
+
 /* Only who may is served. */
 static void judge_right(const struct exchange *exchange)
 {
-    const struct route *route = exchange->route;
-    if (exchange->reply.status >= 300 || !route || route->needs == VERB_NONE)
+    const struct principal *principal = exchange->principal;
+    if (!was_let_through(exchange))
         return;
-    CLAIM(exchange->principal);
+    CLAIM(principal);
     CLAIM(principals_everybody(exchange->api->principals) || exchange->authorization);
-    CLAIM(exchange->name.length > 0 && !exchange->parameters.numbers[FIELD_FORCE]
-              ? principal_may(exchange->principal, route->needs, exchange->name)
-              : exchange->principal->rule_count > 0);
+    bool breaks = exchange->parameters.numbers[FIELD_FORCE];
+    enum verb verb = breaks ? VERB_BREAK : exchange->route->needs;
+    CLAIM(exchange->name.length > 0 ? principal_may(principal, verb, exchange->name)
+                                    : principal_may_somewhere(principal, verb));
 }
 
 void answer_judge(const struct exchange *exchange)

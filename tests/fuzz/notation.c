@@ -118,6 +118,11 @@ static redisReply *read_list(struct slice *text, int depth)
     }
     if (begins(text, ')'))
         take(text);
+    /* No longer than it is, so that a read behind its end is found. */
+    list->element =
+        reallocarray(list->element, list->elements ? list->elements : 1, sizeof(redisReply *));
+    if (!list->element)
+        abort();
     return list;
 }
 
