@@ -61,6 +61,7 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
         # It crashed, was ended, leaked or ran no test.
         ((code == 0 && passed + skipped > 0 || failed > 0)) || failed=1
     fi
+    ((skipped == 0)) || sed -n "s|^\(.*: skipped: \)|$name: \1|p" "$log" # those that say why
     echo "$passed $failed $skipped" >"$log.count"
     if ((failed)); then
         printf '\n---- %s: exit code %s (124 and 137: time is up; 98: uncounted; 99: valgrind)\n' "$name" "$code"

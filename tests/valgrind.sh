@@ -4,5 +4,6 @@
 #   tests/valgrind.sh PROGRAM [ARGUMENT]...
 # batond has a free of its own (base/heap.c), which is to be valgrind's like the C library's.
 exec valgrind --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
-    --suppressions="${BASH_SOURCE[0]%/*}/valgrind.supp"     --error-exitcode=99 --child-silent-after-fork=yes --soname-synonyms=somalloc=NONE --num-callers=30 \
+    --error-exitcode=99 --child-silent-after-fork=yes --num-callers=30 \
+    --soname-synonyms=somalloc=NONE --suppressions="${BASH_SOURCE[0]%/*}/valgrind.supp" \
     --log-file="${BATON_VALGRIND_LOGS:-/tmp}/memcheck.%p" "$@"
