@@ -15,7 +15,8 @@ struct told {
 
 static size_t copy(struct slice *slice, char *bytes)
 {
-    memcpy(bytes, slice->bytes, slice->length);
+    if (slice->length > 0)
+        memcpy(bytes, slice->bytes, slice->length);
     slice->bytes = bytes;
     return slice->length;
 }
