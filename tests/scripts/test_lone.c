@@ -265,6 +265,23 @@ static void its_key_outlives_the_retention(void **state)
     assert_int_equal(key_count(scripts), 1);
 }
 
+/* A hand-over leaves the end of the key where it is if that is late enough, and only then. */
+static void the_key_outlives_the_hold_that_was_handed_over(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int late = 0; late < 2; late++) {
+        scripts_clean_with_own_clock(state);
+        scripts->retention_ms = 1000;
+        acquire(scripts, .token = "x");
+        park(scripts, "a", "one", .ttl_ms = 100000, .lease_ms = 5000);
+        sleep_past(scripts, late ? 2000 : 10);
+        assert_status(release_at(scripts, "n", "x", "one"), "released");
+        int64_t pttl = redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", "").text);
+        assert_in_range(pttl, late ? 101500 : 100500, 104000);
+        assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    }
+}
+
 /* However full Redis is: nothing new is taken, and what is there is looked after. */
 static void it_is_granted_in_a_full_redis(void **state)
 {
@@ -314,6 +331,7 @@ int main(void)
         TEST(releases_before_it_are_remembered),
         TEST(it_leaves_nothing_behind),
         TEST(its_key_outlives_the_retention),
+        TEST(the_key_outlives_the_hold_that_was_handed_over),
         TEST(it_is_granted_in_a_full_redis),
         TEST(it_keeps_its_place),
     };

@@ -65,8 +65,9 @@ if ARGV[6] and ARGV[5] ~= '2' then
         end
         local lease = ARGV[7] * 1000
         local arrival = math.max(state[ARRIVAL] + 1, now)
-        local queue_kept = math.max(state[QUEUE_KEPT], now + retention,
-                                    now + 2 * lease + KEPT_LEAST)
+        -- Somewhat longer than it must be, so that the hand-over need not move it.
+        local queue_kept = math.max(state[QUEUE_KEPT], now + 2 * lease + KEPT_LEAST,
+                                    now + ARGV[4] * 1000 + retention + retention / 10)
         state[WAITERS], state[SERVERS], state[ARRIVAL] = 1, 1, arrival
         state[TICK], state[QUEUE_KEPT] = state[NEXT], queue_kept
         local kept = math.max(hold[EXPIRES] + retention, state[VERSION] + retention, queue_kept)

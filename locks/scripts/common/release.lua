@@ -7,8 +7,35 @@ do
     local packed = call('get', key)
     local state = packed and {struct.unpack(STATE, packed)}
     local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
+    local lone = hold and hold[AFTER] <= #packed and
+                 {struct.unpack(LONE, packed, hold[AFTER])}
     local is_common = hold and hold[TOKEN] == ARGV[2] and hold[ATTEMPT] ~= '' and
                       now < hold[EXPIRES] and state[AWAY] == 0 and state[UPGRADER] == ''
+
+    -- The commonest: the lone waiter is parked at the server that asks. What follows would do the
+    -- same, but somebody waits for this very answer.
+    if is_common and lone and lone[SERVER] == ARGV[3] and lone[MODE] == 'exclusive' and
+       now < lone[VOUCHED] and state[LAST_TOKEN] == '' then
+        local version = math.max(state[VERSION] + 1, now) + 1
+        local held, expires = math.floor((now - hold[SINCE]) / 1000), now + lone[TTL] * 1000
+        lone[FENCE], lone[SINCE], lone[EXPIRES] = version, now, expires
+        state[VERSION], state[NEXT], state[EXCLUSIVES] = version, expires, 1
+        state[LIMIT], state[WAITERS], state[SERVERS] = 0, 0, 0
+        state[LAST_FENCE], state[LAST_AT], state[LAST_HELD] = hold[FENCE], now, held
+        state[LAST_HOLDS], state[LAST_REASON], state[LAST_TOKEN] = 0, 'released', hold[TOKEN]
+        local text = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
+                     struct.pack(HOLD, unpack(lone, 1, TTL))
+        local kept, reply = math.max(expires, version) + retention, nil
+        if kept <= state[QUEUE_KEPT] then -- the key ends no earlier
+            reply = redis.pcall('set', key, text, 'keepttl')
+        else
+            reply = redis.pcall('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
+        end
+        if not reply.err then
+            return {'released', hold[FENCE], held, 0, version, lone[ATTEMPT], lone[OWNER]}
+        end
+        is_common = false
+    end
 
     -- The release before this one is to be remembered, if it was not long ago.
     local generation = math.floor(now / GENERATION_SPAN)
@@ -16,8 +43,6 @@ do
                       now - state[LAST_AT] < GENERATION_SPAN
     is_common = is_common and (not remembers or state[GENERATION] == generation)
 
-    local lone = is_common and hold[AFTER] <= #packed and
-                 {struct.unpack(LONE, packed, hold[AFTER])}
     local servers = is_common and not lone and state[SERVERS] > 0 and
                     call('hgetall', key .. ':servers')
     local server, token, second = nil, nil, nil
