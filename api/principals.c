@@ -79,9 +79,9 @@ bool principals_add(struct principals *principals, struct principal *principal)
         principal_drop(principal);
         return false;
     }
-    principals->each = with_room(principals->each, principals->count, sizeof *principals->each);
+    principals->each = with_room(principals->each, principals->count, sizeof(struct principal *));
     memmove(principals->each + place + 1, principals->each + place,
-            (principals->count - place) * sizeof *principals->each);
+            (principals->count - place) * sizeof(struct principal *));
     principals->each[place] = principal;
     principals->count++;
     return true;

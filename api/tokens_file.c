@@ -117,7 +117,7 @@ static bool read_rule(const struct reading *reading, const struct place *place, 
 {
     static const char *const KNOWN[] = {"prefix", "verbs", NULL};
     struct place at = place_in("%s.prefix", place->text);
-    struct slice prefix;
+    struct slice prefix = slice_of(NULL);
     unsigned verbs = 0;
     if (!check_members(reading, place, value, KNOWN, "\"prefix\" and \"verbs\"") ||
         !read_text(reading, &at, json_object_get(value, "prefix"), 0, NAME_LENGTH, &prefix))
@@ -208,7 +208,7 @@ static bool read_principal(const struct reading *reading, const struct place *pl
     const struct principals *before = reading->options->before;
     const json_t *rules = json_object_get(value, "rules");
     struct place at = place_in("%s.name", place->text);
-    struct slice name;
+    struct slice name = slice_of(NULL);
     if (!check_members(reading, place, value, KNOWN, EXPECTED) ||
         !read_text(reading, &at, json_object_get(value, "name"), 1, PRINCIPAL_NAME_LENGTH, &name))
         return false;

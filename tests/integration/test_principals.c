@@ -14,7 +14,7 @@ enum { PROMPT_MS = 3000, QUIET_MS = 150 };
 
 #define ALL "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\"]}]"
 
-static const struct file_principal PRINCIPALS[] = {{"ci", ALL, NULL}, {"dev", ALL, NULL}};
+static const struct file_principal PRINCIPALS[] = {{"ci", ALL, NULL}, {"qa", ALL, NULL}};
 
 static int start(void **state)
 {
@@ -87,7 +87,7 @@ static void nobody_enters_the_lock_of_another_by_its_owner(void **state)
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
     assert_string_equal(http_text(client, "owner"), "me");
     keep_token(client, token);
-    asks_for(client, AS("dev"), "POST /locks/a?owner=me", 409);
+    asks_for(client, AS("qa"), "POST /locks/a?owner=me", 409);
     assert_string_equal(http_text(client, "code"), "locked");
     assert_string_equal(member_text(client, "holders.0.owner"), "me");
     assert_string_equal(member_text(client, "holders.0.principal"), "ci");
@@ -104,10 +104,10 @@ static void nor_by_what_stands_between_principal_and_owner(void **state)
 {
     struct http_client *client = client_of(state);
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
-    asks_for(client, AS("dev"), "POST /locks/a?owner=ci%1Fme", 400);
-    asks_for(client, ((struct as){.principal = "dev", .body = "{\"owner\":\"ci\\u001fme\"}"}),
+    asks_for(client, AS("qa"), "POST /locks/a?owner=ci%1Fme", 400);
+    asks_for(client, ((struct as){.principal = "qa", .body = "{\"owner\":\"ci\\u001fme\"}"}),
              "POST /locks/a", 400);
-    asks_for(client, AS("dev"), "POST /locks/a?owner=cime", 409);
+    asks_for(client, AS("qa"), "POST /locks/a?owner=cime", 409);
 }
 
 static void an_owner_of_a_principal_is_as_long_as_one_of_nobody(void **state)
@@ -131,14 +131,14 @@ static void waiting_and_handing_over_keep_them_apart(void **state)
     char token[TOKEN_TEXT];
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
     keep_token(client, token);
-    struct parked *dev = parks(state, "dev", NULL, "POST /locks/a?owner=me&wait=20s");
+    struct parked *dev = parks(state, "qa", NULL, "POST /locks/a?owner=me&wait=20s");
     comes_to_wait(state, 1);
     assert_true(parked_waits(dev, QUIET_MS));
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* past the one who waits */
     asks_for(client, AS("ci"), "DELETE /locks/a?force=true", 200);
     assert_int_equal(parked_answer(dev, PROMPT_MS), 201);
     assert_string_equal(http_text(&dev->client, "owner"), "me");
-    is_held_by(state, "dev", "me");
+    is_held_by(state, "qa", "me");
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
     parked_close(dev);
 }
@@ -150,11 +150,11 @@ static void an_upgrade_is_of_one_principal(void **state)
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* alone, at once */
     forget(state);
     asks_for(client, AS("ci"), "POST /locks/a?owner=me&mode=shared", 201);
-    asks_for(client, AS("dev"), "POST /locks/a?owner=me&mode=shared", 201);
+    asks_for(client, AS("qa"), "POST /locks/a?owner=me&mode=shared", 201);
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
     struct parked *ci = parks(state, "ci", NULL, "POST /locks/a?owner=me&wait=20s");
     comes_to_wait(state, 1);
-    asks_for(client, AS("dev"), "POST /locks/a?owner=me&wait=20s", 409);
+    asks_for(client, AS("qa"), "POST /locks/a?owner=me&wait=20s", 409);
     assert_string_equal(http_text(client, "code"), "upgrade_conflict");
     parked_close(ci);
 }
@@ -166,16 +166,16 @@ static void a_token_is_of_one_principal(void **state)
     struct http_client *client = client_of(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?ttl=10m", 201);
     assert_string_equal(http_text(client, "token"), TOKEN);
-    asks_for(client, AS_WITH("dev", TOKEN), "POST /locks/a", 409);
+    asks_for(client, AS_WITH("qa", TOKEN), "POST /locks/a", 409);
     assert_string_equal(http_text(client, "code"), "locked");
-    asks_for(client, AS_WITH("dev", TOKEN), "PUT /locks/a", 409);
-    asks_for(client, AS_WITH("dev", TOKEN), "DELETE /locks/a", 409);
+    asks_for(client, AS_WITH("qa", TOKEN), "PUT /locks/a", 409);
+    asks_for(client, AS_WITH("qa", TOKEN), "DELETE /locks/a", 409);
     assert_string_equal(http_text(client, "code"), "not_held");
-    asks_for(client, AS_WITH("dev", TOKEN), "GET /locks/a", 200);
+    asks_for(client, AS_WITH("qa", TOKEN), "GET /locks/a", 200);
     assert_true(json_is_false(member(client, "mine")));
-    asks_for(client, AS_WITH("dev", TOKEN), "GET /locks/a/events?wait=0", 200);
+    asks_for(client, AS_WITH("qa", TOKEN), "GET /locks/a/events?wait=0", 200);
     assert_true(json_is_false(member(client, "mine")));
-    const struct as several = {.principal = "dev", .token = TOKEN, .body = "{\"names\":[\"a\"]}"};
+    const struct as several = {.principal = "qa", .token = TOKEN, .body = "{\"names\":[\"a\"]}"};
     asks_for(client, several, "POST /locks", 409);
     asks_for(client, several, "PUT /locks", 409);
     asks_for(client, several, "DELETE /locks", 409);
@@ -189,7 +189,7 @@ static void a_token_is_of_one_principal(void **state)
     asks_for(client, AS_WITH("ci", TOKEN), "PUT /locks/a", 200);
     assert_string_equal(http_text(client, "token"), TOKEN);
     asks_for(client, AS_WITH("ci", TOKEN), "DELETE /locks/a", 200);
-    asks_for(client, AS_WITH("dev", TOKEN), "POST /locks/a", 201); /* not spent for this one */
+    asks_for(client, AS_WITH("qa", TOKEN), "POST /locks/a", 201); /* not spent for this one */
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a", 409);
     assert_string_equal(http_text(client, "code"), "not_held");
 }
@@ -200,13 +200,13 @@ static void a_token_that_waits_is_of_one_principal(void **state)
     asks_for(client, AS("ci"), "POST /locks/a", 201);
     struct parked *ci = parks(state, "ci", TOKEN, "POST /locks/a?wait=20s");
     comes_to_wait(state, 1);
-    struct parked *dev = parks(state, "dev", TOKEN, "POST /locks/a?wait=20s");
+    struct parked *dev = parks(state, "qa", TOKEN, "POST /locks/a?wait=20s");
     comes_to_wait(state, 2); /* a place of its own */
-    asks_for(client, AS_WITH("dev", TOKEN), "DELETE /locks/a", 200);
+    asks_for(client, AS_WITH("qa", TOKEN), "DELETE /locks/a", 200);
     assert_true(json_is_true(member(client, "cancelled")));
     assert_int_equal(parked_answer(dev, PROMPT_MS), 409);
     assert_true(parked_waits(ci, QUIET_MS));
-    asks_for(client, AS("dev"), "DELETE /locks/a?force=true", 200);
+    asks_for(client, AS("qa"), "DELETE /locks/a?force=true", 200);
     assert_int_equal(parked_answer(ci, PROMPT_MS), 201);
     assert_string_equal(http_text(&ci->client, "token"), TOKEN);
     parked_close(ci);
@@ -273,7 +273,7 @@ static void what_its_client_has_not_heard_of_is_taken_back(void **state)
     asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
     assert_string_equal(member_text(client_of(state), "last_release.reason"), "released");
     struct parked *waits;
-    asks_for(client_of(state), AS("dev"), "POST /locks/a", 201);
+    asks_for(client_of(state), AS("qa"), "POST /locks/a", 201);
     waits = parks(state, "ci", TOKEN, "POST /locks/a?wait=20s&ttl=10m");
     comes_to_wait(state, 1);
     parked_close(waits);

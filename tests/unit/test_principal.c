@@ -28,18 +28,18 @@ static struct principal *make(void)
 }
 
 static const struct {
-    enum verb verb;
     const char *name;
+    enum verb verb;
     bool may;
 } ASKED[] = {
-    {VERB_ACQUIRE, "deploy/", true},         {VERB_ACQUIRE, "deploy/x", true},
-    {VERB_ACQUIRE, "deploy", false},         {VERB_ACQUIRE, "Deploy/x", false},
-    {VERB_ACQUIRE, " deploy/x", false},      {VERB_ACQUIRE, "", false},
-    {VERB_BREAK, "deploy/x", false},         {VERB_BREAK, "deploy/we", false},
-    {VERB_BREAK, "deploy/web", true},        {VERB_BREAK, "deploy/web/7", true},
-    {VERB_METRICS, "deploy/x", false},       {VERB_READ, "\303\251t\303\251", true},
-    {VERB_READ, "\303\250t\303\251", false}, /* the same first byte */
-    {VERB_READ, "e\314\201t", false},        /* looks the same */
+    {"deploy/", VERB_ACQUIRE, true},         {"deploy/x", VERB_ACQUIRE, true},
+    {"deploy", VERB_ACQUIRE, false},         {"Deploy/x", VERB_ACQUIRE, false},
+    {" deploy/x", VERB_ACQUIRE, false},      {"", VERB_ACQUIRE, false},
+    {"deploy/x", VERB_BREAK, false},         {"deploy/we", VERB_BREAK, false},
+    {"deploy/web", VERB_BREAK, true},        {"deploy/web/7", VERB_BREAK, true},
+    {"deploy/x", VERB_METRICS, false},       {"\303\251t\303\251", VERB_READ, true},
+    {"\303\250t\303\251", VERB_READ, false}, /* the same first byte */
+    {"e\314\201t", VERB_READ, false},        /* looks the same */
 };
 
 static void a_rule_is_for_what_begins_with_its_prefix(void **state)

@@ -199,7 +199,7 @@ static void a_principal_with_a_certificate_needs_no_token(void **state)
 {
     const struct tokens_file_options options = {.path = "FILE", .certificates = true};
     struct principals *principals;
-    struct failure failure;
+    struct failure failure = {""};
     (void)state;
     assert_int_equal(tokens_file_parse(&options,
                                        slice_of(FILE_OF("{\"name\":\"web\",\"rules\":[]}")),
@@ -254,7 +254,7 @@ static void others_may_neither_read_nor_write_the_file(void **state)
     snprintf(path, sizeof path, "%s/tokens", dir.path);
     for (size_t i = 0; i < LENGTH(GOOD); i++) {
         struct principals *principals;
-        struct failure failure;
+        struct failure failure = {""};
         principals_file_put(path, FILE_OF(ENTRY("a", ZEROS)), GOOD[i]);
         if (read_file(path, &principals, &failure) < 0)
             fail_msg("%o: %s", GOOD[i], failure.text);
@@ -294,7 +294,7 @@ static void a_file_has_a_megabyte_at_most(void **state)
     char path[128];
     char *text = malloc(TOKENS_FILE_LONGEST + 2);
     struct principals *principals;
-    struct failure failure;
+    struct failure failure = {""};
     (void)state;
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/tokens", dir.path);
