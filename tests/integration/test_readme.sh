@@ -157,9 +157,9 @@ other_batond='BATON_REDIS_URL_FILE=redis-url build/batond'
 # batond does. This is for a script that no test comes to run.
 the_user_may_run_all_scripts() {
     local command
-    for command in $(grep -rhoE "(call|write|even_if_full)\('[a-z]+'" locks/scripts | cut -d"'" -f2 | sort -u); do
+    while read -r command; do
         grep -qE "^    .*\+$command( |$)" "$readme" || fail "scripts run $command, which the user may not"
-    done
+    done < <(grep -rhoE "(call|write|even_if_full)\('[a-z]+'" locks/scripts | cut -d"'" -f2 | sort -u)
 }
 
 # That command of the README, with the file and the user that the block before it made.
