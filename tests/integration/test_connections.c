@@ -13,17 +13,17 @@
 
 enum {
     SLOW = 2000,
-    TIMEOUT_MS = 4000, /* the longest of those below */
+    TIMEOUT_MS = 6000, /* the longest of those below */
     BEFORE_MS = 500,
     DRIP_MS = 500,
-    LATE_MS = 3000,
+    LATE_MS = 5000,
     SAMPLES = 100000,
     GOOD_US = 50000, /* for 99 of 100 requests */
     AS_BEFORE = 3,   /* times what they took before, where the machine has other things to do */
 };
 
-static const char *const ARGUMENTS[] = {"--head-timeout=3s", "--body-timeout=3s",
-                                        "--idle-timeout=4s", NULL};
+static const char *const ARGUMENTS[] = {"--head-timeout=5s", "--body-timeout=5s",
+                                        "--idle-timeout=6s", NULL};
 
 static int compare(const void *left, const void *right)
 {
