@@ -1,6 +1,7 @@
 #include "tests/fuzz/answer.h"
 
 #include "api/api.h"
+#include "base/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <jansson.h>
@@ -100,9 +101,32 @@ static void judge_right(const struct exchange *exchange)
                                     : principal_may_somewhere(principal, verb));
 }
 
+static void judge_field(const struct parameters *parameters, enum field_id id)
+{
+    const struct field *field = &FIELDS[id];
+    struct slice text = parameters->texts[id];
+    int64_t number = parameters->numbers[id];
+    bool is_text = field->kind == FIELD_TEXT || field->kind == FIELD_TOKEN;
+    if (is_text || field->kind == FIELD_OBJECT)
+        number = (int64_t)text.length;
+    CLAIM(!is_text || utf8_is_clean(text));
+    CLAIM(field->kind != FIELD_TOKEN || token_is_valid(text));
+    if (field->kind != FIELD_MODE && field->kind != FIELD_CHOICE)
+        CLAIM(number >= field->lowest && number <= field->highest);
+}
+
+/* What was let through is what its field allows. */
+static void judge_fields(const struct exchange *exchange)
+{
+    for (unsigned id = 0; was_let_through(exchange) && id < FIELD_COUNT; id++)
+        if (field_given(&exchange->parameters, (enum field_id)id))
+            judge_field(&exchange->parameters, (enum field_id)id);
+}
+
 void answer_judge(const struct exchange *exchange)
 {
     judge_right(exchange);
+    judge_fields(exchange);
     const struct reply *reply = &exchange->reply;
     for (size_t i = 0; i < reply->header_count; i++)
         CLAIM(reply->headers[i].name[0] && !strpbrk(reply->headers[i].value, "\r\n"));

@@ -90,7 +90,7 @@ static redisReply *read_word(struct slice *text)
         take(text); /* a bracket too many */
     if (slice_equals(word, "nil") || word.length == 0)
         return reply_new(REDIS_REPLY_NIL);
-    redisReply *reply = reply_text(REDIS_REPLY_STATUS, word.bytes, word.length);
+    redisReply *reply = reply_text(REDIS_REPLY_STRING, word.bytes, word.length);
     if (!is_integer(word))
         return reply;
     reply->type = REDIS_REPLY_INTEGER;
