@@ -25,7 +25,9 @@ bool heap_wipes(void)
 enum { MARK_START = 8, MARK_END = 16 };
 
 /* glibc's own, by the name that it keeps for those who replace a part of its heap. */
-extern void __libc_free(void *block); // NOLINT(bugprone-reserved-identifier)
+extern void __libc_free(void *block); // NOLINT(bugprone-reserved-identifier,cert-dcl51-cpp)
+
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the headers' are reserved
 
 bool heap_wipes(void)
 {
@@ -49,12 +51,14 @@ void *realloc(void *block, size_t size)
     size_t room = block ? malloc_usable_size(block) : 0;
     if (size > 0 && size <= room && size >= room / 2)
         return block;
-    void *copy = size > 0 || !block ? malloc(size) : NULL;
+    void *copy = size > 0 ? malloc(size) : block ? NULL : malloc(1);
     if (copy && block)
         memcpy(copy, block, size < room ? size : room);
     if (copy || size == 0)
         free(block);
     return copy;
 }
+
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 #endif

@@ -370,7 +370,7 @@ static void a_token_is_told_by_its_mark(const struct service *service)
     snprintf(command, sizeof command,
              "printf %%s tell-header-tale-of-a-token | sha256sum | "
              "cut -c 1-12");
-    FILE *pipe = popen(command, "re");
+    FILE *pipe = popen(command, "re"); // NOLINT(cert-env33-c): as an operator does
     assert_non_null(pipe);
     assert_non_null(fgets(mark + 1, sizeof mark - 2, pipe));
     pclose(pipe);

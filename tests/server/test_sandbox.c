@@ -130,7 +130,7 @@ static void change_a_mode(void)
 
 static void make_code(void)
 {
-    mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static void turn_data_into_code(void)
@@ -249,7 +249,7 @@ static void look_a_host_up(void)
     struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
     check(getaddrinfo("localhost", "1", &hints, &found) == 0);
     freeaddrinfo(found);
-    getaddrinfo("no-such-host.invalid", "1", &hints, &found);
+    (void)getaddrinfo("no-such-host.invalid", "1", &hints, &found);
 }
 
 static void read_a_file(void)
