@@ -71,8 +71,10 @@ size_t memory_count(pid_t pid, const char *needle, char places[MEMORY_PLACES])
     int memory = open(path, O_RDONLY | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(path, "re");
-    if (memory < 0 || !maps)
+    if (memory < 0 || !maps) {
         fail_msg("cannot read the memory of %d: %s", (int)pid, strerror(errno));
+        return 0;
+    }
     size_t regions = 0;
     while (fgets(line, sizeof line, maps)) {
         uint64_t start, end;
