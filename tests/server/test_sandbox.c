@@ -90,32 +90,34 @@ static void read_the_memory_of_another(void)
 
 static void make_a_raw_socket(void)
 {
-    socket(AF_PACKET, SOCK_RAW, 0);
+    close(socket(AF_PACKET, SOCK_RAW, 0));
 }
 
 static void make_an_ip_raw_socket(void)
 {
-    socket(AF_INET, SOCK_RAW, 1);
+    close(socket(AF_INET, SOCK_RAW, 1));
 }
 
 static void listen_to_the_kernel(void)
 {
-    socket(AF_NETLINK, SOCK_RAW, 15); /* NETLINK_KOBJECT_UEVENT */
+    close(socket(AF_NETLINK, SOCK_RAW, 15)); /* NETLINK_KOBJECT_UEVENT */
 }
 
 static void serve_on_another_port(void)
 {
-    listen(socket(AF_INET, SOCK_STREAM, 0), 1);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    listen(fd, 1);
+    close(fd);
 }
 
 static void write_a_file(void)
 {
-    open("/tmp/not-to-be-made", O_WRONLY | O_CLOEXEC);
+    close(open("/tmp/not-to-be-made", O_WRONLY | O_CLOEXEC));
 }
 
 static void make_a_file(void)
 {
-    open("/tmp/not-to-be-made", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+    close(open("/tmp/not-to-be-made", O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
 }
 
 static void remove_a_file(void)
@@ -130,7 +132,9 @@ static void change_a_mode(void)
 
 static void make_code(void)
 {
-    (void)mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(page, 4096);
 }
 
 static void turn_data_into_code(void)
@@ -272,9 +276,9 @@ static void use_much_memory(void)
         char *block = malloc(size);
         check(block != NULL);
         memset(block, 1, size);
-        block = realloc(block, size * 2);
-        check(block != NULL);
-        free(block);
+        void *larger = realloc(block, size * 2);
+        check(larger != NULL);
+        free(larger);
     }
 }
 
