@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TURNS_MOST = 20000, PACKETS_MOST = 20, ANSWER_LONGEST = 1 << 20 };
+enum { TURNS_MOST = 20000, PACKETS_MOST = 20, ANSWERS_MOST = 500, ANSWER_LONGEST = 1 << 20 };
 
 static const struct log SILENT = {.fd = -1, .format = LOG_JSON, .level = LOG_ERROR + 1};
 static const struct networks NOBODY = {NULL, 0};
@@ -26,7 +26,8 @@ struct visit {
     struct http *http;
     struct addresses *addresses;
     struct metrics metrics;
-    redisReply *tree; /* what Redis answers */
+    redisReply *tree; /* what Redis answers, */
+    int answers;      /* until it has done so too often: a scan goes on until Redis ends it */
     int fd;           /* the client's end */
     bool closed;
     size_t length; /* of what came back */
@@ -61,20 +62,26 @@ static void receive(struct visit *visit)
         visit->length += (size_t)length;
 }
 
-/* Lets everything happen that may, time going on for Redis alone. */
-static void settle(struct visit *visit)
+static void answer(struct visit *visit)
 {
     struct store_result result = {STORE_REPLIED, (const struct value *)(const void *)visit->tree,
                                   NULL};
-    if (visit->tree->type == REDIS_REPLY_ERROR)
+    if (visit->answers++ >= ANSWERS_MOST)
+        result = (struct store_result){.outcome = STORE_UNSENT};
+    else if (visit->tree->type == REDIS_REPLY_ERROR)
         result = (struct store_result){STORE_REFUSED, NULL, visit->tree->str};
+    fuzz_pass(1); /* Redis takes its time: a listing looks for so long, and no longer */
+    fake_store_answer(visit->play.store, &result);
+}
+
+/* Lets everything happen that may, time going on for Redis alone. */
+static void settle(struct visit *visit)
+{
     for (int idle = 0, turns = 0; idle < 4; turns++) {
         CLAIM(turns < TURNS_MOST);
         bool waits = fake_store_waiting(visit->play.store) > 0;
-        if (waits) {
-            fuzz_pass(1); /* Redis takes its time: a listing looks for so long, and no longer */
-            fake_store_answer(visit->play.store, &result);
-        }
+        if (waits)
+            answer(visit);
         size_t before = visit->length;
         uv_run(&visit->play.loop, UV_RUN_NOWAIT);
         receive(visit);
@@ -203,6 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (!visit)
         abort();
     visit->length = 0;
+    visit->answers = 0;
     visit->closed = false;
     visit_open(visit, fuzz_cut(&rest, '\n'));
     bool has_head = rest.length > 0 && memmem(rest.bytes, rest.length, "HEAD", 4);
