@@ -80,7 +80,7 @@ static struct principal *find_authorized(const struct exchange *exchange, const 
 
 static struct principal *find(const struct exchange *exchange, const char **ret_why)
 {
-    const struct principals *principals = exchange->api->principals;
+    struct principals *principals = exchange->api->principals;
     *ret_why = "send a token: Authorization: Bearer TOKEN, or Basic with the token as the password";
     if (exchange->api->asks_certificates && !exchange->certificate) {
         *ret_why = "show a client certificate that the authority in tls-client-ca has issued";
@@ -88,11 +88,13 @@ static struct principal *find(const struct exchange *exchange, const char **ret_
     }
     if (principals_everybody(principals))
         return principals_everybody(principals);
-    if (exchange->authorization)
+    if (exchange->authorization && !exchange->api->asks_certificates)
         return find_authorized(exchange, ret_why);
     if (!exchange->certificate)
         return NULL;
-    *ret_why = "nobody here has the name that the client certificate says";
+    *ret_why =
+        "nobody here has the name that the client certificate says, or it says no common name, "
+        "several, or one of more than 64 bytes";
     return principals_by_name(principals, slice_of(exchange->certificate));
 }
 

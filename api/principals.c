@@ -1,5 +1,8 @@
 #include "api/principals.h"
 
+#include "base/utf8.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 
 struct known_token {
@@ -10,6 +13,8 @@ struct known_token {
 struct principals {
     atomic_uint references;
     struct principal *everybody;
+    bool open;               /* whoever has a name may do all, and is added when first heard of */
+    pthread_mutex_t mutex;   /* over `each` and `count` of those that are open */
     struct principal **each; /* sorted by name */
     size_t count;
     struct known_token *tokens;
@@ -22,14 +27,28 @@ struct principals *principals_new(void)
     if (!principals)
         abort();
     atomic_store(&principals->references, 1);
+    pthread_mutex_init(&principals->mutex, NULL);
     return principals;
+}
+
+static struct principal *new_almighty(struct slice name)
+{
+    struct principal *principal = principal_new(name, 1, NULL);
+    principal_set_rule(principal, 0, slice_of(""), VERB_BIT(VERB_COUNT) - 1);
+    return principal;
 }
 
 struct principals *principals_anonymous(void)
 {
     struct principals *principals = principals_new();
-    principals->everybody = principal_new(slice_of(""), 1, NULL);
-    principal_set_rule(principals->everybody, 0, slice_of(""), VERB_BIT(VERB_COUNT) - 1);
+    principals->everybody = new_almighty(slice_of(""));
+    return principals;
+}
+
+struct principals *principals_certified(void)
+{
+    struct principals *principals = principals_new();
+    principals->open = true;
     return principals;
 }
 
@@ -55,7 +74,7 @@ static size_t find_place(const struct principals *principals, struct slice name)
     return low;
 }
 
-struct principal *principals_by_name(const struct principals *principals, struct slice name)
+static struct principal *find_named(const struct principals *principals, struct slice name)
 {
     size_t place = find_place(principals, name);
     bool found = place < principals->count && compare(principals->each[place]->name, name) == 0;
@@ -75,7 +94,7 @@ static void *with_room(void *array, size_t count, size_t size)
 bool principals_add(struct principals *principals, struct principal *principal)
 {
     size_t place = find_place(principals, principal->name);
-    if (principals_by_name(principals, principal->name)) {
+    if (find_named(principals, principal->name)) {
         principal_drop(principal);
         return false;
     }
@@ -85,6 +104,28 @@ bool principals_add(struct principals *principals, struct principal *principal)
     principals->each[place] = principal;
     principals->count++;
     return true;
+}
+
+static bool is_name(struct slice text)
+{
+    return text.length > 0 && text.length <= PRINCIPAL_NAME_LENGTH && utf8_is_clean(text);
+}
+
+static struct principal *find_or_add(struct principals *principals, struct slice name)
+{
+    pthread_mutex_lock(&principals->mutex);
+    struct principal *found = find_named(principals, name);
+    if (!found && is_name(name)) {
+        found = new_almighty(name);
+        principals_add(principals, found);
+    }
+    pthread_mutex_unlock(&principals->mutex);
+    return found;
+}
+
+struct principal *principals_by_name(struct principals *principals, struct slice name)
+{
+    return principals->open ? find_or_add(principals, name) : find_named(principals, name);
 }
 
 /* Whoever measures how long this takes learns nothing of the digests, not even which one came
@@ -128,6 +169,7 @@ void principals_drop(struct principals *principals)
     for (size_t i = 0; i < principals->count; i++)
         principal_drop(principals->each[i]);
     principal_drop(principals->everybody);
+    pthread_mutex_destroy(&principals->mutex);
     free(principals->each);
     free(principals->tokens);
     free(principals);

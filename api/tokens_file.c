@@ -205,7 +205,7 @@ static bool read_principal(const struct reading *reading, const struct place *pl
                                         "rate_limit", "max_waiters", NULL};
     static const char EXPECTED[] = "\"name\", \"sha256\", \"rules\", \"rate_limit\" and "
                                    "\"max_waiters\"";
-    const struct principals *before = reading->options->before;
+    struct principals *before = reading->options->before;
     const json_t *rules = json_object_get(value, "rules");
     struct place at = place_in("%s.name", place->text);
     struct slice name = slice_of(NULL);

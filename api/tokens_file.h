@@ -16,7 +16,7 @@ struct tokens_file_options {
     const char *path;
     bool certificates; /* there are client certificates too: a principal may do without a token */
     /* Those that were in force until now, whose accounts go on; may be NULL. */
-    const struct principals *before;
+    struct principals *before;
 };
 
 /* Reads the file, which has to belong to root or to whom the process runs as, and to be closed to

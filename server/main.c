@@ -179,7 +179,8 @@ static int prepare_principals(struct process *process, struct failure *failure)
 {
     if (process->settings.tokens_file)
         return read_tokens_file(process, failure);
-    process->principals = principals_anonymous();
+    process->principals =
+        process->settings.tls_client_ca ? principals_certified() : principals_anonymous();
     return 0;
 }
 

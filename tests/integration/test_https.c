@@ -239,7 +239,7 @@ static void a_client_is_let_in_by_its_certificate(void **state)
     certificate_make(&self, &secure.dir, "self", &(struct certificate_options){0});
     assert_int_equal(answer_to(&secure, &good, "POST", "/locks/a", NULL), 201);
     assert_int_equal(answer_to(&secure, &good, "GET", "/metrics", NULL), 200);
-    assert_int_equal(answer_to(&secure, &nameless, "POST", "/locks/b", NULL), 201);
+    assert_int_equal(answer_to(&secure, &nameless, "POST", "/locks/b", NULL), 401);
     is_told(&secure, &late, "certificate expired");
     is_told(&secure, &early, "certificate expired");
     is_told(&secure, &server, "unsupported certificate");
@@ -250,6 +250,26 @@ static void a_client_is_let_in_by_its_certificate(void **state)
     assert_non_null(strstr(http_text(secure.client, "detail"), "client certificate"));
     assert_non_null(http_header(secure.client, "WWW-Authenticate"));
     answers(secure.client, "GET /livez", NULL, 200, NULL);
+    secure_close(&secure);
+}
+
+/* Whoever guesses an owner's name is not let into what another principal holds. */
+static void without_a_tokens_file_each_certificate_is_a_principal_of_its_own(void **state)
+{
+    static const char TAKE[] = "/locks/a?owner=me";
+    struct secure secure;
+    struct certificate one, other, longest;
+    char name[66] = "";
+    (void)state;
+    secure_open(&secure, true, NULL);
+    make_client(&secure, &one, "one", (struct certificate_options){0});
+    make_client(&secure, &other, "other", (struct certificate_options){0});
+    memset(name, 'n', 64); /* as long as X.520 has it */
+    make_client(&secure, &longest, "longest", (struct certificate_options){.common_name = name});
+    assert_int_equal(answer_to(&secure, &one, "POST", TAKE, NULL), 201);
+    assert_int_equal(answer_to(&secure, &one, "POST", TAKE, NULL), 201);
+    assert_int_equal(answer_to(&secure, &other, "POST", TAKE, NULL), 409);
+    assert_int_equal(answer_to(&secure, &longest, "POST", "/locks/b?owner=me", NULL), 201);
     secure_close(&secure);
 }
 
@@ -314,6 +334,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_served_with_is_refused_at_the_start),
         cmocka_unit_test(a_certificate_that_has_ended_is_warned_of),
         cmocka_unit_test(a_client_is_let_in_by_its_certificate),
+        cmocka_unit_test(without_a_tokens_file_each_certificate_is_a_principal_of_its_own),
         cmocka_unit_test(a_common_name_is_a_principal),
         cmocka_unit_test(a_certificate_counts_no_longer_than_it_lasts),
     };
