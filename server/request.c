@@ -32,6 +32,7 @@ struct record {
     bool gone;      /* the client has hung up, and the API knows */
     char *body;
     size_t body_length;
+    size_t received; /* of the body, kept or not */
     char target[];
 };
 
@@ -198,19 +199,20 @@ static bool announces_too_much(const struct record *record)
 }
 
 /* Keeps a piece of the body; what is too long is read and dropped, since a reply cannot be queued
- * before the body has ended. */
-static void keep(struct record *record, const char *bytes, size_t length)
+ * before the body has ended. Where there is no end to it, the connection ends. */
+static enum MHD_Result keep(struct record *record, const char *bytes, size_t length)
 {
-    if (record->too_large || record->body_length + length > EXCHANGE_BODY_LONGEST) {
-        record->too_large = true;
-        return;
-    }
+    record->received += length;
+    record->too_large = record->received > EXCHANGE_BODY_LONGEST;
+    if (record->too_large)
+        return record->received > SWALLOWED_MOST ? MHD_NO : MHD_YES;
     char *body = realloc(record->body, record->body_length + length);
     if (!body)
         abort();
     memcpy(body + record->body_length, bytes, length);
     record->body = body;
     record->body_length += length;
+    return MHD_YES;
 }
 
 /* The API lets go of what the exchange waits for, once. */
@@ -371,9 +373,9 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
         return enter(record, method,
                      entrance_refusal(connection, record->target, url, method, version));
     if (*upload_length > 0) {
-        keep(record, upload, *upload_length);
+        size_t length = *upload_length;
         *upload_length = 0;
-        return MHD_YES;
+        return keep(record, upload, length);
     }
     return record->gone || record->exchange.reply.status ? send_parked(record) : handle(record);
 }

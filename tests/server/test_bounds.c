@@ -242,6 +242,25 @@ static void a_head_has_8_kib(void **state)
     }
 }
 
+/* A body without an announced length is read on for an answer that it can hear, but not for ever.
+ */
+static void a_body_without_an_end_ends_its_connection(void **state)
+{
+    enum { PIECE = 4096, PIECES_MOST = 8192 };
+    static const char HEAD[] =
+        "POST /now HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    char piece[PIECE + 8];
+    int length = snprintf(piece, sizeof piece, "%x\r\n%0*d\r\n", PIECE - 8, PIECE - 8, 0);
+    int pieces = 0;
+    (void)state;
+    int fd = raw_connect(stage.port);
+    raw_send(fd, HEAD, strlen(HEAD));
+    while (pieces < PIECES_MOST && raw_send(fd, piece, (size_t)length))
+        pieces++;
+    assert_in_range(pieces, (1 << 20) / PIECE, PIECES_MOST - 1);
+    close(fd);
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -253,6 +272,7 @@ int main(void)
         STORY(what_it_sends_meanwhile_resets_nothing),
         STORY(closing_waits_for_none_of_them),
         STORY(a_head_has_8_kib),
+        STORY(a_body_without_an_end_ends_its_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
