@@ -1,247 +1,19 @@
 /* main.c: batond from its start to its end, step by step. */
 
 #include "api/new_token.h"
-#include "api/tokens_file.h"
 #include "base/random.h"
-#include "redis/access.h"
-#include "redis/embedded.h"
-#include "redis/store.h"
-#include "server/farewells.h"
-#include "server/http.h"
-#include "server/listener.h"
-#include "server/log.h"
-#include "server/receipts.h"
+#include "server/prepare.h"
+#include "server/readings.h"
 #include "server/sandbox.h"
-#include "server/settings.h"
-#include "server/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
-#include <uv.h>
 
-enum {
-    WORKERS_MOST = 256,
-    FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
-    /* Its loop, its socket, its connections to Redis, and those that have ended but for it. */
-    FILES_OF_A_WORKER = 16 + FAREWELLS_MOST + RECEIPTS_MOST,
-    CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
-    PREFLIGHT_MS = 2000,
-    RESTART_PAUSE_MS = 500,
-    EXIT_SETTINGS = 2,
-};
-
-/* The process. The main thread only starts, watches and ends the others. */
-struct process {
-    struct settings settings;
-    struct log log;
-    struct listener listener;
-    struct embedded *embedded; /* NULL with a redis-url */
-    struct redis_url redis_url;
-    struct principals *principals; /* who may ask now */
-    struct addresses *addresses;
-    struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
-    struct limits limits;
-    struct worker_options worker_options;
-    struct worker *workers[WORKERS_MOST];
-    struct metrics metrics[WORKERS_MOST];
-    size_t worker_count; /* not changed once the first has started */
-    time_t started;
-    uv_loop_t loop;
-    uv_signal_t terminate, interrupt, hangup, child;
-    uv_timer_t restart;
-};
-
-static int check_exposure(const struct process *process, struct failure *failure)
-{
-    if (process->listener.loopback || process->settings.tokens_file ||
-        process->settings.tls_client_ca || process->settings.allow_anonymous)
-        return 0;
-    return failure_set(failure, -EINVAL,
-                       "--listen: other machines can reach %s, and nobody is asked who they are: "
-                       "give a --tokens-file or a --tls-client-ca, listen on 127.0.0.1, or give "
-                       "--allow-anonymous if "
-                       "the network itself is closed",
-                       process->listener.place);
-}
-
-static size_t worker_count(const struct settings *settings)
-{
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (settings->workers > 0)
-        return (size_t)settings->workers;
-    /* Redis, and whatever sends the requests, want processors, too. */
-    return processors > 1 ? (size_t)processors / 2 : 1;
-}
-
-/* Every connection is a descriptor. */
-static unsigned connections_that_fit(size_t workers)
-{
-    struct rlimit limit = {0};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-    getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER;
-    rlim_t left = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
-    return http_connections(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
-                            (unsigned)workers);
-}
-
-static int count_places(struct process *process, struct failure *failure)
-{
-    const struct settings *settings = &process->settings;
-    unsigned most = connections_that_fit(process->worker_count);
-    if (settings->max_connections > most)
-        return failure_set(failure, -EINVAL,
-                           "--max-connections: the limit of open files leaves place for %u; raise "
-                           "it (ulimit -n, LimitNOFILE=) or ask for fewer connections",
-                           most);
-    if (settings->max_connections > 0)
-        most = (unsigned)settings->max_connections;
-    unsigned each = settings->max_connections_per_address > 0
-                        ? (unsigned)settings->max_connections_per_address
-                        : (most + 3) / 4;
-    process->addresses = addresses_new(most, each, &settings->trusted);
-    /* With a place left for those who release what the others wait for. */
-    process->limits =
-        (struct limits){.rate = settings->rate_limit,
-                        .principal_waiters = settings->principal_waiters,
-                        .process_waiters = settings->process_waiters > 0 ? settings->process_waiters
-                                                                         : (int64_t)most * 9 / 10};
-    return 0;
-}
-
-static int start_redis(struct process *process, struct failure *failure)
-{
-    int result = embedded_start(&process->embedded, process->settings.state_dir, failure);
-    if (result == 0 && process->settings.sandbox)
-        result = embedded_keep_starter(process->embedded, failure);
-    if (result < 0)
-        return result;
-    return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
-}
-
-/* Finds Redis: the one that was named, or one of our own. */
-static int prepare_redis(struct process *process, struct failure *failure)
-{
-    const struct settings *settings = &process->settings;
-    const struct redis_access access = {.user = settings->redis_user,
-                                        .password = settings->redis_password,
-                                        .ca = settings->redis_ca,
-                                        .certificate = settings->redis_cert,
-                                        .key = settings->redis_key,
-                                        .server_name = settings->redis_server_name};
-    int result;
-    if (!settings->redis_url) {
-        result = redis_access_expect_none(&access, failure);
-        return result < 0 ? result : start_redis(process, failure);
-    }
-    result = redis_url_parse(settings->redis_url, &process->redis_url, failure);
-    return result < 0 ? result : redis_access_add(&process->redis_url, &access, failure);
-}
-
-/* A Redis that will never do stops the start; one that is away may come back. */
-static int check_redis(struct process *process, struct failure *failure)
-{
-    struct failure warning;
-    int result = store_preflight(&process->redis_url, PREFLIGHT_MS, &warning, failure);
-    if (result == -EAGAIN) {
-        log_line(&process->log, LOG_WARN, "redis does not answer yet; serving 503 until it does",
-                 "reason", failure->text, NULL);
-        return 0;
-    }
-    return result;
-}
-
-/* The accounts of those that were there before go on. */
-static int read_tokens_file(struct process *process, struct failure *failure)
-{
-    const struct tokens_file_options options = {.path = process->settings.tokens_file,
-                                                .before = process->principals};
-    struct principals *principals;
-    int result = tokens_file_read(&options, &principals, failure);
-    if (result < 0)
-        return result;
-    principals_drop(process->principals);
-    process->principals = principals;
-    for (size_t i = 0; i < process->worker_count; i++)
-        if (process->workers[i])
-            worker_set_principals(process->workers[i], principals);
-    return 0;
-}
-
-static int prepare_principals(struct process *process, struct failure *failure)
-{
-    if (process->settings.tokens_file)
-        return read_tokens_file(process, failure);
-    process->principals =
-        process->settings.tls_client_ca ? principals_certified() : principals_anonymous();
-    return 0;
-}
-
-static int read_https(struct process *process, struct failure *failure)
-{
-    const struct https_files files = {.certificate = process->settings.tls_cert,
-                                      .key = process->settings.tls_key,
-                                      .client_ca = process->settings.tls_client_ca};
-    struct https *https;
-    int result = https_read(&https, &files, failure);
-    if (result < 0)
-        return result;
-    https_drop(process->https);
-    process->https = https;
-    if (https_warning(https))
-        log_line(&process->log, LOG_WARN, "clients will not trust this batond", "reason",
-                 https_warning(https), NULL);
-    for (size_t i = 0; i < process->worker_count; i++)
-        if (process->workers[i])
-            worker_set_https(process->workers[i], https);
-    return 0;
-}
-
-static bool has_https(const struct process *process)
-{
-    return process->settings.tls_cert != NULL;
-}
-
-static int prepare_https(struct process *process, struct failure *failure)
-{
-    return has_https(process) ? read_https(process, failure) : 0;
-}
-
-static bool has_tokens_file(const struct process *process)
-{
-    return process->settings.tokens_file != NULL;
-}
-
-/* What SIGHUP has read again, a row each. Each row stands for itself: where one fails, what it has
- * read before stays in force. */
-static const struct reload {
-    const char *setting;
-    bool (*is_set)(const struct process *process);
-    int (*read)(struct process *process, struct failure *failure);
-} RELOADS[] = {
-    {"tokens-file", has_tokens_file, read_tokens_file},
-    {"tls-cert", has_https, read_https},
-};
-
-static void reload(struct process *process, const struct reload *reload)
-{
-    struct failure failure;
-    if (!reload->is_set(process))
-        return;
-    if (reload->read(process, &failure) == 0)
-        log_line(&process->log, LOG_INFO, "read again", "setting", reload->setting, NULL);
-    else
-        log_line(&process->log, LOG_ERROR,
-                 "cannot be read again; what was read before stays in force", "setting",
-                 reload->setting, "reason", failure.text, NULL);
-}
+enum { RESTART_PAUSE_MS = 500, EXIT_SETTINGS = 2 };
 
 static char *write_metrics(void *context)
 {
@@ -315,12 +87,29 @@ static void on_stop_signal(uv_signal_t *signal, int number)
     uv_stop(&process->loop);
 }
 
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Whether closing the terminal is to end the process, as it ends others: not under nohup(1). */
+static bool ends_with_terminal(void)
+{
+    struct sigaction action;
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN && has_terminal();
+}
+
+/* Somebody asks to read files again, or the terminal was closed. */
 static void on_hangup_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
-    (void)number;
-    for (size_t i = 0; i < sizeof RELOADS / sizeof RELOADS[0]; i++)
-        reload(process, &RELOADS[i]);
+    if (process->ends_with_terminal && !has_terminal())
+        on_stop_signal(signal, number);
+    else
+        readings_again(process);
 }
 
 static void on_restart(uv_timer_t *timer)
@@ -358,6 +147,7 @@ static void watch(struct process *process)
 
 static void prepare_loop(struct process *process)
 {
+    process->ends_with_terminal = ends_with_terminal();
     signal(SIGPIPE, SIG_IGN);
     if (uv_loop_init(&process->loop) < 0)
         abort();
@@ -378,21 +168,7 @@ static void close_handle(uv_handle_t *handle, void *context)
 
 static int serve(struct process *process, struct failure *failure)
 {
-    process->worker_count = worker_count(&process->settings);
-    int result = listener_init(&process->listener, process->settings.listen, failure);
-    if (result == 0)
-        result = check_exposure(process, failure);
-    if (result == 0)
-        result = prepare_principals(process, failure);
-    if (result == 0)
-        result = count_places(process, failure);
-    if (result == 0)
-        result = prepare_https(process, failure);
-    if (result == 0)
-        result = prepare_redis(process, failure);
-    settings_forget_secrets(&process->settings);
-    if (result == 0)
-        result = check_redis(process, failure);
+    int result = prepare(process, failure);
     if (result < 0)
         return result;
     watch(process); /* before anybody can connect, so that whoever is served is served to the end */
@@ -400,7 +176,7 @@ static int serve(struct process *process, struct failure *failure)
     result = start_workers(process, failure);
     if (result == 0) {
         char url[96], redis[256];
-        snprintf(url, sizeof url, "%s://%s", has_https(process) ? "https" : "http",
+        snprintf(url, sizeof url, "%s://%s", process->https ? "https" : "http",
                  process->listener.place);
         redis_url_describe(&process->redis_url, redis, sizeof redis);
         log_line(&process->log, LOG_INFO, "listening", "url", url, "redis", redis, "version",

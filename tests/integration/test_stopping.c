@@ -5,11 +5,13 @@
 #include "tests/support/raw.h"
 
 #include <errno.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 10000, IN_FLIGHT = 20, ROUNDS = 20 };
@@ -183,6 +185,40 @@ static void a_crowd_at_the_door_does_not_hold_it_up(void **state)
     service_close(&service);
 }
 
+/* Whoever starts batond by hand and closes the window does not leave it behind. */
+static void the_end_of_its_terminal_is_its_end(void **state)
+{
+    struct redis_process redis;
+    char seen[4096];
+    size_t length = 0;
+    ssize_t count;
+    int terminal, status;
+    (void)state;
+    redis_process_start(&redis, NULL);
+    pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        execl(getenv("BATON_TEST_BATOND"), "batond", "--listen=127.0.0.1:0", "--redis-url",
+              redis.url, (char *)NULL);
+        _exit(127);
+    }
+    do {
+        count = read(terminal, seen + length, sizeof seen - 1 - length);
+        assert_true(count > 0);
+        length += (size_t)count;
+        seen[length] = '\0';
+    } while (!strstr(seen, "\"listening\""));
+    kill(pid, SIGHUP); /* the terminal is there: it goes on */
+    clock_sleep_ms(100);
+    assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+    close(terminal);
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (waitpid(pid, &status, WNOHANG) == 0 && clock_ms() < until)
+        clock_sleep_ms(10);
+    assert_true(clock_ms() < until);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    redis_process_stop(&redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
         cmocka_unit_test(idle_connections_do_not_hold_it_up),
         cmocka_unit_test(a_second_signal_changes_nothing),
+        cmocka_unit_test(the_end_of_its_terminal_is_its_end),
         cmocka_unit_test(signals_until_the_very_end_change_nothing),
         cmocka_unit_test(closed_standard_descriptors_do_no_harm),
         cmocka_unit_test(a_crowd_at_the_door_does_not_hold_it_up),

@@ -1,0 +1,143 @@
+#include "server/prepare.h"
+
+#include "redis/access.h"
+#include "redis/store.h"
+#include "server/farewells.h"
+#include "server/http.h"
+#include "server/readings.h"
+#include "server/receipts.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
+    /* Its loop, its socket, its connections to Redis, and those that have ended but for it. */
+    FILES_OF_A_WORKER = 16 + FAREWELLS_MOST + RECEIPTS_MOST,
+    CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
+    PREFLIGHT_MS = 2000,
+};
+
+static int find_listener(struct process *process, struct failure *failure)
+{
+    return listener_init(&process->listener, process->settings.listen, failure);
+}
+
+static int check_exposure(struct process *process, struct failure *failure)
+{
+    if (process->listener.loopback || process->settings.tokens_file ||
+        process->settings.tls_client_ca || process->settings.allow_anonymous)
+        return 0;
+    return failure_set(failure, -EINVAL,
+                       "--listen: other machines can reach %s, and nobody is asked who they are: "
+                       "give a --tokens-file or a --tls-client-ca, listen on 127.0.0.1, or give "
+                       "--allow-anonymous if "
+                       "the network itself is closed",
+                       process->listener.place);
+}
+
+static int count_workers(struct process *process, struct failure *failure)
+{
+    size_t asked = (size_t)process->settings.workers;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    (void)failure;
+    /* Redis, and whatever sends the requests, want processors, too. */
+    process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
+    return 0;
+}
+
+/* Every connection is a descriptor. */
+static unsigned connections_that_fit(size_t workers)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER;
+    rlim_t left = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
+    return http_connections(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
+                            (unsigned)workers);
+}
+
+static int count_places(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    unsigned most = connections_that_fit(process->worker_count);
+    if (settings->max_connections > most)
+        return failure_set(failure, -EINVAL,
+                           "--max-connections: the limit of open files leaves place for %u; raise "
+                           "it (ulimit -n, LimitNOFILE=) or ask for fewer connections",
+                           most);
+    if (settings->max_connections > 0)
+        most = (unsigned)settings->max_connections;
+    unsigned each = settings->max_connections_per_address > 0
+                        ? (unsigned)settings->max_connections_per_address
+                        : (most + 3) / 4;
+    process->addresses = addresses_new(most, each, &settings->trusted);
+    /* With a place left for those who release what the others wait for. */
+    process->limits =
+        (struct limits){.rate = settings->rate_limit,
+                        .principal_waiters = settings->principal_waiters,
+                        .process_waiters = settings->process_waiters > 0 ? settings->process_waiters
+                                                                         : (int64_t)most * 9 / 10};
+    return 0;
+}
+
+static int start_redis(struct process *process, struct failure *failure)
+{
+    int result = embedded_start(&process->embedded, process->settings.state_dir, failure);
+    if (result == 0 && process->settings.sandbox)
+        result = embedded_keep_starter(process->embedded, failure);
+    if (result < 0)
+        return result;
+    return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
+}
+
+/* Finds Redis: the one that was named, or one of our own. */
+static int prepare_redis(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    const struct redis_access access = {.user = settings->redis_user,
+                                        .password = settings->redis_password,
+                                        .ca = settings->redis_ca,
+                                        .certificate = settings->redis_cert,
+                                        .key = settings->redis_key,
+                                        .server_name = settings->redis_server_name};
+    int result;
+    if (!settings->redis_url) {
+        result = redis_access_expect_none(&access, failure);
+        return result < 0 ? result : start_redis(process, failure);
+    }
+    result = redis_url_parse(settings->redis_url, &process->redis_url, failure);
+    return result < 0 ? result : redis_access_add(&process->redis_url, &access, failure);
+}
+
+/* A Redis that will never do stops the start; one that is away may come back. */
+static int check_redis(struct process *process, struct failure *failure)
+{
+    struct failure warning;
+    int result = store_preflight(&process->redis_url, PREFLIGHT_MS, &warning, failure);
+    if (result == -EAGAIN) {
+        log_line(&process->log, LOG_WARN, "redis does not answer yet; serving 503 until it does",
+                 "reason", failure->text, NULL);
+        return 0;
+    }
+    return result;
+}
+
+/* In this order: each may count on those before. */
+static int (*const STEPS[])(struct process *process, struct failure *failure) = {
+    count_workers, find_listener,     check_exposure, readings_of_principals,
+    count_places,  readings_of_https, prepare_redis,
+};
+
+int prepare(struct process *process, struct failure *failure)
+{
+    int result = 0;
+    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && result == 0; i++)
+        result = STEPS[i](process, failure);
+    settings_forget_secrets(&process->settings);
+    return result < 0 ? result : check_redis(process, failure);
+}

@@ -1,0 +1,44 @@
+/* process.h: what batond is made of, as its main thread keeps it. */
+#ifndef BATON_SERVER_PROCESS_H
+#define BATON_SERVER_PROCESS_H
+
+#include "api/limits.h"
+#include "api/principals.h"
+#include "redis/embedded.h"
+#include "redis/url.h"
+#include "server/addresses.h"
+#include "server/https.h"
+#include "server/listener.h"
+#include "server/log.h"
+#include "server/metrics.h"
+#include "server/settings.h"
+#include "server/worker.h"
+
+#include <time.h>
+#include <uv.h>
+
+enum { WORKERS_MOST = 256 };
+
+/* The process. The main thread only starts, watches and ends the others. */
+struct process {
+    struct settings settings;
+    struct log log;
+    struct listener listener;
+    struct embedded *embedded; /* NULL with a redis-url */
+    struct redis_url redis_url;
+    struct principals *principals; /* who may ask now */
+    struct addresses *addresses;
+    struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
+    struct limits limits;
+    struct worker_options worker_options;
+    struct worker *workers[WORKERS_MOST];
+    struct metrics metrics[WORKERS_MOST];
+    size_t worker_count; /* not changed once the first has started */
+    time_t started;
+    bool ends_with_terminal; /* SIGHUP stops it where the terminal is gone that it was started on */
+    uv_loop_t loop;
+    uv_signal_t terminate, interrupt, hangup, child;
+    uv_timer_t restart;
+};
+
+#endif
