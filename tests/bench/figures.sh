@@ -209,10 +209,10 @@ part_cost() {
 
 part_parked() {
     local shape empty empty_pid
-    launch empty --max-wait=10m
+    launch empty --max-wait=10m --head-timeout=1m # for the control connections in reserve
     empty=$launched empty_pid=$launched_pid
     for shape in '--names 15000' '--waiters 5000'; do
-        launch parked --max-wait=10m
+        launch parked --max-wait=10m --head-timeout=1m
         # shellcheck disable=SC2086 # the shape is two words
         load park --url "$launched" --pid "$launched_pid" --url "$empty" $shape --wait 9m \
             --seconds 20 --count 1000
