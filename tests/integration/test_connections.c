@@ -91,6 +91,7 @@ static void allow_many_connections(void)
 
 static void slow_clients_slow_down_nobody_else(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct service service;
     (void)state;
     allow_many_connections();

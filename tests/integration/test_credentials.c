@@ -199,6 +199,7 @@ static void what_is_read_again_counts_at_once(void **state)
 
 static void what_is_under_way_goes_on(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     static const struct file_principal CHANGED[] = {{"dev", ALL, NULL}};
     struct http_client *client = client_of(state);
     asks_for(client, AS("dev"), "POST /locks/a", 201);

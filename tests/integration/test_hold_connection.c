@@ -51,6 +51,7 @@ static void is_granted(struct parked *stream, int status)
 
 static void a_connection_holds_for_longer_than_the_ttl(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct service *service = service_of(state);
     char line[100];
     struct parked *stream = hold(service->batond.port, "kept?hold=connection&ttl=600ms&owner=me");
@@ -165,6 +166,7 @@ static void a_token_that_holds_already_gets_its_ttl_anew(void **state)
 
 static void a_batond_that_stops_leaves_the_hold_its_ttl(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct service *service = service_of(state);
     struct batond_process stopping;
     struct batond_options options = {.redis_url = service->redis.url};

@@ -306,6 +306,7 @@ static void a_common_name_is_a_principal(void **state)
 /* A connection may outlive the certificate that it was opened with. */
 static void a_certificate_counts_no_longer_than_it_lasts(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct secure secure;
     struct certificate brief;
     struct tls_client client;

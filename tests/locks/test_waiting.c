@@ -154,6 +154,7 @@ static void a_hand_over_within_a_server_looks_for_the_client(void **state)
 /* The ends of holds run no code in Redis: a tick must. */
 static void an_expiry_hands_over_at_once(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct locks_fixture *fixture = *state;
     struct guest guest;
     int64_t begun = clock_ms();
@@ -177,6 +178,7 @@ static void a_break_hands_over(void **state)
 /* A hold that is made shorter ends sooner than the waiters' server was told. */
 static void a_renewal_to_less_is_noticed(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct locks_fixture *fixture = *state;
     struct guest guest;
     fixture_lock(&fixture->here, "n", HOLDER, 20000);

@@ -82,6 +82,7 @@ static void every_change_is_told_as_it_happens(void **state)
 
 static void an_expiry_is_told_within_50_ms(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct locks_fixture *fixture = *state;
     struct answer answer;
     int64_t begun = clock_ms();

@@ -150,6 +150,7 @@ static void the_line_makes_it_no_longer(void **state)
 
 static void a_further_request_has_it_from_its_line(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     int fd = come();
     (void)state;
     use(fd);
@@ -214,6 +215,7 @@ static void what_comes_too_late_is_not_done(void **state)
 
 static void an_idle_connection_ends_without_a_word(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     int fd = come();
     int64_t idle = use(fd);
     (void)state;
