@@ -80,7 +80,7 @@ static void read_all(int argc, char **argv)
     int result = settings_read(&settings, argc, argv, &failure);
     if (result < 0)
         CLAIM(failure.text[0]);
-    else if (!settings.wants_help && !settings.wants_version)
+    else if (!settings.wants_help && !settings.wants_version && !settings.new_token)
         claim_settings(&settings);
     settings_free(&settings);
 }
