@@ -14,6 +14,7 @@ sum() { # WORD FILE: of the tests that cmocka counts so; newer ones put the grou
 # themselves (tests/support/cmocka.h).
 not_under_valgrind='
 unit/test_runner.sh   it is about this script
+integration/test_secrets  it looks into the memory of batond, where valgrind keeps copies
 server/test_sandbox   the filter does not know the calls that valgrind itself makes
 scripts/              nothing of batond is in these programs: Redis runs its scripts, against the clock
 '

@@ -14,7 +14,7 @@ struct call {
 
 struct store {
     struct store_events events;
-    STAILQ_HEAD(, call) calls;
+    STAILQ_HEAD(calls, call) calls;
     size_t waiting;
 };
 

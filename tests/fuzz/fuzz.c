@@ -30,6 +30,7 @@ void fuzz_begin(void)
 
 /* In place of those of the C library. libFuzzer itself looks at the time of day only. */
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
     if (clock != CLOCK_MONOTONIC && clock != CLOCK_MONOTONIC_COARSE)

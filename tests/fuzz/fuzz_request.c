@@ -37,6 +37,7 @@ struct visit {
 /* In place of the kernel's: one connection, from this machine. */
 static int coming = -1;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int accept4(int fd, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
 {
     const struct sockaddr_in from = {

@@ -17,6 +17,7 @@ enum { LINES_MOST = 40 };
 /* In place of the kernel's: every address is ours, and nobody's port is taken. */
 static struct sockaddr_storage bound;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t length)
 {
     (void)fd;
@@ -24,6 +25,7 @@ int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t length)
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int getsockname(int fd, __SOCKADDR_ARG address, socklen_t *restrict length)
 {
     (void)fd;

@@ -37,8 +37,8 @@ void play_turn(struct play *play);
  * comes. */
 void play_ask(struct play *play, struct question *question);
 
-/* The client hangs up; nothing where it has no need to wait. */
-void play_hang_up(struct play *play, size_t caller);
+/* The client of this place hangs up; nothing where it has no need to wait. */
+void play_hang_up(struct play *play, size_t place);
 
 /* Answers all calls that are under way, and those that follow from it. */
 void play_answer_all(struct play *play, const struct store_result *result);

@@ -81,6 +81,7 @@ static void go_at_once(struct secure *secure, enum tls_end how, int version)
 
 static void whoever_hangs_up_has_left_the_queue(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct secure secure;
     char token[TOKEN_TEXT];
     (void)state;
@@ -272,6 +273,7 @@ static void a_broken_certificate_changes_nothing(void **state)
 
 static void another_authority_may_vouch_for_clients(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct secure secure;
     struct certificate one, two;
     struct tls_client before, client;
@@ -303,6 +305,7 @@ static void another_authority_may_vouch_for_clients(void **state)
 /* Who waits is told, and TLS is ended as it should be, so that nobody takes it for an attack. */
 static void stopping_ends_each_connection_in_good_order(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     struct secure secure;
     struct tls_client waiter, idle, late[CALLERS];
     int callers[CALLERS];
