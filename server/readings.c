@@ -6,7 +6,9 @@
 static int read_tokens_file(struct process *process, struct failure *failure)
 {
     const struct tokens_file_options options = {.path = process->settings.tokens_file,
-                                                .before = process->principals};
+                                                .before = process->principals,
+                                                .certificates =
+                                                    process->settings.tls_client_ca != NULL};
     struct principals *principals;
     int result = tokens_file_read(&options, &principals, failure);
     if (result < 0)

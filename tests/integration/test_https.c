@@ -303,6 +303,24 @@ static void a_common_name_is_a_principal(void **state)
     secure_close(&secure);
 }
 
+static void whoever_is_known_by_a_certificate_needs_no_token(void **state)
+{
+    static const char TEXT[] = "{\"principals\": [{\"name\": \"robot\", \"rules\": "
+                               "[{\"prefix\": \"r/\", \"verbs\": [\"acquire\"]}]}]}";
+    struct secure secure;
+    struct certificate robot;
+    (void)state;
+    secure_prepare(&secure);
+    principals_file_put(secure.tokens_file, TEXT, 0600);
+    secure_start(&secure, true, LIST("--tokens-file", secure.tokens_file));
+    make_client(&secure, &robot, "robot", (struct certificate_options){0});
+    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/r%2Fa", NULL), 201);
+    secure_reload(&secure, "read again");
+    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/r%2Fb", NULL), 201);
+    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/s", NULL), 403);
+    secure_close(&secure);
+}
+
 /* A connection may outlive the certificate that it was opened with. */
 static void a_certificate_counts_no_longer_than_it_lasts(void **state)
 {
@@ -337,6 +355,7 @@ int main(void)
         cmocka_unit_test(a_client_is_let_in_by_its_certificate),
         cmocka_unit_test(without_a_tokens_file_each_certificate_is_a_principal_of_its_own),
         cmocka_unit_test(a_common_name_is_a_principal),
+        cmocka_unit_test(whoever_is_known_by_a_certificate_needs_no_token),
         cmocka_unit_test(a_certificate_counts_no_longer_than_it_lasts),
     };
     return cmocka_run_group_tests_name("https", tests, NULL, NULL);
