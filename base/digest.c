@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct digest digest_of(struct slice text)
 {
@@ -14,9 +16,20 @@ struct digest digest_of(struct slice text)
     return digest;
 }
 
+/* By words: each request has its digest compared with that of every token there is, and GnuTLS goes
+ * by bytes. The compiler is not to know what the words before have come to, or it might stop there.
+ */
 bool digest_equals(const struct digest *one, const struct digest *other)
 {
-    return gnutls_memcmp(one->bytes, other->bytes, DIGEST_LENGTH) == 0;
+    uint64_t difference = 0;
+    for (size_t i = 0; i < DIGEST_LENGTH; i += sizeof difference) {
+        uint64_t a, b;
+        memcpy(&a, one->bytes + i, sizeof a);
+        memcpy(&b, other->bytes + i, sizeof b);
+        difference |= a ^ b;
+        __asm__("" : "+r"(difference));
+    }
+    return difference == 0;
 }
 
 static int hex_digit(char c)
