@@ -71,12 +71,12 @@ static bool take_place(_Atomic int64_t *taken, int64_t most)
     return false;
 }
 
-static void refuse(struct exchange *exchange, int64_t most, const char *bound, const char *of)
+static void refuse(struct exchange *exchange, int64_t most, const char *bound, const char *whose)
 {
     json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS,
-                                   "%" PRId64 " requests %s wait already, which is as many as may; "
+                                   "no more than %" PRId64 " of %s requests may wait at once; "
                                    "come again later, or ask without waiting",
-                                   most, of);
+                                   most, whose);
     json_object_set_new(document, "bound", json_string(bound));
     reply_header(exchange, "Retry-After", "1");
     problem_answer(exchange, PROBLEM_TOO_MANY_WAITERS, document);
@@ -90,12 +90,12 @@ bool limits_enter(struct exchange *exchange)
     struct account *account = exchange->principal->account;
     int64_t own = limit_of(exchange->principal->max_waiters, limits->principal_waiters);
     if (!take_place(&account->waiters, own)) {
-        refuse(exchange, own, "principal", "of yours");
+        refuse(exchange, own, "principal", "your");
         return false;
     }
     if (!take_place(&limits->waiting, limits->process_waiters)) {
         atomic_fetch_sub_explicit(&account->waiters, 1, memory_order_relaxed);
-        refuse(exchange, limits->process_waiters, "process", "in this batond");
+        refuse(exchange, limits->process_waiters, "process", "this batond's");
         return false;
     }
     exchange->counted = true;

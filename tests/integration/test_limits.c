@@ -235,7 +235,7 @@ static void expect_long(struct http_client *client, long refused, const char *bo
         char method[8];
         snprintf(method, sizeof method, "%.*s", (int)strcspn(LONG[i], " "), LONG[i]);
         assert_int_equal(http_call(client, method, strchr(LONG[i], ' ') + 1, NULL), refused);
-        is_refused(client, "too_many_waiters", "wait already");
+        is_refused(client, "too_many_waiters", "may wait at once");
         assert_string_equal(http_text(client, "bound"), bound);
     }
 }
@@ -315,10 +315,10 @@ static void each_principal_has_places_of_its_own(void **state)
     struct parked *two[] = {park_as(&service, "two", request), park_as(&service, "two", request)};
     come_to_wait(&service, "two", 3);
     assert_int_equal(ask_as(client, "one", "GET", WAIT), 429);
-    is_refused(client, "too_many_waiters", "1 requests of yours wait already");
+    is_refused(client, "too_many_waiters", "no more than 1 of your requests may wait");
     assert_string_equal(http_text(client, "bound"), "principal");
     assert_int_equal(ask_as(client, "two", "GET", WAIT), 429);
-    is_refused(client, "too_many_waiters", "2 requests of yours wait already");
+    is_refused(client, "too_many_waiters", "no more than 2 of your requests may wait");
 
     /* Those who wait go on counting, and no place is lost or won. */
     write_file(path, ",\"max_waiters\":2", ",\"max_waiters\":4");
