@@ -78,8 +78,9 @@ static const struct setting {
     {"waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",
      "how long waiters keep their place when their batond has died", 1000, 600000, NULL},
     {"head-timeout", DURATION, AT(head_timeout_ms), "10s", "DURATION",
-     "how long a new connection, or a further request's line, may wait for the whole head", 100,
-     600000, NULL},
+     "how long a request's head may take: the first from connecting on, a later one from its line "
+     "on",
+     100, 600000, NULL},
     {"body-timeout", DURATION, AT(body_timeout_ms), "10s", "DURATION",
      "how long a request's body may take from the end of its head", 100, 600000, NULL},
     {"idle-timeout", DURATION, AT(idle_timeout_ms), "75s", "DURATION",

@@ -98,9 +98,10 @@ one_line() { # FILE
 # ---- The tests
 
 commands_answer_what_is_shown() {
-    # In one shell, since a block uses what one before it has set.
+    # In one shell, since a block uses what one before it has set. A batond that a block starts finds
+    # the usual state directory taken, as it is for whoever has `make run` going.
     {
-        echo "set -e; export PATH=$dir/bin:\$PATH BATON_STATE_DIR=$dir/second; cd $dir/sandbox"
+        echo "set -e; export PATH=$dir/bin:\$PATH BATON_STATE_DIR=$dir/state; cd $dir/sandbox"
         echo "trap 'kill \$(jobs -p) 2>/dev/null; wait' EXIT"
         for block in "$dir"/blocks/*.sh; do
             is_run "$block" || continue
