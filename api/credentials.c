@@ -114,3 +114,14 @@ bool credentials_check(struct exchange *exchange)
     problem_simply(exchange, PROBLEM_UNAUTHORIZED, "%s", why);
     return false;
 }
+
+bool credentials_last(const struct exchange *exchange)
+{
+    const char *why;
+    const struct principal *then = exchange->principal;
+    if (principals_by_name(exchange->api->principals, then->name) == then)
+        return true; /* nothing has been read since */
+    const struct principal *now = find(exchange, &why);
+    return now &&
+           (now == then || (is_name_of(now, then->name) && principal_may_the_same(now, then)));
+}

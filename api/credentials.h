@@ -16,4 +16,8 @@ enum {
  * proxy that asks for many. */
 bool credentials_check(struct exchange *exchange);
 
+/* Whether who asked then would be let in now, too, and may do what it could: SIGHUP may have
+ * changed either. For what goes on for longer than a request may wait. */
+bool credentials_last(const struct exchange *exchange);
+
 #endif

@@ -1,6 +1,7 @@
 #include "api/events.h"
 
 #include "api/api.h"
+#include "api/credentials.h"
 #include "api/problem.h"
 
 #include <inttypes.h>
@@ -89,6 +90,11 @@ static bool is_over(const struct events *events)
     const struct exchange *exchange = events->exchange;
     return exchange->api->draining || strcmp(exchange->method, "HEAD") == 0 ||
            now_ms() >= events->until_ms;
+}
+
+bool events_may_be_seen(const struct events *events)
+{
+    return !events->begun || credentials_last(events->exchange);
 }
 
 bool events_send(struct events *events, char *text)

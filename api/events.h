@@ -32,7 +32,11 @@ char *events_add_nothing(char *text, int64_t id);
  * has ended with it: nothing is to be watched any more. */
 bool events_send(struct events *events, char *text);
 
-/* Redis could not be asked: answers with the problem, or ends the stream. */
+/* Whether what a round has brought may be sent. A stream has no end of its own, and SIGHUP may have
+ * taken from its client what it could see. */
+bool events_may_be_seen(const struct events *events);
+
+/* What a round has brought is not to be had: answers with the problem, or ends the stream. */
 void events_fail(struct events *events, const char *error);
 
 #endif

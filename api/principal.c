@@ -125,3 +125,14 @@ bool principal_may_somewhere(const struct principal *principal, enum verb verb)
             return true;
     return false;
 }
+
+bool principal_may_the_same(const struct principal *one, const struct principal *other)
+{
+    bool same = one->rule_count == other->rule_count;
+    for (size_t i = 0; same && i < one->rule_count; i++) {
+        const struct rule *a = &one->rules[i], *b = &other->rules[i];
+        same = a->verbs == b->verbs && a->prefix.length == b->prefix.length &&
+               begins_with(a->prefix, b->prefix);
+    }
+    return same;
+}

@@ -80,6 +80,9 @@ bool principal_may(const struct principal *principal, enum verb verb, struct sli
  * long as all of those have in common; the bytes are the principal's then. */
 bool principal_narrow(const struct principal *principal, enum verb verb, struct slice *prefix);
 
+/* Whether the rules of both are the same, in the same order. */
+bool principal_may_the_same(const struct principal *one, const struct principal *other);
+
 /* Whether it may do this to some name, whichever. */
 bool principal_may_somewhere(const struct principal *principal, enum verb verb);
 

@@ -52,7 +52,7 @@ static void looked(void *context, const struct locks_reply *reply)
     struct watching *watching = context;
     struct exchange *exchange = watching->events.exchange;
     watching->watch = NULL;
-    if (reply->result != LOCKS_DONE) {
+    if (reply->result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
         events_fail(&watching->events, reply->error ? reply->error : "this batond is stopping");
     } else if (exchange->wants_events) {
         send_round(watching, reply);

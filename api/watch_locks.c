@@ -73,7 +73,7 @@ static void looked(void *context, enum locks_result result, int64_t version, boo
 {
     struct watching *watching = context;
     watching->watch = NULL;
-    if (result != LOCKS_DONE)
+    if (result != LOCKS_DONE || !events_may_be_seen(&watching->events))
         events_fail(&watching->events, error ? error : "this batond is stopping");
     else if (watching->events.exchange->wants_events)
         send_round(watching, version, complete);

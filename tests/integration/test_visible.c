@@ -322,15 +322,52 @@ static void a_stream_goes_on_where_it_was(void **state)
     parked_close(stream);
 }
 
+/* Whoever has nothing to do here any more would otherwise go on reading for ever. */
+static void a_stream_ends_where_its_principal_is_no_more(void **state)
+{
+    struct guarded *guarded = *state;
+    static const char STREAM[] = "Accept: text/event-stream";
+    struct parked *gone = watches(state, "team", STREAM, "GET /events?prefix=team/");
+    struct parked *gone_too = watches(state, "wide", STREAM, "GET /locks/team%2Fz9/events");
+    struct parked *stays = watches(state, "parts", STREAM, "GET /events?prefix=");
+    assert_true(parked_hears(gone, "team/c1", PROMPT_MS));
+    assert_true(parked_hears(gone_too, "team/z9", PROMPT_MS));
+    assert_true(parked_hears(stays, "team/c1", PROMPT_MS));
+    static const struct file_principal LEFT[] = {
+        {"all", "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\"]}]", NULL},
+        {"parts", "[" READ("team/a") "," READ("team/c") "]", NULL},
+        {"wide", "[" READ("other/") "]", NULL},
+    };
+    guarded_reload(guarded, LEFT, LENGTH(LEFT));
+    int64_t deadline = clock_ms() + PROMPT_MS;
+    while (asks(client_of(state), AS("team"), "GET /locks/team%2Fa1") != 401)
+        assert_true(clock_ms() < deadline);
+    take(state, "team/z9");
+    take(state, "team/a9");
+    assert_true(parked_hears(stays, "team/a9", PROMPT_MS));
+    assert_true(parked_hears(gone, "\r\n0\r\n\r\n", PROMPT_MS));
+    assert_true(parked_hears(gone_too, "\r\n0\r\n\r\n", PROMPT_MS));
+    assert_null(strstr(gone->text, "team/z9"));
+    assert_null(strstr(gone_too->text, "\"held\""));
+    parked_close(gone);
+    parked_close(gone_too);
+    parked_close(stays);
+    guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
+}
+
 #define WITH(test) cmocka_unit_test_setup(test, hold_all)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(a_list_has_what_may_be_read),         WITH(a_list_without_a_prefix_is_one_of_all),
-        WITH(events_have_what_may_be_read),        WITH(a_cursor_tells_of_nothing_else),
-        WITH(a_watch_is_woken_by_what_it_may_see), WITH(a_limit_counts_what_may_be_seen),
+        WITH(a_list_has_what_may_be_read),
+        WITH(a_list_without_a_prefix_is_one_of_all),
+        WITH(events_have_what_may_be_read),
+        WITH(a_cursor_tells_of_nothing_else),
+        WITH(a_watch_is_woken_by_what_it_may_see),
+        WITH(a_limit_counts_what_may_be_seen),
         WITH(a_stream_goes_on_where_it_was),
+        WITH(a_stream_ends_where_its_principal_is_no_more),
     };
     return cmocka_run_group_tests_name("visible", tests, start, stop);
 }
