@@ -15,14 +15,14 @@
 #define ONES  "1111111111111111111111111111111111111111111111111111111111111111"
 #define TWOS  "2222222222222222222222222222222222222222222222222222222222222222"
 
-static int parse(const char *text, const struct principals *before, struct principals **ret,
+static int parse(const char *text, struct principals *before, struct principals **ret,
                  struct failure *failure)
 {
     const struct tokens_file_options options = {.path = "FILE", .before = before};
     return tokens_file_parse(&options, slice_of(text), ret, failure);
 }
 
-static struct principals *parsed(const char *text, const struct principals *before)
+static struct principals *parsed(const char *text, struct principals *before)
 {
     struct principals *principals;
     struct failure failure = {""};
@@ -31,7 +31,7 @@ static struct principals *parsed(const char *text, const struct principals *befo
     return principals;
 }
 
-static struct principal *named(const struct principals *principals, const char *name)
+static struct principal *named(struct principals *principals, const char *name)
 {
     struct principal *principal = principals_by_name(principals, slice_of(name));
     if (!principal)
