@@ -11,7 +11,7 @@ enum {
     /* For the request line and the header fields. Its size costs time: the library wipes it after
      * every request. */
     CONNECTION_MEMORY = 8 * 1024,
-    ROOM_CONNECTIONS = 256,
+    ROOM_CONNECTIONS = 64,
     ROOM_DESCRIPTORS = 2, /* of a daemon itself */
     HANDLES = 2,
 };
@@ -22,16 +22,20 @@ struct room {
     struct MHD_Daemon *daemon;
     unsigned connections;
     TAILQ_HEAD(coming, caller) coming; /* of them, those that the daemon has yet to begin with */
-    bool due;                          /* the daemon is to be run in this turn of the loop */
     uv_poll_t events;                  /* its epoll descriptor is readable */
+    bool is_due;
+    TAILQ_ENTRY(room) others_due;
     struct room *next;
 };
+
+TAILQ_HEAD(due, room);
 
 struct rooms {
     uv_loop_t *loop;
     struct desk *desk;
     struct https *https; /* NULL: plain HTTP */
     struct room *first;  /* a room that is empty is kept */
+    struct due due;      /* their daemons are to be run in this turn of the loop */
     uv_check_t turn;     /* runs daemons in every turn of the loop, after all other events */
     uv_idle_t busy;      /* keeps the loop from sleeping while a daemon has more to do */
     void (*turned)(void *context);
@@ -51,24 +55,30 @@ void rooms_wake(struct rooms *rooms)
     uv_idle_start(&rooms->busy, on_busy);
 }
 
-/* The daemon runs later in this turn of the loop, which may be about to sleep: the idle handle
- * prevents it, since libmicrohttpd would not wake it. */
 static void make_due(struct room *room)
 {
-    room->due = true;
+    if (!room->is_due)
+        TAILQ_INSERT_TAIL(&room->rooms->due, room, others_due);
+    room->is_due = true;
+}
+
+/* The daemon runs later in this turn of the loop, which may be about to sleep: the idle handle
+ * prevents it, since libmicrohttpd would not wake it. */
+static void make_due_now(struct room *room)
+{
+    make_due(room);
     rooms_wake(room->rooms);
 }
 
 static void on_resumed(struct counter *counter)
 {
-    make_due((struct room *)counter);
+    make_due_now((struct room *)counter);
 }
 
 static void on_room_events(uv_poll_t *events, int status, int what)
 {
-    struct room *room = events->data;
     (void)status, (void)what;
-    room->due = true; /* this turn will come to it */
+    make_due(events->data); /* this turn will come to it */
 }
 
 /* Targets are taken apart by the API, from the request line as it was sent. */
@@ -133,7 +143,7 @@ void room_take(struct room *room, struct caller *caller, const struct sockaddr_s
         TAILQ_REMOVE(&room->coming, caller, others);
         lose(room, caller);
     }
-    make_due(room);
+    make_due_now(room);
 }
 
 /* A daemon does not start without a certificate, or a promise of one. Each session is given its own
@@ -206,22 +216,25 @@ static void room_run(struct room *room)
     }
     if (begins) /* and has read nothing of the others, which may be what closing waits for */
         MHD_run(room->daemon);
-    room->due = MHD_get_timeout(room->daemon, &timeout) == MHD_YES;
+    if (MHD_get_timeout(room->daemon, &timeout) == MHD_YES)
+        make_due(room);
 }
 
 static void on_turn(uv_check_t *turn)
 {
     struct rooms *rooms = turn->data;
-    bool more = false;
-    for (struct room *room = rooms->first; room; room = room->next) {
-        if (room->due)
-            room_run(room);
-        more |= room->due;
+    struct due due = TAILQ_HEAD_INITIALIZER(due);
+    struct room *room;
+    TAILQ_CONCAT(&due, &rooms->due, others_due);
+    while ((room = TAILQ_FIRST(&due))) {
+        TAILQ_REMOVE(&due, room, others_due);
+        room->is_due = false;
+        room_run(room);
     }
-    if (more)
-        rooms_wake(rooms);
-    else
+    if (TAILQ_EMPTY(&rooms->due))
         uv_idle_stop(&rooms->busy);
+    else
+        rooms_wake(rooms);
     rooms->turned(rooms->turned_context);
 }
 
@@ -246,6 +259,7 @@ struct rooms *rooms_open(uv_loop_t *loop, struct desk *desk, struct https *https
                             .https = https_keep(https),
                             .turned = turned,
                             .turned_context = context};
+    TAILQ_INIT(&rooms->due);
     uv_check_init(loop, &rooms->turn);
     uv_idle_init(loop, &rooms->busy);
     rooms->turn.data = rooms->busy.data = rooms;
