@@ -250,6 +250,14 @@ static bool read_document(const struct reading *reading, const json_t *document)
     return true;
 }
 
+/* What jansson says is wrong, without the text it has found there: that may be a secret, which
+ * would come into a log. */
+static size_t unquoted(const char *text)
+{
+    const char *quote = strstr(text, " near '");
+    return quote ? (size_t)(quote - text) : strlen(text);
+}
+
 int tokens_file_parse(const struct tokens_file_options *options, struct slice text,
                       struct principals **ret, struct failure *failure)
 {
@@ -258,8 +266,8 @@ int tokens_file_parse(const struct tokens_file_options *options, struct slice te
     struct place nowhere = {""};
     json_t *document = json_loadb(text.bytes, text.length, JSON_REJECT_DUPLICATES, &error);
     bool good = document ? read_document(&reading, document)
-                         : refuse(&reading, &nowhere, "line %d, column %d: %s", error.line,
-                                  error.column, error.text);
+                         : refuse(&reading, &nowhere, "line %d, column %d: %.*s", error.line,
+                                  error.column, (int)unquoted(error.text), error.text);
     json_decref(document);
     if (good)
         *ret = reading.principals;

@@ -76,6 +76,7 @@ static void hold_stop_signals(int how)
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
     pthread_sigmask(how, &signals, NULL);
 }
 

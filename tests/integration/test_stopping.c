@@ -117,12 +117,14 @@ static void a_second_signal_changes_nothing(void **state)
 
 static void signals_until_the_very_end_change_nothing(void **state)
 {
+    static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
     (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         struct service service;
         service_open(&service, NULL, NULL);
+        process_signal(&service.batond.process, SIGTERM);
         while (!process_wait(&service.batond.process, 0)) {
-            process_signal(&service.batond.process, i % 2 ? SIGINT : SIGTERM);
+            process_signal(&service.batond.process, SIGNALS[i % 3]);
             usleep(100); /* signals without end would let it do nothing else */
         }
         assert_int_equal(process_exit_code(&service.batond.process), 0);

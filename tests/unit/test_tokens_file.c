@@ -195,6 +195,22 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
     }
 }
 
+/* A token may stand there by mistake, and a failure comes into a log. */
+static void what_is_no_json_is_not_quoted(void **state)
+{
+    static const char *const TEXTS[] = {"{\"principals\":[baton_secret]}",
+                                        "{\"principals\":[\"baton_secret\" \"a\"]}",
+                                        "{\"principals\":[\"baton_secret\n"};
+    (void)state;
+    for (size_t i = 0; i < LENGTH(TEXTS); i++) {
+        struct principals *principals;
+        struct failure failure;
+        assert_int_equal(parse(TEXTS[i], NULL, &principals, &failure), -EINVAL);
+        assert_null(strstr(failure.text, "secret"));
+        assert_non_null(strstr(failure.text, "line 1, column"));
+    }
+}
+
 static void a_principal_with_a_certificate_needs_no_token(void **state)
 {
     const struct tokens_file_options options = {.path = "FILE", .certificates = true};
@@ -319,6 +335,7 @@ int main(void)
         cmocka_unit_test(a_principal_is_found_by_each_of_its_tokens),
         cmocka_unit_test(each_of_many_is_found_by_its_name),
         cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
+        cmocka_unit_test(what_is_no_json_is_not_quoted),
         cmocka_unit_test(a_principal_with_a_certificate_needs_no_token),
         cmocka_unit_test(an_account_goes_on_with_the_name),
         cmocka_unit_test(others_may_neither_read_nor_write_the_file),
