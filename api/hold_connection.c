@@ -2,6 +2,7 @@
 
 #include "api/acquisition.h"
 #include "api/api.h"
+#include "api/credentials.h"
 #include "api/problem.h"
 #include "api/represent.h"
 
@@ -50,14 +51,6 @@ static void end(struct connection_hold *held)
     free(held);
 }
 
-static void renewed(void *context, const struct hold *hold)
-{
-    struct connection_hold *held = context;
-    write_line(held->exchange,
-               "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
-               hold->fence, hold->ttl_ms);
-}
-
 static void lost(void *context, const char *why)
 {
     struct connection_hold *held = context;
@@ -68,6 +61,20 @@ static void lost(void *context, const char *why)
     free(text);
     end(held);
     exchange_finish(exchange);
+}
+
+/* The tokens-file may have been read again: what would refuse a renewal by PUT ends the stream. */
+static void renewed(void *context, const struct hold *hold)
+{
+    struct connection_hold *held = context;
+    if (!credentials_last(held->exchange)) {
+        keeper_stop(held->keeper);
+        lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
+        return;
+    }
+    write_line(held->exchange,
+               "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
+               hold->fence, hold->ttl_ms);
 }
 
 static void released(void *context, const struct locks_reply *reply)

@@ -355,6 +355,27 @@ static void a_stream_ends_where_its_principal_is_no_more(void **state)
     guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
 }
 
+/* Its renewals would be refused, too. */
+static void a_connection_holds_for_no_principal_that_is_no_more(void **state)
+{
+    struct guarded *guarded = *state;
+    static const char STREAM[] = "Accept: application/x-ndjson";
+    struct parked *gone =
+        watches(state, "wide", STREAM, "POST /locks/gone?hold=connection&ttl=600ms");
+    struct parked *stays =
+        watches(state, "all", STREAM, "POST /locks/stays?hold=connection&ttl=600ms");
+    assert_true(parked_hears(gone, "heartbeat", PROMPT_MS));
+    guarded_reload(guarded, PRINCIPALS, 1);
+    assert_true(parked_hears(gone, "\"lost\"", PROMPT_MS));
+    asks_for(client_of(state), AS("all"), "POST /locks/gone?wait=2s", 201);
+    assert_true(parked_hears(stays, "heartbeat", PROMPT_MS));
+    assert_true(parked_hears(stays, "heartbeat", PROMPT_MS));
+    assert_null(strstr(stays->text, "\"lost\""));
+    parked_close(gone);
+    parked_close(stays);
+    guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
+}
+
 #define WITH(test) cmocka_unit_test_setup(test, hold_all)
 
 int main(void)
@@ -368,6 +389,7 @@ int main(void)
         WITH(a_limit_counts_what_may_be_seen),
         WITH(a_stream_goes_on_where_it_was),
         WITH(a_stream_ends_where_its_principal_is_no_more),
+        WITH(a_connection_holds_for_no_principal_that_is_no_more),
     };
     return cmocka_run_group_tests_name("visible", tests, start, stop);
 }
