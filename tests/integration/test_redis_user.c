@@ -30,7 +30,9 @@ static void read_rules(struct world *world)
     char *command = strstr(world->readme, "ACL SETUSER baton ");
     assert_non_null(command);
     *strstr(command, "\necho") = '\0';
-    for (char *rule = strtok(command, " \n\\'"); rule; rule = strtok(NULL, " \n\\'"))
+    char *rest;
+    for (char *rule = strtok_r(command, " \n\\'", &rest); rule;
+         rule = strtok_r(NULL, " \n\\'", &rest))
         if (world->count < RULES_MOST)
             world->rules[world->count++] = rule;
     assert_true(world->count > 20 && world->count < RULES_MOST);

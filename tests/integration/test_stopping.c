@@ -196,11 +196,12 @@ static void the_end_of_its_terminal_is_its_end(void **state)
     ssize_t count;
     int terminal, status;
     (void)state;
+    const char *program = getenv("BATON_TEST_BATOND");
+    assert_non_null(program);
     redis_process_start(&redis, NULL);
     pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
     if (pid == 0) {
-        execl(getenv("BATON_TEST_BATOND"), "batond", "--listen=127.0.0.1:0", "--redis-url",
-              redis.url, (char *)NULL);
+        execl(program, "batond", "--listen=127.0.0.1:0", "--redis-url", redis.url, (char *)NULL);
         _exit(127);
     }
     do {

@@ -25,7 +25,8 @@ do
         state[LAST_HOLDS], state[LAST_REASON], state[LAST_TOKEN] = 0, 'released', hold[TOKEN]
         local text = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
                      struct.pack(HOLD, unpack(lone, 1, TTL))
-        local kept, reply = math.max(expires, version) + retention, nil
+        local kept = math.max(expires, version) + retention
+        local reply
         if kept <= state[QUEUE_KEPT] then -- the key ends no earlier
             reply = redis.pcall('set', key, text, 'keepttl')
         else
