@@ -76,7 +76,9 @@ static int describe(struct listener *listener)
  * for a lot and reads nothing does not have megabytes kept for it. */
 static void bound_clients(int fd)
 {
-    enum { UNANSWERED_MS = 20000, IDLE_S = 15, PROBES_S = 5, PROBES = 3, UNSENT = 128 * 1024 };
+    enum { IDLE_S = 15, PROBES_S = 5, PROBES = 3, UNSENT = 128 * 1024 };
+    /* With less, a single probe that is lost would end a connection. */
+    enum { UNANSWERED_MS = (IDLE_S + PROBES * PROBES_S) * 1000 };
     static const struct {
         int level, option, value;
     } OPTIONS[] = {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,32 @@ static void workers_share_the_port(void **state)
         close(fds[i]);
 }
 
+static int tcp_option(int fd, int option)
+{
+    int value = 0;
+    socklen_t size = sizeof value;
+    assert_return_code(getsockopt(fd, IPPROTO_TCP, option, &value, &size), errno);
+    return value;
+}
+
+/* The kernel gives up where the user timeout has passed and one probe was not answered, so that
+ * must not be before the last one. 15,000 silent connections are enough for probes to be lost even
+ * on one machine. */
+static void a_lost_probe_ends_no_connection(void **state)
+{
+    struct listener listener;
+    struct failure failure;
+    (void)state;
+    assert_int_equal(listener_init(&listener, "127.0.0.1:0", &failure), 0);
+    int fd = listener_socket(&listener, &failure);
+    int probes = tcp_option(fd, TCP_KEEPCNT);
+    int patience = tcp_option(fd, TCP_KEEPIDLE) + probes * tcp_option(fd, TCP_KEEPINTVL);
+    assert_in_range(probes, 2, 5);
+    assert_int_equal(patience, 30); /* seconds: what README says */
+    assert_true(tcp_option(fd, TCP_USER_TIMEOUT) >= patience * 1000);
+    close(fd);
+}
+
 static void a_port_that_was_taken_meanwhile_is_told(void **state)
 {
     char address[32];
@@ -205,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_port_in_use_is_refused_even_if_it_would_be_shared),
         cmocka_unit_test(an_address_of_another_machine_is_refused),
         cmocka_unit_test(workers_share_the_port),
+        cmocka_unit_test(a_lost_probe_ends_no_connection),
         cmocka_unit_test(a_port_that_was_taken_meanwhile_is_told),
     };
     return cmocka_run_group_tests_name("listener", tests, NULL, NULL);
