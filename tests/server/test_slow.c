@@ -231,6 +231,7 @@ static void an_idle_connection_ends_without_a_word(void **state)
 /* Of which libmicrohttpd tells nobody anything. */
 static void half_a_line_is_as_good_as_idle(void **state)
 {
+    SKIP_UNDER_VALGRIND("it measures time");
     int fd = come();
     int64_t idle = use(fd);
     (void)state;
