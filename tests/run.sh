@@ -16,6 +16,7 @@ not_under_valgrind='
 unit/test_runner.sh   it is about this script
 integration/test_secrets  it looks into the memory of batond, where valgrind keeps copies
 server/test_sandbox   the filter does not know the calls that valgrind itself makes
+integration/test_readme.sh  it shows what a stream says within a second
 scripts/              nothing of batond is in these programs: Redis runs its scripts, against the clock
 '
 

@@ -174,6 +174,7 @@ static void a_crowd_at_the_door_does_not_hold_it_up(void **state)
     struct service service;
     int fds[CROWD];
     (void)state;
+    SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES}), 0);
     service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
     for (int i = 0; i < CROWD; i++)
