@@ -211,6 +211,20 @@ static void check_plans(const struct run *run)
 
 /* The steps. */
 
+/* The common cases of claim and release leave it to a later operation to strike off a server that
+ * has nothing to do with the name any more: whether they did is open. `before` are the servers as
+ * they were. */
+static void find_out_who_is_listed(struct run *run, const struct model_server *before)
+{
+    for (size_t i = 0; i < MODEL_SERVERS; i++) {
+        struct model_server *server = &run->model->servers[i];
+        if (before[i].listed && !server->listed && before[i].ends > run->now)
+            server->listed =
+                redis_process_integer(&run->scripts->redis, "HEXISTS %s %s",
+                                      key_of(run->name, ":servers").text, MODEL_SERVER_NAMES[i]);
+    }
+}
+
 /* Whether a release of 30 s ago or more is still known is open: such a token is not used again. */
 static bool is_in_doubt(const struct run *run, const char *token)
 {
@@ -248,9 +262,13 @@ static void step_acquire(struct run *run)
     if (chance(run, 70))
         make_wait(run, &acquiring);
     struct answer is = acquire_with(run->scripts, &acquiring);
+    struct model_server before[MODEL_SERVERS];
+    memcpy(before, run->model->servers, sizeof before);
     struct answer should_be = model_acquire(run->model, run->now, &acquiring);
     should_be.next_ms = is.next_ms;
     compare(run, "acquire", &is, &should_be);
+    if (acquiring.again && strcmp(is.status, "claimed") == 0)
+        find_out_who_is_listed(run, before);
     if (acquiring.server && strcmp(is.status, "waiting") == 0)
         for (size_t i = 0; i < MODEL_SERVERS; i++)
             if (!strcmp(MODEL_SERVER_NAMES[i], acquiring.server))
@@ -273,9 +291,13 @@ static void step_release(struct run *run)
     pick_token(run, 5, token);
     if (is_in_doubt(run, token))
         return;
+    struct model_server before[MODEL_SERVERS];
+    memcpy(before, run->model->servers, sizeof before);
     struct answer is = release(run->scripts, run->name, token);
     struct answer should_be = model_release(run->model, run->now, token);
     compare(run, "release", &is, &should_be);
+    if (strcmp(is.status, "released") == 0)
+        find_out_who_is_listed(run, before);
 }
 
 static void step_leave(struct run *run)
