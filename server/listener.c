@@ -111,26 +111,36 @@ static int bound_socket(const struct listener *listener, int option)
     return fd;
 }
 
-int listener_init(struct listener *ret, const char *text, struct failure *failure)
+int listener_read(struct listener *ret, const char *text, struct failure *failure)
 {
     struct listener listener = {.length = sizeof listener.address};
-    if (resolve(&listener, text) < 0)
+    if (resolve(&listener, text) < 0 || describe(&listener) < 0)
         return failure_set(failure, -EINVAL,
                            "--listen: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
                            "127.0.0.1:7420, 0.0.0.0:7420 or [::1]:7420",
                            text);
+    listener.loopback = is_loopback(&listener.address);
+    *ret = listener;
+    return 0;
+}
+
+int listener_init(struct listener *ret, const char *text, struct failure *failure)
+{
+    struct listener listener;
+    int result = listener_read(&listener, text, failure);
+    if (result < 0)
+        return result;
     /* Without SO_REUSEPORT this fails if anybody else has the port, whatever they set. */
     int fd = bound_socket(&listener, 0);
     if (fd < 0)
         return failure_set(failure, fd, "--listen: cannot serve on %s: %s%s", text, strerror(-fd),
                            fd == -EADDRINUSE ? "; stop what does, or choose another port" : "");
-    int result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
-                     ? -errno
-                     : describe(&listener);
+    result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
+                 ? -errno
+                 : describe(&listener);
     close(fd);
     if (result < 0)
         return failure_set(failure, result, "--listen: %s: %s", text, strerror(-result));
-    listener.loopback = is_loopback(&listener.address);
     *ret = listener;
     return 0;
 }

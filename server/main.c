@@ -2,6 +2,7 @@
 
 #include "api/new_token.h"
 #include "base/random.h"
+#include "server/check.h"
 #include "server/prepare.h"
 #include "server/readings.h"
 #include "server/sandbox.h"
@@ -217,7 +218,11 @@ static bool obey(const struct settings *settings, int *ret_result, struct failur
         printf("batond %s\n", BATON_VERSION);
     else if (settings->new_token)
         *ret_result = new_token_print(stdout, slice_of(settings->new_token), failure);
-    else
+    else if (settings->wants_check) {
+        *ret_result = check_readiness(settings, failure);
+        if (*ret_result == 0)
+            puts("ready");
+    } else
         return false;
     if (*ret_result < 0)
         fprintf(stderr, "batond: %s\n", failure->text);

@@ -123,6 +123,8 @@ enum {
     SHOWN_LENGTH = 100, /* of a wrong value, so that what is expected is still said */
 };
 
+static const char CHECK[] = "--check";
+
 static char **text_at(struct settings *settings, const struct setting *setting)
 {
     return (char **)((char *)settings + setting->offset);
@@ -363,7 +365,7 @@ static int check(struct settings *settings, struct failure *failure)
     return set_default_state_dir(settings, failure);
 }
 
-/* What ends batond at once, wherever among the flags it stands. */
+/* What has batond do something else than serve, wherever among the flags it stands. */
 static int read_command(struct settings *settings, int argc, char **argv, struct failure *failure)
 {
     static const char NEW_TOKEN[] = "--new-token";
@@ -371,6 +373,7 @@ static int read_command(struct settings *settings, int argc, char **argv, struct
     for (int i = 1; i < argc; i++) {
         settings->wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
         settings->wants_version |= strcmp(argv[i], "--version") == 0;
+        settings->wants_check |= strcmp(argv[i], CHECK) == 0;
         if (strncmp(argv[i], NEW_TOKEN, length) != 0 || settings->new_token)
             continue;
         const char *name = argv[i][length] == '=' ? argv[i] + length + 1
@@ -398,7 +401,7 @@ int settings_read(struct settings *ret, int argc, char **argv, struct failure *f
     for (size_t i = 0; result == 0 && i < SETTING_COUNT; i++)
         result = read_variable(&settings, &SETTINGS[i], failure);
     for (int i = 1; result == 0 && i < argc; i++)
-        result = read_flag(&settings, argc, argv, &i, failure);
+        result = strcmp(argv[i], CHECK) == 0 ? 0 : read_flag(&settings, argc, argv, &i, failure);
     if (result == 0)
         result = check(&settings, failure);
 
@@ -487,6 +490,8 @@ void settings_help(FILE *out)
     fprintf(out,
             "  --new-token=NAME\n      print a new token, and the principal that has it for the "
             "tokens-file\n"
+            "  --check\n      ask the batond that the same settings describe whether it is ready: "
+            "exit code 0 if so, 1 if not\n"
             "  --help\n      print this\n  --version\n      print the version\n\n"
             "The HTTP interface is described at /openapi.yaml.\n");
 }

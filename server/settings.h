@@ -49,7 +49,8 @@ struct settings {
     bool sandbox;    /* filter system calls */
     bool wants_help; /* --help was given: nothing else is checked */
     bool wants_version;
-    char *new_token; /* --new-token was given, with this name: likewise; else NULL */
+    bool wants_check; /* --check was given: all is read as it is for serving */
+    char *new_token;  /* --new-token was given, with this name: likewise; else NULL */
 };
 
 /* Reads flags over variables over defaults. Returns 0, or -EINVAL with a failure that names the

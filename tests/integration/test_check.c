@@ -1,0 +1,119 @@
+/* batond --check: says in one line, and by its exit code, whether the batond of the same settings
+ * is ready. */
+#include "tests/integration/secure.h"
+
+#include "tests/support/free_port.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 20000, AT_ONCE_MS = 1500, AT_LAST_MS = 6000 };
+
+/* Expects that it ends with this code, having said one line with `words` in it. */
+static void is_told(const char *listen, const char *const *more, int code, const char *words)
+{
+    struct batond_process check;
+    const char *arguments[16] = {"--check", "--listen", listen};
+    for (size_t i = 3; more && *more; i++)
+        arguments[i] = *more++;
+    batond_process_launch(&check, &(struct batond_options){.arguments = arguments});
+    assert_true(process_wait(&check.process, PATIENCE_MS));
+    char *output = process_output(&check.process);
+    const char *end = strchr(output, '\n');
+    if (process_exit_code(&check.process) != code || !strstr(output, words) || !end || end[1])
+        fail_msg("exit code %d (expected %d) and: %s", process_exit_code(&check.process), code,
+                 output);
+    free(output);
+    batond_process_stop(&check);
+}
+
+static const char *place_of(const struct service *service)
+{
+    return service->batond.url + strlen("http://");
+}
+
+static void one_that_is_ready_is_said_to_be(void **state)
+{
+    struct service *service = *state;
+    char any[40];
+    is_told(place_of(service), NULL, 0, "ready");
+    snprintf(any, sizeof any, "0.0.0.0:%d", service->batond.port);
+    is_told(any, NULL, 0, "ready");
+}
+
+static void ipv6_is_asked_as_well(void **state)
+{
+    struct service *service = *state;
+    struct batond_process batond;
+    char any[40];
+    snprintf(any, sizeof any, "[::]:%d", free_port());
+    batond_process_start(&batond,
+                         &(struct batond_options){.redis_url = service->redis.url,
+                                                  .arguments = (const char *const[]){
+                                                      "--listen", any, "--allow-anonymous", NULL}});
+    is_told(any, NULL, 0, "ready");
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+static void what_redis_lacks_is_passed_on(void **state)
+{
+    struct service *service = *state;
+    redis_process_freeze(&service->redis);
+    is_told(place_of(service), NULL, 1, "batond: not ready: 503 store_unavailable: Redis ");
+    redis_process_thaw(&service->redis);
+    assert_true(comes_to_answer(service->client, "/readyz", 200, PATIENCE_MS));
+    is_told(place_of(service), NULL, 0, "ready");
+}
+
+static void nobody_there_is_not_ready(void **state)
+{
+    char listen[40];
+    (void)state;
+    snprintf(listen, sizeof listen, "127.0.0.1:%d", free_port());
+    int64_t begun = clock_ms();
+    is_told(listen, NULL, 1, "does not answer: Connection refused");
+    assert_in_range(clock_ms() - begun, 0, AT_ONCE_MS);
+    is_told("127.0.0.1:0", NULL, 2, "--check: --listen says any port");
+    is_told("nonsense", NULL, 2, "ADDRESS:PORT");
+}
+
+static void one_that_is_stuck_is_not_waited_for(void **state)
+{
+    struct service *service = *state;
+    process_signal(&service->batond.process, SIGSTOP);
+    int64_t begun = clock_ms();
+    is_told(place_of(service), NULL, 1, "does not answer: it takes too long");
+    assert_in_range(clock_ms() - begun, 0, AT_LAST_MS);
+    process_signal(&service->batond.process, SIGCONT);
+    assert_true(comes_to_answer(service->client, "/readyz", 200, PATIENCE_MS));
+    is_told(place_of(service), NULL, 0, "ready");
+}
+
+/* A batond serves HTTPS at that port, and the settings say plain HTTP; and the other way round. */
+static void https_is_asked_by_https(void **state)
+{
+    struct service *service = *state;
+    struct secure secure;
+    secure_open(&secure, true, (const char *const[]){"--workers=1", NULL});
+    const char *place = secure.batond.url + strlen("https://");
+    const char *files[] = {"--tls-cert", secure.server.file, "--tls-key", secure.server.key, NULL};
+    is_told(place, files, 0, "ready");
+    is_told(place, NULL, 1, "does not answer: ");
+    is_told(place_of(service), files, 1, "does not answer: ");
+    secure_close(&secure);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_is_ready_is_said_to_be),
+        cmocka_unit_test(ipv6_is_asked_as_well),
+        cmocka_unit_test(what_redis_lacks_is_passed_on),
+        cmocka_unit_test(nobody_there_is_not_ready),
+        cmocka_unit_test(one_that_is_stuck_is_not_waited_for),
+        cmocka_unit_test(https_is_asked_by_https),
+    };
+    return cmocka_run_group_tests(tests, service_start, service_stop);
+}
