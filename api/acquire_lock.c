@@ -9,8 +9,10 @@ static void answer_hold(struct exchange *exchange, const struct locks_reply *rep
     bool is_new = reply->result == LOCKS_DONE;
     unsigned status = is_new ? 201 : 200;
     acquisition_headers(exchange, reply->hold.version);
-    if (is_new)
+    if (is_new) {
         exchange->granted = reply->attempt;
+        exchange->granted_fence = reply->hold.fence;
+    }
     if (exchange->wants_text) {
         char line[TOKEN_LONGEST + 2] = "";
         memcpy(line, token.bytes, token.length);
@@ -28,6 +30,7 @@ static void acquired(void *context, const struct locks_reply *reply)
     struct exchange *exchange = context;
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
     exchange->hung_up = NULL;
+    happening_acquired(exchange, exchange->name, reply->result, holds ? &reply->hold : NULL);
     if (holds && field_given(&exchange->parameters, FIELD_HOLD)) {
         hold_connection(exchange, reply);
         return;
@@ -42,7 +45,13 @@ static void acquired(void *context, const struct locks_reply *reply)
 static void hung_up(struct exchange *exchange)
 {
     exchange->hung_up = NULL;
+    happening_abandoned(exchange);
     locks_abandon(exchange->below);
+}
+
+static void queued(void *context, struct slice name)
+{
+    happening_queued(context, name);
 }
 
 enum handling acquire_lock(struct exchange *exchange)
@@ -57,7 +66,8 @@ enum handling acquire_lock(struct exchange *exchange)
         return PARKED;
     }
     exchange->keep_ms = acquire.keep_ms;
-    exchange->below = locks_wait(locks, &acquire, exchange_is_connected, acquired, exchange);
+    const struct acquirer acquirer = {exchange, exchange_is_connected, .queued = queued};
+    exchange->below = locks_wait(locks, &acquire, &acquirer, acquired);
     exchange->hung_up = hung_up;
     return WAITING;
 }

@@ -17,15 +17,25 @@ static struct slice own_name(const struct exchange *exchange, struct slice name)
 }
 
 /* Keeps what has to be taken back should the reply not reach the client. */
-static void keep_grants(struct exchange *exchange, const struct several_reply *reply)
+static void keep_grant(struct exchange *exchange, struct slice name,
+                       const struct locks_reply *reply)
 {
-    exchange->grants = calloc(reply->count, sizeof *exchange->grants);
+    if (!exchange->grants)
+        exchange->grants = calloc(several_count(exchange), sizeof *exchange->grants);
     if (!exchange->grants)
         abort();
-    for (size_t i = 0; i < reply->count; i++)
-        if (reply->each[i].result == LOCKS_DONE)
-            exchange->grants[exchange->grant_count++] =
-                (struct grant){own_name(exchange, reply->each[i].name), reply->each[i].attempt};
+    exchange->grants[exchange->grant_count++] =
+        (struct grant){name, reply->hold.fence, reply->attempt};
+}
+
+/* One of the names is held: for others that is so, whatever becomes of the rest. */
+static void granted(void *context, struct slice name, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    struct slice own = own_name(exchange, name);
+    if (reply->result == LOCKS_DONE)
+        keep_grant(exchange, own, reply);
+    happening_acquired(exchange, own, reply->result, &reply->hold);
 }
 
 static void answer_holds(struct exchange *exchange, const struct several_reply *reply)
@@ -34,7 +44,6 @@ static void answer_holds(struct exchange *exchange, const struct several_reply *
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
     json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
     json_object_set_new(document, "locks", several_holds(exchange, reply));
-    keep_grants(exchange, reply);
     reply_json(exchange, exchange->grant_count > 0 ? 201 : 200, "application/json", document);
 }
 
@@ -45,6 +54,11 @@ static void acquired(void *context, const struct several_reply *reply)
     if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED) {
         answer_holds(exchange, reply);
     } else {
+        happening_acquired(exchange,
+                           exchange->queued_us ? exchange->queued_name
+                                               : reply->each[reply->refused].name,
+                           reply->result, NULL);
+        happening_all_taken_back(exchange);
         bool refused = reply->result != LOCKS_UNAVAILABLE && reply->result != LOCKS_DRAINING;
         acquisition_refuse(exchange, reply->result, &reply->view, reply->error,
                            refused ? reply->each[reply->refused].name : slice_of(NULL));
@@ -55,7 +69,15 @@ static void acquired(void *context, const struct several_reply *reply)
 static void hung_up(struct exchange *exchange)
 {
     exchange->hung_up = NULL;
+    happening_abandoned(exchange);
+    happening_all_taken_back(exchange);
     several_abandon(exchange->below);
+}
+
+static void queued(void *context, struct slice name)
+{
+    struct exchange *exchange = context;
+    happening_queued(exchange, own_name(exchange, name));
 }
 
 enum handling acquire_locks(struct exchange *exchange)
@@ -63,9 +85,9 @@ enum handling acquire_locks(struct exchange *exchange)
     struct acquire acquire;
     if (!several_is_complete(exchange, false) || !acquisition_read(exchange, &acquire))
         return ANSWERED;
+    const struct acquirer acquirer = {exchange, exchange_is_connected, queued, granted};
     exchange->below = locks_acquire_several(exchange->api->locks, exchange->parameters.names,
-                                            several_count(exchange), &acquire,
-                                            exchange_is_connected, acquired, exchange);
+                                            several_count(exchange), &acquire, &acquirer, acquired);
     exchange->hung_up = hung_up;
     return WAITING;
 }

@@ -3,6 +3,7 @@
 #define BATON_API_API_H
 
 #include "api/exchange.h"
+#include "api/happening.h"
 #include "api/hold_connection.h"
 #include "api/limits.h"
 #include "api/principals.h"
@@ -20,6 +21,11 @@ struct api {
     /* Writes the metrics of the whole process as Prometheus text, allocated by malloc. */
     char *(*metrics)(void *context);
     void *context;
+    /* Is told all that happens to locks, in order, from the loop. The exchange is that of the
+     * request it happened by, and NULL where there is none, or no more. May be NULL. */
+    void (*happened)(void *context, const struct happening *happening,
+                     const struct exchange *exchange);
+    void *happened_context;
     struct random_pool randomness; /* for tokens, owners and request ids */
     bool draining;
     struct connection_holds connection_holds; /* those whose streams go on */

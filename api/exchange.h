@@ -26,6 +26,7 @@ struct header {
 /* A new hold of one of several names. */
 struct grant {
     struct slice name;
+    int64_t fence;
     struct attempt attempt;
 };
 
@@ -99,8 +100,11 @@ struct exchange {
     char made_token[TOKEN_SHORTEST + 1];
     char made_owner[TOKEN_SHORTEST + 1];
     struct attempt granted; /* the attempt of a new hold, "" for any other answer */
-    struct grant *grants;   /* the same where several names were acquired */
+    int64_t granted_fence;
+    struct grant *grants; /* the same where several names were acquired */
     size_t grant_count;
+    int64_t queued_us; /* since when it waits, of the monotonic clock; 0: it does not */
+    struct slice queued_name;
     void *below;     /* what it waits for; hung_up knows what that is */
     int64_t keep_ms; /* for how long the place of an undelivered grant is kept */
     json_t *json;    /* the request's body, or a list while it is made */

@@ -72,20 +72,42 @@ static void renewed(void *context, const struct hold *hold)
         lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
         return;
     }
+    happening_renewed(held->exchange, held->exchange->name, LOCKS_DONE, hold);
     write_line(held->exchange,
                "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
                hold->fence, hold->ttl_ms);
 }
 
+/* A release that is asked for in place of a client that has gone. */
+struct parting {
+    struct asker asker;
+    struct slice name;
+    char name_bytes[NAME_LENGTH];
+};
+
+/* There is no client left to answer; at worst the hold ends by its TTL. */
 static void released(void *context, const struct locks_reply *reply)
 {
-    (void)context,
-        (void)reply; /* there is nobody left to tell; at worst the hold ends by its TTL */
+    struct parting *parting = context;
+    if (reply->result == LOCKS_DONE) {
+        struct happening happening = happening_of(HAPPENING_RELEASED, parting->name);
+        happening.fence = reply->release.fence;
+        happening.held_ms = reply->release.held_ms;
+        asker_tell(&parting->asker, happening);
+    }
+    asker_clear(&parting->asker);
+    free(parting);
 }
 
 static void release(struct exchange *exchange)
 {
-    locks_release(exchange->api->locks, exchange->name, exchange->stored_token, released, NULL);
+    struct parting *parting = malloc(sizeof *parting);
+    if (!parting)
+        abort();
+    parting->asker = asker_of(exchange);
+    parting->name = (struct slice){parting->name_bytes, exchange->name.length};
+    memcpy(parting->name_bytes, exchange->name.bytes, exchange->name.length);
+    locks_release(exchange->api->locks, exchange->name, exchange->stored_token, released, parting);
 }
 
 static void hung_up(struct exchange *exchange)
@@ -142,6 +164,7 @@ static void prolonged(void *context, const struct locks_reply *reply)
     if (!exchange) {
         free(held);
     } else if (reply->result == LOCKS_DONE) {
+        happening_renewed(exchange, exchange->name, reply->result, &reply->hold);
         begin(held, 200, &reply->hold);
     } else {
         exchange->hung_up = NULL;

@@ -7,6 +7,7 @@
 static void released(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
+    happening_released(exchange, exchange->name, reply->result, &reply->release);
     if (reply->result == LOCKS_DONE) {
         if (reply->release.version > 0)
             etag_reply(exchange, reply->release.version);
@@ -26,6 +27,7 @@ static void broken(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     if (reply->result == LOCKS_DONE) {
+        happening_forced(exchange, reply->broken.count);
         json_t *document = json_object();
         json_object_set_new(document, "name", represent_text(exchange->name));
         json_object_set_new(document, "broken", json_integer(reply->broken.count));

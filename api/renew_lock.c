@@ -7,6 +7,7 @@
 static void renewed(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
+    happening_renewed(exchange, exchange->name, reply->result, &reply->hold);
     if (reply->result == LOCKS_DONE) {
         etag_reply(exchange, reply->hold.version);
         reply_owned(exchange, 200, "application/json",

@@ -167,6 +167,18 @@ void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_don
 void locks_take_back(struct locks *locks, struct slice name, struct slice token,
                      const struct attempt *attempt, int64_t keep_ms);
 
+/* Whoever acquires, for as long as the request is under way. */
+struct acquirer {
+    void *context;                       /* of `done` as well */
+    bool (*is_connected)(void *context); /* whether the client is still there */
+    /* May be NULL: from now on it is in the queue of this name. Of several names there may be
+     * queues one after the other. */
+    void (*queued)(void *context, struct slice name);
+    /* Of several names alone, and may be NULL: this one is held now, DONE or REPEATED. Where the
+     * others are not to be had, what is DONE is given back. */
+    void (*granted)(void *context, struct slice name, const struct locks_reply *reply);
+};
+
 /* A request that waits for a lock. */
 struct waiter;
 
@@ -177,7 +189,7 @@ struct waiter;
  * the next at once (and the client's hang-up is expected to be told by locks_abandon). The waiter
  * is gone once `done` has run. */
 struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
-                          bool (*is_connected)(void *context), locks_done *done, void *context);
+                          const struct acquirer *acquirer, locks_done *done);
 
 /* The client has gone: the waiter leaves the queue (or keeps its place for keep_ms), what was
  * granted goes to the next, and `done` will not be called. */
@@ -278,8 +290,7 @@ typedef void several_done(void *context, const struct several_reply *reply);
  */
 struct several *locks_acquire_several(struct locks *locks, const struct slice *names, size_t count,
                                       const struct acquire *acquire,
-                                      bool (*is_connected)(void *context), several_done *done,
-                                      void *context);
+                                      const struct acquirer *acquirer, several_done *done);
 
 /* The client has gone, at any moment before `done`: all is given back, and `done` will not be
  * called. */

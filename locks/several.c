@@ -19,9 +19,8 @@ struct part {
 
 struct several {
     struct locks *locks;
-    bool (*is_connected)(void *context);
+    struct acquirer acquirer;
     several_done *done; /* NULL: answered or abandoned, and waits for Redis' last answers only */
-    void *context;
     struct acquire acquire; /* its texts are in `names` */
     uint64_t deadline;      /* of the wait, by the loop's clock */
     struct names *names;
@@ -78,7 +77,7 @@ static void refuse(struct several *several, size_t refused, const struct locks_r
     for (size_t i = 0; i < answer.count; i++)
         answer.each[i].name = name_of(several, i);
     give_back(several);
-    several->done(several->context, &answer);
+    several->done(several->acquirer.context, &answer);
     free_several(several);
 }
 
@@ -137,7 +136,7 @@ static void finish(struct several *several)
         answer.each[i].attempt = part->attempt;
         answer.each[i].hold = part->hold;
     }
-    several->done(several->context, &answer);
+    several->done(several->acquirer.context, &answer);
     free_several(several);
 }
 
@@ -193,6 +192,9 @@ static void take(struct several *several, const struct locks_reply *reply)
     part->result = reply->result;
     part->attempt = reply->attempt;
     note_hold(part, &reply->hold);
+    if (several->acquirer.granted)
+        several->acquirer.granted(several->acquirer.context, name_of(several, index_of(part)),
+                                  reply);
     if (several->held == several->names->count) {
         settle(several);
         return;
@@ -231,7 +233,14 @@ static void answered(void *context, const struct locks_reply *reply)
 static bool client_is_connected(void *context)
 {
     const struct several *several = context;
-    return several->is_connected(several->context);
+    return several->acquirer.is_connected(several->acquirer.context);
+}
+
+static void queued(void *context, struct slice name)
+{
+    const struct several *several = context;
+    if (several->acquirer.queued)
+        several->acquirer.queued(several->acquirer.context, name);
 }
 
 /* Asks for the next name. Should this server die on the way, nothing stays for longer than the
@@ -246,7 +255,8 @@ static void ask(struct several *several)
         acquire.ttl_ms = locks->claim_window_ms;
     acquire.wait_ms = several->deadline > now ? (int64_t)(several->deadline - now) : 0;
     if (acquire.wait_ms > 0) {
-        several->waiter = locks_wait(locks, &acquire, client_is_connected, answered, several);
+        const struct acquirer acquirer = {several, client_is_connected, .queued = queued};
+        several->waiter = locks_wait(locks, &acquire, &acquirer, answered);
     } else {
         several->asking = 1;
         locks_acquire(locks, &acquire, answered, several);
@@ -255,16 +265,14 @@ static void ask(struct several *several)
 
 struct several *locks_acquire_several(struct locks *locks, const struct slice *names, size_t count,
                                       const struct acquire *acquire,
-                                      bool (*is_connected)(void *context), several_done *done,
-                                      void *context)
+                                      const struct acquirer *acquirer, several_done *done)
 {
     struct several *several = calloc(1, sizeof *several + count * sizeof several->parts[0]);
     if (!several)
         abort();
     several->locks = locks;
-    several->is_connected = is_connected;
+    several->acquirer = *acquirer;
     several->done = done;
-    several->context = context;
     several->acquire = *acquire;
     several->acquire.keep_ms = 0;
     several->deadline = uv_now(locks->loop) + (uint64_t)acquire->wait_ms;

@@ -14,8 +14,7 @@ struct waiter {
     struct waiter *previous;
     struct interest *interest;
     locks_done *done; /* NULL: answered or abandoned, and only waits for Redis' last answer */
-    bool (*is_connected)(void *context);
-    void *context;
+    struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait */
     bool asking;
     bool again;  /* to be asked again after that */
@@ -29,6 +28,11 @@ struct waiter {
 static struct locks *locks_of(const struct waiter *waiter)
 {
     return waiter->interest->locks;
+}
+
+static bool is_connected(const struct waiter *waiter)
+{
+    return waiter->acquirer.is_connected(waiter->acquirer.context);
 }
 
 static void on_closed(uv_handle_t *timer)
@@ -89,7 +93,7 @@ static void finish(struct waiter *waiter, const struct locks_reply *reply)
     locks_done *done = waiter->done;
     assert(done);
     waiter->done = NULL;
-    done(waiter->context, reply);
+    done(waiter->acquirer.context, reply);
     end(waiter);
 }
 
@@ -148,6 +152,13 @@ static void conclude(struct waiter *waiter, const struct store_result *result,
     finish(waiter, &answer->reply);
 }
 
+static void note_queued(struct waiter *waiter)
+{
+    if (!waiter->queued && waiter->acquirer.queued)
+        waiter->acquirer.queued(waiter->acquirer.context, waiter->acquire.name);
+    waiter->queued = true;
+}
+
 static void go_on(struct waiter *waiter)
 {
     if (waiter->over)
@@ -167,7 +178,7 @@ static void answered(void *context, const struct store_result *result)
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
     if (answer.waits) {
-        waiter->queued = true;
+        note_queued(waiter);
         interest_plan(waiter->interest, answer.next_ms);
         go_on(waiter);
     } else if (can_stay(waiter, &answer)) {
@@ -190,7 +201,7 @@ static void on_over(uv_timer_t *timer)
 }
 
 struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
-                          bool (*is_connected)(void *context), locks_done *done, void *context)
+                          const struct acquirer *acquirer, locks_done *done)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
     if (!waiter)
@@ -198,8 +209,7 @@ struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
     char key[KEY_LENGTH];
     waiter->interest = interest_join(locks, operation_key(locks, acquire->name, key));
     waiter->done = done;
-    waiter->is_connected = is_connected;
-    waiter->context = context;
+    waiter->acquirer = *acquirer;
     waiter->attempt = request_attempt(locks);
     waiter->acquire = request_copy(acquire, waiter->bytes);
     append(waiter);
@@ -208,7 +218,7 @@ struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
     uv_timer_start(&waiter->timer, on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms, 0);
     /* A request that was read late, of a client that has gone and perhaps asked elsewhere by now,
      * must not take the place over. */
-    if (!locks->draining && is_connected(context))
+    if (!locks->draining && is_connected(waiter))
         ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
     return waiter;
 }
@@ -246,7 +256,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
         doubts_add(locks, key, token, &stale, LEAVE_STALE, 0);
-    } else if (waiter->is_connected(waiter->context)) {
+    } else if (is_connected(waiter)) {
         ask_again(waiter);
     } /* else its hang-up is about to be told, and gives the grant to the next */
 }
@@ -257,7 +267,7 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
     struct waiter *waiter = find(interest_find(locks, key), attempt);
     if (!waiter)
         return; /* it was abandoned before Redis answered: what it left is on its way back */
-    if (!waiter->is_connected(waiter->context)) {
+    if (!is_connected(waiter)) {
         leave(waiter,
               LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
         return;

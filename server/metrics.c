@@ -1,5 +1,6 @@
 #include "server/metrics.h"
 
+#include "api/happening.h"
 #include "api/routes.h"
 
 #include <assert.h>
@@ -11,6 +12,7 @@ static const unsigned STATUSES[] = {200, 201, 304, 400, 404, 405, 409, 413, 415,
 
 enum { STATUS_COUNT = sizeof STATUSES / sizeof STATUSES[0] };
 
+static_assert((int)HAPPENING_KINDS <= (int)METRICS_HAPPENINGS, "each kind is counted");
 static_assert(sizeof STATUSES / sizeof STATUSES[0] < METRICS_STATUSES, "one is for any other");
 
 static size_t status_index(unsigned status)
@@ -34,6 +36,11 @@ void metrics_add(atomic_uint_fast64_t *number, int change)
 void metrics_count(struct metrics *metrics, const struct route *route, unsigned status)
 {
     metrics_add(&metrics->requests[route_index(route)][status_index(status)], 1);
+}
+
+void metrics_happened(struct metrics *metrics, const struct happening *happening)
+{
+    metrics_add(&metrics->happenings[happening->kind], (int)happening->count);
 }
 
 static uint64_t sum(const struct metrics *all, size_t count, size_t offset)
@@ -69,6 +76,24 @@ static void write_requests(FILE *out, const struct metrics *all, size_t count)
             fprintf(out, "\"} %" PRIu64 "\n", total);
         }
     }
+}
+
+/* All of them from the start: a rate misses the first of what was not there before. */
+static void write_happenings(FILE *out, const struct metrics *all, size_t count, const char *name,
+                             const char *label, enum happening_kind first, enum happening_kind last)
+{
+    for (enum happening_kind kind = first; kind <= last; kind++)
+        fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, happening_word(kind),
+                sum(all, count, offsetof(struct metrics, happenings[kind])));
+}
+
+static void write_acquires(FILE *out, const struct metrics *all, size_t count)
+{
+    static const char ACQUIRES[] = "baton_acquires_total", ENDS[] = "baton_holds_ended_total";
+    write_head(out, ACQUIRES, "counter", "Acquires that ended, a name each, by how they did.");
+    write_happenings(out, all, count, ACQUIRES, "result", 0, HAPPENING_ACQUIRE_LAST);
+    write_head(out, ENDS, "counter", "Holds that ended, by how they did.");
+    write_happenings(out, all, count, ENDS, "reason", HAPPENING_END_FIRST, HAPPENING_END_LAST);
 }
 
 /* The numbers without labels. */
@@ -132,6 +157,7 @@ char *metrics_text(const struct metrics *all, size_t count, time_t started)
         fprintf(out, "%s %" PRIu64 "\n", NUMBERS[i].name, sum(all, count, NUMBERS[i].offset));
     }
     write_requests(out, all, count);
+    write_acquires(out, all, count);
     fclose(out);
     return text;
 }

@@ -7,16 +7,19 @@
 #include <stdint.h>
 #include <time.h>
 
+struct happening;
 struct route;
 
 enum {
-    METRICS_ROUTES = 24,   /* more than there are; the last one is "none" */
-    METRICS_STATUSES = 12, /* the statuses that metrics.c lists, and any other */
+    METRICS_ROUTES = 24,     /* more than there are; the last one is "none" */
+    METRICS_STATUSES = 12,   /* the statuses that metrics.c lists, and any other */
+    METRICS_HAPPENINGS = 24, /* more kinds than there are */
 };
 
 /* One for each worker, which alone writes to it; read when scraped, from any thread. */
 struct metrics {
     atomic_uint_fast64_t requests[METRICS_ROUTES][METRICS_STATUSES];
+    atomic_uint_fast64_t happenings[METRICS_HAPPENINGS]; /* by kind */
     atomic_uint_fast64_t undelivered; /* replies that did not reach their client */
     atomic_uint_fast64_t hung_up;     /* clients that went while their request waited */
     atomic_uint_fast64_t waiting;     /* requests that wait now */
@@ -37,6 +40,9 @@ void metrics_add(atomic_uint_fast64_t *number, int change);
 
 /* Counts a request; `route` is NULL where none fitted. */
 void metrics_count(struct metrics *metrics, const struct route *route, unsigned status);
+
+/* Counts what has happened to a lock. */
+void metrics_happened(struct metrics *metrics, const struct happening *happening);
 
 /* Writes all of them together in the Prometheus text format. The text is the caller's, to be given
  * to free. */

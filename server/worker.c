@@ -1,5 +1,6 @@
 #include "server/worker.h"
 
+#include "server/happenings.h"
 #include "server/http.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct worker {
     struct api api;
     struct http *http;
     struct metrics *metrics;
+    struct happenings happenings;
 };
 
 /* Redis has been reached, or has turned out to be away. Whoever connected before has waited until
@@ -182,7 +184,9 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .max_wait_ms = settings->max_wait_ms,
                      .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
                      .metrics = worker->options->metrics,
-                     .context = worker->options->context};
+                     .context = worker->options->context,
+                     .happened = happenings_tell,
+                     .happened_context = &worker->happenings};
     const struct http_options http = {.listen_fd = listen_fd,
                                       .api = &worker->api,
                                       .metrics = worker->metrics,
@@ -203,6 +207,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, int 
         abort();
     worker->options = options;
     worker->metrics = metrics;
+    worker->happenings = (struct happenings){metrics};
     uv_async_init(&worker->loop, &worker->stop, on_stop);
     uv_async_init(&worker->loop, &worker->news, on_news);
     uv_timer_init(&worker->loop, &worker->settle);

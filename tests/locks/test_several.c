@@ -66,8 +66,9 @@ static void begin(struct outcome *outcome, struct site *site, const char *const 
     acquire.owner = slice_of(token);
     acquire.wait_ms = wait_ms;
     *outcome = (struct outcome){0};
+    const struct acquirer acquirer = {outcome, is_connected, .queued = NULL};
     outcome->several =
-        locks_acquire_several(site->locks, list, count, &acquire, is_connected, on_done, outcome);
+        locks_acquire_several(site->locks, list, count, &acquire, &acquirer, on_done);
     assert_int_equal(outcome->count, 0);
 }
 

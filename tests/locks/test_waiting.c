@@ -23,8 +23,8 @@ struct guest {
 static void request_lock(struct guest *guest)
 {
     guest->answer = (struct answer){.gone = guest->answer.gone};
-    guest->waiter = locks_wait(guest->site->locks, &guest->request, fixture_is_connected,
-                               fixture_answered, &guest->answer);
+    const struct acquirer acquirer = {&guest->answer, fixture_is_connected, .queued = NULL};
+    guest->waiter = locks_wait(guest->site->locks, &guest->request, &acquirer, fixture_answered);
     assert_int_equal(guest->answer.count, 0);
 }
 

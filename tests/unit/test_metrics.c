@@ -1,3 +1,4 @@
+#include "api/happening.h"
 #include "api/routes.h"
 #include "server/metrics.h"
 #include "tests/support/cmocka.h"
@@ -41,6 +42,24 @@ static void nothing_has_happened_at_first(void **state)
     assert_has_line(text, "baton_redis_connects_total 0");
     assert_has_line(text, "baton_redis_losses_total 0");
     assert_null(strstr(text, "baton_http_requests_total{"));
+    free(text);
+}
+
+static void happenings_are_counted(void **state)
+{
+    static struct metrics metrics[2];
+    (void)state;
+    struct happening granted = happening_of(HAPPENING_GRANTED, slice_of("n"));
+    struct happening expired = happening_of(HAPPENING_EXPIRED, slice_of("n"));
+    expired.count = 7;
+    metrics_happened(&metrics[0], &granted);
+    metrics_happened(&metrics[1], &granted);
+    metrics_happened(&metrics[1], &expired);
+    char *text = metrics_text(metrics, 2, 0);
+    assert_has_line(text, "baton_acquires_total{result=\"granted\"} 2");
+    assert_has_line(text, "baton_acquires_total{result=\"unavailable\"} 0");
+    assert_has_line(text, "baton_holds_ended_total{reason=\"expired\"} 7");
+    assert_has_line(text, "baton_holds_ended_total{reason=\"taken_back\"} 0");
     free(text);
 }
 
@@ -165,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_has_happened_at_first),
+        cmocka_unit_test(happenings_are_counted),
         cmocka_unit_test(workers_are_summed),
         cmocka_unit_test(other_workers_do_not_count),
         cmocka_unit_test(every_route_and_status_is_told_apart),

@@ -1,0 +1,18 @@
+/* happenings.h: tells what happens to locks to each of those in the process that want to know. */
+#ifndef BATON_SERVER_HAPPENINGS_H
+#define BATON_SERVER_HAPPENINGS_H
+
+#include "api/happening.h"
+
+struct metrics;
+
+/* A worker's own: who is told, in the order of happenings.c. */
+struct happenings {
+    struct metrics *metrics;
+};
+
+/* For struct api's `happened`; `context` is a struct happenings. */
+void happenings_tell(void *context, const struct happening *happening,
+                     const struct exchange *exchange);
+
+#endif
