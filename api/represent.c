@@ -131,14 +131,21 @@ static json_t *meta(struct slice text)
     return object ? object : json_null();
 }
 
-static json_t *represent_holder(const struct holder *holder)
+/* Who holds or waits, to others: their name and whose it is, and how they share. */
+static json_t *represent_other(struct slice stored_owner, enum lock_mode mode)
 {
     json_t *object = required(json_object());
-    struct slice realm, owner = name_of(holder->owner, &realm);
+    struct slice realm, owner = name_of(stored_owner, &realm);
     set(object, "owner", represent_text(owner));
     if (realm.length > 0)
         set(object, "principal", represent_text(realm));
-    set(object, "mode", json_string(mode_name(holder->mode)));
+    set(object, "mode", json_string(mode_name(mode)));
+    return object;
+}
+
+static json_t *represent_holder(const struct holder *holder)
+{
+    json_t *object = represent_other(holder->owner, holder->mode);
     set(object, "fence", json_integer(holder->fence));
     set(object, "ttl_ms", json_integer(holder->ttl_ms));
     set(object, "held_ms", json_integer(holder->held_ms));
@@ -152,6 +159,19 @@ json_t *represent_holders(const struct lock_view *view)
     for (size_t i = 0; i < view->holder_count; i++)
         if (json_array_append_new(array, represent_holder(&view->holders[i])) < 0)
             abort();
+    return array;
+}
+
+static json_t *represent_waiters(const struct lock_view *view)
+{
+    json_t *array = required(json_array());
+    for (size_t i = 0; i < view->waiter_count; i++) {
+        const struct in_line *waiter = &view->waiters[i];
+        json_t *object = represent_other(waiter->owner, waiter->mode);
+        set(object, "waited_ms", json_integer(waiter->waited_ms));
+        if (json_array_append_new(array, object) < 0)
+            abort();
+    }
     return array;
 }
 
@@ -175,6 +195,7 @@ json_t *represent_view(struct slice name, const struct lock_view *view)
     set(object, "hold_count", json_integer(view->hold_count));
     set(object, "holders", represent_holders(view));
     set(object, "queue_length", json_integer(view->queue_length));
+    set(object, "waiters", represent_waiters(view));
     set(object, "last_release", last_release(view));
     set_limit(object, view->limit);
     return object;

@@ -15,6 +15,7 @@ enum {
     LOCK_META_LENGTH = 1024, /* bytes of JSON, at most */
     LOCK_LIMIT_HIGHEST = 1000000,
     LOCK_HOLDERS_SHOWN = 10,
+    LOCK_WAITERS_SHOWN = 10,
     LOCK_ATTEMPT_LENGTH = 16,  /* characters */
     LOCKS_LIST_LONGEST = 1000, /* locks in a page, at most */
     LOCKS_SEVERAL_MOST = 64,   /* names acquired together, at most */
@@ -62,6 +63,13 @@ struct holder {
     struct slice meta; /* empty where none was given */
 };
 
+/* What others get to know of one who waits. */
+struct in_line {
+    struct slice owner;
+    enum lock_mode mode;
+    int64_t waited_ms;
+};
+
 /* What anybody gets to know of a name. */
 struct lock_view {
     int64_t version;
@@ -76,6 +84,10 @@ struct lock_view {
     } last_release;
     struct holder holders[LOCK_HOLDERS_SHOWN]; /* the one that ends soonest first */
     size_t holder_count;                       /* of those shown */
+    /* In the order in which they would be granted, those who are passed over now behind the others;
+     * where a lock is inspected, watched or listed, not where one is refused. */
+    struct in_line waiters[LOCK_WAITERS_SHOWN];
+    size_t waiter_count; /* of those shown */
 };
 
 /* The end of a hold by its owner. */

@@ -120,6 +120,25 @@ static bool read_holder(const struct value *value, struct holder *ret)
            value_text(value_at(value, 5), &ret->meta);
 }
 
+static bool read_in_line(const struct value *value, struct in_line *ret)
+{
+    return read_owner(value_at(value, 0), &ret->owner) &&
+           read_mode(value_at(value, 1), &ret->mode) &&
+           value_integer(value_at(value, 2), &ret->waited_ms);
+}
+
+/* Those who wait: the last part of a view, where anybody does and it tells of them. */
+static bool read_line(const struct value *value, struct lock_view *ret)
+{
+    ret->waiter_count = value_count(value);
+    if (ret->waiter_count > LOCK_WAITERS_SHOWN)
+        return false;
+    for (size_t i = 0; i < ret->waiter_count; i++)
+        if (!read_in_line(value_at(value, i), &ret->waiters[i]))
+            return false;
+    return true;
+}
+
 bool read_view(const struct value *value, struct lock_view *ret)
 {
     int64_t mine;
@@ -145,5 +164,5 @@ bool read_view(const struct value *value, struct lock_view *ret)
     for (size_t i = 0; i < ret->holder_count; i++)
         if (!read_holder(value_at(holders, i), &ret->holders[i]))
             return false;
-    return true;
+    return read_line(value_at(value, 7), ret);
 }

@@ -2,7 +2,8 @@
 --
 -- ARGV  2 a token to look for among the holds, or ''
 -- Returns {version, holds, limit, waiters, 1 if the token holds, {fence, reason, ago_ms} or {},
---          {{owner, mode, fence, ttl_ms, held_ms, meta}, ...}}.
+--          {{owner, mode, fence, ttl_ms, held_ms, meta}, ...}}, and where somebody waits
+--          {{owner, mode, waited_ms}, ...} as well.
 local state = open()
 close(state, even_if_full)
-return view(state, ARGV[2])
+return whole_view(state, ARGV[2])

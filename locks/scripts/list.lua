@@ -12,9 +12,10 @@ local cursor, pattern, limit, budget = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonu
 local page, rest, shown = {}, {}, 0
 
 -- All else in Redis waits meanwhile, so a page ends early where much is on it: a lock shows up to
--- ten holders, each with up to a kilobyte of meta. Plain locks fit by the thousand.
+-- ten holders, each with up to a kilobyte of meta, and ten who wait. Plain locks fit by the thousand.
 local SHOWN_MOST = 250000 -- bytes, roughly
 local HOLDER_BYTES = 100  -- of them without the meta
+local WAITER_BYTES = 50
 
 -- At most so many keys are looked at before the page is known to be full: what is handed back has
 -- to fit a cursor.
@@ -33,11 +34,12 @@ local function visit(candidate)
     local state = open()
     close(state, even_if_full)
     if state[COUNT] > 0 then
-        local seen = view(state, '')
+        local seen = whole_view(state, '')
         page[#page + 1] = {key, seen}
         for _, holder in ipairs(seen[7]) do
             shown = shown + HOLDER_BYTES + #holder[6]
         end
+        shown = shown + WAITER_BYTES * #(seen[8] or {})
     end
 end
 

@@ -143,6 +143,8 @@ const struct contract_case CASES[] = {
     DOWN("releaseLock 503 store_unavailable", "DELETE /locks/x" WITH_ONE),
 
     CASE("inspectLock 200", "GET /locks/never-used"),
+    AFTER_2("POST /locks/seen-waiting?owner=me", "POST /locks/seen-waiting" IN_VAIN "&owner=you",
+            "inspectLock 200", "GET /locks/seen-waiting"),
     AFTER_2("POST /locks/seen?mode=shared&limit=3" WITH_ONE,
             "POST /locks/seen?mode=shared&limit=3" BODY("{\"meta\":{\"a\":{}}}"), "inspectLock 200",
             "GET /locks/seen" WITH_ONE),

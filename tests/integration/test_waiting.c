@@ -113,6 +113,21 @@ static void a_lock_that_is_free_is_not_waited_for(void **state)
             NULL);
 }
 
+/* Those called number-0, number-1... */
+static void shows_in_order(struct http_client *client, const char *name)
+{
+    char request[64], member[32], owner[16];
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(client, request, NULL, 200, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(member, sizeof member, "waiters.%d.owner", i);
+        snprintf(owner, sizeof owner, "number-%d", i);
+        assert_string_equal(member_text(client, member), owner);
+        snprintf(member, sizeof member, "waiters.%d.waited_ms", i);
+        assert_in_range(member_integer(client, member), 0, PATIENCE_MS);
+    }
+}
+
 static void waiters_are_granted_in_order_of_arrival(void **state)
 {
     struct service *service = service_of(state);
@@ -122,8 +137,11 @@ static void waiters_are_granted_in_order_of_arrival(void **state)
     hold(service->client, "order", tokens[CROWD]);
     for (int i = 0; i < CROWD; i++) {
         snprintf(tokens[i], TOKEN_TEXT, "waiter-in-order-of-arrival-%d", i);
-        waiters[i] = wait_as(service, tokens[i], "order?wait=20s", i + 1);
+        char query[64];
+        snprintf(query, sizeof query, "order?wait=20s&owner=number-%d", i);
+        waiters[i] = wait_as(service, tokens[i], query, i + 1);
     }
+    shows_in_order(service->client, "order");
     for (int i = 0; i < CROWD; i++) {
         release(service->client, tokens[i > 0 ? i - 1 : CROWD], "order");
         is_granted(waiters[i], PROMPT_MS);

@@ -366,6 +366,45 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
     return seen;
 }
 
+/* Who waits goes before another: nobody is granted before whoever stands in front, but for those
+ * who are passed over. */
+static bool goes_before(const struct model *model, const struct model_waiter *a,
+                        const struct model_waiter *b)
+{
+    bool in_line = is_in_line(model, a);
+    if (in_line != is_in_line(model, b))
+        return in_line;
+    return a->arrival != b->arrival ? a->arrival < b->arrival
+                                    : strcmp(a->hold.token, b->hold.token) < 0;
+}
+
+static size_t position(const struct model *model, const struct model_waiter *waiter)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        const struct model_waiter *other = &model->waiters[i];
+        before += other->place != GRANTED && other != waiter && goes_before(model, other, waiter);
+    }
+    return before;
+}
+
+/* Those who wait are shown to whoever looks, not to whoever is refused. */
+static struct seen whole_view(const struct model *model, int64_t now, const char *token)
+{
+    struct seen seen = view(model, now, token);
+    seen.line = count_waiting(model) < SHOWN ? count_waiting(model) : SHOWN;
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        const struct model_waiter *waiter = &model->waiters[i];
+        size_t at = position(model, waiter);
+        if (waiter->place == GRANTED || at >= SHOWN)
+            continue;
+        strcpy(seen.in_line[at].owner, waiter->hold.owner);
+        strcpy(seen.in_line[at].mode, waiter->hold.shared ? "shared" : "exclusive");
+        seen.in_line[at].waited_ms = max(now - waiter->came, 0) / 1000;
+    }
+    return seen;
+}
+
 static struct answer told(const struct model *model, int64_t now, const char *status,
                           const struct model_hold *hold)
 {
@@ -758,7 +797,7 @@ struct seen model_inspect(struct model *model, int64_t now, const char *token)
 {
     open_name(model, now);
     close_name(model);
-    return view(model, now, token);
+    return whole_view(model, now, token);
 }
 
 int64_t model_tick(struct model *model, int64_t now)
@@ -775,7 +814,7 @@ struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t
     model->servers[server].watching = true;
     hand_over(model, now);
     close_name(model);
-    return view(model, now, "");
+    return whole_view(model, now, "");
 }
 
 bool model_vouch(struct model *model, int64_t now, size_t number, int64_t lease_ms)

@@ -247,6 +247,18 @@ static void text(const redisReply *reply, size_t i, char *ret, size_t size)
     memcpy(ret, reply->element[i]->str, (size_t)reply->element[i]->len + 1);
 }
 
+static void read_line(const redisReply *line, struct seen *ret)
+{
+    assert_true(line->elements <= SHOWN);
+    ret->line = line->elements;
+    for (size_t i = 0; i < ret->line; i++) {
+        const redisReply *from = line->element[i];
+        text(from, 0, ret->in_line[i].owner, sizeof ret->in_line[i].owner);
+        text(from, 1, ret->in_line[i].mode, sizeof ret->in_line[i].mode);
+        ret->in_line[i].waited_ms = integer(from, 2);
+    }
+}
+
 static void read_seen(const redisReply *reply, struct seen *ret)
 {
     *ret = (struct seen){.version = integer(reply, 0),
@@ -272,6 +284,8 @@ static void read_seen(const redisReply *reply, struct seen *ret)
         hold->held_ms = integer(from, 4);
         text(from, 5, hold->meta, sizeof hold->meta);
     }
+    if (reply->elements > 7)
+        read_line(reply->element[7], ret);
 }
 
 static void read_told(const redisReply *reply, struct answer *ret)

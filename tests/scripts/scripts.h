@@ -26,6 +26,12 @@ struct seen_hold {
     char meta[TEXT];
 };
 
+struct seen_waiter {
+    char owner[TEXT];
+    char mode[16];
+    int64_t waited_ms;
+};
+
 struct seen {
     int64_t version;
     int64_t holds;
@@ -37,6 +43,8 @@ struct seen {
     int64_t last_ago_ms;
     size_t shown;
     struct seen_hold shown_holds[SHOWN];
+    size_t line; /* of those who wait, first those who are granted first */
+    struct seen_waiter in_line[SHOWN];
 };
 
 /* What an operation answered; what its script does not tell is 0 or "". */

@@ -113,6 +113,36 @@ static void a_hand_over_to_the_only_one_costs_three_calls(void **state)
     }
 }
 
+/* Who looks at a lock is told the first ten who wait, and pays for no more. */
+static void a_look_costs_the_same_however_many_wait(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t costs[2];
+    for (int many = 0; many < 2; many++) {
+        redis_process_flush(&scripts->redis);
+        scripts->unwatched = true;
+        acquire(scripts, .token = "a");
+        park(scripts, "n", 0, many ? LONG_QUEUE : 12, 4);
+        reset_stats(scripts);
+        assert_int_equal(inspect(scripts, "n", "").line, SHOWN);
+        costs[many] = calls(scripts);
+    }
+    assert_int_equal(costs[0], costs[1]);
+}
+
+static void a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->unwatched = true;
+    acquire(scripts, .token = "a");
+    for (size_t waiters = 0; waiters < 2; waiters++) {
+        reset_stats(scripts);
+        assert_int_equal(inspect(scripts, "n", "").line, waiters);
+        assert_int_equal(calls(scripts), 2);
+        park(scripts, "n", 0, 1, 1);
+    }
+}
+
 /* Neither do holds: a limit of a thousand, all taken. */
 static void a_hand_over_costs_the_same_however_many_hold(void **state)
 {
@@ -224,6 +254,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_hand_over_costs_the_same_however_many_wait),
         TEST(a_hand_over_to_the_only_one_costs_three_calls),
+        TEST(a_look_costs_the_same_however_many_wait),
+        TEST(a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls),
         TEST(a_hand_over_costs_the_same_however_many_hold),
         TEST(a_long_run_is_granted_in_parts),
         TEST(the_common_case_costs_three_calls_once_nobody_waits_any_more),

@@ -95,6 +95,56 @@ static void the_last_release_is_told_with_its_reason(void **state)
     assert_in_range(seen.last_ago_ms, 20, 10000);
 }
 
+static void check_line(struct scripts *scripts, const char *owners)
+{
+    char line[256] = "";
+    struct seen seen = inspect(scripts, "n", "");
+    for (size_t i = 0; i < seen.line; i++)
+        strcat(line, seen.in_line[i].owner);
+    assert_string_equal(line, owners);
+}
+
+/* Whichever server they asked. Who keeps a place stands in it; who missed the turn is behind all.
+ */
+static void those_who_wait_are_shown_in_the_order_of_their_turns(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "h");
+    acquire(scripts, .token = "a", .attempt = "a", .server = "one", .claim_ms = 20);
+    check_line(scripts, "a");
+    acquire(scripts, .token = "b", .server = "two", .mode = "shared");
+    acquire(scripts, .token = "c", .attempt = "c", .server = "one", .keep_ms = 20000);
+    acquire(scripts, .token = "d", .server = "two");
+    check_line(scripts, "abcd");
+    leave(scripts, .token = "c", .attempt = "c", .why = "timeout", .keep_ms = 20000);
+    check_line(scripts, "abcd");
+    sleep_past(scripts, 20);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_string_equal(seen.in_line[1].mode, "shared");
+    assert_string_equal(seen.in_line[2].mode, "exclusive");
+    for (size_t i = 0; i < seen.line; i++)
+        assert_in_range(seen.in_line[i].waited_ms, 20, 10000);
+    release(scripts, "n", "h"); /* the turn of a, whose server does not answer */
+    check_line(scripts, "bcd");
+    sleep_past(scripts, 20);
+    check_line(scripts, "cda"); /* b holds it */
+}
+
+static void ten_of_those_who_wait_are_shown(void **state)
+{
+    struct scripts *scripts = *state;
+    static const char *const NAMES[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
+    acquire(scripts, .token = "holder");
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        acquire(scripts, .token = NAMES[i], .server = i % 2 ? "one" : "two");
+    check_line(scripts, "abcdefghij");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 12);
+    struct page *page = list(scripts, "0", "baton:{*}", 10, 2000, NULL, 0);
+    assert_int_equal(page->views[0].line, SHOWN);
+    free(page);
+    assert_int_equal(acquire(scripts, .token = "m").view.line, 0); /* a refusal does not tell */
+}
+
 static void a_break_ends_every_hold(void **state)
 {
     struct scripts *scripts = *state;
@@ -253,6 +303,8 @@ int main(void)
         TEST(a_token_is_told_whether_it_holds),
         TEST(looking_changes_nothing),
         TEST(the_last_release_is_told_with_its_reason),
+        TEST(those_who_wait_are_shown_in_the_order_of_their_turns),
+        TEST(ten_of_those_who_wait_are_shown),
         TEST(a_break_ends_every_hold),
         TEST(a_break_of_a_free_name_ends_nothing),
         TEST(a_break_does_not_count_what_had_expired),

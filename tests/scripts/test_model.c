@@ -129,6 +129,13 @@ static void compare_views(const struct run *run, const char *what, const struct 
         differ(run, what, "a holder's TTL", a->ttl_ms, b->ttl_ms);
         differ(run, what, "a holder's time", a->held_ms, b->held_ms);
     }
+    differ(run, what, "line", (int64_t)is->line, (int64_t)should_be->line);
+    for (size_t i = 0; i < is->line; i++) {
+        const struct seen_waiter *a = &is->in_line[i], *b = &should_be->in_line[i];
+        differ_in_text(run, what, "a waiter's owner", a->owner, b->owner);
+        differ_in_text(run, what, "a waiter's mode", a->mode, b->mode);
+        differ(run, what, "a waiter's time", a->waited_ms, b->waited_ms);
+    }
 }
 
 static void compare(const struct run *run, const char *what, const struct answer *is,

@@ -101,7 +101,7 @@ static void a_free_lock_has_no_holders(void **state)
     const struct lock_view view = {.version = 7};
     (void)state;
     assert_view(&view, "{\"name\":\"n\",\"state\":\"free\",\"version\":7,\"hold_count\":0,"
-                       "\"holders\":[],\"queue_length\":0,\"last_release\":null}");
+                       "\"holders\":[],\"queue_length\":0,\"waiters\":[],\"last_release\":null}");
 }
 
 /* As with a hold: byte by byte what jansson makes of it. */
@@ -131,17 +131,22 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
                              .limit = 20,
                              .queue_length = 4,
                              .last_release = {8, slice_of("expired"), 1500},
-                             .holder_count = 2};
+                             .holder_count = 2,
+                             .waiter_count = 2};
     view.holders[0] = (struct holder){slice_of("me"), LOCK_SHARED, 5, 100, 200, slice_of("{}")};
     view.holders[1] =
         (struct holder){slice_of("\"you\""), LOCK_EXCLUSIVE, 6, 300, 400, slice_of("{\"a\":[1]}")};
+    view.waiters[0] = (struct in_line){slice_of("she"), LOCK_SHARED, 700};
+    view.waiters[1] = (struct in_line){slice_of("ci\x1fhe"), LOCK_EXCLUSIVE, 0};
     (void)state;
     assert_view(&view,
                 "{\"name\":\"n\",\"state\":\"held\",\"version\":9,\"hold_count\":12,\"limit\":20,"
                 "\"holders\":[{\"owner\":\"me\",\"mode\":\"shared\",\"fence\":5,\"ttl_ms\":100,"
                 "\"held_ms\":200,\"meta\":{}},{\"owner\":\"\\\"you\\\"\",\"mode\":\"exclusive\","
                 "\"fence\":6,\"ttl_ms\":300,\"held_ms\":400,\"meta\":{\"a\":[1]}}],"
-                "\"queue_length\":4,"
+                "\"queue_length\":4,\"waiters\":["
+                "{\"owner\":\"she\",\"mode\":\"shared\",\"waited_ms\":700},"
+                "{\"owner\":\"he\",\"principal\":\"ci\",\"mode\":\"exclusive\",\"waited_ms\":0}],"
                 "\"last_release\":{\"fence\":8,\"reason\":\"expired\",\"ago_ms\":1500}}");
 }
 

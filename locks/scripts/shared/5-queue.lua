@@ -248,10 +248,12 @@ local function queue(state)
     local function demote_upgrader()
         local waiter = self.find(state[UPGRADER])
         if waiter and owned(state, waiter[OWNER]) == 0 then
-            local line = waiter[SERVER] ~= '' and queue_of(waiter[SERVER]) or absent
+            local lines = waiter[SERVER] ~= '' and {queue_of(waiter[SERVER])} or {absent, missed}
             waiter[PLACE], state[UPGRADER] = waiter[SINCE], ''
             self.write(waiter)
-            call('zadd', line, 'xx', digits(waiter[PLACE]), waiter[TOKEN]) -- if it has not missed
+            for _, line in ipairs(lines) do
+                call('zadd', line, 'xx', digits(waiter[PLACE]), waiter[TOKEN])
+            end
             forget_heads(waiter[SERVER])
         end
     end
