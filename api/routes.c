@@ -81,3 +81,8 @@ const struct route *route_find(const char *method, struct slice path, struct sli
     }
     return NULL;
 }
+
+bool route_watches(const struct route *route)
+{
+    return route && (route->fields & FIELD_BIT(FIELD_AFTER));
+}

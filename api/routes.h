@@ -32,4 +32,7 @@ enum { ROUTE_ALLOWED_LENGTH = 64 };
 const struct route *route_find(const char *method, struct slice path, struct slice *ret_name,
                                char ret_allowed[ROUTE_ALLOWED_LENGTH]);
 
+/* Whether its requests are told of changes, rather than hold locks. Takes NULL. */
+bool route_watches(const struct route *route);
+
 #endif

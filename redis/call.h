@@ -20,6 +20,7 @@ struct call {
     const struct script *script; /* of CALL_LOAD and CALL_SCRIPT */
     store_done *done;            /* of CALL_SCRIPT */
     void *context;
+    uint64_t begun;    /* of CALL_SCRIPT: uv_hrtime */
     uint64_t deadline; /* on the loop's clock, in ms */
     uint64_t end;      /* position behind it in the connection's output */
     size_t length;

@@ -79,6 +79,7 @@ void link_eval(struct link *link, const struct script *script, struct slice key,
     if (!known || known->refused)
         link_send_load(link, script);
     call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    call->begun = uv_hrtime();
     link->figures.calls++;
     link_send_timed(link, call);
 }
@@ -177,10 +178,12 @@ static void link_script_failed(struct link *link, struct call *call, const char 
 
 static void link_script_answered(struct link *link, struct call *call, const redisReply *reply)
 {
-    if (reply->type == REDIS_REPLY_ERROR)
+    if (reply->type == REDIS_REPLY_ERROR) {
         link_script_failed(link, call, reply->str);
-    else
-        call_finish(call, STORE_REPLIED, (const struct value *)(const void *)reply, NULL);
+        return;
+    }
+    link->events.answered(link->events.context, uv_hrtime() - call->begun);
+    call_finish(call, STORE_REPLIED, (const struct value *)(const void *)reply, NULL);
 }
 
 static void link_load_answered(struct link *link, struct call *call, const redisReply *reply)

@@ -16,6 +16,8 @@ struct link_events {
     /* Redis answered a link_track: with an error, or NULL. Not told where the link is lost first.
      */
     void (*tracked)(void *context, const char *error);
+    /* A script has run, so long after it was given to link_eval. */
+    void (*answered)(void *context, uint64_t nanoseconds);
 };
 
 /* All as their namesakes in store.h; no event may be NULL. */

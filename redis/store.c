@@ -77,6 +77,13 @@ static void store_tracked(void *context, const char *error)
         store_warning(store, warning.text);
 }
 
+static void store_answered(void *context, uint64_t nanoseconds)
+{
+    struct store *store = context;
+    if (store->events.answered)
+        store->events.answered(store->events.context, nanoseconds);
+}
+
 /* While the link is down, `down` has told enough. */
 static void store_inbox_lost(void *context, const char *reason)
 {
@@ -99,8 +106,8 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
     store->loop = loop;
     store->events = *events;
     store->parts_open = 1;
-    const struct link_events link_events = {store, store_up, store_down, store_warning,
-                                            store_tracked};
+    const struct link_events link_events = {store,         store_up,      store_down,
+                                            store_warning, store_tracked, store_answered};
     int result = redis_url_copy(url, &store->url);
     if (result == 0)
         result = link_open(&store->link, loop, url, &link_events, NULL);

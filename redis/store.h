@@ -56,6 +56,8 @@ struct store_events {
     void (*message)(void *context, struct slice text);
     /* A key that store_track asked about has changed; without bytes: any of them may have. */
     void (*touched)(void *context, struct slice key);
+    /* A script has run, and replied so long after it was given to store_eval. */
+    void (*answered)(void *context, uint64_t nanoseconds);
 };
 
 struct store_figures {

@@ -3,6 +3,7 @@
 #include "api/new_token.h"
 #include "base/random.h"
 #include "server/check.h"
+#include "server/exposition.h"
 #include "server/prepare.h"
 #include "server/readings.h"
 #include "server/sandbox.h"
@@ -18,8 +19,10 @@ enum { RESTART_PAUSE_MS = 500, EXIT_SETTINGS = 2 };
 
 static char *write_metrics(void *context)
 {
-    struct process *process = context;
-    return metrics_text(process->metrics, process->worker_count, process->started);
+    const struct process *process = context;
+    return exposition_text(&(struct exposition){.metrics = process->metrics,
+                                                .workers = process->worker_count,
+                                                .started = process->started});
 }
 
 static int start_workers(struct process *process, struct failure *failure)

@@ -27,9 +27,11 @@ struct record {
     bool too_large;
     bool refused; /* the connection is not to be trusted any further */
     bool suspended;
-    bool waiting;   /* suspended for long: counted as such */
+    bool waiting; /* suspended for long: counted as such */
+    bool waited;
     bool streaming; /* the head of a stream is on its way, and what follows is read when written */
     bool gone;      /* the client has hung up, and the API knows */
+    uint64_t complete; /* when the request was, in nanoseconds of the monotonic clock */
     char *body;
     size_t body_length;
     size_t received; /* of the body, kept or not */
@@ -121,13 +123,36 @@ static bool is_repeated(const struct record *record, const char *name)
     return counted.count > 1;
 }
 
+/* Counts it among those that wait, or with -1 no more. */
+static void count_waiting(const struct record *record, int change)
+{
+    struct metrics *metrics = desk_of(record)->metrics;
+    bool watches = route_watches(record->exchange.route);
+    metrics_add(&metrics->waiting, change);
+    metrics_add(watches ? &metrics->watchers : &metrics->waiters, change);
+}
+
+static void begin_waiting(struct record *record)
+{
+    record->waiting = record->waited = true;
+    count_waiting(record, 1);
+}
+
 /* The wait of a request has ended, in whatever way. First its client is answered. */
 static void stop_waiting(struct record *record)
 {
     hangups_ignore(&record->hangup);
     if (record->waiting)
-        metrics_add(&desk_of(record)->metrics->waiting, -1);
+        count_waiting(record, -1);
     record->waiting = false;
+}
+
+static void count_streaming(const struct record *record, int change)
+{
+    struct metrics *metrics = desk_of(record)->metrics;
+    metrics_add(&metrics->streams, change);
+    if (route_watches(record->exchange.route))
+        metrics_add(&metrics->watchers, change);
 }
 
 /* The API has answered a parked exchange. */
@@ -167,6 +192,7 @@ static void begin(struct record *record, const char *method)
     struct exchange *exchange = &record->exchange;
     const char *request_id = header(record, "X-Request-Id");
     record->begun = true;
+    record->complete = uv_hrtime();
     caller_expect(record->caller, DEADLINE_BODY);
     exchange->method = method;
     exchange->target = record->target;
@@ -279,6 +305,7 @@ static struct MHD_Response *stream_response(struct record *record)
     if (response && strcmp(record->exchange.method, "HEAD") == 0)
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     record->streaming = true;
+    count_streaming(record, 1);
     watch(record);
     return response;
 }
@@ -289,10 +316,20 @@ static struct MHD_Response *plain_response(const struct reply *reply)
                                            MHD_RESPMEM_PERSISTENT);
 }
 
+/* How long those take that wait says nothing of how quick anything is. */
+static void count_time(const struct record *record)
+{
+    const struct exchange *exchange = &record->exchange;
+    if (!record->waited && !exchange->stream.is_stream)
+        metrics_took(desk_of(record)->metrics, exchange->route, exchange->method,
+                     uv_hrtime() - record->complete);
+}
+
 /* Queues the reply that the exchange has got. */
 static enum MHD_Result send_reply(struct record *record)
 {
     const struct reply *reply = &record->exchange.reply;
+    count_time(record);
     struct MHD_Response *response =
         record->exchange.stream.is_stream ? stream_response(record) : plain_response(reply);
     if (!response)
@@ -337,6 +374,7 @@ static enum MHD_Result enter(struct record *record, const char *method, const ch
 static enum MHD_Result handle(struct record *record)
 {
     struct exchange *exchange = &record->exchange;
+    record->complete = uv_hrtime();
     if (record->too_large)
         return refuse_body(record);
     exchange->body = (struct slice){record->body, record->body_length};
@@ -344,8 +382,7 @@ static enum MHD_Result handle(struct record *record)
     if (handling == ANSWERED)
         return send_reply(record);
     if (handling == WAITING) {
-        record->waiting = true;
-        metrics_add(&desk_of(record)->metrics->waiting, 1);
+        begin_waiting(record);
         watch(record);
     }
     suspend(record);
@@ -388,7 +425,7 @@ static void count(struct record *record, enum MHD_RequestTerminationCode code)
     struct exchange *exchange = &record->exchange;
     if (!exchange->reply.status)
         return;
-    metrics_count(metrics, exchange->route, exchange->reply.status);
+    metrics_count(metrics, exchange->route, exchange->method, exchange->reply.status);
     journal_answered(desk_of(record)->log, exchange);
     struct told *told = record->streaming ? NULL : told_new(exchange);
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
@@ -412,6 +449,8 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
     *place = NULL;
     caller_expect(record->caller, DEADLINE_IDLE);
     stop_waiting(record);
+    if (record->streaming)
+        count_streaming(record, -1);
     hangups_forget(desk_of(record)->hangups, &record->hangup);
     count(record, code);
     exchange_clear(&record->exchange);

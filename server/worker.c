@@ -22,7 +22,7 @@ struct worker {
     /* References for whoever takes them; NULL: none. */
     _Atomic(struct principals *) offered;
     _Atomic(struct https *) offered_https;
-    uv_timer_t again;  /* takes back what Redis refused to take back */
+    uv_timer_t again;  /* every second: takes back what Redis refused to take back */
     uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
     uint64_t settle_until;
     struct store *store;
@@ -45,8 +45,8 @@ static void on_redis_up(void *context)
 {
     struct worker *worker = context;
     locks_store_is_up(worker->locks);
-    atomic_store(&worker->metrics->redis_up, true);
-    atomic_fetch_add(&worker->metrics->redis_connects, 1);
+    metrics_set(&worker->metrics->redis_up, 1);
+    metrics_add(&worker->metrics->redis_connects, 1);
     log_line(worker->options->log, LOG_INFO, "redis is up", NULL);
     serve(worker);
 }
@@ -54,8 +54,8 @@ static void on_redis_up(void *context)
 static void on_redis_down(void *context, const char *reason)
 {
     struct worker *worker = context;
-    atomic_store(&worker->metrics->redis_up, false);
-    atomic_fetch_add(&worker->metrics->redis_losses, 1);
+    metrics_set(&worker->metrics->redis_up, 0);
+    metrics_add(&worker->metrics->redis_losses, 1);
     log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
              "reason", reason, NULL);
     serve(worker);
@@ -86,9 +86,16 @@ static void on_touched(void *context, struct slice key)
     locks_store_touched(worker->locks, key);
 }
 
+static void on_answered(void *context, uint64_t nanoseconds)
+{
+    struct worker *worker = context;
+    metrics_redis_took(worker->metrics, nanoseconds);
+}
+
 static void on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
+    metrics_note_busy(worker->metrics);
     locks_try_again(worker->locks);
 }
 
@@ -125,6 +132,7 @@ static void on_stop(uv_async_t *stop)
     struct worker *worker = stop->data;
     if (!worker->http)
         return;
+    metrics_set(&worker->metrics->draining, 1);
     http_close(worker->http, on_http_closed, worker);
     worker->http = NULL; /* a second signal finds nothing to close */
 }
@@ -157,7 +165,8 @@ static int open_layers(struct worker *worker, int listen_fd)
                                         .warning = on_redis_warning,
                                         .listening = on_listening,
                                         .message = on_message,
-                                        .touched = on_touched};
+                                        .touched = on_touched,
+                                        .answered = on_answered};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
     const struct locks_options locks = {
         .store = worker->store,

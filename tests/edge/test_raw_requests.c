@@ -68,9 +68,9 @@ static long count_served(struct edge *edge)
     long count = 0;
     assert_int_equal(http_call(edge->client, "GET", "/metrics", NULL), 200);
     const char *at = edge->client->reply.body;
-    while ((at = strstr(at, "baton_http_requests_total{operation=\""))) {
-        at += strlen("baton_http_requests_total{operation=\"");
-        bool is_other = strncmp(at, "getReadiness", 12) == 0 || strncmp(at, "getMetrics", 10) == 0;
+    while ((at = strstr(at, "baton_http_requests_total{route=\""))) {
+        at += strlen("baton_http_requests_total{route=\"");
+        bool is_other = strncmp(at, "/readyz\"", 8) == 0 || strncmp(at, "/metrics\"", 9) == 0;
         at = strstr(at, "} ") + 2;
         count += is_other ? 0 : strtol(at, NULL, 10);
     }

@@ -295,7 +295,7 @@ static void what_operators_ask_is_answered(void **state)
     answers(client, "POST /locks/counted", NULL, 201, NULL);
     answers(client, "GET /metrics", NULL, 200, NULL);
     assert_int_equal(strncmp(http_header(client, "Content-Type"), "text/plain", 10), 0);
-    expect_text(client->reply.body, "operation=\"acquireLock\",status=\"201\"} ");
+    expect_text(client->reply.body, "route=\"/locks/{name}\",method=\"POST\",code=\"201\"} ");
 }
 
 int main(void)

@@ -195,7 +195,8 @@ static long long metric(struct http_client *client, const char *beginning)
 
 static long long inspections(const struct service *service)
 {
-    return metric(service->client, "baton_http_requests_total{operation=\"inspectLock\"");
+    return metric(service->client,
+                  "baton_http_requests_total{route=\"/locks/{name}\",method=\"GET\"");
 }
 
 /* A worker counts a request once it has sent the reply, when the client may have asked another. */
