@@ -4,6 +4,7 @@
 
 #include "api/exchange.h"
 #include "api/happening.h"
+#include "api/health.h"
 #include "api/hold_connection.h"
 #include "api/limits.h"
 #include "api/principals.h"
@@ -15,6 +16,7 @@ struct api {
     struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
     bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
     struct limits *limits;         /* of the process; NULL: none */
+    const struct health *health;   /* of the process; NULL: it is well */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t max_wait_ms;

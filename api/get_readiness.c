@@ -15,7 +15,7 @@ static void checked(void *context, const struct locks_reply *reply)
 
 enum handling get_readiness(struct exchange *exchange)
 {
-    if (exchange->api->draining) {
+    if (exchange->api->draining || health_is_leaving(exchange->api->health)) {
         problem_simply(exchange, PROBLEM_DRAINING, "send requests to another batond");
         return ANSWERED;
     }

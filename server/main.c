@@ -1,6 +1,7 @@
 /* main.c: batond from its start to its end, step by step. */
 
 #include "api/new_token.h"
+#include "base/duration.h"
 #include "base/random.h"
 #include "server/check.h"
 #include "server/exposition.h"
@@ -34,6 +35,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .principals = process->principals,
         .https = process->https,
         .limits = &process->limits,
+        .health = &process->health,
         .log = &process->log,
         .addresses = process->addresses,
         .metrics = write_metrics,
@@ -84,12 +86,44 @@ static void hold_stop_signals(int how)
     pthread_sigmask(how, &signals, NULL);
 }
 
+static void stop(struct process *process, const char *reason)
+{
+    hold_stop_signals(SIG_BLOCK);
+    log_line(&process->log, LOG_INFO, "stopping", "reason", reason, NULL);
+    uv_stop(&process->loop);
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+    stop(timer->data, "the time of drain is over");
+}
+
+/* Where there is nobody else to send requests to, nothing is gained by it: the Redis of its own
+ * ends with this batond. And who presses Ctrl-C or closes the terminal wants it to end. */
+static bool is_graceful(const struct process *process, int number)
+{
+    return number == SIGTERM && process->settings.redis_url && process->settings.drain_ms > 0;
+}
+
+static void leave(struct process *process)
+{
+    char lasts[DURATION_TEXT];
+    duration_format(process->settings.drain_ms, lasts);
+    log_line(&process->log, LOG_INFO,
+             "draining: not ready any more, so that requests go to others; serving those that come",
+             "for", lasts, NULL);
+    atomic_store(&process->health.leaving, true);
+    uv_timer_start(&process->grace, on_grace_over, (uint64_t)process->settings.drain_ms, 0);
+}
+
+/* The first asks, another insists. */
 static void on_stop_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
-    hold_stop_signals(SIG_BLOCK);
-    log_line(&process->log, LOG_INFO, "stopping", "signal", strsignal(number), NULL);
-    uv_stop(&process->loop);
+    if (is_graceful(process, number) && !health_is_leaving(&process->health))
+        leave(process);
+    else
+        stop(process, strsignal(number));
 }
 
 static bool has_terminal(void)
@@ -161,8 +195,9 @@ static void prepare_loop(struct process *process)
     uv_signal_init(&process->loop, &process->hangup);
     uv_signal_init(&process->loop, &process->child);
     uv_timer_init(&process->loop, &process->restart);
+    uv_timer_init(&process->loop, &process->grace);
     process->terminate.data = process->interrupt.data = process->hangup.data = process->child.data =
-        process->restart.data = process;
+        process->restart.data = process->grace.data = process;
 }
 
 static void close_handle(uv_handle_t *handle, void *context)

@@ -2,6 +2,7 @@
 #ifndef BATON_SERVER_PROCESS_H
 #define BATON_SERVER_PROCESS_H
 
+#include "api/health.h"
 #include "api/limits.h"
 #include "api/principals.h"
 #include "redis/embedded.h"
@@ -30,6 +31,7 @@ struct process {
     struct addresses *addresses;
     struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
     struct limits limits;
+    struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
     struct metrics metrics[WORKERS_MOST];
@@ -39,6 +41,7 @@ struct process {
     uv_loop_t loop;
     uv_signal_t terminate, interrupt, hangup, child;
     uv_timer_t restart;
+    uv_timer_t grace; /* serves on, while others are told to go elsewhere */
 };
 
 #endif

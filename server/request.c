@@ -325,6 +325,13 @@ static void count_time(const struct record *record)
                      uv_hrtime() - record->complete);
 }
 
+/* Whether the connection ends with this reply. */
+static bool is_last(const struct record *record)
+{
+    const struct desk *desk = desk_of(record);
+    return desk->closing || record->refused || health_is_leaving(desk->api->health);
+}
+
 /* Queues the reply that the exchange has got. */
 static enum MHD_Result send_reply(struct record *record)
 {
@@ -339,7 +346,7 @@ static enum MHD_Result send_reply(struct record *record)
     if (reply->content_type)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
     MHD_add_response_header(response, "X-Request-Id", record->exchange.request_id);
-    if (desk_of(record)->closing || record->refused)
+    if (is_last(record))
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     caller_expect(record->caller, DEADLINE_REPLY);
     enum MHD_Result queued = MHD_queue_response(record->connection, reply->status, response);

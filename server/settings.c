@@ -77,6 +77,9 @@ static const struct setting {
      "how long a grant that its waiter does not collect blocks the next waiter", 100, 60000, NULL},
     {"waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",
      "how long waiters keep their place when their batond has died", 1000, 600000, NULL},
+    {"drain", DURATION, AT(drain_ms), "5s", "DURATION",
+     "how long to serve on after SIGTERM, while /readyz sends clients to others; needs a redis-url",
+     0, 600000, NULL},
     {"head-timeout", DURATION, AT(head_timeout_ms), "10s", "DURATION",
      "how long a request's head may take: the first from connecting on, a later one from its line "
      "on",

@@ -32,6 +32,7 @@ struct settings {
     int64_t rate_limit;        /* requests per second of a principal; 0: no limit */
     int64_t claim_window_ms;
     int64_t waiter_lease_ms;
+    int64_t drain_ms;
     int64_t head_timeout_ms;
     int64_t body_timeout_ms;
     int64_t idle_timeout_ms;

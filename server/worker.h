@@ -21,6 +21,7 @@ struct worker_options {
     struct https *https;             /* the same; NULL: plain HTTP */
     struct addresses *addresses;     /* of all workers */
     struct limits *limits;           /* the only thing that they change together */
+    const struct health *health;     /* what they show of the process */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
     void *context;

@@ -158,8 +158,8 @@ static void closed_standard_descriptors_do_no_harm(void **state)
     snprintf(log, sizeof log, "%s/closed.log", service.batond.dir.path);
     process_start(&process,
                   (const char *const[]){"sh", "-c", "exec \"$0\" \"$@\" <&- >&- 2>&-",
-                                        program ? program : "build/batond", listen, "--redis-url",
-                                        service.redis.url, NULL},
+                                        program ? program : "build/batond", listen, "--drain=0",
+                                        "--redis-url", service.redis.url, NULL},
                   NULL, log);
     assert_true(comes_to_listen(port));
     assert_int_equal(process_stop(&process), 0);

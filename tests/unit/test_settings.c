@@ -75,6 +75,7 @@ static void what_is_not_given_has_a_default(void **state)
     assert_int_equal(settings.max_waiters, 10000);
     assert_int_equal(settings.claim_window_ms, 2000);
     assert_int_equal(settings.waiter_lease_ms, 10000);
+    assert_int_equal(settings.drain_ms, 5000);
     assert_int_equal(settings.head_timeout_ms, 10000);
     assert_int_equal(settings.body_timeout_ms, 10000);
     assert_int_equal(settings.idle_timeout_ms, 75000);
@@ -117,6 +118,7 @@ static void assert_all_other(const struct settings *settings)
     assert_int_equal(settings->rate_limit, 1);
     assert_int_equal(settings->claim_window_ms, 60000);
     assert_int_equal(settings->waiter_lease_ms, 600000);
+    assert_int_equal(settings->drain_ms, 600000);
     assert_int_equal(settings->head_timeout_ms, 100);
     assert_int_equal(settings->body_timeout_ms, 600000);
     assert_int_equal(settings->idle_timeout_ms, 90000);
@@ -158,6 +160,7 @@ static const struct given {
     {"--rate-limit", "BATON_RATE_LIMIT", "1"},
     {"--claim-window", "BATON_CLAIM_WINDOW", "1m"},
     {"--waiter-lease", "BATON_WAITER_LEASE", "10m"},
+    {"--drain", "BATON_DRAIN", "10m"},
     {"--head-timeout", "BATON_HEAD_TIMEOUT", "100ms"},
     {"--body-timeout", "BATON_BODY_TIMEOUT", "10m"},
     {"--idle-timeout", "BATON_IDLE_TIMEOUT", "90s"},

@@ -1,0 +1,196 @@
+/* SIGTERM with a time to drain: clients are sent elsewhere, and lose nothing by it. */
+#include "tests/integration/parked.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 10000, GRACE_MS = 1500, SLACK_MS = 20 };
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define TOKEN     "abcdefghijklmnopqrstuvwx"
+
+/* What is sent to whom: one of them is about to stop, the other stays. */
+struct stage {
+    struct service service;
+    struct batond_process stopping;
+    struct http_client *client; /* of the one that stops */
+    int64_t begun;
+};
+
+static void enter(struct stage *stage, const char *drain)
+{
+    service_open(&stage->service, NULL, NULL);
+    batond_process_start(&stage->stopping,
+                         &(struct batond_options){.redis_url = stage->service.redis.url,
+                                                  .arguments = LIST("--drain", drain)});
+    stage->client = http_client_new(stage->stopping.url);
+    answers(stage->client, "GET /readyz", NULL, 200, NULL);
+}
+
+static bool is_said(struct stage *stage, const char *text)
+{
+    return process_wait_line(&stage->stopping.process, text, NULL, NULL, 0, PATIENCE_MS);
+}
+
+static void begin_draining(struct stage *stage)
+{
+    stage->begun = clock_ms();
+    process_signal(&stage->stopping.process, SIGTERM);
+    assert_true(is_said(stage, "\"draining"));
+}
+
+/* Ended well, not before its time and soon after. */
+static void ends_after(struct stage *stage, int64_t least_ms)
+{
+    assert_true(process_wait(&stage->stopping.process, PATIENCE_MS));
+    int64_t took = clock_ms() - stage->begun;
+    if (took < least_ms)
+        fail_msg("it ended after %d ms", (int)took);
+}
+
+static void leave(struct stage *stage)
+{
+    http_client_free(stage->client);
+    assert_int_equal(batond_process_stop(&stage->stopping), 0);
+    service_close(&stage->service);
+}
+
+static void readiness_is_denied_and_all_else_served(void **state)
+{
+    struct stage stage;
+    (void)state;
+    enter(&stage, "1500ms");
+    begin_draining(&stage);
+    answers(stage.client, "GET /readyz", NULL, 503, "draining");
+    answers(stage.client, "GET /livez", NULL, 200, NULL);
+    answers(stage.client, "POST /locks/late?owner=me", NULL, 201, NULL);
+    assert_string_equal(http_header(stage.client, "Connection"), "close");
+    struct http_client *newcomer = http_client_new(stage.stopping.url);
+    answers(newcomer, "POST /locks/late?owner=me", NULL, 201, NULL);
+    http_client_free(newcomer);
+    assert_true(clock_ms() - stage.begun < GRACE_MS);
+    ends_after(&stage, GRACE_MS - SLACK_MS);
+    leave(&stage);
+}
+
+static void who_waits_may_still_be_granted(void **state)
+{
+    struct stage stage;
+    char token[TOKEN_TEXT];
+    (void)state;
+    enter(&stage, "1500ms");
+    answers(stage.service.client, "POST /locks/turn", NULL, 201, NULL);
+    keep_token(stage.service.client, token);
+    struct parked *before =
+        parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=20s", NULL);
+    assert_true(parked_waits(before, 100));
+    begin_draining(&stage);
+    answers_token(stage.service.client, token, "DELETE /locks/turn", NULL, 200, NULL);
+    assert_int_equal(parked_answer(before, PATIENCE_MS), 201);
+    assert_true(clock_ms() - stage.begun < GRACE_MS);
+    parked_close(before);
+    ends_after(&stage, GRACE_MS - SLACK_MS);
+    leave(&stage);
+}
+
+/* Before, a balancer might send them to the same batond again. */
+static void who_still_waits_is_told_at_the_end(void **state)
+{
+    struct stage stage;
+    char token[TOKEN_TEXT];
+    (void)state;
+    enter(&stage, "1500ms");
+    answers(stage.service.client, "POST /locks/turn", NULL, 201, NULL);
+    keep_token(stage.service.client, token);
+    struct parked *waits =
+        parked_send_token(stage.stopping.port, TOKEN, "POST /locks/turn?wait=20s");
+    begin_draining(&stage);
+    struct parked *late = parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=20s", NULL);
+    assert_int_equal(parked_answer(waits, PATIENCE_MS), 503);
+    assert_true(clock_ms() - stage.begun >= GRACE_MS - SLACK_MS);
+    assert_string_equal(http_text(&waits->client, "code"), "draining");
+    assert_string_equal(http_text(&waits->client, "token"), TOKEN);
+    assert_int_equal(parked_answer(late, PATIENCE_MS), 503);
+    parked_close(waits);
+    waits = parked_send_token(stage.service.batond.port, TOKEN, "POST /locks/turn?wait=20s");
+    answers_token(stage.service.client, token, "DELETE /locks/turn", NULL, 200, NULL);
+    assert_int_equal(parked_answer(waits, PATIENCE_MS), 201);
+    parked_close(waits);
+    parked_close(late);
+    leave(&stage);
+}
+
+static void streams_go_on_until_the_end(void **state)
+{
+    struct stage stage;
+    (void)state;
+    enter(&stage, "1500ms");
+    struct parked *old =
+        parked_send_token(stage.stopping.port, TOKEN, "POST /locks/stream?hold=connection&ttl=1s");
+    assert_true(parked_hears(old, "granted", PATIENCE_MS));
+    begin_draining(&stage);
+    struct parked *late =
+        parked_send(stage.stopping.port, NULL, "POST /locks/late?hold=connection&ttl=1s", NULL);
+    assert_true(parked_hears(late, "granted", PATIENCE_MS));
+    assert_true(parked_hears(late, "heartbeat", PATIENCE_MS));
+    assert_true(parked_hears(old, "heartbeat", PATIENCE_MS));
+    assert_true(clock_ms() - stage.begun < GRACE_MS);
+    assert_true(parked_hears(old, "draining", PATIENCE_MS));
+    assert_true(parked_hears(late, "draining", PATIENCE_MS));
+    assert_true(clock_ms() - stage.begun >= GRACE_MS - SLACK_MS);
+    assert_true(parked_ends(old, PATIENCE_MS));
+    parked_close(old);
+    parked_close(late);
+    leave(&stage);
+}
+
+static void another_signal_ends_the_grace(void **state)
+{
+    static const int SIGNALS[] = {SIGTERM, SIGINT};
+    struct stage stage;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        enter(&stage, "10m");
+        begin_draining(&stage);
+        process_signal(&stage.stopping.process, SIGNALS[i]);
+        ends_after(&stage, 0);
+        leave(&stage);
+    }
+}
+
+static void who_presses_ctrl_c_does_not_wait(void **state)
+{
+    struct stage stage;
+    (void)state;
+    enter(&stage, "10m");
+    stage.begun = clock_ms();
+    process_signal(&stage.stopping.process, SIGINT);
+    assert_true(is_said(&stage, "\"stopping\""));
+    ends_after(&stage, 0);
+    leave(&stage);
+}
+
+static void a_batond_with_a_redis_of_its_own_does_not_drain(void **state)
+{
+    struct batond_process batond;
+    (void)state;
+    batond_process_start(&batond, &(struct batond_options){.arguments = LIST("--drain=10m")});
+    process_signal(&batond.process, SIGTERM);
+    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readiness_is_denied_and_all_else_served),
+        cmocka_unit_test(who_waits_may_still_be_granted),
+        cmocka_unit_test(who_still_waits_is_told_at_the_end),
+        cmocka_unit_test(streams_go_on_until_the_end),
+        cmocka_unit_test(another_signal_ends_the_grace),
+        cmocka_unit_test(who_presses_ctrl_c_does_not_wait),
+        cmocka_unit_test(a_batond_with_a_redis_of_its_own_does_not_drain),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
