@@ -51,7 +51,8 @@ static void each_of_several_is_taken_back(void **state)
 {
     (void)state;
     char names[] = "abc";
-    struct grant grants[] = {{{names, 1}, {"p"}}, {{names + 1, 1}, {"q"}}, {{names + 2, 1}, {"r"}}};
+    struct grant grants[] = {
+        {{names, 1}, 0, {"p"}}, {{names + 1, 1}, 0, {"q"}}, {{names + 2, 1}, 0, {"r"}}};
     struct told *told = told_by(grants, 3, "");
     memset(names, 'x', sizeof names - 1);
     memset(grants, 0, sizeof grants);
