@@ -48,6 +48,7 @@ static int start_workers(struct process *process, struct failure *failure)
         if (sockets[i] < 0)
             return sockets[i];
     }
+    log_detach(&process->log);
     if (process->settings.sandbox) { /* all is open, and nobody has been served */
         int result = sandbox_enter(&process->log, failure);
         if (result < 0)
@@ -286,13 +287,14 @@ int main(int argc, char **argv)
     }
     process.started = time(NULL);
     process.log =
-        (struct log){STDERR_FILENO, process.settings.log_format, process.settings.log_level};
+        (struct log){STDERR_FILENO, process.settings.log_format, process.settings.log_level, NULL};
     if (process.settings.sandbox)
         result = sandbox_prepare(&failure);
     prepare_loop(&process);
 
     if (result == 0)
         result = serve(&process, &failure);
+    log_finish(&process.log);
     if (result < 0)
         fprintf(stderr, "batond: %s\n", failure.text);
 

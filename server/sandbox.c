@@ -179,10 +179,11 @@ static void on_blocked(int number, siginfo_t *about, void *context)
     /* Neither the heap nor the clock's zone makes a call that is not allowed, so that no lock of
      * theirs is held here. */
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, about->si_syscall);
-    log_line(report_to, LOG_ERROR,
-             "the sandbox has blocked a system call, so batond ends; if no attack explains it, "
-             "report it, and start with --sandbox=false until then",
-             "call", name ? name : "?", NULL);
+    log_last_words(
+        report_to, LOG_ERROR,
+        "the sandbox has blocked a system call, so batond ends; if no attack explains it, "
+        "report it, and start with --sandbox=false until then",
+        "call", name ? name : "?", NULL);
     signal(number, SIG_DFL);
     raise(number);
 }

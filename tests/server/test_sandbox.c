@@ -23,11 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WELL = 42, ILL = 43, LINE_LENGTH = 1024 };
+enum { WELL = 42, ILL = 43, LOGGED_LENGTH = 1024 };
 
 /* Runs `act` in a process that is in the sandbox; ret_line is what it has logged. Returns its
  * status as waitpid has it. */
-static int run_inside(void (*act)(void), char ret_line[LINE_LENGTH])
+static int run_inside(void (*act)(void), char ret_line[LOGGED_LENGTH])
 {
     int fds[2], status;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
@@ -43,7 +43,7 @@ static int run_inside(void (*act)(void), char ret_line[LINE_LENGTH])
         _exit(WELL);
     }
     close(fds[1]);
-    ssize_t length = read(fds[0], ret_line, LINE_LENGTH - 1);
+    ssize_t length = read(fds[0], ret_line, LOGGED_LENGTH - 1);
     ret_line[length > 0 ? length : 0] = '\0';
     close(fds[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -211,7 +211,7 @@ static const struct blocked {
 
 static void what_serving_does_not_need_ends_the_process(void **state)
 {
-    char line[LINE_LENGTH], expected[64];
+    char line[LOGGED_LENGTH], expected[64];
     (void)state;
     if (sandbox_check(NULL) < 0)
         skip();
@@ -292,7 +292,7 @@ static void the_rest_goes_on(void **state)
 {
     static void (*const FINE[])(void) = {start_a_thread, look_a_host_up, read_a_file,
                                          do_without_what_is_missing, use_much_memory};
-    char line[LINE_LENGTH];
+    char line[LOGGED_LENGTH];
     (void)state;
     if (sandbox_check(NULL) < 0)
         skip();

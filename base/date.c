@@ -1,0 +1,23 @@
+#include "base/date.h"
+
+enum {
+    DAYS_BEFORE_1970 = 719468, /* since 1 March of the year 0 */
+    DAYS_OF_ERA = 146097,      /* 400 years */
+    DAYS_OF_CENTURY = 36524,
+    DAYS_OF_FOUR_YEARS = 1460,
+};
+
+/* Years begin with March here, so that a leap day is the last of its year. */
+struct date date_of(int64_t days)
+{
+    int64_t since = days + DAYS_BEFORE_1970;
+    unsigned era = (unsigned)(since / DAYS_OF_ERA), of_era = (unsigned)(since % DAYS_OF_ERA);
+    unsigned year = (of_era - of_era / DAYS_OF_FOUR_YEARS + of_era / DAYS_OF_CENTURY -
+                     of_era / (DAYS_OF_ERA - 1)) /
+                    365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
+    unsigned march = (5 * of_year + 2) / 153; /* months since March, of 153 days in five */
+    unsigned month = march < 10 ? march + 3 : march - 9;
+    return (struct date){era * 400 + year + (month <= 2), month,
+                         of_year - (153 * march + 2) / 5 + 1};
+}
