@@ -21,7 +21,7 @@ generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
 # The tests: every test_*.c is a program, linked with the other C files of its folder.
-suites       := unit scripts redis locks server integration contract history edge
+suites       := unit scripts redis locks server integration contract history edge package
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
 chaos        := $(wildcard tests/chaos/test_*.c)
@@ -70,11 +70,13 @@ link      = $(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(lib_ldlibs)
 
 say       = $(if $(V),,@echo '  $(1)';)
 
+prefix := $(DESTDIR)$(PREFIX)
+
 # What a recipe runs to install what is missing, and to build, on all cores.
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install clean help FORCE
+.PHONY: all run test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -128,9 +130,27 @@ format: ## lay out all C files by .clang-format
 	@$(packages) lint
 	find $(layers) tests -name '*.[ch]' -exec clang-format -i {} +
 
-install: all ## install under PREFIX (default /usr/local), staged in DESTDIR
-	install -D -m 755 $(BUILD)/batond $(DESTDIR)$(PREFIX)/bin/batond
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/baton README.md openapi.yaml
+install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (default /usr/local), staged in DESTDIR
+	install -D -m 755 $(BUILD)/batond $(prefix)/bin/batond
+	install -D -m 644 -t $(prefix)/share/man/man8 $(BUILD)/batond.8
+	install -D -m 644 -t $(prefix)/share/doc/baton README.md openapi.yaml
+	install -D -m 644 deploy/systemd/baton.sysusers $(prefix)/lib/sysusers.d/baton.conf
+	install -D -m 644 -t $(prefix)/lib/systemd/system deploy/systemd/baton.service deploy/systemd/baton.socket
+	sed -i 's|/usr/bin/batond|$(PREFIX)/bin/batond|' $(prefix)/lib/systemd/system/baton.service
+	install -d -m 755 $(DESTDIR)/etc/baton
+	install -d -m 700 $(DESTDIR)/etc/baton/credentials
+	test -e $(DESTDIR)/etc/baton/baton.conf || install -m 644 -t $(DESTDIR)/etc/baton $(BUILD)/baton.conf
+
+uninstall: $(BUILD)/baton.conf ## remove what install has put there, but no secrets and no baton.conf that was changed
+	rm -f $(prefix)/bin/batond $(prefix)/share/man/man8/batond.8 $(prefix)/lib/sysusers.d/baton.conf
+	rm -f $(prefix)/lib/systemd/system/baton.service $(prefix)/lib/systemd/system/baton.socket
+	rm -rf $(prefix)/share/doc/baton
+	! cmp -s $(BUILD)/baton.conf $(DESTDIR)/etc/baton/baton.conf || rm $(DESTDIR)/etc/baton/baton.conf
+	-rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/baton/credentials $(DESTDIR)/etc/baton
+
+deb: ## build the Debian package, into build/deb
+	@$(packages) build deb
+	@deploy/debian/build.sh $(BUILD)/deb
 
 clean: ## remove all that was built
 	rm -rf build
@@ -199,6 +219,12 @@ $(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk lock
 $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml
 	@mkdir -p $(@D)
 	@locks/scripts/embed.sh text openapi_yaml api/openapi.h openapi.yaml > $@
+
+# Pages about the settings, from what batond says of them.
+$(BUILD)/batond.8: deploy/man/batond.8.in deploy/settings.awk $(BUILD)/batond
+	$(BUILD)/batond --help | awk -v form=manual -f deploy/settings.awk $< - > $@
+$(BUILD)/baton.conf: deploy/systemd/baton.conf.in deploy/systemd/baton.service deploy/settings.awk $(BUILD)/batond
+	$(BUILD)/batond --help | awk -v form=conf -v unit=deploy/systemd/baton.service -f deploy/settings.awk $< - > $@
 
 # Files that change only when what they say does: other flags compile everything again, another
 # set of sources links again.

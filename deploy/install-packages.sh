@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test deploy fuzz valgrind model bench lint
+#   deploy/install-packages.sh build run test deploy fuzz valgrind model bench lint deb
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -31,6 +31,11 @@ deploy nginx-light           /usr/sbin/nginx       checks its configuration
 deploy nodejs                node                  runs what checks the files for Kubernetes
 deploy npm                   npm                   installs that
 deploy unzip                 unzip                 unpacks kubectl
+test   mandoc                mandoc                checks the manual page
+test   groff-base            groff                 shows it
+test   systemd               systemd-analyze       checks the units
+deb    debhelper             dh                    builds the Debian package
+deb    dpkg-dev              dpkg-buildpackage     runs it
 valgrind valgrind            valgrind              finds what is read before it is written, and leaks
 fuzz   clang                 clang                 compiles the fuzz targets
 fuzz   libclang-rt-dev       -                     libFuzzer and the sanitizers of clang

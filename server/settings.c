@@ -491,6 +491,7 @@ void settings_help(FILE *out)
         fputc('\n', out);
     }
     fprintf(out,
+            "\nInstead of serving:\n\n"
             "  --new-token=NAME\n      print a new token, and the principal that has it for the "
             "tokens-file\n"
             "  --check\n      ask the batond that the same settings describe whether it is ready: "
