@@ -2,6 +2,7 @@
 #ifndef BATON_API_API_H
 #define BATON_API_API_H
 
+#include "api/census.h"
 #include "api/exchange.h"
 #include "api/happening.h"
 #include "api/health.h"
@@ -16,6 +17,7 @@ struct api {
     struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
     bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
     struct limits *limits;         /* of the process; NULL: none */
+    struct census *census;         /* of the process; NULL: nobody counts */
     const struct health *health;   /* of the process; NULL: it is well */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;

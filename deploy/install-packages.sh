@@ -23,6 +23,7 @@ test   openssl               openssl               makes the certificates of the
 test   haproxy               /usr/sbin/haproxy     a proxy in front of the replicas under test
 test   nginx-light           /usr/sbin/nginx       another one
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
+test   prometheus            promtool              checks the format of the figures
 test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
 deploy prometheus            promtool              checks the rules and alerts, and runs them
 deploy jq                    jq                    reads JSON in shell scripts

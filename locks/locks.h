@@ -16,9 +16,10 @@ enum {
     LOCK_LIMIT_HIGHEST = 1000000,
     LOCK_HOLDERS_SHOWN = 10,
     LOCK_WAITERS_SHOWN = 10,
-    LOCK_ATTEMPT_LENGTH = 16,  /* characters */
-    LOCKS_LIST_LONGEST = 1000, /* locks in a page, at most */
-    LOCKS_SEVERAL_MOST = 64,   /* names acquired together, at most */
+    LOCK_ATTEMPT_LENGTH = 16,       /* characters */
+    LOCKS_COUNT_CURSOR_LENGTH = 20, /* characters, at most */
+    LOCKS_LIST_LONGEST = 1000,      /* locks in a page, at most */
+    LOCKS_SEVERAL_MOST = 64,        /* names acquired together, at most */
 };
 
 enum lock_mode { LOCK_EXCLUSIVE, LOCK_SHARED };
@@ -353,5 +354,19 @@ struct locks_listener {
  * the listener hears nothing. */
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,
                const struct locks_listener *listener);
+
+/* A part of a count of all holds there are. */
+struct locks_count {
+    enum locks_result result; /* DONE or UNAVAILABLE, and then nothing else is set */
+    struct slice cursor;      /* to go on with; "0": this was the last part */
+    int64_t keys;             /* looked at, about */
+    int64_t holds;            /* found among them */
+};
+
+typedef void locks_counted(void *context, const struct locks_count *count);
+
+/* Counts on where `cursor` says, "0" at first. No hold that lives all the while is left out; where
+ * Redis makes its table larger or smaller meanwhile, one may be counted twice. Changes nothing. */
+void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, void *context);
 
 #endif

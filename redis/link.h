@@ -20,7 +20,7 @@ struct link_events {
     void (*answered)(void *context, uint64_t nanoseconds);
 };
 
-/* All as their namesakes in store.h; no event may be NULL. */
+/* All as their namesakes in store.h; no event may be NULL, but `answered` of who runs no script. */
 int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
               const struct link_events *events, struct failure *failure);
 

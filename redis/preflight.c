@@ -65,8 +65,11 @@ int store_preflight(const struct redis_url *url, int timeout_ms, struct failure 
                     struct failure *failure)
 {
     struct preflight preflight = {.timeout_ms = timeout_ms, .warning = warning, .failure = failure};
-    const struct link_events events = {&preflight, preflight_up, preflight_down, preflight_warning,
-                                       preflight_tracked};
+    const struct link_events events = {.context = &preflight,
+                                       .up = preflight_up,
+                                       .down = preflight_down,
+                                       .warning = preflight_warning,
+                                       .tracked = preflight_tracked};
     failure_set(warning, 0, "%s", "");
     int result = uv_loop_init(&preflight.loop);
     if (result < 0)

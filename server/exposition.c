@@ -214,6 +214,22 @@ static void write_holds(FILE *out, const struct exposition *from)
                         "reason", happening_word((enum happening_kind)kind));
 }
 
+/* Nothing, rather than 0, as long as nobody has counted to the end. */
+static void write_census(FILE *out, const struct census *census)
+{
+    int64_t holds = census ? census->holds : -1;
+    if (holds < 0)
+        return;
+    int64_t counted_ms = census->counted_ms;
+    write_head(out, "baton_holds", "gauge",
+               "Holds in Redis, of all batonds, when they were last counted to the end.");
+    fprintf(out, "baton_holds %" PRId64 "\n", holds);
+    write_head(out, "baton_holds_counted_timestamp_seconds", "gauge",
+               "When the holds in Redis were last counted to the end, since 1970.");
+    fprintf(out, "baton_holds_counted_timestamp_seconds %" PRId64 ".%03" PRId64 "\n",
+            counted_ms / 1000, counted_ms % 1000);
+}
+
 static void write_redis(FILE *out, const struct exposition *from)
 {
     static const char NAME[] = "baton_redis_command_duration_seconds";
@@ -248,6 +264,7 @@ char *exposition_text(const struct exposition *exposition)
     write_http(out, exposition);
     write_acquires(out, exposition);
     write_holds(out, exposition);
+    write_census(out, exposition->census);
     write_redis(out, exposition);
     write_workers(out, exposition);
     process_figures_write(out, exposition->started);

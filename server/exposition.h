@@ -2,6 +2,7 @@
 #ifndef BATON_SERVER_EXPOSITION_H
 #define BATON_SERVER_EXPOSITION_H
 
+#include "api/census.h"
 #include "server/metrics.h"
 
 #include <time.h>
@@ -10,7 +11,8 @@
 struct exposition {
     const struct metrics *metrics; /* of each worker */
     size_t workers;
-    time_t started; /* the process was */
+    const struct census *census; /* NULL: nobody counts holds */
+    time_t started;              /* the process was */
 };
 
 /* The text is the caller's, to be given to free. NULL where there is no memory. Of any thread. */

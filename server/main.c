@@ -23,6 +23,7 @@ static char *write_metrics(void *context)
     const struct process *process = context;
     return exposition_text(&(struct exposition){.metrics = process->metrics,
                                                 .workers = process->worker_count,
+                                                .census = &process->census,
                                                 .started = process->started});
 }
 
@@ -35,12 +36,14 @@ static int start_workers(struct process *process, struct failure *failure)
         .principals = process->principals,
         .https = process->https,
         .limits = &process->limits,
+        .census = &process->census,
         .health = &process->health,
         .log = &process->log,
         .addresses = process->addresses,
         .metrics = write_metrics,
         .context = process,
     };
+    census_begin(&process->census);
     random_bytes(&process->worker_options.process, sizeof process->worker_options.process);
     int sockets[WORKERS_MOST];
     for (size_t i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 #ifndef BATON_SERVER_PROCESS_H
 #define BATON_SERVER_PROCESS_H
 
+#include "api/census.h"
 #include "api/health.h"
 #include "api/limits.h"
 #include "api/principals.h"
@@ -31,6 +32,7 @@ struct process {
     struct addresses *addresses;
     struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
     struct limits limits;
+    struct census census;
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];

@@ -188,6 +188,7 @@ static int open_layers(struct worker *worker, int listen_fd)
         (struct api){.locks = worker->locks,
                      .principals = principals_keep(worker->options->principals),
                      .limits = worker->options->limits,
+                     .census = worker->options->census,
                      .health = worker->options->health,
                      .default_ttl_ms = settings->default_ttl_ms,
                      .max_ttl_ms = settings->max_ttl_ms,

@@ -17,10 +17,11 @@ struct worker_options {
     const struct settings *settings;
     const struct redis_url *redis_url;
     const struct log *log;
-    struct principals *principals;   /* at first; the worker takes a reference of its own */
-    struct https *https;             /* the same; NULL: plain HTTP */
-    struct addresses *addresses;     /* of all workers */
-    struct limits *limits;           /* the only thing that they change together */
+    struct principals *principals; /* at first; the worker takes a reference of its own */
+    struct https *https;           /* the same; NULL: plain HTTP */
+    struct addresses *addresses;   /* of all workers */
+    struct limits *limits;         /* the only two things that they change together */
+    struct census *census;
     const struct health *health;     /* what they show of the process */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */

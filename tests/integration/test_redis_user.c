@@ -112,6 +112,7 @@ static bool many_hold_one_name(struct world *world)
     good = good && gets(world, "DELETE", "/locks/many", NULL, 200);
     good = good && gets(world, "GET", "/locks?prefix=ma&limit=10", NULL, 200);
     good = good && gets(world, "GET", "/locks", NULL, 200);
+    good = good && gets(world, "GET", "/metrics", NULL, 200);
     return good && gets(world, "DELETE", "/locks/many?force=true", NULL, 200);
 }
 

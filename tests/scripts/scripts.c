@@ -623,6 +623,28 @@ struct page *list(struct scripts *scripts, const char *cursor, const char *patte
     return page;
 }
 
+int64_t census(struct scripts *scripts, int64_t budget, int *ret_parts)
+{
+    char cursor[32] = "0";
+    int64_t holds = 0;
+    int parts = 0;
+    do {
+        struct arguments arguments = {0};
+        push(&arguments, cursor);
+        push(&arguments, "baton:{*}");
+        push_number(&arguments, budget);
+        redisReply *reply = eval(scripts, &script_census, "baton:", &arguments);
+        holds = reply->type == REDIS_REPLY_ERROR ? -1 : holds + reply->element[1]->integer;
+        if (holds >= 0)
+            text(reply, 0, cursor, sizeof cursor);
+        freeReplyObject(reply);
+        parts++;
+    } while (holds >= 0 && strcmp(cursor, "0") != 0);
+    if (ret_parts)
+        *ret_parts = parts;
+    return holds;
+}
+
 /* Redis's clock. */
 
 int64_t redis_now(struct scripts *scripts)

@@ -1,0 +1,47 @@
+-- Census: how many holds there are, a part of them at a time, by SCAN. Changes nothing.
+--
+-- ARGV  2 SCAN cursor to go on from, 3 pattern of the main keys, 4 how many keys to look at
+-- Returns {cursor ('0' at the end), how many holds were found}.
+local cursor, budget, holds = ARGV[2], tonumber(ARGV[4]), 0
+local AT_ONCE = 100
+local BEGINNING = '<dI4I4I4I4I4I4I4d' -- of a state, to NEXT
+local BEGINNING_BYTES = 44
+local COUNTED_AT_ONCE = 1000
+
+-- Of a crowd some have ended, whom no operation has looked at since. ZCOUNT would do, but is one
+-- command more that batond's user of Redis may have to be allowed.
+local function live_of_crowd(name, count)
+    local expiries = name .. ':expiries'
+    if tonumber(call('zrange', expiries, -1, -1, 'withscores')[2] or 0) <= now then
+        return 0 -- or there is no crowd: a lone hold has ended
+    end
+    local ended, found = 0
+    repeat
+        found = #call('zrangebyscore', expiries, '-inf', digits(now), 'limit', ended, COUNTED_AT_ONCE)
+        ended = ended + found
+    until found < COUNTED_AT_ONCE
+    budget = budget - ended
+    return count - ended
+end
+
+-- A key that is none of ours must not end the census.
+local function live(name)
+    local record = redis.pcall('get', name)
+    if type(record) ~= 'string' or #record < BEGINNING_BYTES then
+        return 0
+    end
+    local state = {struct.unpack(BEGINNING, record)}
+    if state[COUNT] == 0 or now < state[NEXT] then
+        return state[COUNT]
+    end
+    return live_of_crowd(name, state[COUNT])
+end
+
+repeat
+    local reply = call('scan', cursor, 'match', ARGV[3], 'count', AT_ONCE)
+    cursor, budget = reply[1], budget - AT_ONCE
+    for _, name in ipairs(reply[2]) do
+        holds = holds + live(name)
+    end
+until cursor == '0' or budget <= 0
+return {cursor, holds}

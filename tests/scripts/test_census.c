@@ -1,0 +1,129 @@
+/* How many holds there are, counted without a change to anything. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+
+enum { ALL_AT_ONCE = 100000 };
+
+static int64_t count(struct scripts *scripts)
+{
+    return census(scripts, ALL_AT_ONCE, NULL);
+}
+
+/* So many shared holds of the name "crowd". */
+static void share(struct scripts *scripts, const char *whose, int holds, int64_t ttl_ms)
+{
+    for (int i = 0; i < holds; i++) {
+        char token[32];
+        snprintf(token, sizeof token, "%s%d", whose, i);
+        assert_status(
+            acquire(scripts, .name = "crowd", .token = token, .mode = "shared", .ttl_ms = ttl_ms),
+            "granted");
+    }
+}
+
+static void no_names_have_no_holds(void **state)
+{
+    assert_int_equal(count(*state), 0);
+}
+
+static void a_hold_counts_until_it_ends(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .name = "a", .token = "a", .ttl_ms = 20000);
+    acquire(scripts, .name = "b", .token = "b", .ttl_ms = 1000);
+    acquire(scripts, .name = "c", .token = "c", .ttl_ms = 20000);
+    assert_int_equal(count(scripts), 3);
+    release(scripts, "c", "c");
+    assert_int_equal(count(scripts), 2);
+    sleep_past(scripts, 1000);
+    assert_int_equal(count(scripts), 1);
+}
+
+static void who_waits_does_not_count(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .ttl_ms = 20000);
+    assert_status(acquire(scripts, .token = "w", .attempt = "w", .claim_ms = 20000, .server = "s"),
+                  "waiting");
+    assert_int_equal(count(scripts), 1);
+}
+
+/* Nobody has looked at those that have ended, and more than are read at once. */
+static void of_a_crowd_those_that_live_count(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, "long", 3, 20000);
+    share(scripts, "short", 1500, 1000);
+    acquire(scripts, .name = "other", .token = "o", .ttl_ms = 20000);
+    assert_int_equal(count(scripts), 1504);
+    sleep_past(scripts, 1000);
+    assert_int_equal(count(scripts), 4);
+    sleep_past(scripts, 19000);
+    assert_int_equal(count(scripts), 0);
+}
+
+static void the_last_of_a_crowd_counts(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, "a", 2, 20000);
+    release(scripts, "crowd", "a0");
+    assert_int_equal(count(scripts), 1);
+    sleep_past(scripts, 20000);
+    assert_int_equal(count(scripts), 0);
+}
+
+static void parts_add_up(void **state)
+{
+    struct scripts *scripts = *state;
+    int parts;
+    for (int i = 0; i < 700; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "n%d", i);
+        acquire(scripts, .name = name, .token = "t", .ttl_ms = 20000);
+    }
+    assert_int_equal(census(scripts, 100, &parts), 700);
+    assert_in_range(parts, 5, 12);
+    assert_int_equal(census(scripts, ALL_AT_ONCE, &parts), 700);
+    assert_int_equal(parts, 1);
+}
+
+static void nothing_is_changed(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, "a", 3, 50);
+    acquire(scripts, .name = "lone", .token = "l", .ttl_ms = 50);
+    int64_t keys = key_count(scripts);
+    sleep_past(scripts, 50);
+    freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET min-replicas-to-write 3"));
+    int64_t holds = count(scripts); /* Redis refuses to write now */
+    freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET min-replicas-to-write 0"));
+    assert_int_equal(holds, 0);
+    assert_int_equal(key_count(scripts), keys);
+}
+
+static void keys_of_others_are_passed_over(void **state)
+{
+    struct scripts *scripts = *state;
+    freeReplyObject(redis_process_command(&scripts->redis, "SET baton:{short} x"));
+    freeReplyObject(redis_process_command(&scripts->redis, "RPUSH baton:{list} x"));
+    freeReplyObject(redis_process_command(&scripts->redis, "SET elsewhere:{n} x"));
+    acquire(scripts, .name = "a", .token = "a", .ttl_ms = 20000);
+    assert_int_equal(count(scripts), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(no_names_have_no_holds, scripts_clean_with_own_clock),
+        cmocka_unit_test_setup(a_hold_counts_until_it_ends, scripts_clean_with_own_clock),
+        cmocka_unit_test_setup(who_waits_does_not_count, scripts_clean_with_own_clock),
+        cmocka_unit_test_setup(of_a_crowd_those_that_live_count, scripts_clean_with_own_clock),
+        cmocka_unit_test_setup(the_last_of_a_crowd_counts, scripts_clean_with_own_clock),
+        cmocka_unit_test_setup(parts_add_up, scripts_clean_with_own_clock),
+        cmocka_unit_test_setup(nothing_is_changed, scripts_clean),
+        cmocka_unit_test_setup(keys_of_others_are_passed_over, scripts_clean_with_own_clock),
+    };
+    return cmocka_run_group_tests_name("census", tests, scripts_start, scripts_stop);
+}
