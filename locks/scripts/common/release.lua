@@ -5,38 +5,49 @@
 -- since that server learns of it by this reply. It looks after its client then.
 do
     local packed = call('get', key)
+
+    -- The commonest: the lone waiter is parked at the server that asks. What follows would do the
+    -- same, but somebody waits for this very answer: only what changes is read and written.
+    local upgrader, _, last, at, token, attempt, fence, since, ends, from
+    local is_lone = packed and string.sub(packed, COUNTS_FROM, COUNTS_TO) == COUNTS_OF_LONE
+    if is_lone then
+        upgrader, _, last, at = struct.unpack('<sss', packed, TEXTS_FROM)
+        is_lone = at <= #packed and upgrader == '' and last == ''
+    end
+    if is_lone then
+        token, _, _, attempt, _, fence, since, ends, _, from = struct.unpack(HOLD, packed, at)
+        is_lone = from <= #packed and token == ARGV[2] and attempt ~= '' and now < ends
+    end
+    if is_lone then
+        local _, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, packed, from)
+        local _, _, _, ttl, _, _, _, _, server, vouched = struct.unpack(LONE_REST, packed, to)
+        if server == ARGV[3] and now < vouched and mode == 'exclusive' then
+            local version = math.max(struct.unpack('<d', packed) + 1, now) + 1
+            local held, expires = math.floor((now - since) / 1000), now + ttl * 1000
+            local text = struct.pack(STATE_FRONT, version, 1, 1, 0, 0, 0, 0, 0, expires) ..
+                         string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7) ..
+                         struct.pack(STATE_LAST, fence, now, held, 0, '', 'released', token) ..
+                         string.sub(packed, from, to - 1) ..
+                         struct.pack(HOLD_NUMBERS, version, now, expires, ttl)
+            local kept = math.max(expires, version) + retention
+            local reply
+            if kept <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then -- the key ends no earlier
+                reply = redis.pcall('set', key, text, 'keepttl')
+            else
+                reply = redis.pcall('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
+            end
+            if not reply.err then
+                return {'released', fence, held, 0, version, next_attempt, owner}
+            end
+        end
+    end
+
     local state = packed and {struct.unpack(STATE, packed)}
     local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
     local lone = hold and hold[AFTER] <= #packed and
                  {struct.unpack(LONE, packed, hold[AFTER])}
     local is_common = hold and hold[TOKEN] == ARGV[2] and hold[ATTEMPT] ~= '' and
                       now < hold[EXPIRES] and state[AWAY] == 0 and state[UPGRADER] == ''
-
-    -- The commonest: the lone waiter is parked at the server that asks. What follows would do the
-    -- same, but somebody waits for this very answer.
-    if is_common and lone and lone[SERVER] == ARGV[3] and lone[MODE] == 'exclusive' and
-       now < lone[VOUCHED] and state[LAST_TOKEN] == '' then
-        local version = math.max(state[VERSION] + 1, now) + 1
-        local held, expires = math.floor((now - hold[SINCE]) / 1000), now + lone[TTL] * 1000
-        lone[FENCE], lone[SINCE], lone[EXPIRES] = version, now, expires
-        state[VERSION], state[NEXT], state[EXCLUSIVES] = version, expires, 1
-        state[LIMIT], state[WAITERS], state[SERVERS] = 0, 0, 0
-        state[LAST_FENCE], state[LAST_AT], state[LAST_HELD] = hold[FENCE], now, held
-        state[LAST_HOLDS], state[LAST_REASON], state[LAST_TOKEN] = 0, 'released', hold[TOKEN]
-        local text = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
-                     struct.pack(HOLD, unpack(lone, 1, TTL))
-        local kept = math.max(expires, version) + retention
-        local reply
-        if kept <= state[QUEUE_KEPT] then -- the key ends no earlier
-            reply = redis.pcall('set', key, text, 'keepttl')
-        else
-            reply = redis.pcall('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
-        end
-        if not reply.err then
-            return {'released', hold[FENCE], held, 0, version, lone[ATTEMPT], lone[OWNER]}
-        end
-        is_common = false
-    end
 
     -- The release before this one is to be remembered, if it was not long ago.
     local generation = math.floor(now / GENERATION_SPAN)

@@ -45,6 +45,17 @@ local LAST_TOKEN = 21  -- '' unless its release may be asked for again
 local ONLY = 22        -- the hold, where there is just one; false where there is none or a crowd
 local STATE = '<dI4I4I4I4I4I4I4ddddddddddsss'
 
+-- The same in parts, for where most of it is left as it is: the front up to NEXT, then KEPT to
+-- QUEUE_KEPT, then what the last end of a hold was. Byte numbers within the record.
+local STATE_FRONT = '<dI4I4I4I4I4I4I4d'
+local STATE_LAST = '<ddddsss'
+local COUNTS_FROM = 21     -- WAITERS, AWAY, UNCLAIMED and SERVERS
+local COUNTS_TO = 36
+local KEPT_FROM = 45
+local QUEUE_KEPT_FROM = 77
+local TEXTS_FROM = 117     -- UPGRADER, LAST_REASON, LAST_TOKEN
+local COUNTS_OF_LONE = '\1\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0' -- of one who waits, at one server
+
 -- A hold, packed by HOLD: first its texts, which acquire is given packed, then its numbers. Of a
 -- waiter the first nine fields are the same, packed by WAITER.
 local TOKEN = 1
