@@ -189,7 +189,8 @@ void happening_released(struct exchange *exchange, struct slice name, enum locks
                         const struct release *release)
 {
     bool is_done = result == LOCKS_DONE;
-    if ((!is_done && result != LOCKS_NOT_HELD) || (is_done && release->cancelled))
+    if ((!is_done && result != LOCKS_NOT_HELD) ||
+        (is_done && (release->cancelled || release->repeated)))
         return;
     struct happening happening =
         begin(exchange, is_done ? HAPPENING_RELEASED : HAPPENING_NOT_HELD, name);
@@ -198,6 +199,18 @@ void happening_released(struct exchange *exchange, struct slice name, enum locks
         happening.held_ms = release->held_ms;
     }
     tell(exchange->api, &happening, exchange);
+}
+
+void happening_expired(const struct api *api, const struct expiry *expiry)
+{
+    struct happening happening = happening_of(HAPPENING_EXPIRED, expiry->name);
+    if (expiry->owner.bytes)
+        happening_set_owner(&happening, expiry->owner);
+    happening.mode = expiry->mode;
+    happening.fence = expiry->fence;
+    happening.held_ms = expiry->held_ms;
+    happening.count = expiry->count;
+    tell(api, &happening, NULL);
 }
 
 void happening_forced(struct exchange *exchange, int64_t count)

@@ -103,9 +103,12 @@ void happening_all_taken_back(struct exchange *exchange);
 void happening_renewed(struct exchange *exchange, struct slice name, enum locks_result result,
                        const struct hold *hold);
 
-/* The end of a release, likewise. */
+/* The end of a release, likewise; one that was sent again is not told either. */
 void happening_released(struct exchange *exchange, struct slice name, enum locks_result result,
                         const struct release *release);
+
+/* A hold was found to have expired. */
+void happening_expired(const struct api *api, const struct expiry *expiry);
 
 /* The name was broken, and so many holds ended. */
 void happening_forced(struct exchange *exchange, int64_t count);

@@ -72,8 +72,8 @@ static void ask(struct doubt *doubt)
         slice_of(locks->claim_window),
     };
     doubt->asked = true;
-    store_eval(locks->store, &script_leave, key, arguments, sizeof arguments / sizeof arguments[0],
-               asked, doubt);
+    ask_redis(locks, &script_leave, key, arguments, sizeof arguments / sizeof arguments[0], asked,
+              doubt);
 }
 
 void doubts_ask(struct locks *locks)

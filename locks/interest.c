@@ -146,8 +146,7 @@ static void vouch(struct locks *locks, struct interest *const *interests, size_t
         vouching->keys[i] = arguments[3 + i] = (struct slice){end, key.length};
         end += key.length;
     }
-    store_eval(locks->store, &script_vouch, vouching->keys[0], arguments, 3 + count, vouched,
-               vouching);
+    ask_redis(locks, &script_vouch, vouching->keys[0], arguments, 3 + count, vouched, vouching);
 }
 
 /* Vouches for those that are due, or will be before long: what came at one time goes together. */
@@ -205,7 +204,7 @@ static void on_tick(uv_timer_t *timer)
     struct locks *locks = interest->locks;
     const struct slice arguments[] = {slice_of(locks->retention), slice_of(locks->server)};
     interest->users++;
-    store_eval(locks->store, &script_tick, interest->key, arguments, 2, ticked, interest);
+    ask_redis(locks, &script_tick, interest->key, arguments, 2, ticked, interest);
 }
 
 /* Coming and going. */

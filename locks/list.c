@@ -132,8 +132,8 @@ static void ask(struct listing *listing, const struct cursor *cursor)
     };
     for (size_t i = 0; i < cursor->name_count; i++)
         arguments[5 + i] = operation_key(listing->locks, cursor->names[i], keys[i]);
-    store_eval(listing->locks->store, &script_list, key_prefix(listing), arguments,
-               5 + cursor->name_count, listed, listing);
+    ask_redis(listing->locks, &script_list, key_prefix(listing), arguments, 5 + cursor->name_count,
+              listed, listing);
 }
 
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,

@@ -35,6 +35,8 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->retention_ms = options->retention_ms;
     locks->waiter_lease_ms = options->waiter_lease_ms;
     locks->claim_window_ms = options->claim_window_ms;
+    locks->expired = options->expired;
+    locks->expired_context = options->expired_context;
     number_text(options->retention_ms, locks->retention);
     number_text(options->waiter_lease_ms, locks->waiter_lease);
     number_text(options->claim_window_ms, locks->claim_window);

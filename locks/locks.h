@@ -97,6 +97,7 @@ struct release {
     int64_t held_ms;
     int64_t holds; /* how many the owner still has */
     int64_t version;
+    bool repeated; /* it had ended before: this release was sent again */
     bool
         cancelled; /* the token was still waiting: it has left the queue, and nothing else is set */
 };
@@ -136,6 +137,16 @@ struct locks_reply {
 /* Runs once, from the loop, never before the operation's call has returned. */
 typedef void locks_done(void *context, const struct locks_reply *reply);
 
+/* A hold that was ended because its time was over. */
+struct expiry {
+    struct slice name;
+    int64_t count;      /* 1, or of a crowd that expired at once how many more there were; then: */
+    int64_t fence;      /* -1 */
+    int64_t held_ms;    /* -1 */
+    struct slice owner; /* absent */
+    enum lock_mode mode;
+};
+
 struct locks_options {
     struct store *store; /* outlives the locks; its events are to be passed on, see below */
     uv_loop_t *loop;
@@ -145,6 +156,11 @@ struct locks_options {
     int64_t claim_window_ms; /* how long a grant that nobody collects blocks the next */
     int64_t max_waiters;     /* of one name */
     uint32_t process;        /* a random number; those that have the same one die together */
+    /* Told of each hold that one of our scripts has ended as expired, before that script's own
+     * answer; nobody else is. What nobody claimed is left out, since nobody was told of it. Valid
+     * during the call, in which no lock may be asked for. May be NULL. */
+    void (*expired)(void *context, const struct expiry *expiry);
+    void *expired_context;
 };
 
 /* Returns 0 or -ENOMEM. Makes this one a server among those that share Redis: it has an inbox of

@@ -66,8 +66,8 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
     if (argument_count > 0)
         memcpy(all + 1, arguments, argument_count * sizeof *arguments);
     char key[KEY_LENGTH];
-    store_eval(locks->store, script, operation_key(locks, name, key), all, argument_count + 1,
-               operation_done, operation);
+    ask_redis(locks, script, operation_key(locks, name, key), all, argument_count + 1,
+              operation_done, operation);
 }
 
 bool reply_says(const struct value *value, const char *word)

@@ -3,6 +3,7 @@
 #ifndef BATON_LOCKS_OPERATION_H
 #define BATON_LOCKS_OPERATION_H
 
+#include "locks/ask.h"
 #include "locks/doubt.h"
 #include "locks/interest.h"
 #include "locks/locks.h"
@@ -27,6 +28,8 @@ struct locks {
     int64_t retention_ms;
     int64_t waiter_lease_ms;
     int64_t claim_window_ms;
+    void (*expired)(void *context, const struct expiry *expiry); /* may be NULL */
+    void *expired_context;
     bool draining;
     bool check_again; /* Redis failed to answer what is to be asked once more */
     uint64_t next_attempt;

@@ -161,8 +161,8 @@ static void ask(struct region *region, struct slice cursor)
         number_text(NAMES_FOUND, names),
     };
     region->asked = uv_now(locks->loop);
-    store_eval(locks->store, &script_changes, key_prefix, arguments,
-               sizeof arguments / sizeof arguments[0], answered, region);
+    ask_redis(locks, &script_changes, key_prefix, arguments, sizeof arguments / sizeof arguments[0],
+              answered, region);
 }
 
 void region_scan(struct region *region, int64_t since)

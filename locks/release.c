@@ -6,7 +6,8 @@
 
 static bool read_released(const struct value *value, struct locks_reply *ret)
 {
-    if (reply_says(value, "released"))
+    ret->release.repeated = reply_says(value, "repeated");
+    if (ret->release.repeated || reply_says(value, "released"))
         return read_fence(value_at(value, 1), &ret->release.fence) &&
                value_integer(value_at(value, 2), &ret->release.held_ms) &&
                value_integer(value_at(value, 3), &ret->release.holds) &&
@@ -54,6 +55,6 @@ void locks_release(struct locks *locks, struct slice name, struct slice token, l
     *releasing = (struct releasing){locks, done, context, key.length};
     memcpy(releasing->key, key.bytes, key.length);
     const struct slice arguments[] = {slice_of(locks->retention), token, slice_of(locks->server)};
-    store_eval(locks->store, &script_release, key, arguments,
-               sizeof arguments / sizeof arguments[0], released, releasing);
+    ask_redis(locks, &script_release, key, arguments, sizeof arguments / sizeof arguments[0],
+              released, releasing);
 }

@@ -83,8 +83,7 @@ void request_send(struct locks *locks, struct slice key, const struct acquire *a
         slice_of(locks->max_waiters),
     };
     size_t count = sizeof arguments / sizeof arguments[0];
-    store_eval(locks->store, &script_acquire, key, arguments, acquire->wait_ms ? count : 5, done,
-               context);
+    ask_redis(locks, &script_acquire, key, arguments, acquire->wait_ms ? count : 5, done, context);
     explicit_bzero(texts, sizeof texts);
 }
 

@@ -277,8 +277,8 @@ void round_begin(struct prefixes *prefixes)
     memcpy(marking->mark, round->mark, sizeof round->mark);
     char key[KEY_LENGTH];
     const struct slice arguments[] = {slice_of(locks->retention), slice_of(round->mark)};
-    store_eval(locks->store, &script_mark, operation_key(locks, (struct slice){"", 0}, key),
-               arguments, sizeof arguments / sizeof arguments[0], marked, marking);
+    ask_redis(locks, &script_mark, operation_key(locks, (struct slice){"", 0}, key), arguments,
+              sizeof arguments / sizeof arguments[0], marked, marking);
 }
 
 static bool is_mark(const struct prefixes *prefixes, struct slice key)

@@ -120,8 +120,8 @@ static void ask_to_go(struct waiter *waiter)
         slice_of("timeout"),
     };
     waiter->asking = true;
-    store_eval(locks->store, &script_leave, waiter->interest->key, arguments,
-               sizeof arguments / sizeof arguments[0], answered, waiter);
+    ask_redis(locks, &script_leave, waiter->interest->key, arguments,
+              sizeof arguments / sizeof arguments[0], answered, waiter);
 }
 
 static void ask_again(struct waiter *waiter)

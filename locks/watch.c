@@ -143,8 +143,8 @@ static void look(struct interest *interest)
     interest->look_again = false;
     interest->looks++;
     interest->users++;
-    store_eval(locks->store, &script_watch, interest->key, arguments,
-               sizeof arguments / sizeof arguments[0], looked, interest);
+    ask_redis(locks, &script_watch, interest->key, arguments,
+              sizeof arguments / sizeof arguments[0], looked, interest);
 }
 
 void watch_check(struct interest *interest)

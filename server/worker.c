@@ -92,6 +92,12 @@ static void on_answered(void *context, uint64_t nanoseconds)
     metrics_redis_took(worker->metrics, nanoseconds);
 }
 
+static void on_expired(void *context, const struct expiry *expiry)
+{
+    struct worker *worker = context;
+    happening_expired(&worker->api, expiry);
+}
+
 static void on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -177,6 +183,8 @@ static int open_layers(struct worker *worker, int listen_fd)
         .claim_window_ms = settings->claim_window_ms,
         .max_waiters = settings->max_waiters,
         .process = worker->options->process,
+        .expired = on_expired,
+        .expired_context = worker,
     };
     if (result == 0)
         result = locks_open(&worker->locks, &locks);

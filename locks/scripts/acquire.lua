@@ -20,7 +20,7 @@ local hold, waiter
 
 local function finish(...)
     close(state, call)
-    return {...}
+    return answer({...})
 end
 
 local function tell_hold()
@@ -33,7 +33,7 @@ local function tell_hold()
         update(state, hold, call)
     end
     close(state, call)
-    return told(state, status, hold)
+    return answer(told(state, status, hold))
 end
 
 -- Whether what the token has belongs to another request than this one.
@@ -135,4 +135,4 @@ if not waiter then
         hand_over(state)
     end
 end
-return {'waiting', close(state, call, server)}
+return answer({'waiting', close(state, call, server)})

@@ -19,4 +19,4 @@ if state.unclaimed then -- whose clients know of no hold
 end
 hand_over(state)
 close(state, even_if_full)
-return {count, state[VERSION]}
+return answer({count, state[VERSION]})

@@ -27,4 +27,4 @@ repeat
         visit(candidate)
     end
 until cursor == '0' or budget <= 0 or #found >= enough
-return {cursor ~= '0' and cursor or '', now, found}
+return answer({cursor ~= '0' and cursor or '', now, found})

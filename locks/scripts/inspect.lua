@@ -6,4 +6,4 @@
 --          {{owner, mode, waited_ms}, ...} as well.
 local state = open()
 close(state, even_if_full)
-return whole_view(state, ARGV[2])
+return answer(whole_view(state, ARGV[2]))

@@ -74,7 +74,7 @@ local function tell_hold()
         update(state, hold, even_if_full)
     end
     close(state, even_if_full)
-    return told(state, status, hold)
+    return answer(told(state, status, hold))
 end
 
 if why == 'timeout' and hold and (own_waiter or not unclaimed) then
@@ -91,4 +91,4 @@ if why == 'timeout' then
     reply = is_over and {'released'} or {'timeout', view(state, '')}
 end
 close(state, even_if_full)
-return reply
+return answer(reply)

@@ -55,4 +55,4 @@ while cursor ~= '' and not is_full() and budget > 0 do
         visit(candidate)
     end
 end
-return {cursor, rest, page}
+return answer({cursor, rest, page})

@@ -2,9 +2,9 @@
 -- that was handed over and not claimed is a waiter's: its client knows of no hold.
 --
 -- ARGV  2 token, 3 the server that asks
--- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; the
---         same again for a repeated release, as long as it is remembered. Two more
---         may follow: the attempt of a request parked at that server which has got an exclusive
+-- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; for a
+--         repeated release, as long as it is remembered, 'repeated' in place of 'released', or
+--         'cancelled' again. Two more may follow on 'released': the attempt of a request parked at that server which has got an exclusive
 --         hold, with `version` as its fence, and the owner.
 local token = ARGV[2]
 
@@ -19,7 +19,7 @@ if hold and hold[ATTEMPT] ~= '' then
     hand_over(state)
     close(state, even_if_full)
     reply[5] = state[VERSION]
-    return reply
+    return answer(reply)
 end
 
 if hold or waiter then
@@ -37,14 +37,14 @@ if hold or waiter then
     remember(state, token, 0, now, 0, 0)
     hand_over(state)
     close(state, even_if_full)
-    return {'cancelled', state[VERSION]}
+    return answer({'cancelled', state[VERSION]})
 end
 
 close(state, even_if_full)
 local last = find_released(state, token)
 if not last then
-    return {'not_held'}
+    return answer({'not_held'})
 elseif last[1] == 0 then
-    return {'cancelled', state[VERSION]}
+    return answer({'cancelled', state[VERSION]})
 end
-return {'released', last[1], last[3], last[4], state[VERSION]}
+return answer({'repeated', last[1], last[3], last[4], state[VERSION]})

@@ -7,7 +7,7 @@ local state = open()
 local hold = find(state, ARGV[2])
 if not hold then
     close(state, even_if_full)
-    return {'not_held'}
+    return answer({'not_held'})
 end
 hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
 if ARGV[4] ~= 'server' then
@@ -19,4 +19,4 @@ end
 hold[EXPIRES] = now + hold[TTL] * 1000
 update(state, hold, even_if_full)
 close(state, even_if_full)
-return told(state, 'renewed', hold)
+return answer(told(state, 'renewed', hold))

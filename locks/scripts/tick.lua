@@ -4,4 +4,4 @@
 -- ARGV  2 the server that asks, which is told in the reply when to ask again
 -- Returns {next_ms, version}; next_ms is -1 where nothing ends by itself.
 local state = open()
-return {close(state, even_if_full, ARGV[2] or ''), state[VERSION]}
+return answer({close(state, even_if_full, ARGV[2] or ''), state[VERSION]})

@@ -6,4 +6,4 @@ local state = settle()
 make_room(state)
 servers(state).enlist(ARGV[2], ARGV[3], 1)
 hand_over(state)
-return {close(state, even_if_full, ARGV[2]), whole_view(state, ARGV[4])}
+return answer({close(state, even_if_full, ARGV[2]), whole_view(state, ARGV[4])})

@@ -41,6 +41,19 @@ static void on_touched(void *context, struct slice key)
     locks_store_touched(site->locks, key);
 }
 
+static void on_expired(void *context, const struct expiry *expiry)
+{
+    struct site *site = context;
+    struct expiries_told *told = &site->expired;
+    told->count += (int)expiry->count;
+    snprintf(told->name, sizeof told->name, "%.*s", (int)expiry->name.length, expiry->name.bytes);
+    snprintf(told->owner, sizeof told->owner, "%.*s", (int)expiry->owner.length,
+             expiry->owner.bytes);
+    told->mode = expiry->mode;
+    told->fence = expiry->fence;
+    told->held_ms = expiry->held_ms;
+}
+
 void site_open(struct site *site, struct locks_fixture *fixture, uint32_t process)
 {
     *site = (struct site){.fixture = fixture};
@@ -65,6 +78,8 @@ void site_open(struct site *site, struct locks_fixture *fixture, uint32_t proces
         .claim_window_ms = FIXTURE_CLAIM_MS,
         .max_waiters = FIXTURE_WAITERS,
         .process = process,
+        .expired = on_expired,
+        .expired_context = site,
     };
     assert_int_equal(locks_open(&site->locks, &options), 0);
     fixture_await(fixture, &site->ups, 1);

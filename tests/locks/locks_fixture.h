@@ -11,6 +11,16 @@ enum {
     FIXTURE_WAITERS = 5,     /* of one name, at most */
 };
 
+/* What was told of as expired: the last one, and how many there were in all. */
+struct expiries_told {
+    int count;
+    char name[NAME_LENGTH + 1];
+    char owner[OWNER_LENGTH + 1];
+    enum lock_mode mode;
+    int64_t fence;
+    int64_t held_ms;
+};
+
 /* One server's part. */
 struct site {
     struct locks_fixture *fixture;
@@ -20,6 +30,7 @@ struct site {
     int downs;
     int listens;
     int messages;
+    struct expiries_told expired;
 };
 
 struct locks_fixture {

@@ -298,6 +298,7 @@ static void bury(struct model *model, int64_t now, size_t number)
 static void settle(struct model *model, int64_t now)
 {
     model->messages.count = 0;
+    model->expired_count = 0;
     if (!model->known)
         model->version = now - now % model->retention_us;
     model->version_before = model->version;
@@ -306,6 +307,8 @@ static void settle(struct model *model, int64_t now)
         end(model, 0, hold.ends, "expired", false);
         if (hold.attempt[0] == '\0')
             put_back(model, now, &hold, true);
+        else
+            model->expired[model->expired_count++] = hold;
     }
     for (size_t i = 0; i < MODEL_SERVERS; i++)
         if (model->servers[i].listed && model->servers[i].ends <= now)

@@ -72,8 +72,10 @@ struct model {
     bool last_is_repeatable;
     struct model_release released[MODEL_MOST]; /* a ring */
     size_t released_count;
-    struct model_messages messages; /* of the last operation */
-    int64_t version_before;         /* the last operation */
+    struct model_messages messages;        /* of the last operation */
+    struct model_hold expired[MODEL_MOST]; /* that it has to tell of */
+    size_t expired_count;
+    int64_t version_before; /* the last operation */
 };
 
 /* The names of the servers, by number. */

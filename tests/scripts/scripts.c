@@ -143,8 +143,8 @@ static redisReply *eval_with_own_clock(struct scripts *scripts, const struct scr
     return reply;
 }
 
-static redisReply *eval(struct scripts *scripts, const struct script *script, const char *key,
-                        struct arguments *arguments)
+static redisReply *run(struct scripts *scripts, const struct script *script, const char *key,
+                       struct arguments *arguments)
 {
     char retention[NUMBER];
     snprintf(retention, sizeof retention, "%" PRId64, scripts->retention_ms);
@@ -165,6 +165,44 @@ static redisReply *eval(struct scripts *scripts, const struct script *script, co
     all.text[0] = "EVAL", all.length[0] = 4;
     all.text[1] = script->text, all.length[1] = script->length;
     return send(scripts, &all);
+}
+
+static int64_t integer(const redisReply *reply, size_t i);
+static void text(const redisReply *reply, size_t i, char *ret, size_t size);
+
+static void read_expiry(const redisReply *entry, struct seen_expiry *ret)
+{
+    *ret = (struct seen_expiry){.count = 1};
+    text(entry, 0, ret->key, sizeof ret->key);
+    if (entry->elements == 2) {
+        ret->count = integer(entry, 1);
+        return;
+    }
+    ret->fence = integer(entry, 1);
+    ret->held_ms = integer(entry, 2);
+    text(entry, 3, ret->owner, sizeof ret->owner);
+    text(entry, 4, ret->mode, sizeof ret->mode);
+}
+
+/* The reply of the script, without what it says of what has expired. */
+static redisReply *eval(struct scripts *scripts, const struct script *script, const char *key,
+                        struct arguments *arguments)
+{
+    redisReply *reply = run(scripts, script, key, arguments);
+    scripts->expired_count = 0;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+        reply->element[0]->type != REDIS_REPLY_STRING ||
+        strcmp(reply->element[0]->str, "expired") != 0)
+        return reply;
+    const redisReply *all = reply->element[2];
+    assert_in_range(all->elements, 1, EXPIRIES);
+    for (size_t i = 0; i < all->elements; i++)
+        read_expiry(all->element[i], &scripts->expired[i]);
+    scripts->expired_count = all->elements;
+    redisReply *inner = reply->element[1];
+    reply->element[1] = NULL;
+    freeReplyObject(reply);
+    return inner;
 }
 
 /* What must be true of a name's keys at any time: each has an expiry, the main key outlives the
@@ -208,7 +246,7 @@ static void check_keys(struct scripts *scripts, const char *key, int64_t version
     push(&arguments, scripts->keys_were_lost ? "1" : "0");
     struct scripts by_redis = *scripts;
     by_redis.clock_us = 0;
-    redisReply *reply = eval(&by_redis, &script, key, &arguments);
+    redisReply *reply = run(&by_redis, &script, key, &arguments);
     if (reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s", reply->str);
     const redisReply *all = reply->element[0];
@@ -342,17 +380,12 @@ static const struct {
     const char *status;
     void (*read)(const redisReply *reply, struct answer *ret);
 } READERS[] = {
-    {"granted", read_granted},
-    {"claimed", read_told},
-    {"holding", read_told},
-    {"renewed", read_told},
-    {"released", read_ended},
-    {"cancelled", read_cancelled},
-    {"waiting", read_waiting},
-    {"locked", read_refusal},
-    {"timeout", read_refusal},
-    {"limit_mismatch", read_refusal},
-    {"too_many_waiters", read_too_many},
+    {"granted", read_granted},        {"claimed", read_told},
+    {"holding", read_told},           {"renewed", read_told},
+    {"released", read_ended},         {"repeated", read_ended},
+    {"cancelled", read_cancelled},    {"waiting", read_waiting},
+    {"locked", read_refusal},         {"timeout", read_refusal},
+    {"limit_mismatch", read_refusal}, {"too_many_waiters", read_too_many},
 };
 
 /* `released` from an acquire says nothing else. */
@@ -369,6 +402,9 @@ static struct answer read_answer(redisReply *reply)
         for (size_t i = 0; i < sizeof READERS / sizeof READERS[0]; i++)
             if (reply->elements > 1 && !strcmp(answer.status, READERS[i].status))
                 READERS[i].read(reply, &answer);
+        answer.repeated = strcmp(answer.status, "repeated") == 0;
+        if (answer.repeated)
+            strcpy(answer.status, "released");
     }
     freeReplyObject(reply);
     return answer;

@@ -5,6 +5,18 @@
 
 #include "tests/support/redis_process.h"
 
+enum { TEXT = 300, EXPIRIES = 256 };
+
+/* What a script has told of as expired. */
+struct seen_expiry {
+    char key[TEXT];
+    char owner[TEXT];
+    char mode[16];
+    int64_t fence; /* 0: of a crowd, `count` more */
+    int64_t held_ms;
+    int64_t count;
+};
+
 struct scripts {
     struct redis_process redis;
     redisContext *link;   /* what operations use: the test's own, or another one for a while */
@@ -13,9 +25,11 @@ struct scripts {
     bool unwatched;       /* do not look at the keys afterwards, where time or calls are counted */
     bool keys_were_lost;  /* then what is counted need not be there */
     unsigned attempts;    /* made so far */
+    size_t expired_count; /* what the last operation has told of */
+    struct seen_expiry expired[EXPIRIES];
 };
 
-enum { SHOWN = 10, TEXT = 300 };
+enum { SHOWN = 10 };
 
 struct seen_hold {
     char owner[TEXT];
@@ -58,6 +72,7 @@ struct answer {
     int64_t limit;
     int64_t count;   /* of a break; of a refusal the waiters there are */
     int64_t next_ms; /* when to tick */
+    bool repeated;   /* a release that was sent again; its status is "released" */
     char owner[TEXT];
     char mode[16];
     struct seen view;

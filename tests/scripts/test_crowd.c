@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = 10000, SOME = 3000 };
+enum { MANY = 10000, SOME = 3000, CROWD = 1100 };
 
 /* `count` shared holds of owners of their own, tokens FIRST, FIRST + 1... */
 static void share(struct scripts *scripts, int first, int count, int64_t ttl_ms)
@@ -153,6 +153,18 @@ static void ten_thousand_end_together(void **state)
     assert_true(next.fence > broken.version);
 }
 
+/* All are told of, but only some by themselves: a reply stays short. */
+static void assert_expired(const struct scripts *scripts, int64_t expected)
+{
+    int64_t count = 0;
+    assert_in_range(scripts->expired_count, 1, 110);
+    for (size_t i = 0; i < scripts->expired_count; i++) {
+        assert_string_equal(scripts->expired[i].key, "baton:{n}");
+        count += scripts->expired[i].count;
+    }
+    assert_int_equal(count, expected);
+}
+
 /* However many end, whoever comes next waits a moment only: at ten microseconds for each, a hundred
  * thousand would keep Redis busy beyond the deadline of every other call. */
 static void a_crowd_that_ends_as_a_whole_ends_at_once(void **state)
@@ -173,6 +185,25 @@ static void a_crowd_that_ends_as_a_whole_ends_at_once(void **state)
     assert_int_equal(seen.holds, 0);
     assert_string_equal(seen.last_reason, "expired");
     assert_status(acquire(scripts, .token = "x"), "granted");
+}
+
+static void all_that_end_are_told_of(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 0, CROWD, 3000);
+    share(scripts, CROWD, 2, 60000);
+    assert_int_equal(scripts->expired_count, 0);
+    sleep_past(scripts, 3000);
+    assert_int_equal(inspect(scripts, "n", "").holds, 2);
+    assert_expired(scripts, CROWD);
+    assert_true(scripts->expired[99].fence > 0);
+    assert_int_equal(scripts->expired[100].fence, 0);
+    inspect(scripts, "n", "");
+    assert_int_equal(scripts->expired_count, 0);
+    share(scripts, CROWD + 2, CROWD, 50000);
+    sleep_past(scripts, 60000);
+    inspect(scripts, "n", "");
+    assert_expired(scripts, CROWD + 2);
 }
 
 static int by_size(const void *a, const void *b)
@@ -319,6 +350,7 @@ int main(void)
         TEST(thousands_share_and_leave),
         TEST(ten_thousand_end_together),
         TEST(a_crowd_that_ends_as_a_whole_ends_at_once),
+        cmocka_unit_test_setup(all_that_end_are_told_of, scripts_clean_with_own_clock),
         TEST(ten_thousand_holds_cost_no_more_than_one),
         TEST(a_lost_key_locks_nobody_out),
         TEST(a_lost_key_is_made_good_when_others_come),

@@ -176,6 +176,24 @@ static void compare_messages(struct run *run)
     differ(run, "messages", "count", (int64_t)count, (int64_t)run->model->messages.count);
 }
 
+/* Each hold that had been claimed, once, and in the order in which they ended. */
+static void compare_expired(const struct run *run)
+{
+    const struct scripts *scripts = run->scripts;
+    const struct model *model = run->model;
+    differ(run, "expired", "count", (int64_t)scripts->expired_count, (int64_t)model->expired_count);
+    for (size_t i = 0; i < scripts->expired_count; i++) {
+        const struct seen_expiry *is = &scripts->expired[i];
+        const struct model_hold *should_be = &model->expired[i];
+        differ_in_text(run, "expired", "key", is->key, key_of(run->name, "").text);
+        differ_in_text(run, "expired", "owner", is->owner, should_be->owner);
+        differ_in_text(run, "expired", "mode", is->mode,
+                       should_be->shared ? "shared" : "exclusive");
+        differ(run, "expired", "fence", is->fence, should_be->fence);
+        differ(run, "expired", "held", is->held_ms, (should_be->ends - should_be->since) / 1000);
+    }
+}
+
 /* Ticks. A server plans the next one by the last reply, or sooner if it is told to. */
 
 static void plan(struct run *run, size_t server, int64_t next_ms)
@@ -390,12 +408,15 @@ static void step(struct run *run)
     run->model = &run->models[name];
     pass_time(run);
     run->model->messages.count = 0;
+    run->model->expired_count = 0;
+    run->scripts->expired_count = 0;
     run->scripts->clock_us = run->now;
     run->scripts->unwatched = !chance(run, 25);
     while (kind >= KINDS[i].percent)
         kind -= KINDS[i++].percent;
     KINDS[i].run(run);
     compare_messages(run);
+    compare_expired(run);
     plan_sooner(run);
     check_plans(run);
     assert_true(model_is_compatible(run->model));

@@ -168,15 +168,19 @@ local function crowd()
 
     -- Makes the last hold the only one again, for a large crowd that ends as a whole: what is known
     -- of a name afterwards is the end of its last hold, and so many would keep Redis busy too long.
+    -- Returns how many it has made an end of.
     function self.leave_last(state)
         local last = self.find(call('zrange', expiries, -1, -1)[1] or '')
         if not last then
-            return self.give_up(state)
+            self.give_up(state)
+            return 0
         end
+        local gone = state[COUNT] - 1
         call('unlink', holds, expiries, owners)
         state[VERSION] = state[VERSION] + state[COUNT] - 1
         state[COUNT], state[EXCLUSIVES] = 1, last[MODE] == 'exclusive' and 1 or 0
         state[ONLY], state[NEXT] = last, last[EXPIRES]
+        return gone
     end
 
     function self.is_whole()
@@ -321,6 +325,34 @@ local function retire(state, gone, reason, repeatable)
     end
 end
 
+-- The holds that this run ends as expired, for whoever counts them: {key, fence, held_ms, owner, mode}
+-- each, and {key, how many more} of a crowd of which so many ended at once. Those that were never
+-- claimed are left out: nobody was told of them.
+local TOLD_MOST = 100
+local expired = nil
+
+local function note_more(count)
+    if count > 0 then
+        expired = expired or {}
+        expired[#expired + 1] = {key, count}
+    end
+end
+
+local function note_expired(state, gone)
+    local more = 0
+    for _, hold in ipairs(gone) do
+        local noted = state.noted or 0
+        if hold[ATTEMPT] ~= '' and noted < TOLD_MOST then
+            expired, state.noted = expired or {}, noted + 1
+            expired[#expired + 1] = {key, hold[FENCE], math.floor((hold[EXPIRES] - hold[SINCE]) / 1000),
+                                     hold[OWNER], hold[MODE]}
+        elseif hold[ATTEMPT] ~= '' then
+            more = more + 1
+        end
+    end
+    note_more(more)
+end
+
 -- Ends what has expired. An expiry is an event of its own time, however late it is noticed.
 local function expire(state)
     if state[COUNT] > 0 and not state[ONLY] and not crowd().is_whole() then
@@ -328,13 +360,15 @@ local function expire(state)
     end
     while state[COUNT] > 0 and state[NEXT] <= now do
         if state[ONLY] then
+            note_expired(state, {state[ONLY]})
             retire(state, {state[ONLY]}, 'expired', false)
         elseif state[COUNT] > BATCH and state[UNCLAIMED] == 0 and crowd().last_end() <= now then
-            crowd().leave_last(state)
+            note_more(crowd().leave_last(state))
         else
             local all = crowd()
             local ended = all.ended(now)
             if #ended > 0 then
+                note_expired(state, ended)
                 retire(state, ended, 'expired', false)
             end
             state[NEXT] = all.next_end() or 0

@@ -73,6 +73,11 @@ local function claim(state, hold, attempt)
     update(state, hold, even_if_full)
 end
 
+-- What a script returns: its reply, and where anything expired, {'expired', reply, what did}.
+local function answer(reply)
+    return expired and {'expired', reply, expired} or reply
+end
+
 -- What others may see of a name.
 local function view(state, token)
     local holders = first(state, 10)
