@@ -190,7 +190,7 @@ part_handover() {
     launch one --workers=1
     one=$launched one_pid=$launched_pid
     launch many
-    for pause in 5 0; do
+    for pause in 20 5 0; do
         echo "quiet for $pause ms before each:"
         load handover --url "$one" --label '1 worker' --url "$launched" --label 'workers by default' \
             --count 1000 --pause $pause

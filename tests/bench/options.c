@@ -21,7 +21,7 @@ static const struct row {
     {"redis", TEXT, AT(redis), NULL, "the Redis that they use: ADDRESS:PORT or a socket's path"},
     {"pid", NUMBER, AT(pid), "0", "of the first batond: whose cost to read, or whom to kill"},
     {"count", NUMBER, AT(count), "1000", "hand-overs"},
-    {"pause", NUMBER, AT(pause_ms), "5", "how long, in ms, all is quiet before each of them"},
+    {"pause", NUMBER, AT(pause_ms), "20", "how long, in ms, all is quiet before each of them"},
     {"names", NUMBER, AT(names), "1", "park: names that are waited for"},
     {"waiters", NUMBER, AT(waiters), "1", "clients that wait for each name"},
     {"wait", TEXT, AT(wait), "50s", "how long they wait at most; see batond's --max-wait"},

@@ -8,36 +8,39 @@ do
 
     -- The commonest: the lone waiter is parked at the server that asks. What follows would do the
     -- same, but somebody waits for this very answer: only what changes is read and written.
-    local upgrader, _, last, at, token, attempt, fence, since, ends, from
-    local is_lone = packed and string.sub(packed, COUNTS_FROM, COUNTS_TO) == COUNTS_OF_LONE
-    if is_lone then
-        upgrader, _, last, at = struct.unpack('<sss', packed, TEXTS_FROM)
-        is_lone = at <= #packed and upgrader == '' and last == ''
-    end
-    if is_lone then
-        token, _, _, attempt, _, fence, since, ends, _, from = struct.unpack(HOLD, packed, at)
-        is_lone = from <= #packed and token == ARGV[2] and attempt ~= '' and now < ends
-    end
-    if is_lone then
-        local _, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, packed, from)
-        local _, _, _, ttl, _, _, _, _, server, vouched = struct.unpack(LONE_REST, packed, to)
-        if server == ARGV[3] and now < vouched and mode == 'exclusive' then
-            local version = math.max(struct.unpack('<d', packed) + 1, now) + 1
-            local held, expires = math.floor((now - since) / 1000), now + ttl * 1000
-            local text = struct.pack(STATE_FRONT, version, 1, 1, 0, 0, 0, 0, 0, expires) ..
-                         string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7) ..
-                         struct.pack(STATE_LAST, fence, now, held, 0, '', 'released', token) ..
-                         string.sub(packed, from, to - 1) ..
-                         struct.pack(HOLD_NUMBERS, version, now, expires, ttl)
-            local kept = math.max(expires, version) + retention
-            local reply
-            if kept <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then -- the key ends no earlier
-                reply = redis.pcall('set', key, text, 'keepttl')
-            else
-                reply = redis.pcall('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
-            end
-            if not reply.err then
-                return {'released', fence, held, 0, version, next_attempt, owner}
+    do
+        local upgrader, _, last, at, token, attempt, fence, since, ends, from
+        local is_lone = packed and string.sub(packed, COUNTS_FROM, COUNTS_TO) == COUNTS_OF_LONE
+        if is_lone then
+            upgrader, _, last, at = struct.unpack('<sss', packed, TEXTS_FROM)
+            is_lone = at <= #packed and upgrader == '' and last == ''
+        end
+        if is_lone then
+            token, _, _, attempt, _, fence, since, ends, _, from = struct.unpack(HOLD, packed, at)
+            is_lone = from <= #packed and token == ARGV[2] and attempt ~= '' and now < ends
+        end
+        if is_lone then
+            local _, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, packed, from)
+            local _, _, _, ttl, _, _, _, _, server, vouched = struct.unpack(LONE_REST, packed, to)
+            if server == ARGV[3] and now < vouched and mode == 'exclusive' then
+                local version = math.max(struct.unpack('<d', packed) + 1, now) + 1
+                local held, expires = math.floor((now - since) / 1000), now + ttl * 1000
+                local text = struct.pack(STATE_FRONT, version, 1, 1, 0, 0, 0, 0, 0, expires) ..
+                             string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7) ..
+                             struct.pack(STATE_LAST, fence, now, held, 0, '', 'released', token) ..
+                             string.sub(packed, from, to - 1) ..
+                             struct.pack(HOLD_NUMBERS, version, now, expires, ttl)
+                local kept = math.max(expires, version) + retention
+                local reply
+                if kept <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then -- it ends no earlier
+                    reply = redis.pcall('set', key, text, 'keepttl')
+                else
+                    reply = redis.pcall('set', key, text, 'pxat',
+                                        string.format('%d', kept / 1000 + 1))
+                end
+                if not reply.err then
+                    return {'released', fence, held, 0, version, next_attempt, owner}
+                end
             end
         end
     end
