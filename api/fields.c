@@ -28,6 +28,7 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_HOLD] = {NULL, "hold", FIELD_CHOICE, 0, 0, "connection"},
     [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
     [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
+    [FIELD_VERBOSE] = {NULL, "verbose", FIELD_SWITCH, 0, 1, NULL},
 };
 
 enum { JSON_DEPTH = 16, EXPECTED_LENGTH = 160, NAME_SHOWN = 60 };
@@ -82,6 +83,7 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
         snprintf(text, EXPECTED_LENGTH, "a JSON object of at most %" PRId64 " bytes", high);
         break;
     case FIELD_FLAG:
+    case FIELD_SWITCH:
         snprintf(text, EXPECTED_LENGTH, "true or false");
         break;
     case FIELD_CHOICE:
@@ -190,6 +192,8 @@ static bool set_from_query(const struct input *input, struct slice text)
         return set_mode(input, text);
     case FIELD_FLAG:
         return set_flag(input, text);
+    case FIELD_SWITCH:
+        return set_flag(input, text.length > 0 ? text : slice_of("true"));
     case FIELD_CHOICE:
         return set_choice(input, text);
     case FIELD_TEXT:

@@ -18,6 +18,7 @@ enum field_kind {
     FIELD_TOKEN,  /* never in the query */
     FIELD_OBJECT, /* a JSON object; the range is its length in bytes as compact text */
     FIELD_FLAG,   /* true or false */
+    FIELD_SWITCH, /* the same, or nothing but its name, which is true */
     FIELD_CHOICE, /* the only word that may stand there, which is `expected` */
     FIELD_LIST,   /* of different names; the range is how many */
 };
@@ -38,6 +39,7 @@ enum field_id {
     FIELD_HOLD,
     FIELD_AFTER,
     FIELD_NAMES,
+    FIELD_VERBOSE,
     FIELD_COUNT,
 };
 

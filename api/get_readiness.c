@@ -2,23 +2,82 @@
 #include "api/operations.h"
 #include "api/problem.h"
 
-static void checked(void *context, const struct locks_reply *reply)
+#include <stdio.h>
+
+/* What has been checked so far. The first check that fails is the one that the reply tells of. */
+struct verdict {
+    json_t *checks; /* each of them, for `verbose`; else NULL */
+    bool fails;
+    enum problem problem;
+    char detail[192];
+};
+
+static void check(struct verdict *verdict, const char *name, bool is_well, enum problem problem,
+                  const char *detail)
 {
-    static const char BODY[] = "{\"status\":\"ready\"}\n";
-    struct exchange *exchange = context;
-    if (reply->result == LOCKS_DONE)
-        reply_constant(exchange, 200, "application/json", BODY, sizeof BODY - 1);
+    if (verdict->checks) {
+        json_t *entry = json_pack("{s:s, s:b}", "name", name, "ok", is_well);
+        if (!is_well)
+            json_object_set_new(entry, "detail", json_string(detail));
+        json_array_append_new(verdict->checks, entry);
+    }
+    if (is_well || verdict->fails)
+        return;
+    verdict->fails = true;
+    verdict->problem = problem;
+    snprintf(verdict->detail, sizeof verdict->detail, "%s", detail);
+}
+
+/* All that can be told without asking Redis. */
+static struct verdict check_process(const struct exchange *exchange)
+{
+    const struct api *api = exchange->api;
+    size_t loops = health_loops(api->health);
+    bool verbose = exchange->parameters.numbers[FIELD_VERBOSE];
+    struct verdict verdict = {.checks = verbose ? json_array() : NULL};
+    check(&verdict, "draining", !api->draining && !health_is_leaving(api->health), PROBLEM_DRAINING,
+          "send requests to another batond");
+    for (size_t i = 0; i < loops; i++) {
+        char name[32], detail[128];
+        snprintf(name, sizeof name, "worker %zu", i + 1);
+        snprintf(detail, sizeof detail, HEALTH_STUCK, i + 1, loops);
+        check(&verdict, name, !health_is_stuck(api->health, i), PROBLEM_STUCK, detail);
+    }
+    return verdict;
+}
+
+static void answer(struct exchange *exchange, const struct verdict *verdict)
+{
+    json_t *document = verdict->fails
+                           ? problem_new(exchange, verdict->problem, "%s", verdict->detail)
+                           : json_pack("{s:s}", "status", "ready");
+    if (verdict->checks)
+        json_object_set_new(document, "checks", verdict->checks);
+    if (verdict->fails)
+        problem_answer(exchange, verdict->problem, document);
     else
-        problem_unavailable(exchange, reply->error);
+        reply_json(exchange, 200, "application/json", document);
+}
+
+static void asked(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    struct verdict verdict = check_process(exchange);
+    check(&verdict, "redis", reply->result == LOCKS_DONE, PROBLEM_STORE_UNAVAILABLE,
+          reply->error ? reply->error : "");
+    answer(exchange, &verdict);
     exchange_resume(exchange);
 }
 
+/* Whoever is to go elsewhere is told so at once, however slow Redis may be. */
 enum handling get_readiness(struct exchange *exchange)
 {
-    if (exchange->api->draining || health_is_leaving(exchange->api->health)) {
-        problem_simply(exchange, PROBLEM_DRAINING, "send requests to another batond");
+    struct verdict verdict = check_process(exchange);
+    if (verdict.fails && !verdict.checks) {
+        answer(exchange, &verdict);
         return ANSWERED;
     }
-    locks_ready(exchange->api->locks, checked, exchange);
+    json_decref(verdict.checks);
+    locks_ready(exchange->api->locks, asked, exchange);
     return PARKED;
 }

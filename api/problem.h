@@ -27,7 +27,8 @@ struct exchange;
     X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many requests wait")                 \
     X(PROBLEM_RATE_LIMITED, "rate_limited", 429, "Too many requests in a second")                  \
     X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")                \
-    X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")
+    X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")                                \
+    X(PROBLEM_STUCK, "stuck", 503, "A worker of this batond does not turn")
 
 /* Those of a connection, whose requests nobody has read: any operation may get them. */
 #define CONNECTION_PROBLEMS(X)                                                                     \

@@ -31,7 +31,7 @@ const struct route ROUTES[] = {
     {"DELETE", "/locks", "releaseLocks", TOKEN | NAMES, VERB_ACQUIRE, release_locks},
     {"GET", "/events", "watchLocks", WATCH_ALL, VERB_READ, watch_locks},
     {"GET", "/livez", "getLiveness", 0, VERB_NONE, get_liveness},
-    {"GET", "/readyz", "getReadiness", 0, VERB_NONE, get_readiness},
+    {"GET", "/readyz", "getReadiness", FIELD_BIT(FIELD_VERBOSE), VERB_NONE, get_readiness},
     {"GET", "/metrics", "getMetrics", 0, VERB_METRICS, get_metrics},
     {"GET", "/openapi.yaml", "getOpenapi", 0, VERB_NONE, get_openapi},
 };

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <uv.h>
 
-enum { WORKERS_MOST = 256 };
+enum { WORKERS_MOST = HEALTH_LOOPS };
 
 /* The process. The main thread only starts, watches and ends the others. */
 struct process {
@@ -44,6 +44,7 @@ struct process {
     uv_signal_t terminate, interrupt, hangup, child;
     uv_timer_t restart;
     uv_timer_t grace; /* serves on, while others are told to go elsewhere */
+    uv_timer_t look;  /* whether the workers' loops turn */
 };
 
 #endif

@@ -15,6 +15,7 @@ enum {
 
 struct worker {
     const struct worker_options *options;
+    size_t index;
     uv_thread_t thread;
     uv_loop_t loop;
     uv_async_t stop;
@@ -22,7 +23,7 @@ struct worker {
     /* References for whoever takes them; NULL: none. */
     _Atomic(struct principals *) offered;
     _Atomic(struct https *) offered_https;
-    uv_timer_t again;  /* every second: takes back what Redis refused to take back */
+    uv_timer_t again;  /* every second: it turns; takes back what Redis refused to take back */
     uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
     uint64_t settle_until;
     struct store *store;
@@ -101,6 +102,7 @@ static void on_expired(void *context, const struct expiry *expiry)
 static void on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
+    health_turned(worker->options->health, worker->index);
     metrics_note_busy(worker->metrics);
     locks_try_again(worker->locks);
 }
@@ -138,7 +140,7 @@ static void on_stop(uv_async_t *stop)
     struct worker *worker = stop->data;
     if (!worker->http)
         return;
-    metrics_set(&worker->metrics->draining, 1);
+    metrics_set(&worker->metrics->draining, 1); /* where it does not leave first */
     http_close(worker->http, on_http_closed, worker);
     worker->http = NULL; /* a second signal finds nothing to close */
 }
@@ -158,6 +160,9 @@ static void on_news(uv_async_t *news)
 static void run(void *context)
 {
     struct worker *worker = context;
+    char name[16];
+    snprintf(name, sizeof name, "worker %zu", worker->index + 1);
+    pthread_setname_np(pthread_self(), name); /* for top -H, and whoever looks for a stuck one */
     uv_run(&worker->loop, UV_RUN_DEFAULT);
     uv_loop_close(&worker->loop);
 }
@@ -218,13 +223,14 @@ static int open_layers(struct worker *worker, int listen_fd)
     return http_open(&worker->http, &worker->loop, &http);
 }
 
-int worker_start(struct worker **ret, const struct worker_options *options, int listen_fd,
-                 struct metrics *metrics)
+int worker_start(struct worker **ret, const struct worker_options *options, size_t index,
+                 int listen_fd, struct metrics *metrics)
 {
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker || uv_loop_init(&worker->loop) < 0)
         abort();
     worker->options = options;
+    worker->index = index;
     worker->metrics = metrics;
     worker->happenings = (struct happenings){metrics};
     uv_async_init(&worker->loop, &worker->stop, on_stop);

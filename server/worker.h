@@ -22,16 +22,16 @@ struct worker_options {
     struct addresses *addresses;   /* of all workers */
     struct limits *limits;         /* the only two things that they change together */
     struct census *census;
-    const struct health *health;     /* what they show of the process */
+    struct health *health;           /* what they show of the process */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
     void *context;
 };
 
-/* Starts a thread that serves on `listen_fd`, which it takes over, and counts in `metrics`. Returns
- * 0 or a negative errno. */
-int worker_start(struct worker **ret, const struct worker_options *options, int listen_fd,
-                 struct metrics *metrics);
+/* Starts the thread with this index, from 0, that serves on `listen_fd`, which it takes over, and
+ * counts in `metrics`. Returns 0 or a negative errno. */
+int worker_start(struct worker **ret, const struct worker_options *options, size_t index,
+                 int listen_fd, struct metrics *metrics);
 
 /* Who may ask from now on; takes a reference of its own. What is under way goes on. From one thread
  * at a time, whichever. */

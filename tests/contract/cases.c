@@ -36,6 +36,10 @@
     {                                                                                              \
         .reply = answer, .request = asked, .before = {first}, .while_draining = true               \
     }
+#define STUCK(answer, asked)                                                                       \
+    {                                                                                              \
+        .reply = answer, .request = asked, .while_stuck = true                                     \
+    }
 #define LARGE(answer, asked)                                                                       \
     {                                                                                              \
         .reply = answer, .request = asked, .too_large = true                                       \
@@ -260,11 +264,18 @@ const struct contract_case CASES[] = {
     CASE("getLiveness 400 invalid_parameter", "GET /livez?verbose=1"),
     CASE("getLiveness 405 method_not_allowed", "POST /livez"),
     CASE("getReadiness 200", "GET /readyz"),
+    CASE("getReadiness 200", "GET /readyz?verbose"),
+    CASE("getReadiness 200", "GET /readyz?verbose=true"),
     CASE("getReadiness 400 invalid_request", "GET /readyz" NO_HOST),
     CASE("getReadiness 400 invalid_parameter", "GET /readyz?verbose=1"),
     CASE("getReadiness 405 method_not_allowed", "POST /readyz"),
     DOWN("getReadiness 503 store_unavailable", "GET /readyz"),
+    DOWN("getReadiness 503 store_unavailable", "GET /readyz?verbose"),
     DRAINING("GET /livez", "getReadiness 503 draining", "GET /readyz"),
+    DRAINING("GET /livez", "getReadiness 503 draining", "GET /readyz?verbose"),
+    STUCK("getReadiness 503 stuck", "GET /readyz"),
+    STUCK("getReadiness 503 stuck", "GET /readyz?verbose"),
+    STUCK("getLiveness 503 stuck", "GET /livez"),
     CASE("getMetrics 200", "GET /metrics"),
     DOWN("getMetrics 200", "GET /metrics"),
     CASE("getMetrics 400 invalid_request", "GET /metrics" NO_HOST),

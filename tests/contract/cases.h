@@ -18,6 +18,7 @@ struct contract_case {
     bool too_large;                  /* 16 KiB of spaces follow the body */
     bool without_redis;
     bool while_draining;
+    bool while_stuck; /* another worker is */
 };
 
 extern const struct contract_case CASES[];

@@ -60,6 +60,15 @@ void promises_note(json_t *promises, const char *operation, struct http_client *
     set(promises, operation, status, type, code ? code : "", true);
 }
 
+void promises_excuse(json_t *promises, const char *code)
+{
+    const char *key;
+    json_t *seen;
+    json_object_foreach (promises, key, seen)
+        if (strcmp(strrchr(key, ' ') + 1, code) == 0)
+            json_object_set_new(promises, key, json_true());
+}
+
 size_t promises_print_unseen(const json_t *promises)
 {
     size_t count = 0;

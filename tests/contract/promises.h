@@ -12,6 +12,9 @@ json_t *promises_of(const struct spec *spec);
 /* Notes that the client's latest reply was seen. */
 void promises_note(json_t *promises, const char *operation, struct http_client *client);
 
+/* Those of this code cannot be provoked here. */
+void promises_excuse(json_t *promises, const char *code);
+
 /* Prints those that were not seen and returns how many they are. */
 size_t promises_print_unseen(const json_t *promises);
 

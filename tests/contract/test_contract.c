@@ -12,6 +12,7 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/raw.h"
 #include "tests/support/redis_process.h"
+#include "tests/support/stuck_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,7 +23,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { TOO_MUCH = 16 * 1024, DRAINS_MS = 10000, MEANWHILE_MS = 200 };
+enum { TOO_MUCH = 16 * 1024, DRAINS_MS = 10000, STUCK_MS = 20000, MEANWHILE_MS = 200 };
 
 struct fixture {
     struct spec spec;
@@ -147,7 +148,8 @@ static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *pro
 {
     size_t failed = 0;
     for (size_t i = 0; i < CASE_COUNT; i++) {
-        if (CASES[i].without_redis != without_redis || CASES[i].while_draining)
+        if (CASES[i].without_redis != without_redis || CASES[i].while_draining ||
+            CASES[i].while_stuck)
             continue;
         arrange_case(fixture->client, &CASES[i]);
         failed += !run_case(fixture, fixture->client, &CASES[i], promises);
@@ -201,6 +203,40 @@ static size_t run_draining_cases(struct fixture *fixture, json_t *promises)
     http_client_free(first);
     free(clients);
     assert_true(process_wait(&batond.process, DRAINS_MS));
+    assert_int_equal(batond_process_stop(&batond), 0);
+    return failed;
+}
+
+/* A connection that the other worker has, the one that is not stuck. */
+static struct http_client *connect_to_the_other(const struct batond_process *batond)
+{
+    int64_t deadline = clock_ms() + STUCK_MS;
+    while (clock_ms() < deadline) {
+        struct http_client *client = http_client_new(batond->url);
+        if (http_request(client, &(struct http_call){.path = "/livez", .timeout_ms = 300}) == 503)
+            return client;
+        http_client_free(client);
+        clock_sleep_ms(50);
+    }
+    fail_msg("nobody notices that a worker is stuck");
+}
+
+static size_t run_stuck_cases(struct fixture *fixture, json_t *promises)
+{
+    static const char *const arguments[] = {"--workers=2", NULL};
+    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
+    struct batond_process batond;
+    size_t failed = 0;
+    batond_process_start(&batond, &options);
+    pid_t thread = stuck_thread_begin(batond.process.pid, "worker 2");
+    if (!thread)
+        promises_excuse(promises, "stuck");
+    struct http_client *client = thread ? connect_to_the_other(&batond) : NULL;
+    for (size_t i = 0; client && i < CASE_COUNT; i++)
+        if (CASES[i].while_stuck)
+            failed += !run_case(fixture, client, &CASES[i], promises);
+    stuck_thread_end(thread);
+    http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
     return failed;
 }
@@ -271,6 +307,7 @@ static void replies_are_what_the_document_promises(void **state)
     json_t *promises = promises_of(&fixture->spec);
     size_t failed = run_cases(fixture, false, promises);
     failed += run_draining_cases(fixture, promises);
+    failed += run_stuck_cases(fixture, promises);
     failed += run_guarded_cases(fixture, promises);
     failed += run_limited_cases(fixture, promises);
     redis_process_halt(&fixture->redis);

@@ -134,6 +134,7 @@ static const struct {
     [FIELD_TOKEN] = {"string", "string", "minLength", "maxLength"},
     [FIELD_OBJECT] = {"object", NULL, NULL, NULL},
     [FIELD_FLAG] = {NULL, "boolean", NULL, NULL},
+    [FIELD_SWITCH] = {NULL, "boolean", NULL, NULL},
     [FIELD_CHOICE] = {NULL, "string", NULL, NULL},
     [FIELD_LIST] = {"array", NULL, "minItems", "maxItems"},
 };

@@ -169,6 +169,10 @@ static const struct number {
     {"acquireLock", "mode=%73hared", NULL, FIELD_LOCK_MODE, LOCK_SHARED},
     {"releaseLock", "force=true", NULL, FIELD_FORCE, 1},
     {"releaseLock", "force=false", NULL, FIELD_FORCE, 0},
+    {"getReadiness", "verbose", NULL, FIELD_VERBOSE, 1},
+    {"getReadiness", "verbose=", NULL, FIELD_VERBOSE, 1},
+    {"getReadiness", "verbose=true", NULL, FIELD_VERBOSE, 1},
+    {"getReadiness", "verbose=false", NULL, FIELD_VERBOSE, 0},
     {"listLocks", "limit=1", NULL, FIELD_PAGE, 1},
     {"listLocks", "limit=1000", NULL, FIELD_PAGE, 1000},
 };
@@ -258,6 +262,7 @@ static const struct wrong {
     {"acquireLock", NULL, "{\"mode\":1}", "mode", "expected \"exclusive\""},
     {"acquireLock", NULL, "{\"mode\":\"read\"}", "mode", "expected \"exclusive\""},
     {"releaseLock", "force=yes", NULL, "force", "expected true or false"},
+    {"getReadiness", "verbose=yes", NULL, "verbose", "expected true or false"},
     {"releaseLock", "force=", NULL, "force", "expected true or false"},
     {"releaseLock", "force", NULL, "force", "expected true or false"},
     {"releaseLock", "force=True", NULL, "force", "expected true or false"},

@@ -1,0 +1,165 @@
+#include "server/steward.h"
+
+#include "base/duration.h"
+#include "server/readings.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RESTART_PAUSE_MS = 500, LOOK_MS = 1000 };
+
+/* SIG_BLOCK or SIG_UNBLOCK, in the main thread; the others are started while it is blocked. So
+ * nobody but the loop hears of a signal to stop, and of the first alone: at the very end, when the
+ * loop has closed, another would end the process as it is. */
+static void hold_stop_signals(int how)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(how, &signals, NULL);
+}
+
+static void stop(struct process *process, const char *reason)
+{
+    hold_stop_signals(SIG_BLOCK);
+    log_line(&process->log, LOG_INFO, "stopping", "reason", reason, NULL);
+    uv_stop(&process->loop);
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+    stop(timer->data, "the time of drain is over");
+}
+
+/* Where there is nobody else to send requests to, nothing is gained by it: the Redis of its own
+ * ends with this batond. And who presses Ctrl-C or closes the terminal wants it to end. */
+static bool is_graceful(const struct process *process, int number)
+{
+    return number == SIGTERM && process->settings.redis_url && process->settings.drain_ms > 0;
+}
+
+static void leave(struct process *process)
+{
+    char lasts[DURATION_TEXT];
+    duration_format(process->settings.drain_ms, lasts);
+    log_line(&process->log, LOG_INFO,
+             "draining: not ready any more, so that requests go to others; serving those that come",
+             "for", lasts, NULL);
+    atomic_store(&process->health.leaving, true);
+    for (size_t i = 0; i < process->worker_count; i++)
+        metrics_set(&process->metrics[i].draining, 1);
+    uv_timer_start(&process->grace, on_grace_over, (uint64_t)process->settings.drain_ms, 0);
+}
+
+/* The first asks, another insists. */
+static void on_stop_signal(uv_signal_t *signal, int number)
+{
+    struct process *process = signal->data;
+    if (is_graceful(process, number) && !health_is_leaving(&process->health))
+        leave(process);
+    else
+        stop(process, strsignal(number));
+}
+
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Whether closing the terminal is to end the process, as it ends others: not under nohup(1). */
+static bool ends_with_terminal(void)
+{
+    struct sigaction action;
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN && has_terminal();
+}
+
+/* Somebody asks to read files again, or the terminal was closed. */
+static void on_hangup_signal(uv_signal_t *signal, int number)
+{
+    struct process *process = signal->data;
+    if (process->ends_with_terminal && !has_terminal())
+        on_stop_signal(signal, number);
+    else
+        readings_again(process);
+}
+
+static void on_restart(uv_timer_t *timer)
+{
+    struct process *process = timer->data;
+    struct failure failure;
+    if (embedded_restart(process->embedded, &failure) == 0)
+        return;
+    log_line(&process->log, LOG_ERROR, "cannot start redis-server again", "reason", failure.text,
+             NULL);
+    uv_timer_start(timer, on_restart, RESTART_PAUSE_MS, 0);
+}
+
+static void on_child_signal(uv_signal_t *signal, int number)
+{
+    struct process *process = signal->data;
+    (void)number;
+    if (!process->embedded || !embedded_has_ended(process->embedded))
+        return;
+    log_line(&process->log, LOG_ERROR,
+             "redis-server has ended by itself; starting it again; see redis.log there",
+             "directory", process->settings.state_dir, NULL);
+    uv_timer_start(&process->restart, on_restart, RESTART_PAUSE_MS, 0);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct process *process = timer->data;
+    char worker[16];
+    for (size_t i = 0; i < process->health.loops; i++) {
+        if (!health_look(&process->health, i))
+            continue;
+        bool stuck = health_is_stuck(&process->health, i);
+        snprintf(worker, sizeof worker, "%zu", i + 1);
+        log_line(&process->log, stuck ? LOG_ERROR : LOG_WARN,
+                 stuck ? "a worker is stuck: its loop does not turn"
+                       : "a worker's loop turns again",
+                 "worker", worker, NULL);
+    }
+}
+
+void steward_begin(struct process *process)
+{
+    uv_signal_start(&process->terminate, on_stop_signal, SIGTERM);
+    uv_signal_start(&process->interrupt, on_stop_signal, SIGINT);
+    uv_signal_start(&process->hangup, on_hangup_signal, SIGHUP);
+    uv_signal_start(&process->child, on_child_signal, SIGCHLD);
+    on_child_signal(&process->child, SIGCHLD); /* it may have ended before */
+    hold_stop_signals(SIG_BLOCK);
+}
+
+void steward_serve(struct process *process)
+{
+    uv_timer_start(&process->look, on_look, LOOK_MS, LOOK_MS);
+    hold_stop_signals(SIG_UNBLOCK);
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+}
+
+void steward_prepare(struct process *process)
+{
+    process->ends_with_terminal = ends_with_terminal();
+    signal(SIGPIPE, SIG_IGN);
+    if (uv_loop_init(&process->loop) < 0)
+        abort();
+    uv_signal_init(&process->loop, &process->terminate);
+    uv_signal_init(&process->loop, &process->interrupt);
+    uv_signal_init(&process->loop, &process->hangup);
+    uv_signal_init(&process->loop, &process->child);
+    uv_timer_init(&process->loop, &process->restart);
+    uv_timer_init(&process->loop, &process->grace);
+    uv_timer_init(&process->loop, &process->look);
+    process->terminate.data = process->interrupt.data = process->hangup.data = process->child.data =
+        process->restart.data = process->grace.data = process->look.data = process;
+}

@@ -1,0 +1,103 @@
+/* Health: a worker that is stuck is noticed by the others, and named; readiness says what it has
+ * looked at. */
+#include "tests/integration/service.h"
+
+#include "tests/support/stuck_thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 20000, GLANCE_MS = 300 };
+
+/* Asks by new connections until another worker than the stuck one answers so. */
+static bool comes_to_be_said(struct service *service, const char *target, long status)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    long got;
+    do {
+        http_client_free(service->client);
+        service->client = http_client_new(service->batond.url);
+        got = http_request(service->client,
+                           &(struct http_call){.path = target, .timeout_ms = GLANCE_MS});
+        if (got != status)
+            clock_sleep_ms(50);
+    } while (got != status && clock_ms() < until);
+    return got == status;
+}
+
+static void a_worker_that_is_stuck_is_named(void **state)
+{
+    struct service service;
+    (void)state;
+    SKIP_UNDER_VALGRIND("its threads take turns");
+    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
+    pid_t thread = stuck_thread_begin(service.batond.process.pid, "worker 2");
+    if (!thread) {
+        service_close(&service);
+        skip();
+    }
+    assert_true(comes_to_be_said(&service, "/livez", 503));
+    assert_string_equal(member_text(service.client, "code"), "stuck");
+    assert_non_null(strstr(member_text(service.client, "detail"), "worker 2 of 2"));
+    assert_true(comes_to_be_said(&service, "/readyz?verbose", 503));
+    assert_string_equal(member_text(service.client, "checks.2.name"), "worker 2");
+    assert_true(json_is_false(member(service.client, "checks.2.ok")));
+    assert_true(json_is_true(member(service.client, "checks.1.ok")));
+    assert_true(json_is_true(member(service.client, "checks.3.ok")));
+    assert_true(process_wait_line(&service.batond.process, "a worker is stuck", NULL, NULL, 0, 0));
+    stuck_thread_end(thread);
+    assert_true(comes_to_be_said(&service, "/livez", 200));
+    assert_true(comes_to_be_said(&service, "/readyz", 200));
+    service_close(&service);
+}
+
+/* Stopped as a whole, as by a machine that sleeps or a shell's job control: nobody is stuck. */
+static void all_that_were_stopped_together_are_well(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
+    answers(service.client, "GET /livez", NULL, 200, NULL);
+    process_signal(&service.batond.process, SIGSTOP);
+    clock_sleep_ms(7000);
+    process_signal(&service.batond.process, SIGCONT);
+    int64_t until = clock_ms() + 1500;
+    while (clock_ms() < until)
+        answers(service.client, "GET /livez", NULL, 200, NULL);
+    service_close(&service);
+}
+
+static void each_check_says_how_it_is(void **state)
+{
+    static const char *const NAMES[] = {"draining", "worker 1", "worker 2", "redis"};
+    struct service service;
+    char path[32];
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
+    answers(service.client, "GET /readyz?verbose", NULL, 200, NULL);
+    assert_string_equal(member_text(service.client, "status"), "ready");
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "checks.%zu.name", i);
+        assert_string_equal(member_text(service.client, path), NAMES[i]);
+        snprintf(path, sizeof path, "checks.%zu.ok", i);
+        assert_true(json_is_true(member(service.client, path)));
+    }
+    assert_null(member(service.client, "checks.4"));
+    redis_process_freeze(&service.redis);
+    answers(service.client, "GET /readyz?verbose", NULL, 503, "store_unavailable");
+    assert_true(json_is_false(member(service.client, "checks.3.ok")));
+    assert_non_null(strstr(member_text(service.client, "checks.3.detail"), "Redis"));
+    redis_process_thaw(&service.redis);
+    service_close(&service);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_that_is_stuck_is_named),
+        cmocka_unit_test(all_that_were_stopped_together_are_well),
+        cmocka_unit_test(each_check_says_how_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
