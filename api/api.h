@@ -16,6 +16,7 @@ struct api {
     struct locks *locks;
     struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
     bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
+    bool trusts_hosts;             /* whatever Host says, although whoever asks may do all */
     struct limits *limits;         /* of the process; NULL: none */
     struct census *census;         /* of the process; NULL: nobody counts */
     const struct health *health;   /* of the process; NULL: it is well */

@@ -110,7 +110,8 @@ bool credentials_check(struct exchange *exchange)
     }
     reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"baton\"%s",
                  exchange->authorization ? ", error=\"invalid_token\"" : "");
-    reply_header(exchange, "WWW-Authenticate", "Basic realm=\"baton\", charset=\"UTF-8\"");
+    if (!exchange->is_from_script) /* its browser would ask for a password in a window of its own */
+        reply_header(exchange, "WWW-Authenticate", "Basic realm=\"baton\", charset=\"UTF-8\"");
     problem_simply(exchange, PROBLEM_UNAUTHORIZED, "%s", why);
     return false;
 }

@@ -61,6 +61,10 @@ struct exchange {
     bool lock_token_repeated; /* there is another Lock-Token field */
     const char *if_none_match;
     const char *last_event_id;
+    const char *host;
+    const char *origin;
+    const char *fetch_site; /* Sec-Fetch-Site */
+    bool is_from_script;    /* a page asks that deals with 401 itself: X-Requested-With */
     const char *authorization;
     bool authorization_repeated; /* there is another Authorization field */
     const char *certificate; /* the common name of the client's certificate, which was verified */

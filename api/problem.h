@@ -14,6 +14,8 @@ struct exchange;
     X(PROBLEM_INVALID_JSON, "invalid_json", 400, "The body is not valid JSON")                     \
     X(PROBLEM_UNAUTHORIZED, "unauthorized", 401, "It is not known who asks")                       \
     X(PROBLEM_FORBIDDEN, "forbidden", 403, "Whoever asks may not do this")                         \
+    X(PROBLEM_UNTRUSTED_ORIGIN, "untrusted_origin", 403,                                           \
+      "It may come from a page of another site")                                                   \
     X(PROBLEM_NOT_FOUND, "not_found", 404, "There is no such resource")                            \
     X(PROBLEM_METHOD_NOT_ALLOWED, "method_not_allowed", 405, "The resource has no such method")    \
     X(PROBLEM_LOCKED, "locked", 409, "The lock is held by others")                                 \

@@ -206,6 +206,10 @@ static void begin(struct record *record, const char *method)
     exchange->certificate = client_of(record);
     exchange->if_none_match = header(record, MHD_HTTP_HEADER_IF_NONE_MATCH);
     exchange->last_event_id = header(record, "Last-Event-ID");
+    exchange->host = header(record, MHD_HTTP_HEADER_HOST);
+    exchange->origin = header(record, "Origin");
+    exchange->fetch_site = header(record, "Sec-Fetch-Site");
+    exchange->is_from_script = header(record, "X-Requested-With") != NULL;
     exchange->answered = answered;
     exchange->is_connected = is_connected;
     exchange->streamed = streamed;

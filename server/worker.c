@@ -207,6 +207,7 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .max_ttl_ms = settings->max_ttl_ms,
                      .max_wait_ms = settings->max_wait_ms,
                      .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
+                     .trusts_hosts = settings->allow_anonymous,
                      .metrics = worker->options->metrics,
                      .context = worker->options->context,
                      .happened = happenings_tell,

@@ -8,6 +8,7 @@
 #define AS_EVENTS   "\nAccept: text/event-stream"
 #define BODY(json)  "\n\n" json
 #define NAMES(list) BODY("{\"names\":[" list "]}")
+#define ELSEWHERE   "\nHost: baton.example.com"
 #define IN_VAIN     "?wait=1ms&keep=30s" /* stays in the queue */
 #define NO_HOST     "\nHost: a b"
 #define FORM        "\nContent-Type: application/x-www-form-urlencoded\n\na=b"
@@ -146,6 +147,11 @@ const struct contract_case CASES[] = {
     CASE("releaseLock 415 unsupported_media_type", "DELETE /locks/bad" FORM),
     DOWN("releaseLock 503 store_unavailable", "DELETE /locks/x" WITH_ONE),
 
+    CASE("inspectLock 403 untrusted_origin", "GET /locks/never-used" ELSEWHERE),
+    CASE("watchLock 403 untrusted_origin", "GET /locks/never-used/events" ELSEWHERE),
+    CASE("listLocks 403 untrusted_origin", "GET /locks" ELSEWHERE),
+    CASE("watchLocks 403 untrusted_origin", "GET /events" ELSEWHERE),
+    CASE("getMetrics 403 untrusted_origin", "GET /metrics" ELSEWHERE),
     CASE("inspectLock 200", "GET /locks/never-used"),
     AFTER_2("POST /locks/seen-waiting?owner=me", "POST /locks/seen-waiting" IN_VAIN "&owner=you",
             "inspectLock 200", "GET /locks/seen-waiting"),

@@ -14,8 +14,9 @@ enum { GUARDED_MOST = 64 };
 /* A tokens-file of a principal that may do nothing. */
 void guarded_write_file(const char *path);
 
-/* For each operation that is not for everybody: a request of nobody, and one of the principal that
- * may do nothing. Returns how many there are. */
+/* For each operation that is not for everybody: a request of nobody, one of the principal that may
+ * do nothing, and where it changes something, one of a page of another site. Returns how many there
+ * are. */
 size_t guarded_cases(struct guarded_case cases[GUARDED_MOST]);
 
 #endif

@@ -37,7 +37,7 @@ local function merge(all)
     return merged
 end
 
-local function shown(waiter)
+local function represent(waiter)
     local waited = math.max(now - waiter[SINCE], 0) -- arrivals may be a little ahead of time
     return {waiter[OWNER], waiter[MODE], math.floor(waited / 1000)}
 end
@@ -50,7 +50,7 @@ local function line_of(state)
         return {}
     end
     if state.lone then
-        return {shown(state.lone)}
+        return {represent(state.lone)}
     end
     local tokens, line = {}, {}
     for i, place in ipairs(merge(lines(state))) do
@@ -59,7 +59,7 @@ local function line_of(state)
     local found = tokens[1] and call('hmget', key .. ':waiters', unpack(tokens)) or {}
     for _, packed in ipairs(found) do
         if packed then -- a record may have been lost
-            line[#line + 1] = shown({struct.unpack(WAITER, packed)})
+            line[#line + 1] = represent({struct.unpack(WAITER, packed)})
         end
     end
     return line

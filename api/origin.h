@@ -1,0 +1,21 @@
+/* origin.h: whether a page of another site may be behind a request. */
+#ifndef BATON_API_ORIGIN_H
+#define BATON_API_ORIGIN_H
+
+#include <stdbool.h>
+
+struct exchange;
+
+/* A browser sends what a page tells it to, along with the password or certificate that it has for
+ * this batond, and to addresses that only its own machine can reach. So two things are refused with
+ * 403 `untrusted_origin`, where the route is not for everybody; false: it has been answered.
+ *
+ * What changes something and does not come from a page of this batond, as the browser says in
+ * Sec-Fetch-Site, or in Origin where it does not send that. Who sends neither is no browser.
+ *
+ * Where whoever can connect may do all: a Host that the DNS of others could have pointed here, so
+ * that their page would count as one of this batond ("DNS rebinding"). What cannot be so is an
+ * address, a name without a dot, and one below .localhost or .internal. */
+bool origin_check(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,169 @@
+/* What a page of another site can make a browser do here: look at nothing and change nothing. */
+#include "tests/integration/guarded.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+#define ALL           "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\",\"metrics\"]}]"
+#define OWN           "Origin: http://127.0.0.1:" /* and the port */
+
+/* What a browser adds to a request; somebody who is no browser may add anything. */
+struct story {
+    const char *header;
+    const char *other; /* one more; NULL: none */
+    bool is_refused;
+};
+
+static const struct story PAGES[] = {
+    {"Origin: https://example.com", NULL, true},
+    {"Origin: https://example.com", "Sec-Fetch-Site: cross-site", true},
+    {"Origin: null", NULL, true},
+    {"Origin: null", "Sec-Fetch-Site: cross-site", true},
+    {"Origin: http://127.0.0.1:1", NULL, true}, /* another program on this machine */
+    {OWN, "Sec-Fetch-Site: same-site", true},
+    {"Sec-Fetch-Site: cross-site", NULL, true},
+    {"Sec-Fetch-Site: same-origins", NULL, true},
+    {"Origin: 127.0.0.1", NULL, true},
+    {OWN, NULL, false},
+    {OWN, "Sec-Fetch-Site: same-origin", false},
+    {"Origin: https://a.proxy.example", "Sec-Fetch-Site: same-origin", false},
+    {"Sec-Fetch-Site: none", NULL, false},
+    {"Referer: https://example.com/", NULL, false}, /* may be left out, so it proves nothing */
+};
+
+static const struct story HOSTS[] = {
+    {"Host: example.com", NULL, true},
+    {"Host: example.com:7420", NULL, true},
+    {"Host: 127.0.0.1.example.com", NULL, true},
+    {"Host: localhost.example.com", NULL, true},
+    {"Host: localhost.", NULL, true},
+    {"Host: example.notinternal", NULL, true},
+    {"Host: example.xn--4", NULL, true},
+    {"Host: localhost", NULL, false},
+    {"Host: LOCALHOST:7420", NULL, false},
+    {"Host: baton.localhost:7420", NULL, false},
+    {"Host: host.docker.internal:7420", NULL, false},
+    {"Host: 10.0.0.7", NULL, false},
+    {"Host: [::1]:7420", NULL, false},
+    {"Host: baton", NULL, false},
+};
+
+/* Sends it with one more header (NULL: none). */
+static void is_told(struct service *service, const struct story *story, const char *more,
+                    const char *method, const char *path)
+{
+    char own[64];
+    snprintf(own, sizeof own, "%s%d", OWN, service->batond.port);
+    const char *headers[4] = {strcmp(story->header, OWN) == 0 ? own : story->header};
+    size_t count = 1;
+    if (story->other)
+        headers[count++] = story->other;
+    headers[count] = more;
+    long status = http_request(
+        service->client, &(struct http_call){.method = method, .path = path, .headers = headers});
+    const char *code = http_text(service->client, "code");
+    bool is_refused = status == 403 && code && strcmp(code, "untrusted_origin") == 0;
+    if (is_refused != story->is_refused || (!is_refused && status != 200 && status != 201))
+        fail_msg("%s %s, %s, %s: %ld %s", method, path, story->header,
+                 story->other ? story->other : "", status, service->client->reply.body);
+}
+
+static void pages_of_other_sites_change_nothing(void **state)
+{
+    struct service *service = *state;
+    struct http_client *client = service->client;
+    answers(client, "POST /locks/theirs", NULL, 201, NULL);
+    for (size_t i = 0; i < LENGTH(PAGES); i++) {
+        if (!PAGES[i].is_refused)
+            continue;
+        is_told(service, &PAGES[i], NULL, "POST", "/locks/mine");
+        is_told(service, &PAGES[i], NULL, "DELETE", "/locks/theirs?force=true");
+    }
+    answers(client, "GET /locks/mine", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "hold_count"), 0);
+    answers(client, "GET /locks/theirs", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "hold_count"), 1);
+}
+
+static void who_is_no_such_page_may(void **state)
+{
+    struct service *service = *state;
+    for (size_t i = 0; i < LENGTH(PAGES); i++) {
+        is_told(service, &(struct story){PAGES[i].header, PAGES[i].other, false}, NULL, "GET",
+                "/locks/a");
+        if (PAGES[i].is_refused)
+            continue;
+        is_told(service, &PAGES[i], NULL, "POST", "/locks/a?owner=me");
+        is_told(service, &PAGES[i], NULL, "DELETE", "/locks/a?force=true");
+    }
+}
+
+static void the_name_of_another_site_leads_nowhere(void **state)
+{
+    struct service *service = *state;
+    for (size_t i = 0; i < LENGTH(HOSTS); i++) {
+        is_told(service, &HOSTS[i], NULL, "POST", "/locks/b?owner=me");
+        is_told(service, &HOSTS[i], NULL, "GET", "/locks/b");
+        is_told(service, &HOSTS[i], NULL, "GET", "/events");
+        is_told(service, &HOSTS[i], NULL, "GET", "/metrics");
+        is_told(service, &(struct story){HOSTS[i].header, NULL, false}, NULL, "GET", "/readyz");
+    }
+}
+
+static void a_network_that_is_closed_has_any_names(void **state)
+{
+    static const char *const arguments[] = {"--allow-anonymous", NULL};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, arguments);
+    for (size_t i = 0; i < LENGTH(HOSTS); i++)
+        is_told(&service, &(struct story){HOSTS[i].header, NULL, false}, NULL, "GET", "/locks/b");
+    is_told(&service, &PAGES[0], NULL, "POST", "/locks/b");
+    service_close(&service);
+}
+
+/* The browser adds a password that it knows to whatever a page has it send. */
+static void a_known_password_does_not_help_other_sites(void **state)
+{
+    static const struct file_principal principals[] = {{"ci", ALL, NULL}};
+    struct guarded guarded;
+    char header[PRINCIPAL_HEADER_TEXT];
+    (void)state;
+    guarded_open(&guarded, principals, 1, 1);
+    principal_header("ci", header);
+    for (size_t i = 0; i < LENGTH(PAGES); i++)
+        is_told(&guarded.service, &PAGES[i], header, "POST", "/locks/a?owner=me");
+    for (size_t i = 0; i < LENGTH(HOSTS); i++) /* they do not know it themselves */
+        is_told(&guarded.service, &(struct story){HOSTS[i].header, NULL, false}, header, "GET",
+                "/locks/a");
+    guarded_close(&guarded);
+}
+
+static void a_script_is_not_made_to_ask_for_a_password(void **state)
+{
+    static const struct file_principal principals[] = {{"ci", ALL, NULL}};
+    struct guarded guarded;
+    (void)state;
+    guarded_open(&guarded, principals, 1, 1);
+    struct http_client *client = guarded.service.client;
+    answers(client, "GET /locks", NULL, 401, "unauthorized");
+    assert_non_null(strstr(client->reply.headers, "Basic"));
+    answers_with(client, "X-Requested-With: baton", "GET /locks", NULL, 401, "unauthorized");
+    assert_null(strstr(client->reply.headers, "Basic"));
+    assert_non_null(strstr(client->reply.headers, "Bearer"));
+    guarded_close(&guarded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_of_other_sites_change_nothing),
+        cmocka_unit_test(who_is_no_such_page_may),
+        cmocka_unit_test(the_name_of_another_site_leads_nowhere),
+        cmocka_unit_test(a_network_that_is_closed_has_any_names),
+        cmocka_unit_test(a_known_password_does_not_help_other_sites),
+        cmocka_unit_test(a_script_is_not_made_to_ask_for_a_password),
+    };
+    return cmocka_run_group_tests_name("origin", tests, service_start, service_stop);
+}
