@@ -30,6 +30,7 @@ static void acquired(void *context, const struct locks_reply *reply)
     struct exchange *exchange = context;
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
     exchange->hung_up = NULL;
+    exchange->heard = holds ? reply->heard : 0;
     happening_acquired(exchange, exchange->name, reply->result, holds ? &reply->hold : NULL);
     if (holds && field_given(&exchange->parameters, FIELD_HOLD)) {
         hold_connection(exchange, reply);

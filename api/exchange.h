@@ -109,6 +109,7 @@ struct exchange {
     size_t grant_count;
     int64_t queued_us; /* since when it waits, of the monotonic clock; 0: it does not */
     struct slice queued_name;
+    uint64_t heard;  /* when its turn had come, as of struct locks_reply */
     void *below;     /* what it waits for; hung_up knows what that is */
     int64_t keep_ms; /* for how long the place of an undelivered grant is kept */
     json_t *json;    /* the request's body, or a list while it is made */

@@ -128,6 +128,8 @@ struct locks_reply {
     struct lock_view view;
     bool changed; /* watching: the version has passed the one asked about */
     struct release release;
+    uint64_t heard; /* waiting: when this server heard of the grant, by uv_hrtime; 0: it only got
+                     * to know by asking */
     struct {
         int64_t count; /* holds ended */
         int64_t version;

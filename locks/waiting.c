@@ -17,9 +17,10 @@ struct waiter {
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait */
     bool asking;
-    bool again;  /* to be asked again after that */
-    bool queued; /* Redis has said that it waits */
-    bool over;   /* the wait has ended */
+    bool again;     /* to be asked again after that */
+    bool queued;    /* Redis has said that it waits */
+    bool over;      /* the wait has ended */
+    uint64_t heard; /* when this server heard that its turn has come; 0: not yet */
     struct attempt attempt;
     struct acquire acquire;
     char bytes[];
@@ -149,6 +150,7 @@ static void conclude(struct waiter *waiter, const struct store_result *result,
                     (answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued);
     if (in_doubt)
         leave(waiter, LEAVE_GONE);
+    answer->reply.heard = waiter->heard;
     finish(waiter, &answer->reply);
 }
 
@@ -257,6 +259,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
         doubts_add(locks, key, token, &stale, LEAVE_STALE, 0);
     } else if (is_connected(waiter)) {
+        waiter->heard = uv_hrtime();
         ask_again(waiter);
     } /* else its hang-up is about to be told, and gives the grant to the next */
 }
@@ -272,7 +275,7 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
               LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
         return;
     }
-    struct locks_reply reply = {.attempt = waiter->attempt};
+    struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime()};
     request_complete(&waiter->acquire, fence, &reply.hold);
     reply.hold.owner = owner;
     reply.hold.mode = LOCK_EXCLUSIVE;

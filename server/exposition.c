@@ -230,12 +230,40 @@ static void write_census(FILE *out, const struct census *census)
             counted_ms / 1000, counted_ms % 1000);
 }
 
-static void write_redis(FILE *out, const struct exposition *from)
+static void write_handovers(FILE *out, const struct exposition *from)
 {
-    static const char NAME[] = "baton_redis_command_duration_seconds";
-    struct histograms all = histograms_at(from, offsetof(struct metrics, redis_commands));
-    write_head(out, NAME, "histogram", "From a script on its way to Redis to its reply.");
-    histograms_write(out, &all, HISTOGRAM_QUICK, NAME, "");
+    static const char TOTAL[] = "baton_handovers_total";
+    struct histograms all = histograms_at(from, offsetof(struct metrics, waits[WAIT_GRANTED]));
+    write_head(out, TOTAL, "counter", "Locks that were granted to who waited for them.");
+    fprintf(out, "%s %" PRIu64 "\n", TOTAL, histograms_total(&all));
+}
+
+/* The histograms without labels. */
+static const struct quick {
+    size_t offset;
+    const char *name;
+    const char *help;
+} QUICK[] = {
+    {offsetof(struct metrics, handovers), "baton_handover_duration_seconds",
+     "From hearing that who waits is granted the lock to its reply; without several at once."},
+    {offsetof(struct metrics, redis_commands), "baton_redis_command_duration_seconds",
+     "From a script on its way to Redis to its reply."},
+};
+
+static void write_quick(FILE *out, const struct exposition *from)
+{
+    for (size_t i = 0; i < LENGTH(QUICK); i++) {
+        struct histograms all = histograms_at(from, QUICK[i].offset);
+        write_head(out, QUICK[i].name, "histogram", QUICK[i].help);
+        histograms_write(out, &all, HISTOGRAM_QUICK, QUICK[i].name, "");
+    }
+}
+
+static void write_log(FILE *out, const struct log *log)
+{
+    static const char LOST[] = "baton_log_lines_lost_total";
+    write_head(out, LOST, "counter", "Lines of the log that were lost: not read, or not written.");
+    fprintf(out, "%s %" PRIu64 "\n", LOST, log ? log_lost(log) : 0);
 }
 
 static void write_workers(FILE *out, const struct exposition *from)
@@ -265,7 +293,9 @@ char *exposition_text(const struct exposition *exposition)
     write_acquires(out, exposition);
     write_holds(out, exposition);
     write_census(out, exposition->census);
-    write_redis(out, exposition);
+    write_handovers(out, exposition);
+    write_quick(out, exposition);
+    write_log(out, exposition->log);
     write_workers(out, exposition);
     process_figures_write(out, exposition->started);
     fclose(out);

@@ -3,6 +3,7 @@
 #define BATON_SERVER_EXPOSITION_H
 
 #include "api/census.h"
+#include "server/log.h"
 #include "server/metrics.h"
 
 #include <time.h>
@@ -12,6 +13,7 @@ struct exposition {
     const struct metrics *metrics; /* of each worker */
     size_t workers;
     const struct census *census; /* NULL: nobody counts holds */
+    const struct log *log;       /* NULL: there is none */
     time_t started;              /* the process was */
 };
 

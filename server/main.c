@@ -23,6 +23,7 @@ static char *write_metrics(void *context)
     return exposition_text(&(struct exposition){.metrics = process->metrics,
                                                 .workers = process->worker_count,
                                                 .census = &process->census,
+                                                .log = &process->log,
                                                 .started = process->started});
 }
 

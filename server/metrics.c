@@ -53,6 +53,11 @@ void metrics_took(struct metrics *metrics, const struct route *route, const char
                       HISTOGRAM_QUICK, in_microseconds(nanoseconds));
 }
 
+void metrics_handed_over(struct metrics *metrics, uint64_t nanoseconds)
+{
+    histogram_observe(&metrics->handovers, HISTOGRAM_QUICK, in_microseconds(nanoseconds));
+}
+
 static enum metrics_wait wait_of(enum happening_kind kind)
 {
     switch (kind) {

@@ -46,6 +46,7 @@ struct metrics {
     atomic_uint_fast64_t fence;    /* the greatest of those that were granted; 0: none */
     atomic_uint_fast64_t happenings[METRICS_HAPPENINGS]; /* by enum happening_kind */
     struct histogram redis_commands;
+    struct histogram handovers;
     struct histogram waits[METRICS_WAITS];
     struct histogram holds[METRICS_HAPPENINGS]; /* of those kinds that end one */
     atomic_uint_fast64_t requests[METRICS_ROUTES][METRICS_METHODS][METRICS_STATUSES];
@@ -75,6 +76,9 @@ void metrics_count(struct metrics *metrics, const struct route *route, const cha
 /* Counts how long a request took that did not wait, from its being complete to its reply. */
 void metrics_took(struct metrics *metrics, const struct route *route, const char *method,
                   uint64_t nanoseconds);
+
+/* Counts how long a grant took from this process' hearing of it to the reply of who waited. */
+void metrics_handed_over(struct metrics *metrics, uint64_t nanoseconds);
 
 /* Counts what happened to a lock. */
 void metrics_happened(struct metrics *metrics, const struct happening *happening);

@@ -320,13 +320,16 @@ static struct MHD_Response *plain_response(const struct reply *reply)
                                            MHD_RESPMEM_PERSISTENT);
 }
 
-/* How long those take that wait says nothing of how quick anything is. */
+/* How long those take that wait says nothing of how quick anything is, but for the last part: from
+ * hearing that it is their turn. */
 static void count_time(const struct record *record)
 {
+    struct metrics *metrics = desk_of(record)->metrics;
     const struct exchange *exchange = &record->exchange;
-    if (!record->waited && !exchange->stream.is_stream)
-        metrics_took(desk_of(record)->metrics, exchange->route, exchange->method,
-                     uv_hrtime() - record->complete);
+    if (exchange->heard)
+        metrics_handed_over(metrics, uv_hrtime() - exchange->heard);
+    else if (!record->waited && !exchange->stream.is_stream)
+        metrics_took(metrics, exchange->route, exchange->method, uv_hrtime() - record->complete);
 }
 
 /* Whether the connection ends with this reply. */
