@@ -275,7 +275,7 @@ static void write_workers(FILE *out, const struct exposition *from)
     for (size_t i = 0; i < from->workers; i++) {
         uint64_t busy = number_of(&from->metrics[i], offsetof(struct metrics, busy));
         fprintf(out, "baton_worker_busy_seconds_total{worker=\"%zu\"} %" PRIu64 ".%06" PRIu64 "\n",
-                i, busy / 1000000, busy % 1000000);
+                i + 1, busy / 1000000, busy % 1000000);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,7 +118,7 @@ static void on_child_signal(uv_signal_t *signal, int number)
 static void on_look(uv_timer_t *timer)
 {
     struct process *process = timer->data;
-    char worker[16];
+    char worker[24];
     for (size_t i = 0; i < process->health.loops; i++) {
         if (!health_look(&process->health, i))
             continue;

@@ -58,7 +58,7 @@ static void nothing_has_happened_at_first(void **state)
     assert_says(&samples, "baton_http_undelivered_total", 0);
     assert_says(&samples, "baton_redis_connects_total", 0);
     assert_says(&samples, "baton_redis_losses_total", 0);
-    assert_says(&samples, "baton_worker_busy_seconds_total{worker=\"1\"}", 0);
+    assert_says(&samples, "baton_worker_busy_seconds_total{worker=\"2\"}", 0);
     assert_false(says(&samples, "baton_http_requests_total"));
     assert_false(says(&samples, "baton_http_request_duration_seconds"));
     samples_free(&samples);
@@ -86,7 +86,7 @@ static void workers_are_summed(void **state)
     assert_says(&samples, "baton_workers_with_redis", 2);
     assert_says(&samples, "baton_redis_up", 0);
     assert_says(&samples, "baton_draining", 1);
-    assert_says(&samples, "baton_worker_busy_seconds_total{worker=\"1\"}", 1.5);
+    assert_says(&samples, "baton_worker_busy_seconds_total{worker=\"2\"}", 1.5);
     assert_says(&samples, "baton_http_undelivered_total", 7696581394432);
     assert_says(&samples, "baton_redis_connects_total", 33);
     assert_says(&samples, "baton_redis_losses_total", 300);
