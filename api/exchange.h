@@ -9,6 +9,7 @@
 enum {
     EXCHANGE_BODY_LONGEST = 16384,
     EXCHANGE_REQUEST_ID_LENGTH = 64,
+    EXCHANGE_TRACE_ID_LENGTH = 32,
     EXCHANGE_HEADERS = 8,
     EXCHANGE_HEADER_TEXT = 1024,
     EXCHANGE_STREAM_LONGEST = 64 * 1024, /* bytes unsent before a client is taken for gone */
@@ -69,6 +70,7 @@ struct exchange {
     bool authorization_repeated; /* there is another Authorization field */
     const char *certificate; /* the common name of the client's certificate, which was verified */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
+    char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1]; /* of the trace that it is a part of, or "" */
     /* Called from the loop when a parked exchange has its reply. */
     void (*answered)(struct exchange *exchange);
     /* Whether the client is still connected, by a look at its socket. */
@@ -109,7 +111,13 @@ struct exchange {
     size_t grant_count;
     int64_t queued_us; /* since when it waits, of the monotonic clock; 0: it does not */
     struct slice queued_name;
-    uint64_t heard;  /* when its turn had come, as of struct locks_reply */
+    uint64_t heard; /* when its turn had come, as of struct locks_reply */
+    /* Of what happened, for whoever writes down how the request went. */
+    struct {
+        int64_t fence; /* 0: none */
+        bool waited;
+        int64_t waited_us;
+    } noted;
     void *below;     /* what it waits for; hung_up knows what that is */
     int64_t keep_ms; /* for how long the place of an undelivered grant is kept */
     json_t *json;    /* the request's body, or a list while it is made */

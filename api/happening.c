@@ -44,6 +44,7 @@ struct asker asker_of(const struct exchange *exchange)
     if (exchange->principal)
         asker.principal = principal_keep(exchange->principal);
     memcpy(asker.request_id, exchange->request_id, sizeof asker.request_id);
+    memcpy(asker.trace_id, exchange->trace_id, sizeof asker.trace_id);
     return asker;
 }
 
@@ -60,10 +61,23 @@ static void tell(const struct api *api, const struct happening *happening,
         api->happened(api->happened_context, happening, exchange);
 }
 
+/* The same, and keeps what the request itself has come to. */
+static void tell_and_note(struct exchange *exchange, const struct happening *happening)
+{
+    if (happening->fence > 0)
+        exchange->noted.fence = happening->fence;
+    if (happening->waited_us >= 0) {
+        exchange->noted.waited = true;
+        exchange->noted.waited_us += happening->waited_us;
+    }
+    tell(exchange->api, happening, exchange);
+}
+
 void asker_tell(const struct asker *asker, struct happening happening)
 {
     happening.principal = name_of(asker->principal);
     happening.request_id = slice_of(asker->request_id);
+    happening.trace_id = slice_of(asker->trace_id);
     tell(asker->api, &happening, NULL);
 }
 
@@ -74,6 +88,7 @@ static struct happening begin(const struct exchange *exchange, enum happening_ki
     struct happening happening = happening_of(kind, name);
     happening.principal = name_of(exchange->principal);
     happening.request_id = slice_of(exchange->request_id);
+    happening.trace_id = slice_of(exchange->trace_id);
     return happening;
 }
 
@@ -146,7 +161,7 @@ void happening_acquired(struct exchange *exchange, struct slice name, enum locks
     if (hold)
         set_hold(&happening, hold);
     happening.waited_us = take_wait(exchange);
-    tell(exchange->api, &happening, exchange);
+    tell_and_note(exchange, &happening);
 }
 
 void happening_abandoned(struct exchange *exchange)
@@ -158,7 +173,7 @@ void happening_abandoned(struct exchange *exchange)
         name = exchange->parameters.names[0];
     struct happening happening = begin_acquire(exchange, HAPPENING_ABANDONED, name);
     happening.waited_us = take_wait(exchange);
-    tell(exchange->api, &happening, exchange);
+    tell_and_note(exchange, &happening);
 }
 
 void happening_all_taken_back(struct exchange *exchange)
@@ -182,7 +197,7 @@ void happening_renewed(struct exchange *exchange, struct slice name, enum locks_
         begin(exchange, is_held ? HAPPENING_RENEWED : HAPPENING_NOT_HELD, name);
     if (is_held)
         set_hold(&happening, hold);
-    tell(exchange->api, &happening, exchange);
+    tell_and_note(exchange, &happening);
 }
 
 void happening_released(struct exchange *exchange, struct slice name, enum locks_result result,
@@ -198,7 +213,7 @@ void happening_released(struct exchange *exchange, struct slice name, enum locks
         happening.fence = release->fence;
         happening.held_ms = release->held_ms;
     }
-    tell(exchange->api, &happening, exchange);
+    tell_and_note(exchange, &happening);
 }
 
 void happening_expired(const struct api *api, const struct expiry *expiry)
@@ -219,6 +234,7 @@ void happening_forced(struct exchange *exchange, int64_t count)
         return;
     struct happening happening = happening_of(HAPPENING_FORCED, exchange->name);
     happening.request_id = slice_of(exchange->request_id);
+    happening.trace_id = slice_of(exchange->trace_id);
     happening.count = count;
     tell(exchange->api, &happening, exchange);
 }

@@ -54,6 +54,7 @@ struct happening {
     struct slice principal; /* whose hold or request it is, absent for who has no name; for a break,
                                whoever asked for it stands in the exchange */
     struct slice request_id;
+    struct slice trace_id;
     enum lock_mode mode;
     int64_t fence;
     int64_t ttl_ms;    /* of a hold that was granted, repeated or renewed: what it has now */
@@ -76,6 +77,7 @@ struct asker {
     struct api *api;
     struct principal *principal; /* a reference */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
+    char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1];
 };
 
 struct asker asker_of(const struct exchange *exchange);

@@ -82,6 +82,12 @@ const struct route *route_find(const char *method, struct slice path, struct sli
     return NULL;
 }
 
+bool route_is_probe(const struct route *route)
+{
+    return route && (route->handle == get_liveness || route->handle == get_readiness ||
+                     route->handle == get_metrics);
+}
+
 bool route_watches(const struct route *route)
 {
     return route && (route->fields & FIELD_BIT(FIELD_AFTER));

@@ -32,6 +32,9 @@ enum { ROUTE_ALLOWED_LENGTH = 64 };
 const struct route *route_find(const char *method, struct slice path, struct slice *ret_name,
                                char ret_allowed[ROUTE_ALLOWED_LENGTH]);
 
+/* Whether monitors ask for it all the time. Takes NULL. */
+bool route_is_probe(const struct route *route);
+
 /* Whether its requests are told of changes, rather than hold locks. Takes NULL. */
 bool route_watches(const struct route *route);
 

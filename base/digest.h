@@ -10,7 +10,8 @@ struct digest {
     unsigned char bytes[DIGEST_LENGTH];
 };
 
-/* Ends the process where the library refuses, which it has no reason to. */
+/* Leaves nothing of the text in memory. Ends the process where the library refuses, which it has no
+ * reason to. */
 struct digest digest_of(struct slice text);
 
 /* Takes as long whether they are equal, or where they differ. */

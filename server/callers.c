@@ -108,7 +108,8 @@ void callers_close(struct callers *callers, void (*closed)(void *context), void 
     uv_close((uv_handle_t *)&callers->timer, on_closed);
 }
 
-struct caller *caller_new(struct callers *callers, int fd, struct address *address)
+struct caller *caller_new(struct callers *callers, int fd, const struct sockaddr_storage *from,
+                          struct address *address)
 {
     struct caller *caller = calloc(1, sizeof *caller);
     if (!caller)
@@ -116,6 +117,9 @@ struct caller *caller_new(struct callers *callers, int fd, struct address *addre
     caller->callers = callers;
     caller->fd = fd;
     caller->address = address;
+    struct ip ip;
+    if (ip_of(from, &ip))
+        ip_write(&ip, caller->place);
     metrics_add(&callers->options.metrics->connections, 1);
     caller_expect(caller, DEADLINE_HEAD);
     return caller;

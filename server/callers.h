@@ -18,7 +18,8 @@ struct callers;
 struct caller {
     struct deadline deadline; /* the first member */
     struct callers *callers;
-    struct address *address; /* as it is counted, or NULL */
+    struct address *address;      /* as it is counted, or NULL: it is trusted, or has none */
+    char place[INET6_ADDRSTRLEN]; /* the same for people; "": it has none */
     int fd;
     struct told *told;          /* the new holds that its last reply told of, if any */
     struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
@@ -42,8 +43,10 @@ struct callers *callers_open(const struct callers_options *options);
 /* There may be none any more. Calls `closed` from the loop, by which time the record is freed. */
 void callers_close(struct callers *callers, void (*closed)(void *context), void *context);
 
-/* One on this socket, counted at `address`. From now on it has the time for a request's head. */
-struct caller *caller_new(struct callers *callers, int fd, struct address *address);
+/* One on this socket, from there, counted at `address`. From now on it has the time for a request's
+ * head. */
+struct caller *caller_new(struct callers *callers, int fd, const struct sockaddr_storage *from,
+                          struct address *address);
 
 /* It begins to speak TLS. */
 void caller_shakes_hands(struct caller *caller, struct https *https, gnutls_session_t session);

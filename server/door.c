@@ -92,7 +92,7 @@ static void let_in(struct door *door, struct room *room, int fd,
 {
     struct address *address;
     if (addresses_enter(door->options.addresses, from, &address))
-        room_take(room, caller_new(door->options.callers, fd, address), from, length);
+        room_take(room, caller_new(door->options.callers, fd, from, address), from, length);
     else
         turn_away(door, fd, from, length);
 }

@@ -4,11 +4,13 @@
 
 #include "api/happening.h"
 
+struct log;
 struct metrics;
 
 /* A worker's own: who is told, in the order of happenings.c. */
 struct happenings {
     struct metrics *metrics;
+    const struct log *log;
 };
 
 /* For struct api's `happened`; `context` is a struct happenings. */

@@ -180,6 +180,13 @@ void line_number(struct line *line, const char *name, int64_t number)
         put_number(line, number);
 }
 
+void line_flag(struct line *line, const char *name, bool flag)
+{
+    struct slice word = slice_of(flag ? "true" : "false");
+    if (put_name(line, slice_of(name), word.length))
+        put(line, word.bytes, word.length);
+}
+
 void line_ms(struct line *line, const char *name, int64_t us)
 {
     if (!put_name(line, slice_of(name), NUMBER_MOST))

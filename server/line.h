@@ -27,6 +27,8 @@ void line_begin(struct line *line, enum log_format format, const char *level, co
 void line_text(struct line *line, const char *name, struct slice text);
 void line_number(struct line *line, const char *name, int64_t number);
 
+void line_flag(struct line *line, const char *name, bool flag);
+
 /* Microseconds, not negative, which are written as milliseconds: 1234 as 1.234. */
 void line_ms(struct line *line, const char *name, int64_t us);
 

@@ -16,6 +16,7 @@ struct log {
     int fd;
     enum log_format format;
     enum log_level level;  /* lines below it are left out */
+    bool access, audit;    /* for journal.h */
     struct scribe *scribe; /* NULL: whoever logs writes the line, and waits for its reader */
 };
 

@@ -160,8 +160,11 @@ int main(int argc, char **argv)
         return exit_code(result);
     }
     process.started = time(NULL);
-    process.log =
-        (struct log){STDERR_FILENO, process.settings.log_format, process.settings.log_level, NULL};
+    process.log = (struct log){.fd = STDERR_FILENO,
+                               .format = process.settings.log_format,
+                               .level = process.settings.log_level,
+                               .access = process.settings.access_log,
+                               .audit = process.settings.audit_log};
     if (process.settings.sandbox)
         result = sandbox_prepare(&failure);
     steward_prepare(&process);

@@ -35,6 +35,14 @@ bool ip_of(const struct sockaddr_storage *address, struct ip *ret)
     return true;
 }
 
+void ip_write(const struct ip *ip, char ret_text[INET6_ADDRSTRLEN])
+{
+    if (ip_is_mapped(ip))
+        inet_ntop(AF_INET, ip->bytes + sizeof MAPPED, ret_text, INET6_ADDRSTRLEN);
+    else
+        inet_ntop(AF_INET6, ip->bytes, ret_text, INET6_ADDRSTRLEN);
+}
+
 /* Whether the first bits of two addresses are the same. */
 static bool have_in_common(const struct ip *one, const struct ip *other, unsigned bits)
 {

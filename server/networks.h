@@ -4,6 +4,7 @@
 
 #include "base/failure.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@ void networks_free(struct networks *networks);
 
 /* False where it is an address of something else. */
 bool ip_of(const struct sockaddr_storage *address, struct ip *ret);
+
+/* As people write it: 10.0.0.1, or fd00::1. */
+void ip_write(const struct ip *ip, char ret_text[INET6_ADDRSTRLEN]);
 
 /* IPv4, in whichever way it came. */
 bool ip_is_mapped(const struct ip *ip);

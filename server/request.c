@@ -2,6 +2,7 @@
 
 #include "server/entrance.h"
 #include "server/journal.h"
+#include "server/origin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,9 @@ struct record {
     uint64_t complete; /* when the request was, in nanoseconds of the monotonic clock */
     char *body;
     size_t body_length;
-    size_t received; /* of the body, kept or not */
+    size_t received;                      /* of the body, kept or not */
+    size_t sent;                          /* of a stream */
+    char forwarded_for[INET6_ADDRSTRLEN]; /* "" unless a trusted proxy says so */
     char target[];
 };
 
@@ -187,6 +190,28 @@ static bool is_connected(struct exchange *exchange)
     return !has_gone((struct record *)exchange);
 }
 
+static enum MHD_Result note_forwarded(void *context, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
+{
+    struct record *record = context;
+    (void)kind;
+    if (value && strcasecmp(name, "X-Forwarded-For") == 0)
+        origin_client(value, record->forwarded_for);
+    return MHD_YES;
+}
+
+/* For the log. A proxy adds its field behind those that a client has sent. */
+static void note_origin(struct record *record)
+{
+    static const char TRACEPARENT[] = "traceparent";
+    const char *traceparent = header(record, TRACEPARENT);
+    bool is_proxy = !record->caller->address;
+    if (traceparent && !is_repeated(record, TRACEPARENT))
+        origin_trace(traceparent, record->exchange.trace_id);
+    if (is_proxy && journal_wants_requests(desk_of(record)->log))
+        MHD_get_connection_values(record->connection, MHD_HEADER_KIND, note_forwarded, record);
+}
+
 static void begin(struct record *record, const char *method)
 {
     struct exchange *exchange = &record->exchange;
@@ -213,6 +238,7 @@ static void begin(struct record *record, const char *method)
     exchange->answered = answered;
     exchange->is_connected = is_connected;
     exchange->streamed = streamed;
+    note_origin(record);
     if (is_request_id(request_id))
         snprintf(exchange->request_id, sizeof exchange->request_id, "%s", request_id);
     else
@@ -296,6 +322,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_
     size_t length = stream->length < size ? stream->length : size;
     memcpy(buffer, stream->bytes, length);
     stream->length -= length;
+    record->sent += length;
     memmove(stream->bytes, stream->bytes + length, stream->length);
     return (ssize_t)length;
 }
@@ -431,6 +458,30 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
     return record->gone || record->exchange.reply.status ? send_parked(record) : handle(record);
 }
 
+/* Of the reply's body. Who sends HEAD gets none. */
+static uint64_t bytes_sent(const struct record *record)
+{
+    const struct exchange *exchange = &record->exchange;
+    if (exchange->stream.is_stream)
+        return record->sent;
+    return strcmp(exchange->method, "HEAD") == 0 ? 0 : exchange->reply.length;
+}
+
+static void write_down(const struct record *record, bool delivered)
+{
+    const struct log *log = desk_of(record)->log;
+    if (!record->begun || !journal_wants_requests(log))
+        return;
+    journal_answered(log, &(struct outcome){
+                              .exchange = &record->exchange,
+                              .client = record->caller->place,
+                              .forwarded_for = record->forwarded_for,
+                              .took_us = (int64_t)(uv_hrtime() - record->complete) / 1000,
+                              .bytes = bytes_sent(record),
+                              .delivered = delivered,
+                          });
+}
+
 /* A reply that was not sent as a whole did not reach its client, and one that was may not. A stream
  * that its client leaves is an ordinary end of it. */
 static void count(struct record *record, enum MHD_RequestTerminationCode code)
@@ -440,7 +491,6 @@ static void count(struct record *record, enum MHD_RequestTerminationCode code)
     if (!exchange->reply.status)
         return;
     metrics_count(metrics, exchange->route, exchange->method, exchange->reply.status);
-    journal_answered(desk_of(record)->log, exchange);
     struct told *told = record->streaming ? NULL : told_new(exchange);
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         caller_told(record->caller, told);
@@ -466,6 +516,7 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
     if (record->streaming)
         count_streaming(record, -1);
     hangups_forget(desk_of(record)->hangups, &record->hangup);
+    write_down(record, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     count(record, code);
     exchange_clear(&record->exchange);
     desk_of(record)->under_way--;

@@ -101,6 +101,10 @@ static const struct setting {
      LOG_FORMATS},
     {"log-level", CHOICE, AT(log_level), "info", "LEVEL", "debug, info, warn or error", 0, 0,
      LOG_LEVELS},
+    {"access-log", FLAG, AT(access_log), "true", "true|false",
+     "log each request, at info (what monitors ask: at debug)", 0, 0, NULL},
+    {"audit-log", FLAG, AT(audit_log), "true", "true|false",
+     "log the begin and the end of each hold, at info", 0, 0, NULL},
     {"tokens-file", TEXT, AT(tokens_file), NULL, "FILE",
      "who may do what, as JSON, read again on SIGHUP; unset: whoever can connect may do all", 0, 0,
      NULL},
@@ -483,7 +487,7 @@ void settings_help(FILE *out)
                  "wins over a variable.\n\n");
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &SETTINGS[i];
-        bool has_default = setting->standard && setting->standard[0] && setting->kind != FLAG;
+        bool has_default = setting->value && setting->standard && setting->standard[0];
         fprintf(out, "  --%s%s%s\n      %s", setting->name, setting->value ? "=" : "",
                 setting->value ? setting->value : "", setting->help);
         if (has_default)

@@ -42,6 +42,7 @@ struct settings {
     struct networks trusted;             /* the same, read */
     enum log_format log_format;
     enum log_level log_level;
+    bool access_log, audit_log;
     char *tokens_file; /* NULL: nobody has to log in */
     char *tls_cert;    /* these three: NULL where not given; see server/https.h */
     char *tls_key;

@@ -233,7 +233,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     worker->options = options;
     worker->index = index;
     worker->metrics = metrics;
-    worker->happenings = (struct happenings){metrics};
+    worker->happenings = (struct happenings){.metrics = metrics, .log = options->log};
     uv_async_init(&worker->loop, &worker->stop, on_stop);
     uv_async_init(&worker->loop, &worker->news, on_news);
     uv_timer_init(&worker->loop, &worker->settle);

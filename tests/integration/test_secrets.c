@@ -377,10 +377,17 @@ static void a_token_is_told_by_its_mark(const struct service *service)
     mark[0] = '"';
     mark[strcspn(mark, "\n")] = '"';
     assert_int_equal(strlen(mark), 14);
-    assert_true(process_wait_line(&service->batond.process, mark, NULL, line, sizeof line, 1000));
-    assert_non_null(strstr(line,
-                           "\"level\":\"debug\",\"msg\":\"answered\",\"operation\":\"acquireLock\","
-                           "\"status\":\"201\",\"request_id\":\""));
+    size_t offset = 0;
+    static const char *const LINES[] = {
+        "\"level\":\"info\",\"msg\":\"lock granted\",\"lock\":\"header\",",
+        "\"level\":\"info\",\"msg\":\"request\",\"method\":\"POST\",\"route\":\"/locks/{name}\","
+        "\"status\":201,",
+    };
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+        assert_true(process_wait_line(&service->batond.process, mark, &offset, line, sizeof line,
+                                      PATIENCE_MS));
+        assert_non_null(strstr(line, LINES[i]));
+    }
 }
 
 /* At the most talkative level, and over losses of Redis. */

@@ -20,7 +20,7 @@ static void recorder_open(struct recorder *recorder, enum log_format format, enu
 {
     int fds[2];
     assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
-    recorder->log = (struct log){fds[1], format, level, NULL};
+    recorder->log = (struct log){.fd = fds[1], .format = format, .level = level};
     recorder->read_fd = fds[0];
 }
 
