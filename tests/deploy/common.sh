@@ -64,8 +64,9 @@ start_redis() { # sets redis_url
     redis_url=unix://$dir/redis
 }
 
-# The names of metrics in PromQL that are no recording rules of ours: prefix, name, and what a
-# histogram adds.
-metrics_in() { # TEXT
-    grep -oE '\b(baton|process)_[a-z_]+' <<<"$1" | grep -vE '^(baton|process)_(total|seconds)$' | sort -u
+# What `make deploy-test` has installed from npm.
+tools=$root/build/deploy-tools
+
+to_json() { # YAML on stdin; several documents are a list
+    "$tools/node_modules/.bin/yaml" --json --strict
 }

@@ -241,7 +241,7 @@ rest_is_known() {
     done | diff - <(printf '%s\n' 'make run' 'make test' "$package" "$https_batond" "$https_curl" "$other_batond") || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
-    grep -ohE '^make [a-z]+|`make [a-z]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"
+    grep -ohE '^make [a-z-]+|`make [a-z-]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"
     while read -r target; do
         grep -qx "$target" "$dir/targets" || fail "README.md says make $target; no such target"
     done <"$dir/made"
