@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -113,7 +114,7 @@ static int bound_socket(const struct listener *listener, int option)
 
 int listener_read(struct listener *ret, const char *text, struct failure *failure)
 {
-    struct listener listener = {.length = sizeof listener.address};
+    struct listener listener = {.length = sizeof listener.address, .shared = -1};
     if (resolve(&listener, text) < 0 || describe(&listener) < 0)
         return failure_set(failure, -EINVAL,
                            "--listen: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
@@ -145,8 +146,43 @@ int listener_init(struct listener *ret, const char *text, struct failure *failur
     return 0;
 }
 
+static int option_of(int fd, int option)
+{
+    int value = -1;
+    socklen_t length = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &length) < 0 ? -1 : value;
+}
+
+int listener_adopt(struct listener *ret, int fd, struct failure *failure)
+{
+    struct listener listener = {.length = sizeof listener.address, .shared = fd};
+    int domain = option_of(fd, SO_DOMAIN);
+    if ((domain != AF_INET && domain != AF_INET6) || option_of(fd, SO_TYPE) != SOCK_STREAM ||
+        option_of(fd, SO_ACCEPTCONN) != 1 ||
+        getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0 ||
+        describe(&listener) < 0)
+        return failure_set(failure, -EINVAL,
+                           "LISTEN_FDS: expected a listening TCP socket, as by "
+                           "ListenStream=127.0.0.1:7420 and Accept=no");
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    bound_clients(fd);
+    listener.loopback = is_loopback(&listener.address);
+    *ret = listener;
+    return 0;
+}
+
+static int share(const struct listener *listener, struct failure *failure)
+{
+    int fd = fcntl(listener->shared, F_DUPFD_CLOEXEC, 0);
+    return fd >= 0 ? fd
+                   : failure_set(failure, -errno, "cannot share a socket: %s", strerror(errno));
+}
+
 int listener_socket(const struct listener *listener, struct failure *failure)
 {
+    if (listener->shared >= 0)
+        return share(listener, failure);
     int fd = bound_socket(listener, SO_REUSEPORT);
     if (fd >= 0 && listen(fd, BACKLOG) < 0) {
         int error = errno;

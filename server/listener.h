@@ -1,4 +1,5 @@
-/* listener.h: the sockets that workers accept on: one each, all on one port (SO_REUSEPORT). */
+/* listener.h: the sockets that workers accept on: one each, all on one port (SO_REUSEPORT), or all
+ * the one that systemd has opened. */
 #ifndef BATON_SERVER_LISTENER_H
 #define BATON_SERVER_LISTENER_H
 
@@ -12,7 +13,8 @@
 struct listener {
     struct sockaddr_storage address; /* its port is not 0, but by listener_read */
     socklen_t length;
-    bool loopback;  /* no other machine can reach it */
+    bool loopback; /* no other machine can reach it */
+    int shared;    /* the socket that all accept on, as it was passed to us; -1: each has its own */
     char place[72]; /* ADDRESS:PORT */
 };
 
@@ -25,7 +27,11 @@ int listener_read(struct listener *ret, const char *text, struct failure *failur
  * port with it. Returns 0 or a negative errno with a failure. */
 int listener_init(struct listener *ret, const char *text, struct failure *failure);
 
-/* Opens one more listening socket there. Returns the descriptor or a negative errno. */
+/* The same for a socket that is listening already, and stays open. Returns 0, or -EINVAL with a
+ * failure where it is not one to serve HTTP on. */
+int listener_adopt(struct listener *ret, int fd, struct failure *failure);
+
+/* One more descriptor to accept on. Returns it or a negative errno. */
 int listener_socket(const struct listener *listener, struct failure *failure);
 
 #endif

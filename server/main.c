@@ -91,12 +91,12 @@ static int serve(struct process *process, struct failure *failure)
     steward_begin(process); /* before anybody can connect: who is served is served to the end */
     result = start_workers(process, failure);
     if (result == 0) {
-        char url[96], redis[256];
-        snprintf(url, sizeof url, "%s://%s", process->https ? "https" : "http",
+        char redis[256];
+        snprintf(process->url, sizeof process->url, "%s://%s", process->https ? "https" : "http",
                  process->listener.place);
         redis_url_describe(&process->redis_url, redis, sizeof redis);
-        log_line(&process->log, LOG_INFO, "listening", "url", url, "redis", redis, "version",
-                 BATON_VERSION, NULL);
+        log_line(&process->log, LOG_INFO, "listening", "url", process->url, "redis", redis,
+                 "version", BATON_VERSION, NULL);
         steward_serve(process);
     }
     stop_workers(process);

@@ -2,6 +2,7 @@
 
 #include "redis/access.h"
 #include "redis/store.h"
+#include "server/activation.h"
 #include "server/farewells.h"
 #include "server/http.h"
 #include "server/readings.h"
@@ -21,7 +22,11 @@ enum {
 
 static int find_listener(struct process *process, struct failure *failure)
 {
-    return listener_init(&process->listener, process->settings.listen, failure);
+    int fd, result = activation_socket(&fd, failure);
+    if (result < 0)
+        return result;
+    return fd >= 0 ? listener_adopt(&process->listener, fd, failure)
+                   : listener_init(&process->listener, process->settings.listen, failure);
 }
 
 static int check_exposure(struct process *process, struct failure *failure)

@@ -13,6 +13,7 @@
 #include "server/listener.h"
 #include "server/log.h"
 #include "server/metrics.h"
+#include "server/notify.h"
 #include "server/settings.h"
 #include "server/worker.h"
 
@@ -26,6 +27,9 @@ struct process {
     struct settings settings;
     struct log log;
     struct listener listener;
+    char url[96]; /* of what it serves, while it does */
+    struct notify notify;
+    bool redis_is_away;        /* as the service manager was told */
     struct embedded *embedded; /* NULL with a redis-url */
     struct redis_url redis_url;
     struct principals *principals; /* who may ask now */
@@ -45,6 +49,7 @@ struct process {
     uv_timer_t restart;
     uv_timer_t grace; /* serves on, while others are told to go elsewhere */
     uv_timer_t look;  /* whether the workers' loops turn */
+    uv_timer_t watchdog;
 };
 
 #endif

@@ -4,13 +4,18 @@
 #include "server/readings.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { RESTART_PAUSE_MS = 500, LOOK_MS = 1000 };
+enum {
+    RESTART_PAUSE_MS = 500,
+    LOOK_MS = 1000,
+    END_MS = 20000, /* more than the end takes after the time to drain, its own Redis' too */
+};
 
 /* SIG_BLOCK or SIG_UNBLOCK, in the main thread; the others are started while it is blocked. So
  * nobody but the loop hears of a signal to stop, and of the first alone: at the very end, when the
@@ -29,6 +34,10 @@ static void stop(struct process *process, const char *reason)
 {
     hold_stop_signals(SIG_BLOCK);
     log_line(&process->log, LOG_INFO, "stopping", "reason", reason, NULL);
+    notify_say(&process->notify,
+               "STOPPING=1\nSTATUS=stopping: finishes what is under way\n"
+               "EXTEND_TIMEOUT_USEC=%d",
+               END_MS * 1000);
     uv_stop(&process->loop);
 }
 
@@ -51,6 +60,8 @@ static void leave(struct process *process)
     log_line(&process->log, LOG_INFO,
              "draining: not ready any more, so that requests go to others; serving those that come",
              "for", lasts, NULL);
+    notify_say(&process->notify, "STOPPING=1\nSTATUS=draining for %s\nEXTEND_TIMEOUT_USEC=%" PRId64,
+               lasts, (process->settings.drain_ms + END_MS) * 1000);
     atomic_store(&process->health.leaving, true);
     for (size_t i = 0; i < process->worker_count; i++)
         metrics_set(&process->metrics[i].draining, 1);
@@ -82,6 +93,13 @@ static bool ends_with_terminal(void)
     return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN && has_terminal();
 }
 
+static void read_again(struct process *process)
+{
+    notify_say(&process->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, notify_now_us());
+    readings_again(process);
+    notify_say(&process->notify, "READY=1");
+}
+
 /* Somebody asks to read files again, or the terminal was closed. */
 static void on_hangup_signal(uv_signal_t *signal, int number)
 {
@@ -89,7 +107,7 @@ static void on_hangup_signal(uv_signal_t *signal, int number)
     if (process->ends_with_terminal && !has_terminal())
         on_stop_signal(signal, number);
     else
-        readings_again(process);
+        read_again(process);
 }
 
 static void on_restart(uv_timer_t *timer)
@@ -115,9 +133,26 @@ static void on_child_signal(uv_signal_t *signal, int number)
     uv_timer_start(&process->restart, on_restart, RESTART_PAUSE_MS, 0);
 }
 
-static void on_look(uv_timer_t *timer)
+static void tell_status(struct process *process)
 {
-    struct process *process = timer->data;
+    bool away = false;
+    for (size_t i = 0; i < process->worker_count; i++)
+        away |= !atomic_load(&process->metrics[i].redis_up);
+    if (away != process->redis_is_away && !health_is_leaving(&process->health))
+        notify_say(&process->notify, "STATUS=serving on %s%s", process->url,
+                   away ? ", but Redis is away" : "");
+    process->redis_is_away = away;
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    const struct process *process = timer->data;
+    if (health_first_stuck(&process->health) == health_loops(&process->health))
+        notify_say(&process->notify, "WATCHDOG=1");
+}
+
+static void look_at_loops(struct process *process)
+{
     char worker[24];
     for (size_t i = 0; i < process->health.loops; i++) {
         if (!health_look(&process->health, i))
@@ -129,6 +164,12 @@ static void on_look(uv_timer_t *timer)
                        : "a worker's loop turns again",
                  "worker", worker, NULL);
     }
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    look_at_loops(timer->data);
+    tell_status(timer->data);
 }
 
 void steward_begin(struct process *process)
@@ -143,13 +184,21 @@ void steward_begin(struct process *process)
 
 void steward_serve(struct process *process)
 {
+    uint64_t watchdog_ms = (uint64_t)process->notify.watchdog_ms;
+    notify_say(&process->notify, "READY=1\nSTATUS=serving on %s", process->url);
     uv_timer_start(&process->look, on_look, LOOK_MS, LOOK_MS);
+    if (watchdog_ms > 0)
+        uv_timer_start(&process->watchdog, on_watchdog, 0, watchdog_ms);
     hold_stop_signals(SIG_UNBLOCK);
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
 void steward_prepare(struct process *process)
 {
+    struct failure failure;
+    if (notify_open(&process->notify, &failure) < 0)
+        log_line(&process->log, LOG_WARN, "the service manager will not be told how this batond is",
+                 "reason", failure.text, NULL);
     process->ends_with_terminal = ends_with_terminal();
     signal(SIGPIPE, SIG_IGN);
     if (uv_loop_init(&process->loop) < 0)
@@ -161,6 +210,8 @@ void steward_prepare(struct process *process)
     uv_timer_init(&process->loop, &process->restart);
     uv_timer_init(&process->loop, &process->grace);
     uv_timer_init(&process->loop, &process->look);
+    uv_timer_init(&process->loop, &process->watchdog);
     process->terminate.data = process->interrupt.data = process->hangup.data = process->child.data =
-        process->restart.data = process->grace.data = process->look.data = process;
+        process->restart.data = process->grace.data = process->look.data = process->watchdog.data =
+            process;
 }

@@ -45,7 +45,8 @@ static void a_worker_that_is_stuck_is_named(void **state)
     assert_true(json_is_false(member(service.client, "checks.2.ok")));
     assert_true(json_is_true(member(service.client, "checks.1.ok")));
     assert_true(json_is_true(member(service.client, "checks.3.ok")));
-    assert_true(process_wait_line(&service.batond.process, "a worker is stuck", NULL, NULL, 0, 0));
+    assert_true(process_wait_line(&service.batond.process, "a worker is stuck", NULL, NULL, 0,
+                                  PATIENCE_MS));
     stuck_thread_end(thread);
     assert_true(comes_to_be_said(&service, "/livez", 200));
     assert_true(comes_to_be_said(&service, "/readyz", 200));
