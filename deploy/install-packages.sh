@@ -45,6 +45,7 @@ model  libc6-dev             /usr/include/stdio.h  headers of the C library
 model  spin                  spin                  checks the protocol of waiting
 bench  wrk                   wrk                   makes load
 bench  webdis                webdis                what to compare with
+bench  valgrind              valgrind              counts instructions
 lint   clang                 clang                 a second compiler
 lint   clang-format          clang-format          checks the layout of the code
 lint   clang-tidy            clang-tidy            checks C

@@ -32,7 +32,7 @@ struct record {
     bool waited;
     bool streaming; /* the head of a stream is on its way, and what follows is read when written */
     bool gone;      /* the client has hung up, and the API knows */
-    uint64_t complete; /* when the request was, in nanoseconds of the monotonic clock */
+    uint64_t complete; /* when the request was, by uv_hrtime; 0: it was refused before */
     char *body;
     size_t body_length;
     size_t received;                      /* of the body, kept or not */
@@ -217,7 +217,6 @@ static void begin(struct record *record, const char *method)
     struct exchange *exchange = &record->exchange;
     const char *request_id = header(record, "X-Request-Id");
     record->begun = true;
-    record->complete = uv_hrtime();
     caller_expect(record->caller, DEADLINE_BODY);
     exchange->method = method;
     exchange->target = record->target;
@@ -355,7 +354,7 @@ static void count_time(const struct record *record)
     const struct exchange *exchange = &record->exchange;
     if (exchange->heard)
         metrics_handed_over(metrics, uv_hrtime() - exchange->heard);
-    else if (!record->waited && !exchange->stream.is_stream)
+    else if (record->complete && !record->waited && !exchange->stream.is_stream)
         metrics_took(metrics, exchange->route, exchange->method, uv_hrtime() - record->complete);
 }
 

@@ -11,10 +11,12 @@
 #   contended hand-overs a second among 2, 64 and 1,000 clients, in order, beside BLPOP
 #   slow      what a request takes while 2,000 slow clients are connected
 #   kill      the stall that the SIGKILL of one of two batonds makes, five times
+#   metrics   what the figures of /metrics cost a request; with BEFORE=/another/batond, also how many
+#             requests a second this one serves beside that one
 #   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-batond=$PWD/build/batond
+batond=("$PWD/build/batond")
 dir=$(mktemp -d)
 redis_port=16379
 missed=0
@@ -51,7 +53,7 @@ start_redis() {
 launch() { # NAME FLAG...: another batond; sets $launched, its URL, and $launched_pid
     local log=$dir/$1.log
     : >"$log"
-    "$batond" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" "${@:2}" 2>>"$log" &
+    "${batond[@]}" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" "${@:2}" 2>>"$log" &
     launched_pid=$!
     pids+=($!)
     until_ok grep -q '"msg":"listening"' "$log"
@@ -89,7 +91,7 @@ median() {
 part_start() {
     local from to port=17420
     from=$(date +%s%N)
-    "$batond" --listen=127.0.0.1:$port --state-dir="$dir/state" 2>/dev/null &
+    "${batond[@]}" --listen=127.0.0.1:$port --state-dir="$dir/state" 2>/dev/null &
     local batond_pid=$!
     until_ok curl -fs -X POST "http://127.0.0.1:$port/locks/first"
     to=$(date +%s%N)
@@ -249,6 +251,64 @@ part_kill() {
     done
 }
 
+lock_and_release() { # FIRST LAST: of so many names, for `curl -K`
+    local i token=token-of-some-length
+    for ((i = $1; i <= $2; i++)); do
+        printf 'url = "%s"\nrequest = %s\nheader = "Lock-Token: %s"\noutput = /dev/null\n%s' \
+            "$launched/locks/cost-$i" POST "$token-$i" $'next\n' \
+            "$launched/locks/cost-$i" DELETE "$token-$i" "$( ((i == $2)) || echo next)"
+        echo
+    done
+}
+
+# Instructions as callgrind counts them: all of batond's, libraries' included, and of them those of
+# metrics_* and of the clock, which is read for them alone.
+part_metrics() {
+    local round ours before ratios='' pairs=1000
+    batond=(valgrind --tool=callgrind --callgrind-out-file="$dir/callgrind" "${batond[0]}")
+    launch counted --workers=1
+    lock_and_release 1 100 | curl -s -K -
+    lock_and_release 101 $((100 + pairs)) >"$dir/urls"
+    callgrind_control -z "$launched_pid" >/dev/null 2>&1
+    curl -s -K "$dir/urls"
+    callgrind_control -d "$launched_pid" >/dev/null 2>&1
+    until_ok test -s "$dir/callgrind.1"
+    end "$launched_pid"
+    callgrind_annotate --threshold=100 --inclusive=yes --auto=no --show-percs=no "$dir/callgrind.1" |
+        awk -v requests=$((2 * pairs)) '
+            { gsub(",", "", $1) }
+            /PROGRAM TOTALS/ { all = $1 }
+            match($2, /metrics\.c:metrics_.*/) { # some stand there twice
+                name = substr($2, RSTART)
+                if ($1 > own[name]) own[name] = $1
+            }
+            /:uv_hrtime/ { clock += $1 }
+            END {
+                for (name in own) counting += own[name]
+                printf "a request (acquire, release, in turn): %d instructions of batond, ", all / requests
+                printf "%d of them for figures, %d for reading the clock (%.2f %%)\n", counting / requests,
+                       clock / requests, 100 * (counting + clock) / all
+                exit counting == 0 || counting + clock > 0.02 * all
+            }' || missed=1
+    batond=("${batond[-1]}")
+    [[ -n ${BEFORE-} ]] || return 0
+    launch now
+    local now=$launched
+    batond=("$BEFORE")
+    launch before
+    echo 'acquires a second, wrk with 64 connections, one Redis, two cores:'
+    for round in 1 2 3 4 5 6 7; do
+        ours=$(rate "$now" tests/bench/acquire.lua)
+        redis flushall >/dev/null
+        before=$(rate "$launched" tests/bench/acquire.lua)
+        redis flushall >/dev/null
+        ratios="$ratios $(awk "BEGIN { printf \"%.3f\", $ours / $before }")"
+        echo "  round $round: this one $ours, the other $before"
+    done
+    # shellcheck disable=SC2086
+    echo "  ratio, median of 7:$(printf '%s\n' $ratios | median | sed 's/^/ /') (all:$ratios)"
+}
+
 part_code() {
     local layer
     echo 'lines of functions, from opening to closing brace (base redis locks api server):'
@@ -272,7 +332,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended slow kill code)
+((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended slow kill metrics code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"
