@@ -1,0 +1,364 @@
+/* What the log says of requests and of holds: the access log and the audit log. */
+#include "tests/integration/guarded.h"
+#include "tests/integration/parked.h"
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000, LINE_TEXT = 4096 };
+
+#define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+
+/* The first line with this message in which `text` stands; the caller's to release. */
+static json_t *logged(const struct service *service, const char *message, const char *text)
+{
+    char line[LINE_TEXT];
+    size_t offset = 0;
+    while (process_wait_line(&service->batond.process, text, &offset, line, sizeof line,
+                             PATIENCE_MS)) {
+        json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        if (!json)
+            fail_msg("no JSON: %s", line);
+        if (strcmp(json_string_value(json_object_get(json, "msg")), message) == 0)
+            return json;
+        json_decref(json);
+    }
+    fail_msg("no line \"%s\" with %s", message, text);
+    return NULL;
+}
+
+static const char *text_in(const json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    return text ? text : "";
+}
+
+static int64_t number_in(const json_t *json, const char *name)
+{
+    const json_t *number = json_object_get(json, name);
+    return json_is_integer(number) ? json_integer_value(number) : -1;
+}
+
+/* In milliseconds. */
+static double time_in(const json_t *json, const char *name)
+{
+    const json_t *time = json_object_get(json, name);
+    return json_is_real(time) ? json_real_value(time) : -1;
+}
+
+static size_t lines_with(const struct service *service, const char *text)
+{
+    size_t count = 0;
+    char *output = process_output(&service->batond.process);
+    for (const char *at = output; (at = strstr(at, text)); at++)
+        count++;
+    free(output);
+    return count;
+}
+
+static void a_request_has_a_line_at_its_end(void **state)
+{
+    const struct service *service = *state;
+    answers_with(service->client, "X-Request-Id: first", "POST /locks/a%2Fb?owner=me", NULL, 201,
+                 NULL);
+    int64_t fence = http_integer(service->client, "fence");
+    json_t *line = logged(service, "request", "\"request_id\":\"first\"");
+    assert_string_equal(text_in(line, "level"), "info");
+    assert_string_equal(text_in(line, "method"), "POST");
+    assert_string_equal(text_in(line, "route"), "/locks/{name}");
+    assert_string_equal(text_in(line, "lock"), "a/b");
+    assert_string_equal(text_in(line, "owner"), "me");
+    assert_string_equal(text_in(line, "client"), "127.0.0.1");
+    assert_int_equal(number_in(line, "status"), 201);
+    assert_int_equal(number_in(line, "bytes"), service->client->reply.length);
+    assert_int_equal(number_in(line, "fence"), fence);
+    assert_in_range((int64_t)(time_in(line, "duration_ms") * 1000), 1, PATIENCE_MS * 1000);
+    assert_null(json_object_get(line, "waited_ms"));
+    assert_null(json_object_get(line, "trace_id"));
+    assert_null(json_object_get(line, "principal"));
+    json_decref(line);
+}
+
+static void who_waits_has_waited(void **state)
+{
+    const struct service *service = *state;
+    answers(service->client, "POST /locks/busy", NULL, 201, NULL);
+    answers_with(service->client, "X-Request-Id: patient", "POST /locks/busy?wait=120ms", NULL, 409,
+                 "wait_timeout");
+    json_t *line = logged(service, "request", "\"request_id\":\"patient\"");
+    assert_int_equal(number_in(line, "status"), 409);
+    assert_in_range((int64_t)time_in(line, "waited_ms"), 60, PATIENCE_MS);
+    assert_true(time_in(line, "duration_ms") >= time_in(line, "waited_ms"));
+    json_decref(line);
+}
+
+static void who_goes_before_the_answer_has_no_status(void **state)
+{
+    const struct service *service = *state;
+    answers(service->client, "POST /locks/long", NULL, 201, NULL);
+    struct parked *waiting =
+        parked_send(service->batond.port, "X-Request-Id: gone", "POST /locks/long?wait=30s", NULL);
+    assert_true(parked_waits(waiting, 100));
+    parked_close(waiting);
+    json_t *line = logged(service, "request", "\"request_id\":\"gone\"");
+    assert_int_equal(number_in(line, "status"), 0);
+    assert_true(json_is_false(json_object_get(line, "delivered")));
+    assert_true(time_in(line, "waited_ms") > 0);
+    json_decref(line);
+}
+
+static void a_stream_has_its_bytes(void **state)
+{
+    const struct service *service = *state;
+    struct parked *stream = parked_send(service->batond.port, "X-Request-Id: stream",
+                                        "POST /locks/kept?hold=connection&ttl=5s", NULL);
+    assert_true(parked_hears(stream, "fence", PATIENCE_MS));
+    parked_close(stream);
+    json_t *line = logged(service, "request", "\"request_id\":\"stream\"");
+    assert_int_equal(number_in(line, "status"), 201);
+    assert_in_range(number_in(line, "bytes"), 50, 1000);
+    json_decref(line);
+    json_decref(logged(service, "lock released", "\"request_id\":\"stream\""));
+}
+
+static void a_trace_is_in_each_line_of_its_request(void **state)
+{
+    const struct service *service = *state;
+    answers_with(service->client, "traceparent: 00-" TRACE "-00f067aa0ba902b7-01",
+                 "POST /locks/traced", NULL, 201, NULL);
+    json_decref(logged(service, "request", TRACE));
+    json_decref(logged(service, "lock granted", TRACE));
+    answers_with(service->client, "traceparent: 00-" TRACE "-00f067aa0ba902b7-01x",
+                 "POST /locks/untraced", NULL, 201, NULL);
+    json_t *line = logged(service, "request", "\"lock\":\"untraced\"");
+    assert_null(json_object_get(line, "trace_id"));
+    json_decref(line);
+}
+
+/* The path of what is no route is there, a query never, and no target of another form. */
+static void a_path_shows_no_query(void **state)
+{
+    static const char ODD[] = "GET http://user:tell-tale@h/locks?tell-tale HTTP/1.1\r\n"
+                              "Host: h\r\nX-Request-Id: odd\r\nConnection: close\r\n\r\n";
+    const struct service *service = *state;
+    char reply[4096];
+    answers_with(service->client, "X-Request-Id: lost", "GET /nowhere/%22?tell-tale", NULL, 404,
+                 "not_found");
+    json_t *line = logged(service, "request", "\"request_id\":\"lost\"");
+    assert_string_equal(text_in(line, "path"), "/nowhere/%22");
+    assert_null(json_object_get(line, "route"));
+    json_decref(line);
+    int fd = raw_connect(service->batond.port);
+    assert_true(raw_send(fd, ODD, sizeof ODD - 1));
+    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+    close(fd);
+    json_decref(logged(service, "request", "\"request_id\":\"odd\""));
+    assert_int_equal(lines_with(service, "tell-tale"), 0);
+}
+
+/* Whatever a client sends: each line is one object, and has no member that it brought along. */
+static void nobody_writes_lines_of_his_own(void **state)
+{
+    static const char *const REQUESTS[] = {
+        "POST /locks/%22%7D%7B%22forged%22:1?owner=%22,%22forged%22:%221",
+        "POST /locks/%5C%22forged?owner=%5C",
+        "POST /locks/%E2%80%A8forged",
+        "POST /locks/%0Aforged",
+        "POST /locks/%C2%85forged",
+        "POST /locks/%FF%00forged",
+        "GET /%22,%22forged%22:%22",
+    };
+    static const char *const HEADERS[] = {
+        "X-Request-Id: a\",\"forged\":\"",
+        "traceparent: 00-\",\"forged\":1,\"a\":\"",
+        "X-Forwarded-For: 1.1.1.1\",\"forged\":\"",
+        "Authorization: Bearer \",\"forged\":\"",
+        "Lock-Token: \",\"forged\":\"",
+    };
+    const struct service *service = *state;
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
+        for (size_t j = 0; j < sizeof HEADERS / sizeof *HEADERS; j++) {
+            char method[8];
+            const char *const headers[] = {HEADERS[j], NULL};
+            snprintf(method, sizeof method, "%.*s", (int)strcspn(REQUESTS[i], " "), REQUESTS[i]);
+            assert_int_not_equal(
+                http_request(service->client,
+                             &(struct http_call){.method = method,
+                                                 .path = strchr(REQUESTS[i], ' ') + 1,
+                                                 .headers = headers}),
+                0);
+        }
+    }
+    answers_with(service->client, "X-Request-Id: the-last", "GET /locks", NULL, 200, NULL);
+    json_decref(logged(service, "request", "the-last"));
+    char *output = process_output(&service->batond.process), *next;
+    for (char *line = output; (next = strchr(line, '\n')); line = next + 1) {
+        json_t *json = json_loadb(line, (size_t)(next - line), JSON_REJECT_DUPLICATES, NULL);
+        if (!json || json_object_get(json, "forged"))
+            fail_msg("%.*s", (int)(next - line), line);
+        json_decref(json);
+    }
+    free(output);
+}
+
+/* With settings of their own */
+
+static void what_monitors_ask_is_for_debug(void **state)
+{
+    static const char *const LEVELS[] = {"--log-level=info", "--log-level=debug"};
+    static const char *const PROBES[] = {"/livez", "/readyz", "/metrics"};
+    (void)state;
+    for (size_t debug = 0; debug < 2; debug++) {
+        struct service service;
+        service_open(&service, NULL, (const char *const[]){LEVELS[debug], NULL});
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(http_call(service.client, "GET", PROBES[i], NULL), 200);
+        answers(service.client, "GET /locks", NULL, 200, NULL);
+        json_decref(logged(&service, "request", "\"route\":\"/locks\""));
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(lines_with(&service, PROBES[i]), debug);
+        service_close(&service);
+    }
+}
+
+static void each_of_both_can_be_switched_off(void **state)
+{
+    static const struct {
+        const char *flags[4];
+        size_t requests, holds;
+    } CASES[] = {
+        {{"--access-log=false", NULL}, 0, 2},
+        {{"--audit-log=false", NULL}, 2, 0},
+        {{"--access-log=false", "--audit-log=false", NULL}, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct service service;
+        char token[TOKEN_TEXT];
+        service_open(
+            &service, NULL,
+            (const char *const[]){"--log-level=info", CASES[i].flags[0], CASES[i].flags[1], NULL});
+        answers(service.client, "POST /locks/a", NULL, 201, NULL);
+        keep_token(service.client, token);
+        answers_token(service.client, token, "DELETE /locks/a", NULL, 200, NULL);
+        process_stop(&service.batond.process); /* which writes all that there is */
+        assert_int_equal(lines_with(&service, "\"msg\":\"request\""), CASES[i].requests);
+        assert_int_equal(lines_with(&service, "\"msg\":\"lock "), CASES[i].holds);
+        service_close(&service);
+    }
+}
+
+/* Two fields, the first of them the client's own, as haproxy passes them on. */
+static void a_trusted_proxy_names_its_client(void **state)
+{
+    static const char *const TRUST[] = {"--trusted-proxies=127.0.0.0/8", "--trusted-proxies="};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct service service;
+        service_open(&service, NULL, (const char *const[]){TRUST[i], NULL});
+        const char *const headers[] = {"X-Forwarded-For: 1.1.1.1",
+                                       "X-Forwarded-For: 2.2.2.2, 192.0.2.7", NULL};
+        assert_int_equal(
+            http_request(service.client, &(struct http_call){.path = "/locks", .headers = headers}),
+            200);
+        json_t *line = logged(&service, "request", "\"route\":\"/locks\"");
+        assert_string_equal(text_in(line, "client"), "127.0.0.1");
+        assert_string_equal(text_in(line, "forwarded_for"), i == 0 ? "192.0.2.7" : "");
+        json_decref(line);
+        service_close(&service);
+    }
+}
+
+/* The audit log */
+
+static const struct file_principal PRINCIPALS[] = {
+    {"ci", "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\"]}]", NULL},
+    {"boss", "[{\"prefix\":\"\",\"verbs\":[\"break\"]}]", NULL},
+};
+
+/* The line of this name with this message, of the principal and with the fence. */
+static json_t *audited(const struct service *service, const char *message, const char *name,
+                       const char *principal, int64_t fence)
+{
+    char text[128];
+    snprintf(text, sizeof text, "\"lock\":\"%s\"", name);
+    json_t *line = logged(service, message, text);
+    assert_string_equal(text_in(line, "level"), "info");
+    assert_string_equal(text_in(line, "principal"), principal);
+    assert_int_equal(number_in(line, "fence"), fence);
+    return line;
+}
+
+static void each_hold_has_a_line_for_its_begin_and_its_end(void **state)
+{
+    struct guarded guarded;
+    struct service *service = &guarded.service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    guarded_open(&guarded, PRINCIPALS, 2, 1);
+    asks_for(service->client, AS("ci"), "POST /locks/one?owner=me&mode=shared&ttl=20s", 201);
+    int64_t fence = http_integer(service->client, "fence");
+    keep_token(service->client, token);
+    json_t *line = audited(service, "lock granted", "one", "ci", fence);
+    assert_string_equal(text_in(line, "owner"), "me");
+    assert_string_equal(text_in(line, "mode"), "shared");
+    assert_int_equal(number_in(line, "ttl_ms"), 20000);
+    json_decref(line);
+    asks_for(service->client, AS_WITH("ci", token), "DELETE /locks/one", 200);
+    line = audited(service, "lock released", "one", "ci", fence);
+    assert_true(number_in(line, "held_ms") >= 0);
+    assert_int_equal(strlen(text_in(line, "token_sha256")), 12);
+    json_decref(line);
+
+    asks_for(service->client, AS("ci"), "POST /locks/two?owner=me", 201);
+    struct as boss = {.principal = "boss", .header = "X-Request-Id: the-break"};
+    asks_for(service->client, boss, "DELETE /locks/two?force=true", 200);
+    line = audited(service, "lock broken", "two", "boss", -1);
+    assert_string_equal(text_in(line, "request_id"), "the-break");
+    json_decref(line);
+    guarded_close(&guarded);
+}
+
+static void who_was_granted_it_after_a_wait_has_waited(void **state)
+{
+    const struct service *service = *state;
+    char token[TOKEN_TEXT];
+    answers(service->client, "POST /locks/handed", NULL, 201, NULL);
+    keep_token(service->client, token);
+    struct parked *waiting = parked_send(service->batond.port, "X-Request-Id: heir",
+                                         "POST /locks/handed?wait=30s", NULL);
+    assert_true(parked_waits(waiting, 100));
+    answers_token(service->client, token, "DELETE /locks/handed", NULL, 200, NULL);
+    assert_int_equal(parked_answer(waiting, PATIENCE_MS), 201);
+    json_t *line = logged(service, "lock granted", "\"request_id\":\"heir\"");
+    assert_in_range((int64_t)time_in(line, "waited_ms"), 1, PATIENCE_MS);
+    json_decref(line);
+    parked_close(waiting);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_request_has_a_line_at_its_end, service_start,
+                                        service_stop),
+        cmocka_unit_test_setup_teardown(who_waits_has_waited, service_start, service_stop),
+        cmocka_unit_test_setup_teardown(who_goes_before_the_answer_has_no_status, service_start,
+                                        service_stop),
+        cmocka_unit_test_setup_teardown(a_stream_has_its_bytes, service_start, service_stop),
+        cmocka_unit_test_setup_teardown(a_trace_is_in_each_line_of_its_request, service_start,
+                                        service_stop),
+        cmocka_unit_test_setup_teardown(a_path_shows_no_query, service_start, service_stop),
+        cmocka_unit_test_setup_teardown(nobody_writes_lines_of_his_own, service_start,
+                                        service_stop),
+        cmocka_unit_test(what_monitors_ask_is_for_debug),
+        cmocka_unit_test(each_of_both_can_be_switched_off),
+        cmocka_unit_test(a_trusted_proxy_names_its_client),
+        cmocka_unit_test(each_hold_has_a_line_for_its_begin_and_its_end),
+        cmocka_unit_test_setup_teardown(who_was_granted_it_after_a_wait_has_waited, service_start,
+                                        service_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

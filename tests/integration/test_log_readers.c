@@ -1,0 +1,282 @@
+/* A log whose reader stops, goes away or never was: it costs lines, which are counted, and no
+ * requests. */
+#include "server/sandbox.h"
+#include "tests/integration/service.h"
+#include "tests/support/free_port.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    PATIENCE_MS = 20000,
+    PIPE_BYTES = 4096,
+    READ_AT_ONCE = 1 << 20,
+    FEW = 100, /* requests, to compare with */
+    /* Requests of two lines each, of which three make about 5 KB: more than batond keeps. */
+    MANY = 1500,
+    NAME_BYTES = 240, /* after its number */
+    /* How long batond may try to write what nobody reads, and then some. */
+    LAST_WORDS_MS = 2000 + 3000,
+};
+
+/* A batond whose stderr is what a shell's `redirection` says. */
+struct heard {
+    struct service service;
+    struct temp_dir dir;
+    char program[120];
+    int fd; /* what reads the pipe "fifo" in the directory; -1: nobody does */
+    char *text;
+    size_t length;
+    int64_t slowest_us;
+};
+
+/* Runs the program under test with that redirection, in place of it. */
+static void write_program(struct heard *heard, const char *redirection)
+{
+    const char *program = getenv("BATON_TEST_BATOND");
+    snprintf(heard->program, sizeof heard->program, "%s/batond", heard->dir.path);
+    FILE *file = fopen(heard->program, "we");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\ncd '%s' || exit\nexec '%s' \"$@\" %s\n", heard->dir.path,
+            program ? program : "build/batond", redirection);
+    fclose(file);
+    assert_int_equal(chmod(heard->program, 0700), 0);
+}
+
+static void make_pipe(struct heard *heard)
+{
+    char path[120];
+    snprintf(path, sizeof path, "%s/fifo", heard->dir.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    heard->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(heard->fd >= 0);
+    assert_true(fcntl(heard->fd, F_SETPIPE_SZ, PIPE_BYTES) > 0);
+}
+
+static void heard_open(struct heard *heard, const char *redirection, const char *flag)
+{
+    const char *before = getenv("BATON_TEST_BATOND");
+    char *program = realpath(before ? before : "build/batond", NULL);
+    assert_non_null(program);
+    *heard = (struct heard){.fd = -1};
+    temp_dir_make(&heard->dir);
+    make_pipe(heard);
+    setenv("BATON_TEST_BATOND", program, 1);
+    write_program(heard, redirection);
+    setenv("BATON_TEST_BATOND", heard->program, 1);
+    redis_process_start(&heard->service.redis, NULL);
+    struct batond_process *batond = &heard->service.batond;
+    int port = free_port();
+    batond_process_launch(batond,
+                          &(struct batond_options){.redis_url = heard->service.redis.url,
+                                                   .arguments = (const char *const[]){flag, NULL},
+                                                   .port = port});
+    setenv("BATON_TEST_BATOND", program, 1);
+    free(program);
+    snprintf(batond->url, sizeof batond->url, "http://127.0.0.1:%d", port);
+    heard->service.client = http_client_new(batond->url);
+    assert_true(comes_to_answer(heard->service.client, "/readyz", 200, PATIENCE_MS));
+}
+
+/* Returns how long batond took to end, which it has to do well. */
+static int64_t heard_close(struct heard *heard)
+{
+    int64_t before = clock_ms();
+    http_client_free(heard->service.client);
+    assert_int_equal(process_stop(&heard->service.batond.process), 0);
+    int64_t took = clock_ms() - before;
+    batond_process_stop(&heard->service.batond);
+    redis_process_stop(&heard->service.redis);
+    temp_dir_remove(&heard->dir);
+    if (heard->fd >= 0)
+        close(heard->fd);
+    free(heard->text);
+    return took;
+}
+
+/* One lock after the other, from this number on; each is two lines. */
+static void acquire(struct heard *heard, int first, int count)
+{
+    char path[NAME_BYTES + 64], name[NAME_BYTES + 1];
+    memset(name, 'n', NAME_BYTES);
+    name[NAME_BYTES] = '\0';
+    heard->slowest_us = 0;
+    for (int i = first; i < first + count; i++) {
+        snprintf(path, sizeof path, "/locks/%08d-%s?ttl=1h", i, name);
+        int64_t before = clock_us();
+        assert_int_equal(http_call(heard->service.client, "POST", path, NULL), 201);
+        int64_t took = clock_us() - before;
+        heard->slowest_us = took > heard->slowest_us ? took : heard->slowest_us;
+    }
+}
+
+static int64_t lost(struct heard *heard)
+{
+    static const char NAME[] = "\nbaton_log_lines_lost_total ";
+    assert_int_equal(http_call(heard->service.client, "GET", "/metrics", NULL), 200);
+    const char *at = strstr(heard->service.client->reply.body, NAME);
+    assert_non_null(at);
+    return strtoll(at + sizeof NAME - 1, NULL, 10);
+}
+
+/* What the lines that came say. */
+struct tale {
+    int64_t requests, grants, missing;
+    int64_t last; /* number of a lock */
+};
+
+static void hear(struct tale *tale, const char *line, size_t length)
+{
+    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    if (!json)
+        fail_msg("no JSON: %.*s", (int)length, line);
+    const char *message = json_string_value(json_object_get(json, "msg"));
+    const char *lock = json_string_value(json_object_get(json, "lock"));
+    int64_t number = lock ? strtoll(lock, NULL, 10) : -1;
+    if (strcmp(message, "lock granted") == 0) {
+        assert_true(number > tale->last);
+        tale->last = number;
+        tale->grants++;
+    } else if (strcmp(message, "request") == 0) {
+        assert_true(number >= tale->last);
+        tale->requests++;
+    } else if (json_object_get(json, "lines")) {
+        tale->missing += json_integer_value(json_object_get(json, "lines"));
+    }
+    json_decref(json);
+}
+
+static void read_more(struct heard *heard)
+{
+    struct pollfd readable = {.fd = heard->fd, .events = POLLIN};
+    heard->text = realloc(heard->text, heard->length + READ_AT_ONCE + 1);
+    assert_non_null(heard->text);
+    assert_int_equal(poll(&readable, 1, PATIENCE_MS), 1);
+    ssize_t length = read(heard->fd, heard->text + heard->length, READ_AT_ONCE);
+    assert_true(length > 0);
+    heard->length += (size_t)length;
+    heard->text[heard->length] = '\0';
+}
+
+/* Reads until so many lines have come or were said to be missing. */
+static struct tale listen_for(struct heard *heard, int64_t count)
+{
+    struct tale tale = {.last = -1};
+    while (tale.grants + tale.requests + tale.missing < count) {
+        read_more(heard);
+        char *line = heard->text, *end;
+        for (; (end = strchr(line, '\n')); line = end + 1)
+            hear(&tale, line, (size_t)(end - line));
+        heard->length = strlen(line);
+        memmove(heard->text, line, heard->length);
+    }
+    return tale;
+}
+
+static void a_stopped_reader_costs_lines_and_no_requests(void **state)
+{
+    const char *const sandboxed = sandbox_check(NULL) == 0 ? "--sandbox" : NULL;
+    struct heard heard;
+    (void)state;
+    heard_open(&heard, "2>fifo", sandboxed);
+    acquire(&heard, 0, FEW);
+    struct tale tale = listen_for(&heard, 2 * FEW);
+    assert_int_equal(tale.missing, 0);
+    acquire(&heard, FEW, FEW + MANY);
+    /* A worker that waited for the reader would wait until the test ends. */
+    assert_in_range(heard.slowest_us, 0, PATIENCE_MS * 1000);
+    int64_t count = lost(&heard);
+    assert_in_range(count, 1, 2 * (FEW + MANY) - 1);
+    tale = listen_for(&heard, 2 * (int64_t)(FEW + MANY));
+    assert_int_equal(tale.missing, count);
+    assert_int_equal(tale.grants + tale.requests, 2 * (FEW + MANY) - count);
+    acquire(&heard, FEW + FEW + MANY, 1); /* all is well again */
+    tale = listen_for(&heard, 2);
+    assert_int_equal(tale.missing, 0);
+    assert_int_equal(lost(&heard), count);
+    heard_close(&heard);
+}
+
+static void a_reader_that_goes_costs_lines_and_no_requests(void **state)
+{
+    struct heard heard;
+    (void)state;
+    heard_open(&heard, "2>fifo", NULL);
+    close(heard.fd);
+    heard.fd = -1;
+    acquire(&heard, 0, FEW);
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    while (lost(&heard) < 2 * FEW && clock_ms() < deadline)
+        clock_sleep_ms(5);
+    assert_int_equal(lost(&heard), 2 * FEW);
+    heard_close(&heard);
+}
+
+static void a_full_disk_costs_lines_and_no_requests(void **state)
+{
+    struct heard heard;
+    (void)state;
+    heard_open(&heard, "2>/dev/full", NULL);
+    acquire(&heard, 0, FEW);
+    assert_true(lost(&heard) > 0);
+    heard_close(&heard);
+}
+
+static void no_stderr_at_all_is_fine(void **state)
+{
+    struct heard heard;
+    (void)state;
+    heard_open(&heard, "2>&-", NULL);
+    acquire(&heard, 0, FEW);
+    assert_int_equal(lost(&heard), 0);
+    heard_close(&heard);
+}
+
+/* Nobody reads, and SIGTERM ends it all the same, soon. */
+static void the_end_does_not_wait_for_a_reader(void **state)
+{
+    struct heard heard;
+    (void)state;
+    heard_open(&heard, "2>fifo", "--drain=0s");
+    acquire(&heard, 0, FEW);
+    assert_in_range(heard_close(&heard), 0, LAST_WORDS_MS);
+}
+
+static void the_end_writes_what_there_is(void **state)
+{
+    char path[140];
+    struct heard heard;
+    struct tale tale = {.last = -1};
+    (void)state;
+    heard_open(&heard, "2>log", "--drain=0s");
+    acquire(&heard, 0, FEW);
+    assert_int_equal(process_stop(&heard.service.batond.process), 0);
+    snprintf(path, sizeof path, "%s/log", heard.dir.path);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    char line[4096];
+    while (fgets(line, sizeof line, file))
+        hear(&tale, line, strlen(line));
+    fclose(file);
+    assert_true(tale.grants == FEW && tale.requests == FEW && tale.missing == 0);
+    heard_close(&heard);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stopped_reader_costs_lines_and_no_requests),
+        cmocka_unit_test(a_reader_that_goes_costs_lines_and_no_requests),
+        cmocka_unit_test(a_full_disk_costs_lines_and_no_requests),
+        cmocka_unit_test(no_stderr_at_all_is_fine),
+        cmocka_unit_test(the_end_does_not_wait_for_a_reader),
+        cmocka_unit_test(the_end_writes_what_there_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
