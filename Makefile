@@ -30,6 +30,7 @@ test_helpers := $(filter-out $(tests) $(chaos),$(wildcard $(suites:%=tests/%/*.c
 has_a_word    = $(strip $(foreach word,$(ONLY),$(findstring $(word),$(1))))
 chosen       := $(foreach test,$(tests) $(test_shell),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
 chaos_programs := $(patsubst %.c,$(BUILD)/%,$(foreach test,$(chaos),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test))))
+in_container := $(patsubst %,$(BUILD)/tests/integration/test_%,acquire holds waiting several events list hold_connection)
 programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
 test_support := $(wildcard tests/support/*.c)
 load_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c) tests/support/slow.c)
@@ -76,7 +77,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb clean help FORCE
+.PHONY: all run image container test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -115,6 +116,14 @@ chaos: ## kill, freeze, restart and cut off whatever waits (15 minutes; QUICK=1:
 model: ## check the protocol of waiting with spin, and that it catches seeded mistakes (QUICK=1: a part)
 	@$(packages) model
 	@QUICK='$(QUICK)' CC='$(CC)' tests/model/run.sh
+
+image: ## build the container image (IMAGE=name:tag) by docker, podman or buildah
+	@deploy/container/build.sh '$(or $(IMAGE),baton)' $(VERSION)
+
+container: ## run the image, alone and as deploy/compose has it, and try it (ONLY=pattern)
+	@$(packages) build run test container
+	@$(submake) $(in_container)
+	@ONLY='$(ONLY)' tests/container/run.sh $(VERSION) $(in_container)
 
 figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some)
 	@$(packages) build run bench

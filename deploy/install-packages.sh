@@ -15,6 +15,9 @@ build  libssl-dev            lib:openssl           TLS to Redis
 build  libuv1-dev            lib:libuv             the event loop
 build  libgnutls28-dev       lib:gnutls            SHA-256
 build  libseccomp-dev        lib:libseccomp        the filter of system calls
+image  make                  make                  builds batond where the image is made
+image  redis-server          redis-server          goes into the image
+image  ca-certificates       /etc/ssl/certs/ca-certificates.crt  go into the image
 run    redis-server          redis-server          keeps the locks
 run    curl                  curl                  to try it
 test   libcmocka-dev         lib:cmocka            the test framework
@@ -46,6 +49,16 @@ model  spin                  spin                  checks the protocol of waitin
 bench  wrk                   wrk                   makes load
 bench  webdis                webdis                what to compare with
 bench  valgrind              valgrind              counts instructions
+container buildah             buildah               builds the image
+container podman              podman                runs it
+container runc                runc                  starts its processes
+container debootstrap         debootstrap           makes the base image, where there is no registry
+container netavark            /usr/lib/podman/netavark      the network between containers
+container aardvark-dns        /usr/lib/podman/aardvark-dns  their names
+container iptables            iptables              what netavark sets up its network by
+container docker-compose      docker-compose        checks compose.yaml
+container jq                  jq                    reads what podman tells
+container curl                curl                  asks the container
 lint   clang                 clang                 a second compiler
 lint   clang-format          clang-format          checks the layout of the code
 lint   clang-tidy            clang-tidy            checks C

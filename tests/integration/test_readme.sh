@@ -233,11 +233,11 @@ sudo apt-get install ./build/deb/baton_*.deb
 systemctl status baton
 man batond'
 
-# What is not run here is no more than this, and exists.
+# What is run neither here nor by `make container` is no more than this, and exists.
 rest_is_known() {
     local block target
     for block in "$dir"/blocks/*.sh; do
-        is_run "$block" || cat "$block"
+        is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
     done | diff - <(printf '%s\n' 'make run' 'make test' "$package" "$https_batond" "$https_curl" "$other_batond") || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"

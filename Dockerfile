@@ -1,0 +1,53 @@
+# Baton as a container image. `make image` builds it (by deploy/container/build.sh).
+#
+# The last stage starts from nothing and gets what batond and redis-server need: themselves, the shared
+# libraries that ldd names, the certificates that are trusted, a user. It has no shell and no package
+# manager, and is a third of what debian:trixie-slim with the same packages would be. The libraries
+# are Debian's, and the records of their packages come along, so that scanners know them; to update
+# them, build again.
+
+FROM docker.io/library/debian:trixie-slim AS packages
+WORKDIR /src
+COPY deploy/install-packages.sh deploy/
+RUN deploy/install-packages.sh build image
+
+FROM packages AS build
+COPY . .
+RUN make -s -j"$(nproc)" build/batond && \
+    strip build/batond && \
+    deploy/container/gather.sh /image build/batond redis-server && \
+    mkdir -m 700 /state
+ARG VERSION=unknown
+ARG REVISION=unknown
+# Not only said in labels: buildah takes labels for the same as long as the files are.
+RUN printf '%s\n' IMAGE_ID=baton "IMAGE_VERSION=$VERSION" "BUILD_ID=$REVISION" >>/image/etc/os-release
+
+FROM scratch
+COPY --from=build /image/ /
+# A new volume takes its owner from here.
+COPY --from=build --chown=65532:65532 /state /var/lib/baton
+
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Baton" \
+      org.opencontainers.image.description="A lock service over HTTP, on Redis" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.base.name="scratch"
+
+# Who listens on all addresses has to say who may ask: batond does not start without BATON_TOKENS_FILE,
+# BATON_TLS_CLIENT_CA or BATON_ALLOW_ANONYMOUS=true. OpenSSL would look for the certificates in a
+# folder that only Debian has.
+ENV PATH=/usr/bin \
+    SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+    BATON_LISTEN=0.0.0.0:7420 \
+    BATON_STATE_DIR=/var/lib/baton \
+    BATON_SANDBOX=true
+
+# Used by the embedded Redis alone: with BATON_REDIS_URL nothing is written anywhere.
+VOLUME /var/lib/baton
+EXPOSE 7420
+USER 65532:65532
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["/usr/bin/batond", "--check"]
+ENTRYPOINT ["/usr/bin/batond"]
