@@ -53,7 +53,7 @@ start_batond() { # NAME ARGUMENT...
     "$batond" --listen=127.0.0.1:0 "${@:2}" 2>"$log" &
     pid=$!
     started+=("$pid")
-    wait_for 20 grep -q '"msg":"listening"' "$log" || fail "batond does not listen:" "$(<"$log")"
+    wait_for 20 grep -qs '"msg":"listening"' "$log" || fail "batond does not listen:" "$(<"$log")"
     address=$(sed -n 's|.*"msg":"listening","url":"https\{0,1\}://\([^"]*\)".*|\1|p' "$log")
 }
 

@@ -30,13 +30,14 @@ expect "Grafana's datasource is asked for other steps than Prometheus scrapes in
 expect "Grafana looks for dashboards nowhere" jq -e '.providers[0].options.path | startswith("/")' \
     <(one grafana/provisioning/dashboards/baton.yml)
 
-# The queries as Grafana would send them.
+# The queries as Grafana would send them, and the labels that their legends name.
 queries() {
-    jq -r '(.panels[].targets[]? | .expr), .annotations.list[].expr
-        | gsub("\\$__rate_interval"; "10s") | gsub("\\$__range"; "1m")
-        | gsub("\\$job"; "baton") | gsub("\\$instance"; ".*")' "$dashboard"
+    jq -r '(.panels[].targets[]? | {expr, text: .legendFormat}), (.annotations.list[] | {expr, text: .titleFormat})
+        | [(.expr | gsub("\\$__rate_interval"; "10s") | gsub("\\$__range"; "1m")
+                  | gsub("\\$job"; "baton") | gsub("\\$instance"; ".*")),
+           ([.text | scan("{{([a-z]+)}}")[]] | join(" "))] | join("\t")' "$dashboard"
 }
-queries | jq -R '{record: "a", expr: .}' | jq -s '{groups: [{name: "dashboard", rules: .}]}' >"$dir/queries.yml"
+queries | jq -R 'split("\t") | {record: "a", expr: .[0]}' | jq -s '{groups: [{name: "dashboard", rules: .}]}' >"$dir/queries.yml"
 expect "Prometheus does not understand a query" promtool check rules "$dir/queries.yml"
 
 # ---- Two replicas, and a Prometheus with this project's configuration, in a hurry
@@ -90,18 +91,22 @@ use() {
     wait %% %- 2>/dev/null || true
 }
 
-ask_prometheus() { # QUERY: succeeds if it has a number for an answer
+ask_prometheus() { # QUERY LABELS: succeeds if its answer is a number that has all of them
     curl -sS "$prometheus/api/v1/query" --data-urlencode "query=$1" |
-        jq -e '.status == "success" and any(.data.result[]; .value[1] | test("NaN|Inf") | not)' >/dev/null
+        jq -e --arg labels "$2" '.status == "success" and any(.data.result[];
+            (.value[1] | test("NaN|Inf") | not) and (.metric as $metric | all($labels / " " | .[]; $metric[.] != null)))' >/dev/null
 }
 
-# The alerts that are there to see that nothing is wrong answer nothing.
-{ queries | grep -v '^changes(' && sed -n 's/^ *- record: //p' prometheus/rules.yml; } | sort -u >"$dir/missing"
+# Recording rules are named after their labels. Nothing here starts while Prometheus looks.
+{
+    queries | grep -v '^changes('
+    sed -nE 's/^ *- record: (([a-z_]+):.*)/\1\t\2/p' prometheus/rules.yml | awk -F '\t' '{ gsub("_", " ", $2); print $1 "\t" $2 }'
+} | sort -u >"$dir/missing"
 for ((round = 0; round < 20; round++)); do
     use
     use
-    while read -r query; do
-        ask_prometheus "$query" || printf '%s\n' "$query"
+    while IFS=$'\t' read -r query labels; do
+        ask_prometheus "$query" "$labels" || printf '%s\t%s\n' "$query" "$labels"
     done <"$dir/missing" >"$dir/still-missing"
     mv "$dir/still-missing" "$dir/missing"
     [[ -s $dir/missing ]] || break
@@ -113,5 +118,8 @@ expect "Prometheus cannot work out a rule" jq -e '
 expect "Not exactly the alert of an expired hold fires" jq -e '
     [.data.alerts[] | select(.state == "firing") | .labels.alertname] | unique == ["BatonHoldsExpire"]
     ' <(curl -sS "$prometheus/api/v1/alerts")
+
+# What the runbooks send an operator to.
+grep -q '"msg":"lock expired","lock":"a"' "$dir/one.log" "$dir/two.log" || complain "No log names the lock that expired"
 
 exit "$failed"
