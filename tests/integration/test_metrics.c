@@ -197,6 +197,35 @@ static void prometheus_own_tool_has_nothing_to_say(void **state)
     }
 }
 
+/* In its table: each name stands there between backquotes. */
+static void the_readme_names_them_all(void **state)
+{
+    struct service *service = *state;
+    char *readme = NULL, line[200], *rest = NULL;
+    size_t size = 0;
+    FILE *file = fopen("README.md", "r");
+    assert_non_null(file);
+    assert_true(getdelim(&readme, &size, '\0', file) > 0);
+    fclose(file);
+    struct samples samples = scrape(service->client);
+    samples_free(&samples);
+    char *text = strdup(service->client->reply.body);
+    for (char *next = strtok_r(text, "\n", &rest); next; next = strtok_r(NULL, "\n", &rest)) {
+        char name[100];
+        if (sscanf(next, "# TYPE baton_%90s", name) != 1)
+            continue;
+        snprintf(line, sizeof line, "`baton_%s`", name);
+        if (!strstr(readme, line))
+            fail_msg("%s is not in README.md", line);
+        for (char *at = readme; (at = strstr(at, line)); at++)
+            at[1] = 'B'; /* has been found */
+    }
+    if (strstr(readme, "`baton_"))
+        fail_msg("there is no %.40s", strstr(readme, "`baton_"));
+    free(text);
+    free(readme);
+}
+
 static void each_end_of_a_wait_is_counted(void **state)
 {
     struct service *service = *state;
@@ -381,6 +410,7 @@ int main(void)
         cmocka_unit_test(what_was_done_is_counted_exactly),
         cmocka_unit_test(each_end_of_a_wait_is_counted),
         cmocka_unit_test(who_watches_and_what_streams_is_told),
+        cmocka_unit_test(the_readme_names_them_all),
         cmocka_unit_test(prometheus_own_tool_has_nothing_to_say),
         cmocka_unit_test(holds_are_counted),
         cmocka_unit_test(scrapes_at_once_count_once),

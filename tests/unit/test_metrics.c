@@ -312,6 +312,35 @@ static void the_time_of_a_thread_grows(void **state)
     assert_true(metrics.busy > before);
 }
 
+/* All that can ever be: the README says how many series that is. */
+static void there_are_only_so_many_series(void **state)
+{
+    static struct metrics metrics;
+    (void)state;
+    for (size_t route = 0; route <= ROUTE_COUNT; route++) {
+        const struct route *any = route < ROUTE_COUNT ? &ROUTES[route] : NULL;
+        for (size_t method = 0; method < METRICS_METHODS; method++) {
+            const char *name =
+                method < METRICS_METHODS - 1 ? METRICS_METHOD_NAMES[method] : "other";
+            bool is_head = strcmp(name, "HEAD") == 0 && any && strcmp(any->method, "GET") == 0;
+            if (any && strcmp(name, any->method) != 0 && !is_head)
+                continue;
+            metrics_took(&metrics, any, name, 1);
+            metrics_count(&metrics, any, name, 500);
+            for (size_t i = 0; i < LENGTH(METRICS_STATUS_CODES); i++)
+                metrics_count(&metrics, any, name, METRICS_STATUS_CODES[i]);
+        }
+    }
+    for (enum happening_kind kind = 0; kind < HAPPENING_KINDS; kind++)
+        happened(&metrics, (struct happening){.kind = kind,
+                                              .waited_us = kind <= HAPPENING_ACQUIRE_LAST ? 1 : -1,
+                                              .held_ms = kind > HAPPENING_ACQUIRE_LAST ? 1 : -1});
+    struct samples samples = expose(&metrics, 1);
+    print_message("%zu series\n", samples.count);
+    assert_in_range(samples.count, 1000, 1400);
+    samples_free(&samples);
+}
+
 static void there_is_room_for_every_route(void **state)
 {
     (void)state;
@@ -368,6 +397,7 @@ int main(void)
         cmocka_unit_test(the_time_of_requests_is_told_by_route_and_method),
         cmocka_unit_test(the_process_is_told_of),
         cmocka_unit_test(the_time_of_a_thread_grows),
+        cmocka_unit_test(there_are_only_so_many_series),
         cmocka_unit_test(there_is_room_for_every_route),
         cmocka_unit_test(what_is_wrong_is_found),
     };
