@@ -73,6 +73,7 @@ void stage_start(struct stage *stage, const struct stage_options *options)
     add_flag(stage, "workers", options->workers ? options->workers : 2, "");
     stage->claim_ms = options->claim_ms ? options->claim_ms : CLAIM_WINDOW_MS;
     add_flag(stage, "claim-window", stage->claim_ms, "ms");
+    add_flag(stage, "drain", options->drain_ms, "ms");
     add_flag(stage, "waiter-lease", WAITER_LEASE_MS, "ms");
     add_flag(stage, "retention", RETENTION_MS, "ms");
     if (options->line)

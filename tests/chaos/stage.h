@@ -25,6 +25,7 @@ struct stage_options {
                      alone */
     int workers;  /* of each replica; 0: 2 */
     int claim_ms; /* 0: CLAIM_WINDOW_MS */
+    int drain_ms; /* 0: they stop at once */
 };
 
 struct stage {

@@ -1,0 +1,224 @@
+/* Two replicas that drain when they are restarted, one after the other, again and again, under
+ * mixed load: no request fails, although nobody repeats one. Only those who wait are told to come
+ * again, to find their place kept. */
+#include "tests/chaos/caller.h"
+#include "tests/chaos/stage.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer than haproxy takes to see that a replica is not ready, even here. */
+enum { DRAIN_MS = 2000, HEALTHY_MS = 1000, TIMEOUT_MS = 60000 };
+
+/* With six in line, some wait for longer than the time to drain. */
+enum { PACE_MS = 10, HOLD_MS = 500, NAMES = 4, SHOWN = 5, TARGET = 96, CREW_MOST = 64 };
+
+struct load {
+    struct stage *stage;
+    atomic_bool stop;
+    atomic_int requests, told, failures;
+    _Atomic int64_t longest_us; /* of the requests that do not wait */
+    pthread_mutex_t lock;       /* of what is printed */
+};
+
+/* One client. */
+struct player {
+    struct load *load;
+    int number;
+    enum way way;
+    struct caller caller;
+    pthread_t thread;
+};
+
+static void note_failure(struct player *player, const char *request, int status)
+{
+    struct load *load = player->load;
+    pthread_mutex_lock(&load->lock);
+    if (++load->failures <= SHOWN)
+        print_error("client %d, way %d: %s: %d after %" PRId64 " ms: %.300s\n", player->number,
+                    (int)player->way, request, status, player->caller.took_us / 1000,
+                    player->caller.reply);
+    pthread_mutex_unlock(&load->lock);
+    caller_hang_up(&player->caller);
+}
+
+/* Who talks to a replica itself goes to the other one when it is sent away. */
+static void turn_away(struct player *player)
+{
+    if (!player->caller.closes || player->way > TO_SECOND)
+        return;
+    player->way = player->way == TO_FIRST ? TO_SECOND : TO_FIRST;
+    player->caller.port = player->load->stage->ports[player->way];
+}
+
+static int send_one(struct player *player, const char *request, const char *header)
+{
+    player->load->requests++;
+    int status = caller_ask(&player->caller, request, header);
+    turn_away(player);
+    return status;
+}
+
+/* One that has to be answered so. */
+static void expect(struct player *player, const char *method, const char *target,
+                   const char *header, int expected)
+{
+    char request[TARGET + 16];
+    snprintf(request, sizeof request, "%s %s", method, target);
+    int status = send_one(player, request, header);
+    struct load *load = player->load;
+    if (status != expected)
+        note_failure(player, request, status);
+    if (player->caller.took_us > load->longest_us)
+        load->longest_us = player->caller.took_us;
+    clock_sleep_ms(PACE_MS);
+}
+
+/* Takes a lock of its own, looks at it, keeps it, gives it back. */
+static void *play_alone(void *context)
+{
+    struct player *player = context;
+    for (int round = 0; !player->load->stop; round++) {
+        char target[TARGET], token[64];
+        snprintf(target, sizeof target, "/locks/alone-%d-%d", player->number, round);
+        snprintf(token, sizeof token, "Lock-Token: alone-%010d-%010d", player->number, round);
+        expect(player, "POST", target, token, 201);
+        expect(player, "GET", target, NULL, 200);
+        expect(player, "PUT", target, token, 200);
+        expect(player, "DELETE", target, token, 200);
+        expect(player, "GET", "/locks?limit=5", NULL, 200);
+        if (player->number % 2) /* others keep their connections */
+            caller_hang_up(&player->caller);
+    }
+    return NULL;
+}
+
+static bool has_code(const struct player *player, const char *code)
+{
+    char member[40];
+    snprintf(member, sizeof member, "\"code\":\"%s\"", code);
+    return strstr(player->caller.reply, member) != NULL;
+}
+
+/* Waits for its turn, and comes again with its token when it is told to. */
+static bool wait_for_it(struct player *player, const char *target, const char *token)
+{
+    char request[TARGET + 64];
+    snprintf(request, sizeof request, "POST %s?wait=20s&keep=20s&ttl=20s", target);
+    for (;;) {
+        int status = send_one(player, request, token);
+        if (status == 201 || status == 200)
+            return true;
+        bool is_told = (status == 503 && has_code(player, "draining")) ||
+                       (status == 409 && has_code(player, "wait_timeout"));
+        if (!is_told) {
+            note_failure(player, request, status);
+            return false;
+        }
+        player->load->told++;
+    }
+}
+
+static void *play_in_line(void *context)
+{
+    struct player *player = context;
+    for (int round = 0; !player->load->stop; round++) {
+        char target[TARGET], token[64];
+        snprintf(target, sizeof target, "/locks/chaos-%d", player->number % NAMES);
+        snprintf(token, sizeof token, "Lock-Token: line-%010d-%010d", player->number, round);
+        if (!wait_for_it(player, target, token))
+            continue;
+        clock_sleep_ms(HOLD_MS);
+        expect(player, "DELETE", target, token, 200);
+    }
+    return NULL;
+}
+
+static const struct {
+    int count;
+    enum way way; /* a proxy; or the first replica, and then always the one that stays */
+    void *(*play)(void *context);
+} PARTS[] = {
+    {8, BY_HAPROXY, play_alone},
+    {4, TO_FIRST, play_alone},
+    {24, BY_HAPROXY, play_in_line},
+    {6, BY_NGINX, play_alone},
+    {8, BY_NGINX, play_in_line},
+};
+
+static size_t begin(struct load *load, struct player players[CREW_MOST])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+        for (int j = 0; j < PARTS[i].count; j++, count++) {
+            struct player *player = &players[count];
+            *player = (struct player){.load = load, .number = (int)count, .way = PARTS[i].way};
+            player->caller.port = load->stage->ports[player->way];
+            if (pthread_create(&player->thread, NULL, PARTS[i].play, player))
+                abort();
+        }
+    return count;
+}
+
+static void end(struct load *load, struct player *players, size_t count)
+{
+    load->stop = true;
+    for (size_t i = 0; i < count; i++) {
+        pthread_join(players[i].thread, NULL);
+        caller_hang_up(&players[i].caller);
+    }
+}
+
+static void restart(struct stage *stage, int replica)
+{
+    struct http_client *http = stage->http[replica];
+    int64_t until = clock_ms() + TIMEOUT_MS;
+    process_signal(&stage->batond[replica].process, SIGTERM);
+    assert_true(process_wait(&stage->batond[replica].process, TIMEOUT_MS));
+    stage_end(stage, replica);
+    stage_launch(stage, replica);
+    assert_true(stage_listens(stage, replica, TIMEOUT_MS));
+    while (http_call(http, "GET", "/readyz", NULL) != 200 && clock_ms() < until)
+        clock_sleep_ms(10);
+    clock_sleep_ms(HEALTHY_MS); /* haproxy has to see it, too */
+}
+
+static void restarts_fail_no_request(void **state)
+{
+    static struct player players[CREW_MOST];
+    struct stage stage;
+    struct load load = {.stage = &stage};
+    int count = stage_amount(100, 6);
+    (void)state;
+    pthread_mutex_init(&load.lock, NULL);
+    stage_start(&stage, &(struct stage_options){.fronts = true, .drain_ms = DRAIN_MS});
+    size_t crew = begin(&load, players);
+    clock_sleep_ms(HEALTHY_MS);
+    for (int i = 0; i < count; i++)
+        restart(&stage, i % REPLICAS);
+    end(&load, players, crew);
+    print_message("%d restarts, %d requests of %zu clients, %d failed; who waited was told to come "
+                  "again %d times; the longest of the others took %" PRId64 " ms\n",
+                  count, load.requests, crew, load.failures, load.told, load.longest_us / 1000);
+    assert_int_equal(load.failures, 0);
+    assert_true(load.told > 0);
+    for (int i = 0; i < NAMES; i++)
+        stage_await_free(&stage, i, WAITER_LEASE_MS + 2 * CLAIM_WINDOW_MS);
+    stage_assert_no_leak(&stage);
+    stage_stop(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(restarts_fail_no_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
