@@ -158,16 +158,23 @@ done
 status=$(curl -s -o /dev/null -w '%{http_code}' "$base/metrics")
 [[ $status == 401 ]] || complain "/metrics without a token is answered $status"
 
-# Who may ask for the metrics: the example's own token opens nothing, so another one stands in.
-new=$("$batond" --new-token=prometheus)
-digest=$(tail -n 1 <<<"$new" | jq -r .sha256)
-jq --arg digest "$digest" '(.principals[] | select(.name == "prometheus")).sha256 = $digest' \
-    "$dir/secrets/tokens.json" >"$dir/tokens.json"
+# The example's own tokens open nothing, so others stand in.
+cp "$dir/secrets/tokens.json" "$dir/tokens.json"
 chmod 640 "$dir/tokens.json"
+stand_in() { # PRINCIPAL; prints its token
+    local new
+    new=$("$batond" --new-token="$1")
+    jq --arg name "$1" --arg digest "$(tail -n 1 <<<"$new" | jq -r .sha256)" \
+        '(.principals[] | select(.name == $name)).sha256 = $digest' "$dir/tokens.json" >"$dir/changed"
+    cat "$dir/changed" >"$dir/tokens.json"
+    head -n 1 <<<"$new"
+}
+token=$(stand_in prometheus)
+ci=$(stand_in ci)
 start_batond metered --tokens-file="$dir/tokens.json"
 metric=$(jq -r '.[] | select(.kind == "HorizontalPodAutoscaler").spec.metrics[0].pods.metric.name' "$all")
 expect "/metrics for the principal prometheus" curl -sSf -o "$dir/metrics" \
-    -H "Authorization: Bearer $(head -n 1 <<<"$new")" "http://$address/metrics"
+    -H "Authorization: Bearer $token" "http://$address/metrics"
 grep -q "^$metric " "$dir/metrics" || complain "batond serves no $metric, which the autoscaler asks for"
 to_json <prometheus-adapter-values.yaml >"$dir/adapter.json"
 expect "The adapter does not provide $metric, or not by pod" jq -e --arg metric "$metric" '
@@ -177,5 +184,27 @@ jq '.[0] // . | {groups: [{name: "adapter", rules: [{record: "a", expr: .rules.c
     | gsub("<<.Series>>"; "'"$metric"'") | gsub("<<.LabelMatchers>>"; "pod=\"a\"") | gsub("<<.GroupBy>>"; "pod")}]}]}
     ' "$dir/adapter.json" >"$dir/adapter-rules.json"
 expect "Prometheus does not understand the adapter's query" promtool check rules "$dir/adapter-rules.json"
+
+# ---- A pod that is to end sends away who waits, and is gone before it is killed
+
+lock=http://$address/locks/ci%2Fdeploy
+expect "The principal ci gets no lock" curl -sSf -o /dev/null -u "ci:$ci" -X POST "$lock?ttl=10m"
+curl -sS -o "$dir/reply" -u "ci:$ci" -X POST -H 'Accept: text/plain' "$lock?wait=60s&keep=30s" &
+waiter=$!
+# shellcheck disable=SC2317 # wait_for calls it
+waits() {
+    curl -sS -u "ci:$ci" "$lock" | jq -e '.queue_length == 1' >/dev/null
+}
+wait_for 10 waits || complain "Nobody waits"
+grace=$(jq '.[] | select(.kind == "Deployment").spec.template.spec
+    | .terminationGracePeriodSeconds - .containers[0].lifecycle.preStop.sleep.seconds' "$all")
+kill "$pid"
+# shellcheck disable=SC2317 # wait_for calls it
+is_gone() {
+    ! kill -0 "$pid" 2>/dev/null
+}
+wait_for "$grace" is_gone || complain "batond is still there $grace s after SIGTERM"
+wait "$waiter" || complain "Who waited got no answer"
+grep -q '^draining: ' "$dir/reply" || complain "Who waited was answered" "$(<"$dir/reply")"
 
 exit "$failed"
