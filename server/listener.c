@@ -127,7 +127,7 @@ int listener_read(struct listener *ret, const char *text, struct failure *failur
 
 int listener_init(struct listener *ret, const char *text, struct failure *failure)
 {
-    struct listener listener;
+    struct listener listener = {.length = 0};
     int result = listener_read(&listener, text, failure);
     if (result < 0)
         return result;

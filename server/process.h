@@ -29,7 +29,6 @@ struct process {
     struct listener listener;
     char url[96]; /* of what it serves, while it does */
     struct notify notify;
-    bool redis_is_away;        /* as the service manager was told */
     struct embedded *embedded; /* NULL with a redis-url */
     struct redis_url redis_url;
     struct principals *principals; /* who may ask now */
@@ -43,6 +42,7 @@ struct process {
     struct metrics metrics[WORKERS_MOST];
     size_t worker_count; /* not changed once the first has started */
     time_t started;
+    bool redis_is_away;      /* as the service manager was told */
     bool ends_with_terminal; /* SIGHUP stops it where the terminal is gone that it was started on */
     uv_loop_t loop;
     uv_signal_t terminate, interrupt, hangup, child;

@@ -64,6 +64,8 @@ static void readiness_is_denied_and_all_else_served(void **state)
     begin_draining(&stage);
     answers(stage.client, "GET /readyz", NULL, 503, "draining");
     answers(stage.client, "GET /livez", NULL, 200, NULL);
+    answers(stage.client, "GET /metrics", NULL, 200, NULL);
+    assert_non_null(strstr(stage.client->reply.body, "\nbaton_draining 1\n"));
     answers(stage.client, "POST /locks/late?owner=me", NULL, 201, NULL);
     assert_string_equal(http_header(stage.client, "Connection"), "close");
     struct http_client *newcomer = http_client_new(stage.stopping.url);
