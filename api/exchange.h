@@ -59,16 +59,16 @@ struct exchange {
     const char *content_type; /* header fields; NULL where absent */
     const char *accept;
     const char *lock_token;
-    bool lock_token_repeated; /* there is another Lock-Token field */
     const char *if_none_match;
     const char *last_event_id;
     const char *host;
     const char *origin;
     const char *fetch_site; /* Sec-Fetch-Site */
-    bool is_from_script;    /* a page asks that deals with 401 itself: X-Requested-With */
     const char *authorization;
+    const char *certificate;  /* the common name of the client's certificate, which was verified */
+    bool lock_token_repeated; /* there is another Lock-Token field */
     bool authorization_repeated; /* there is another Authorization field */
-    const char *certificate; /* the common name of the client's certificate, which was verified */
+    bool is_from_script;         /* a page asks that deals with 401 itself: X-Requested-With */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1]; /* of the trace that it is a part of, or "" */
     /* Called from the loop when a parked exchange has its reply. */

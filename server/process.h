@@ -24,6 +24,7 @@ enum { WORKERS_MOST = HEALTH_LOOPS };
 
 /* The process. The main thread only starts, watches and ends the others. */
 struct process {
+    struct metrics metrics[WORKERS_MOST]; /* of each worker */
     struct settings settings;
     struct log log;
     struct listener listener;
@@ -39,7 +40,6 @@ struct process {
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
-    struct metrics metrics[WORKERS_MOST];
     size_t worker_count; /* not changed once the first has started */
     time_t started;
     bool redis_is_away;      /* as the service manager was told */
