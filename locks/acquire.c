@@ -12,6 +12,14 @@ struct acquiring {
     char bytes[];
 };
 
+static void note_held(const struct acquiring *acquiring, const struct locks_reply *reply)
+{
+    char key[KEY_LENGTH];
+    if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED)
+        lookout_note(acquiring->locks,
+                     operation_key(acquiring->locks, acquiring->acquire.name, key), &reply->hold);
+}
+
 static void acquire_done(void *context, const struct store_result *result)
 {
     struct acquiring *acquiring = context;
@@ -20,6 +28,7 @@ static void acquire_done(void *context, const struct store_result *result)
     request_read(result, acquire, &acquiring->attempt, &answer);
     if (request_is_in_doubt(result, &answer))
         locks_take_back(acquiring->locks, acquire->name, acquire->token, &acquiring->attempt, 0);
+    note_held(acquiring, &answer.reply);
     acquiring->done(acquiring->context, &answer.reply);
     free(acquiring);
 }

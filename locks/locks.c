@@ -44,6 +44,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
     doubts_init(&locks->doubts);
     interests_open(locks);
+    lookout_open(locks);
     *ret = locks;
     return listen_to_inbox(locks);
 }
@@ -55,10 +56,15 @@ static void on_closed(uv_handle_t *vouch)
     free(locks);
 }
 
+static void on_lookout_closed(uv_handle_t *timer)
+{
+    interests_close(timer->data, on_closed);
+}
+
 void locks_close(struct locks *locks)
 {
     if (!locks)
         return;
     prefixes_close(locks->prefixes);
-    interests_close(locks, on_closed);
+    lookout_close(locks, on_lookout_closed);
 }

@@ -159,8 +159,10 @@ struct locks_options {
     int64_t max_waiters;     /* of one name */
     uint32_t process;        /* a random number; those that have the same one die together */
     /* Told of each hold that one of our scripts has ended as expired, before that script's own
-     * answer; nobody else is. What nobody claimed is left out, since nobody was told of it. Valid
-     * during the call, in which no lock may be asked for. May be NULL. */
+     * answer; nobody else is. Whatever was granted or renewed here is looked at when its time is
+     * over, about half a second later, though nobody asks for the name. What nobody claimed is left
+     * out, since nobody was told of it. Valid during the call, in which no lock may be asked for.
+     * May be NULL. */
     void (*expired)(void *context, const struct expiry *expiry);
     void *expired_context;
 };
@@ -179,6 +181,10 @@ void locks_store_is_up(struct locks *locks);
 void locks_store_is_listening(struct locks *locks);
 void locks_store_message(struct locks *locks, struct slice text);
 void locks_store_touched(struct locks *locks, struct slice key);
+
+/* How many grants and renewals were not remembered, for want of memory: where such a hold expires,
+ * that is not told before somebody asks for its name. */
+uint64_t locks_left_out(const struct locks *locks);
 
 /* To be called every second or so: tries once more to take back what Redis refused to. */
 void locks_try_again(struct locks *locks);

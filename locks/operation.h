@@ -7,6 +7,7 @@
 #include "locks/doubt.h"
 #include "locks/interest.h"
 #include "locks/locks.h"
+#include "locks/lookout.h"
 
 struct prefixes;
 
@@ -35,6 +36,7 @@ struct locks {
     uint64_t next_attempt;
     struct doubts doubts;
     struct interests interests;
+    struct lookout lookout;
     struct prefixes *prefixes; /* NULL while no prefix was ever watched */
 };
 

@@ -1,6 +1,8 @@
 #include "locks/operation.h"
 #include "locks/scripts.h"
 
+#include <stdlib.h>
+
 static bool read_renewed(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "renewed"))
@@ -9,13 +11,40 @@ static bool read_renewed(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "not_held");
 }
 
+/* A renewal under way. */
+struct renewing {
+    struct locks *locks;
+    locks_done *done;
+    void *context;
+    size_t key_length;
+    char key[];
+};
+
+static void renewed(void *context, const struct store_result *result)
+{
+    struct renewing *renewing = context;
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    operation_read(result, read_renewed, &reply);
+    if (reply.result == LOCKS_DONE)
+        lookout_note(renewing->locks, (struct slice){renewing->key, renewing->key_length},
+                     &reply.hold);
+    renewing->done(renewing->context, &reply);
+    free(renewing);
+}
+
 static void renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                   struct slice by, locks_done *done, void *context)
 {
-    char text[NUMBER_TEXT];
-    const struct slice arguments[] = {token, ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
-    operation_run(locks, &script_renew, name, arguments, by.length > 0 ? 3 : 2, read_renewed, done,
-                  context);
+    char bytes[KEY_LENGTH], text[NUMBER_TEXT];
+    struct slice key = operation_key(locks, name, bytes);
+    struct renewing *renewing = malloc(sizeof *renewing + key.length);
+    if (!renewing)
+        abort();
+    *renewing = (struct renewing){locks, done, context, key.length};
+    memcpy(renewing->key, key.bytes, key.length);
+    const struct slice arguments[] = {slice_of(locks->retention), token,
+                                      ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
+    ask_redis(locks, &script_renew, key, arguments, by.length > 0 ? 4 : 3, renewed, renewing);
 }
 
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,

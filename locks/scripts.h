@@ -8,6 +8,7 @@ extern const struct script script_acquire;
 extern const struct script script_break;
 extern const struct script script_census;
 extern const struct script script_changes;
+extern const struct script script_ended;
 extern const struct script script_inspect;
 extern const struct script script_leave;
 extern const struct script script_list;

@@ -94,6 +94,8 @@ static void finish(struct waiter *waiter, const struct locks_reply *reply)
     locks_done *done = waiter->done;
     assert(done);
     waiter->done = NULL;
+    if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED)
+        lookout_note(locks_of(waiter), waiter->interest->key, &reply->hold);
     done(waiter->acquirer.context, reply);
     end(waiter);
 }

@@ -104,6 +104,7 @@ static void on_again(uv_timer_t *timer)
     struct worker *worker = timer->data;
     health_turned(worker->options->health, worker->index);
     metrics_note_busy(worker->metrics);
+    metrics_set(&worker->metrics->left_out, locks_left_out(worker->locks));
     locks_try_again(worker->locks);
 }
 

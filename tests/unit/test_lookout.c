@@ -1,0 +1,345 @@
+/* The lookout by itself: a Redis that the test plays, and a clock of its own. */
+#include "base/random.h"
+#include "locks/operation.h"
+#include "tests/support/cmocka.h"
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAMES = 40, HOLDS = 3, NOTICED_MS = 2000, STEPS = 20000, ASKED_MOST = 200 };
+
+/* A hold as Redis knows it. */
+struct truth {
+    uint64_t end; /* 0: there is none */
+    bool here;    /* it was granted or renewed here last */
+    bool shared;
+};
+
+struct name {
+    char key[16];
+    struct truth holds[HOLDS];
+};
+
+struct world {
+    uv_loop_t loop;
+    struct locks locks;
+    struct name names[NAMES];
+    uint32_t random;
+    bool away;     /* Redis does not answer */
+    uint64_t back; /* since when it does again */
+    /* The script that is under way. */
+    store_done *done;
+    void *context;
+    uint64_t answer_at;
+    size_t asked_count;
+    char asked[ASKED_MOST][16];
+    uint64_t asked_in_all;
+};
+
+static struct world *world;
+
+static uint32_t below(uint32_t bound)
+{
+    world->random ^= world->random << 13;
+    world->random ^= world->random >> 17;
+    world->random ^= world->random << 5;
+    return world->random % bound;
+}
+
+/* In place of the one that asks Redis. */
+void ask_redis(struct locks *locks, const struct script *script, struct slice key,
+               const struct slice *arguments, size_t argument_count, store_done *done,
+               void *context)
+{
+    (void)locks, (void)script, (void)key;
+    assert_null(world->done); /* one at a time */
+    assert_in_range(argument_count, 2, 1 + ASKED_MOST);
+    world->done = done;
+    world->context = context;
+    world->answer_at = world->loop.time + below(50);
+    world->asked_count = argument_count - 1;
+    world->asked_in_all += world->asked_count;
+    for (size_t i = 0; i < world->asked_count; i++)
+        snprintf(world->asked[i], sizeof world->asked[i], "%.*s", (int)arguments[1 + i].length,
+                 arguments[1 + i].bytes);
+}
+
+static struct name *name_of(const char *key)
+{
+    for (size_t i = 0; i < NAMES; i++)
+        if (strcmp(world->names[i].key, key) == 0)
+            return &world->names[i];
+    return NULL;
+}
+
+/* As any script does first. */
+static void expire(struct name *name)
+{
+    for (size_t i = 0; i < HOLDS; i++)
+        if (name->holds[i].end <= world->loop.time)
+            name->holds[i].end = 0;
+}
+
+static long long next_end(struct name *name)
+{
+    uint64_t next = UINT64_MAX;
+    if (!name)
+        return -1;
+    expire(name);
+    for (size_t i = 0; i < HOLDS; i++)
+        if (name->holds[i].end > 0 && name->holds[i].end < next)
+            next = name->holds[i].end;
+    return next == UINT64_MAX ? -1 : (long long)(next - world->loop.time);
+}
+
+static void answer(void)
+{
+    redisReply numbers[ASKED_MOST], *elements[ASKED_MOST], reply = {.type = REDIS_REPLY_ARRAY};
+    for (size_t i = 0; i < world->asked_count; i++) {
+        numbers[i] = (redisReply){.type = REDIS_REPLY_INTEGER,
+                                  .integer = world->away ? 0 : next_end(name_of(world->asked[i]))};
+        elements[i] = &numbers[i];
+    }
+    reply.elements = world->asked_count;
+    reply.element = elements;
+    const struct store_result replied = {STORE_REPLIED, (const struct value *)(void *)&reply, NULL};
+    const struct store_result unsent = {STORE_UNSENT, NULL, "away"};
+    store_done *done = world->done;
+    world->done = NULL;
+    done(world->context, world->away ? &unsent : &replied);
+}
+
+static void check(void)
+{
+    for (size_t i = 0; i < NAMES; i++)
+        for (size_t j = 0; j < HOLDS; j++) {
+            const struct truth *hold = &world->names[i].holds[j];
+            uint64_t by = hold->end > world->back ? hold->end : world->back;
+            if (hold->end > 0 && hold->here && by + NOTICED_MS < world->loop.time)
+                fail_msg("nobody has noticed the end of %s, %" PRIu64 " ms ago",
+                         world->names[i].key, world->loop.time - hold->end);
+        }
+}
+
+/* Lets so much time pass. */
+static void pass(uint64_t ms)
+{
+    uint64_t until = world->loop.time + ms;
+    uv_timer_t *timer = &world->locks.lookout.timer;
+    for (;;) {
+        uint64_t next = until;
+        if (uv_is_active((uv_handle_t *)timer) &&
+            world->loop.time + uv_timer_get_due_in(timer) < next)
+            next = world->loop.time + uv_timer_get_due_in(timer);
+        if (world->done && world->answer_at < next)
+            next = world->answer_at;
+        world->loop.time = next;
+        if (world->done && world->answer_at <= next) {
+            answer();
+        } else if (uv_is_active((uv_handle_t *)timer) && uv_timer_get_due_in(timer) == 0) {
+            uv_timer_stop(timer);
+            timer->timer_cb(timer);
+        } else {
+            return;
+        }
+        if (!world->away)
+            check();
+    }
+}
+
+static size_t count(const struct name *name, bool shared_only)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < HOLDS; i++)
+        found += name->holds[i].end > 0 && (!shared_only || name->holds[i].shared);
+    return found;
+}
+
+static int64_t some_ttl(void)
+{
+    static const uint32_t LONGEST[] = {500, 5000, 60000, 600000, 86400000};
+    return 100 + below(LONGEST[below(5)]);
+}
+
+static struct slice key_of(const struct name *name)
+{
+    return slice_of(name->key);
+}
+
+static void note(struct name *name, const struct truth *truth, int64_t holds)
+{
+    const struct hold hold = {.ttl_ms = (int64_t)(truth->end - world->loop.time),
+                              .holds = holds,
+                              .mode = truth->shared ? LOCK_SHARED : LOCK_EXCLUSIVE};
+    lookout_note(&world->locks, key_of(name), &hold);
+}
+
+/* An exclusive hold has the name for itself, but for others of its owner. */
+static void grant(struct name *name)
+{
+    bool is_reentrant = below(4) == 0, shared = below(2) == 0;
+    expire(name);
+    size_t all = count(name, false);
+    struct truth *place = NULL;
+    for (size_t i = 0; i < HOLDS; i++)
+        if (name->holds[i].end == 0)
+            place = &name->holds[i];
+    if (!place || (all > 0 && !is_reentrant && !(shared && count(name, true) == all)))
+        return;
+    *place = (struct truth){world->loop.time + (uint64_t)some_ttl(), below(3) > 0, shared};
+    if (place->here)
+        note(name, place, is_reentrant ? (int64_t)all + 1 : 1);
+}
+
+/* A server that cuts a hold short looks after that itself. */
+static void renew(struct name *name)
+{
+    struct truth *hold = &name->holds[below(HOLDS)];
+    expire(name);
+    if (hold->end == 0)
+        return;
+    uint64_t before = hold->end;
+    bool here = below(2) == 0;
+    hold->end = world->loop.time + (uint64_t)some_ttl();
+    hold->here = here || (hold->here && hold->end >= before);
+    if (here)
+        note(name, hold, (int64_t)count(name, false));
+}
+
+static void release(struct name *name)
+{
+    struct truth *hold = &name->holds[below(HOLDS)];
+    expire(name);
+    if (hold->end == 0)
+        return;
+    hold->end = 0;
+    if (below(2) == 0 && count(name, false) == 0)
+        lookout_released(&world->locks, key_of(name));
+}
+
+static int start(void **state)
+{
+    (void)state;
+    world = calloc(1, sizeof *world);
+    uv_loop_init(&world->loop);
+    world->locks.loop = &world->loop;
+    strcpy(world->locks.retention, "3600000");
+    random_bytes(&world->random, sizeof world->random);
+    world->random |= 1;
+    for (size_t i = 0; i < NAMES; i++)
+        snprintf(world->names[i].key, sizeof world->names[i].key, "baton:{%zu}", i);
+    lookout_open(&world->locks);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (world->done)
+        answer();
+    lookout_close(&world->locks, NULL);
+    uv_run(&world->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&world->loop), 0);
+    free(world);
+    return 0;
+}
+
+static void every_end_is_noticed_in_time(void **state)
+{
+    static void (*const STEP[])(struct name * name) = {grant, grant, renew, release};
+    (void)state;
+    print_message("random %" PRIu32 "\n", world->random);
+    for (int i = 0; i < STEPS; i++) {
+        STEP[below(4)](&world->names[below(NAMES)]);
+        pass(below(100) == 0 ? below(900000) : below(400));
+    }
+    pass(UINT64_C(2) * 86400 * 1000);
+    assert_int_equal(world->locks.lookout.count, 0);
+    assert_int_equal(world->locks.lookout.bytes, 0);
+    assert_false(uv_is_active((uv_handle_t *)&world->locks.lookout.timer));
+}
+
+static void what_was_released_here_costs_nothing(void **state)
+{
+    struct name *name = &world->names[0];
+    struct truth hold = {world->loop.time + 1000, true, false};
+    (void)state;
+    note(name, &hold, 1);
+    lookout_released(&world->locks, key_of(name));
+    pass(5000);
+    assert_int_equal(world->asked_in_all, 0);
+    note(name, &hold, 1); /* released elsewhere */
+    pass(5000);
+    assert_int_equal(world->asked_in_all, 1);
+    pass(100000);
+    assert_int_equal(world->asked_in_all, 1);
+}
+
+static void while_redis_is_away_nothing_is_forgotten(void **state)
+{
+    struct name *name = &world->names[0];
+    (void)state;
+    name->holds[0] = (struct truth){world->loop.time + 1000, true, false};
+    note(name, &name->holds[0], 1);
+    world->away = true;
+    pass(10000);
+    assert_in_range(world->asked_in_all, 4, 10);
+    world->away = false;
+    world->back = world->loop.time;
+    pass(NOTICED_MS);
+    assert_int_equal(name->holds[0].end, 0);
+}
+
+/* 200 names are asked about at once, and then the next. */
+static void thousands_that_end_at_once_are_asked_about_in_parts(void **state)
+{
+    enum { MANY = 5000 };
+    const struct hold hold = {.ttl_ms = 1000, .holds = 1};
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "many%d", i);
+        lookout_note(&world->locks, slice_of(key), &hold);
+    }
+    pass(1000);
+    assert_int_equal(world->asked_in_all, 0);
+    pass(3000);
+    assert_int_equal(world->asked_in_all, MANY);
+    assert_int_equal(world->locks.lookout.count, 0);
+}
+
+static void memory_is_bounded(void **state)
+{
+    const struct hold hold = {.ttl_ms = 60000, .holds = 1};
+    (void)state;
+    int i = 0;
+    while (locks_left_out(&world->locks) == 0 && i < 1000000) {
+        char key[32];
+        snprintf(key, sizeof key, "a name of usual length %d", i++);
+        lookout_note(&world->locks, slice_of(key), &hold);
+    }
+    print_message("%d names\n", i - 1);
+    assert_in_range(i, 100000, 200000);
+    assert_true(world->locks.lookout.bytes <= LOOKOUT_BYTES);
+    lookout_note(&world->locks, slice_of("a name of usual length 0"), &hold); /* is there */
+    assert_int_equal(locks_left_out(&world->locks), 1);
+    lookout_released(&world->locks, slice_of("a name of usual length 0"));
+    lookout_note(&world->locks, slice_of("another"), &hold);
+    assert_int_equal(locks_left_out(&world->locks), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_end_is_noticed_in_time),
+        TEST(what_was_released_here_costs_nothing),
+        TEST(while_redis_is_away_nothing_is_forgotten),
+        TEST(thousands_that_end_at_once_are_asked_about_in_parts),
+        TEST(memory_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
