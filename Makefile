@@ -77,7 +77,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb clean help FORCE
+.PHONY: all run image container test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb deb-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -160,6 +160,10 @@ uninstall: $(BUILD)/baton.conf ## remove what install has put there, but no secr
 deb: ## build the Debian package, into build/deb
 	@$(packages) build deb
 	@deploy/debian/build.sh $(BUILD)/deb
+
+deb-test: ## build, install, run, upgrade and purge the package in Debian 12 and 13 (RELEASES=13 for one)
+	@$(packages) deb-test
+	@tests/package/clean_roots.sh $(RELEASES)
 
 clean: ## remove all that was built
 	rm -rf build

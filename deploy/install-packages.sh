@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test deploy fuzz valgrind model bench lint deb
+#   deploy/install-packages.sh build run test deploy fuzz valgrind model bench lint deb deb-test
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -40,6 +40,10 @@ test   groff-base            groff                 shows it
 test   systemd               systemd-analyze       checks the units
 deb    debhelper             dh                    builds the Debian package
 deb    dpkg-dev              dpkg-buildpackage     runs it
+deb-test debootstrap          debootstrap           makes clean roots of Debian
+deb-test podman               podman                runs systemd in them
+deb-test runc                 runc                  starts its processes
+deb-test lintian              lintian               checks the package
 valgrind valgrind            valgrind              finds what is read before it is written, and leaks
 fuzz   clang                 clang                 compiles the fuzz targets
 fuzz   libclang-rt-dev       -                     libFuzzer and the sanitizers of clang

@@ -227,7 +227,7 @@ files_exist() {
     done <"$dir/files"
 }
 
-# tests/package/clean_roots.sh does that.
+# `make deb-test` does that.
 package='make deb
 sudo apt-get install ./build/deb/baton_*.deb
 systemctl status baton

@@ -1,0 +1,147 @@
+#!/bin/bash
+# Builds the Debian package in a clean root of each release, checks it by lintian, and lets another
+# clean root, in which systemd runs, install, use, upgrade and remove it (in_root.sh).
+#   tests/package/clean_roots.sh [RELEASE...]   12 13
+# Needs root, and the machine's mirror of Debian. Roots as debootstrap makes them are kept as
+# ${XDG_CACHE_HOME:-~/.cache}/baton-tests/debian-RELEASE.tar.
+set -euo pipefail
+shopt -s inherit_errexit
+export LC_ALL=C
+
+cd "$(dirname "$0")/../.."
+[[ $(id -u) == 0 ]] || exec sudo --preserve-env=HOME,XDG_CACHE_HOME "$0" "$@"
+
+declare -A names=([12]=bookworm [13]=trixie)
+releases=("$@")
+((${#releases[@]})) || releases=(12 13)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/baton-tests
+folder=$(mktemp -d "${TMPDIR:-/tmp}/roots.XXXXXX")
+storage=(--root "$folder/podman" --runroot "$folder/podman.run" --storage-driver overlay
+    --runtime runc --cgroup-manager cgroupfs)
+
+clean_up() {
+    podman "${storage[@]}" rm -f -t 0 -a >/dev/null 2>&1 || true
+    rm -rf "$folder"
+}
+trap clean_up EXIT
+
+mirror() {
+    # shellcheck disable=SC2016 # apt-get expands it
+    apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Origin: Debian' |
+        awk '!/security/ && !found++; END { if (!found) print "http://deb.debian.org/debian" }'
+}
+
+base() { # RELEASE: prints the tar of a root as it is before anything is installed
+    local tar=$cache/debian-$1.tar root=$folder/base-$1
+    if [[ ! -e $tar ]]; then
+        mkdir -p "$cache"
+        debootstrap --variant=minbase "${names[$1]}" "$root" "$(mirror)" >&2
+        tar -C "$root" -cf "$tar.$$" .
+        mv "$tar.$$" "$tar"
+        rm -rf "$root"
+    fi
+    echo "$tar"
+}
+
+unpack() { # RELEASE ROOT
+    local tar
+    tar=$(base "$1")
+    mkdir "$2"
+    tar -C "$2" -xf "$tar"
+    mkdir "$2/packages"
+    cp /etc/resolv.conf "$2/etc/resolv.conf"
+    echo force-unsafe-io >"$2/etc/dpkg/dpkg.cfg.d/unsafe-io" # it is thrown away
+    printf '#!/bin/sh\nexit 101\n' >"$2/usr/sbin/policy-rc.d" # nothing is started from outside
+    chmod 755 "$2/usr/sbin/policy-rc.d"
+}
+
+enter() { # ROOT COMMAND...: with its own mounts and processes, which end with it
+    # shellcheck disable=SC2016 # the inner shell expands it
+    unshare --mount --pid --fork --kill-child bash -c '
+        mount -t proc proc "$0/proc"
+        mount --rbind /dev "$0/dev"
+        exec chroot "$0" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+            DEBIAN_FRONTEND=noninteractive "$@"' "$@"
+}
+
+build() { # RELEASE: the package is in $folder/RELEASE then
+    local root=$folder/build-$1
+    unpack "$1" "$root"
+    mkdir "$root/baton" "$folder/$1"
+    tar --exclude=./build --exclude=./.git --exclude=./node_modules -cf - . | tar -C "$root/baton" -xf -
+    ln -s deploy/debian "$root/baton/debian" # where apt looks for what the build needs
+    enter "$root" apt-get -q update
+    enter "$root" apt-get -q build-dep -y --no-install-recommends /baton
+    rm "$root/baton/debian"
+    enter "$root" /baton/deploy/debian/build.sh /packages
+    cp "$root"/packages/* "$folder/$1"
+    rm -rf "$root"
+}
+
+# The same with a higher version, and with a default in baton.conf that has changed.
+next_version() { # RELEASE
+    local content=$folder/next-$1
+    dpkg-deb -R "$folder/$1"/baton_*.deb "$content"
+    sed -i 's/^Version: .*/&+next/' "$content/DEBIAN/control"
+    sed -i 's/^#BATON_MAX_TTL=.*/#BATON_MAX_TTL=23h/' "$content/etc/baton/baton.conf"
+    dpkg-deb --root-owner-group -b "$content" "$folder/$1/next.deb"
+    rm -rf "$content"
+}
+
+# A root with systemd, in which what the package recommends can be installed with no network.
+prepare() { # RELEASE
+    local root=$folder/root-$1
+    unpack "$1" "$root"
+    cp "$folder/$1"/baton_*.deb "$root/packages/baton.deb"
+    cp "$folder/$1/next.deb" tests/package/in_root.sh "$root/packages"
+    enter "$root" apt-get -q update
+    enter "$root" apt-get -q install -y --no-install-recommends systemd systemd-sysv dbus curl procps
+    enter "$root" apt-get -q install -y --download-only /packages/baton.deb
+    rm "$root/usr/sbin/policy-rc.d"
+}
+
+# What restrains the service needs mounts and namespaces, which is why the container is privileged.
+# Podman starts it without a network of its own making; loopback is there.
+boot() { # RELEASE
+    podman "${storage[@]}" run -d --name "baton-$1-$$" --privileged --systemd=always --network=none \
+        --ulimit nofile=16384:16384 --ulimit nproc=4000:4000 --rootfs "$folder/root-$1" /sbin/init
+}
+
+inside() { # RELEASE COMMAND...
+    timeout 240 podman "${storage[@]}" exec "baton-$1-$$" "${@:2}"
+}
+
+run() { # RELEASE
+    prepare "$1"
+    boot "$1"
+    inside "$1" bash /packages/in_root.sh
+}
+
+try() { # RELEASE: what is said of it goes to a log
+    build "$1"
+    lintian --allow-root --fail-on error,warning,info -E --pedantic "$folder/$1"/baton_*.deb
+    next_version "$1"
+    run "$1"
+}
+
+# Side by side: each waits for the mirror half of the time. (base is for one at a time.)
+for release in "${releases[@]}"; do
+    base "$release" >/dev/null
+done
+declare -A running=()
+for release in "${releases[@]}"; do
+    (trap - EXIT && try "$release") >"$folder/$release.log" 2>&1 </dev/null &
+    running[$release]=$!
+done
+failed=0
+for release in "${releases[@]}"; do
+    if wait "${running[$release]}"; then
+        grep '^ok: ' "$folder/$release.log" | sed "s/^ok:/Debian $release:/"
+    else
+        failed=$((failed + 1))
+        printf -- '---- Debian %s\n' "$release"
+        tail -n 60 "$folder/$release.log"
+    fi
+done
+echo "$((${#releases[@]} - failed)) passed, $failed failed"
+((failed == 0))
