@@ -24,8 +24,8 @@ expect "Not every query asks the datasource that was chosen, or for the job that
 one() { # FILE
     to_json <"$1" | jq 'if type == "array" then .[0] else . end'
 }
-expect "Grafana's datasource is asked for other steps than Prometheus scrapes in" jq -en '
-    input.datasources[0].jsonData.timeInterval == input.global.scrape_interval' \
+expect "Grafana's datasource is asked for other steps than Prometheus scrapes in" jq -es '
+    .[0].datasources[0].jsonData.timeInterval == .[1].global.scrape_interval' \
     <(one grafana/provisioning/datasources/prometheus.yml) <(one prometheus/prometheus.yml)
 expect "Grafana looks for dashboards nowhere" jq -e '.providers[0].options.path | startswith("/")' \
     <(one grafana/provisioning/dashboards/baton.yml)

@@ -8,7 +8,7 @@ cd "$root/deploy"
 PATH+=:/usr/sbin:/sbin
 
 said=$(haproxy -dW -c -f haproxy.cfg 2>&1) || complain "haproxy:" "$said"
-[[ $said == 'Configuration file is valid' ]] || complain "haproxy:" "$said"
+[[ -z $said || $said == 'Configuration file is valid' ]] || complain "haproxy:" "$said"
 said=$(nginx -t -q -e stderr -p "$dir" -c "$PWD/nginx.conf" -g "pid $dir/pid;" 2>&1) || complain "nginx:" "$said"
 [[ -z $said ]] || complain "nginx:" "$said"
 
