@@ -102,7 +102,8 @@ ask_prometheus() { # QUERY LABELS: succeeds if its answer is a number that has a
     queries | grep -v '^changes('
     sed -nE 's/^ *- record: (([a-z_]+):.*)/\1\t\2/p' prometheus/rules.yml | awk -F '\t' '{ gsub("_", " ", $2); print $1 "\t" $2 }'
 } | sort -u >"$dir/missing"
-for ((round = 0; round < 20; round++)); do
+end=$((SECONDS + 90)) # seconds are few, but not on a busy machine
+while ((SECONDS < end)); do
     use
     use
     while IFS=$'\t' read -r query labels; do
