@@ -3,7 +3,7 @@
 #include "api/routes.h"
 #include "base/digest.h"
 
-enum { MARK_DIGITS = 12, PATH_LONGEST = 256 };
+enum { MARK_DIGITS = 12, PATH_LONGEST = 256, STATUS_REFUSED = 400 };
 
 static const char *const MODES[] = {[LOCK_EXCLUSIVE] = "exclusive", [LOCK_SHARED] = "shared"};
 
@@ -11,6 +11,12 @@ static void add_if_any(struct line *line, const char *name, struct slice text)
 {
     if (text.length > 0)
         line_text(line, name, text);
+}
+
+static void add_word_if_any(struct line *line, const char *name, struct slice word)
+{
+    if (word.length > 0)
+        line_word(line, name, word);
 }
 
 static void add_if_known(struct line *line, const char *name, int64_t number)
@@ -32,7 +38,7 @@ static void add_mark(struct line *line, struct slice token)
         return;
     struct digest digest = digest_of(token);
     digest_format(&digest, hex);
-    line_text(line, "token_sha256", (struct slice){hex, MARK_DIGITS});
+    line_word(line, "token_sha256", (struct slice){hex, MARK_DIGITS});
 }
 
 /* The access log */
@@ -53,7 +59,7 @@ static struct slice path_of(const char *target)
 static void add_target(struct line *line, const struct exchange *exchange)
 {
     if (exchange->route)
-        line_text(line, "route", slice_of(exchange->route->path));
+        line_word(line, "route", slice_of(exchange->route->path));
     else
         add_if_any(line, "path", path_of(exchange->target));
 }
@@ -69,18 +75,19 @@ static void add_lock(struct line *line, const struct exchange *exchange)
         line_number(line, "fence", exchange->noted.fence);
     if (exchange->noted.waited)
         line_ms(line, "waited_ms", exchange->noted.waited_us);
-    add_mark(line, parameters->texts[FIELD_LOCK_TOKEN]);
+    if (exchange->reply.status >= STATUS_REFUSED) /* of the others the audit log tells it */
+        add_mark(line, parameters->texts[FIELD_LOCK_TOKEN]);
 }
 
 static void add_asker(struct line *line, const struct outcome *outcome)
 {
     const struct exchange *exchange = outcome->exchange;
-    line_text(line, "request_id", slice_of(exchange->request_id));
-    add_if_any(line, "trace_id", slice_of(exchange->trace_id));
+    line_word(line, "request_id", slice_of(exchange->request_id));
+    add_word_if_any(line, "trace_id", slice_of(exchange->trace_id));
     if (exchange->principal)
         add_if_any(line, "principal", exchange->principal->name);
-    add_if_any(line, "client", slice_of(outcome->client));
-    add_if_any(line, "forwarded_for", slice_of(outcome->forwarded_for));
+    add_word_if_any(line, "client", slice_of(outcome->client));
+    add_word_if_any(line, "forwarded_for", slice_of(outcome->forwarded_for));
 }
 
 void journal_answered(const struct log *log, const struct outcome *outcome)
@@ -131,14 +138,14 @@ void journal_happened(const struct log *log, const struct happening *happening,
     add_if_any(&line, "owner", happening->owner);
     add_if_known(&line, "fence", happening->fence);
     if (happening->owner.length > 0)
-        line_text(&line, "mode", slice_of(MODES[happening->mode]));
+        line_word(&line, "mode", slice_of(MODES[happening->mode]));
     add_if_known(&line, "ttl_ms", happening->ttl_ms);
     add_if_known(&line, "held_ms", happening->held_ms);
     add_ms_if_known(&line, "waited_ms", happening->waited_us);
     if (happening->count != 1)
         line_number(&line, "holds", happening->count);
-    add_if_any(&line, "request_id", happening->request_id);
-    add_if_any(&line, "trace_id", happening->trace_id);
+    add_word_if_any(&line, "request_id", happening->request_id);
+    add_word_if_any(&line, "trace_id", happening->trace_id);
     if (exchange)
         add_mark(&line, exchange->parameters.texts[FIELD_LOCK_TOKEN]);
     log_end(log, &line);

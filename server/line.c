@@ -93,19 +93,18 @@ static void put_quoted(struct line *line, struct slice text)
 /* Begins a pair whose value takes so many bytes at least. Half of one would be no JSON. */
 static bool put_name(struct line *line, struct slice name, size_t least)
 {
+    bool is_json = line->format == LOG_JSON, is_first = line->length <= is_json;
     if (line->length + name.length + least > sizeof line->text - PAIR_LEAST)
         return false;
-    if (line->format == LOG_JSON) {
-        if (line->length > 1)
-            put_char(line, ',');
-        put_quoted(line, name);
-        put_char(line, ':');
-    } else {
-        if (line->length > 0)
-            put_char(line, ' ');
-        put(line, name.bytes, name.length);
+    if (!is_first)
+        put_char(line, is_json ? ',' : ' ');
+    if (is_json)
+        put_char(line, '"');
+    put(line, name.bytes, name.length);
+    if (is_json)
+        put(line, "\":", 2);
+    else
         put_char(line, '=');
-    }
     return true;
 }
 
@@ -164,7 +163,7 @@ void line_begin(struct line *line, enum log_format format, const char *level, co
     if (format == LOG_JSON)
         put_char(line, '{');
     put_time(line);
-    line_text(line, "level", slice_of(level));
+    line_word(line, "level", slice_of(level));
     line_text(line, "msg", slice_of(message));
 }
 
@@ -172,6 +171,15 @@ void line_text(struct line *line, const char *name, struct slice text)
 {
     if (put_name(line, slice_of(name), 0))
         put_quoted(line, text);
+}
+
+void line_word(struct line *line, const char *name, struct slice word)
+{
+    if (!put_name(line, slice_of(name), word.length))
+        return;
+    put_char(line, '"');
+    put(line, word.bytes, word.length);
+    put_char(line, '"');
 }
 
 void line_number(struct line *line, const char *name, int64_t number)

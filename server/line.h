@@ -25,6 +25,10 @@ void line_begin(struct line *line, enum log_format format, const char *level, co
 
 /* Adds a pair. `name` is a constant word. */
 void line_text(struct line *line, const char *name, struct slice text);
+
+/* The same for a text that is known to need no escaping: a word of ours, or what was checked. */
+void line_word(struct line *line, const char *name, struct slice word);
+
 void line_number(struct line *line, const char *name, int64_t number);
 
 void line_flag(struct line *line, const char *name, bool flag);

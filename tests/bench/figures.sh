@@ -13,6 +13,7 @@
 #   kill      the stall that the SIGKILL of one of two batonds makes, five times
 #   metrics   what the figures of /metrics cost a request; with BEFORE=/another/batond, also how many
 #             requests a second this one serves beside that one
+#   logs      what access and audit log cost a request, written to a file, or where nobody reads
 #   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -20,6 +21,8 @@ batond=("$PWD/build/batond")
 dir=$(mktemp -d)
 redis_port=16379
 missed=0
+# Without the lines of each request, whose cost is a part of its own.
+export BATON_ACCESS_LOG=false BATON_AUDIT_LOG=false
 pids=()
 
 finish() {
@@ -153,7 +156,7 @@ part_crowd() {
 rate() { # URL SCRIPT [ARGUMENT]: requests a second
     local address=$1 script=$2
     shift 2
-    wrk -t1 -c64 -d"${SECONDS_EACH:-4}" -s "$script" "$address" -- "$@" >"$dir/wrk.log"
+    wrk --latency -t1 -c64 -d"${SECONDS_EACH:-4}" -s "$script" "$address" -- "$@" >"$dir/wrk.log"
     if grep -q Non-2xx "$dir/wrk.log"; then
         cat "$dir/wrk.log" >&2
         return 1
@@ -309,6 +312,82 @@ part_metrics() {
     echo "  ratio, median of 7:$(printf '%s\n' $ratios | median | sed 's/^/ /') (all:$ratios)"
 }
 
+# Instructions of a request, an acquire or a release in turn, of all threads of batond.
+instructions() { # FLAG...
+    local pairs=1000
+    redis flushall >/dev/null # or the tokens would be spent
+    batond=(valgrind --tool=callgrind --callgrind-out-file="$dir/logs.callgrind" "${batond[0]}")
+    launch traced --workers=1 "$@"
+    lock_and_release 1 100 | curl -s -K -
+    lock_and_release 101 $((100 + pairs)) >"$dir/urls"
+    callgrind_control -z "$launched_pid" >/dev/null 2>&1
+    curl -s -K "$dir/urls"
+    callgrind_control -d "$launched_pid" >/dev/null 2>&1
+    until_ok test -s "$dir/logs.callgrind.1"
+    end "$launched_pid"
+    batond=("${batond[-1]}")
+    counted=$(($(sed -n 's/^summary: //p; s/^totals: //p' "$dir/logs.callgrind.1" | tail -n 1) / (2 * pairs)))
+    rm "$dir"/logs.callgrind*
+}
+
+launch_unheard() { # a batond with both logs that nobody reads once it listens
+    local line
+    mkfifo "$dir/fifo"
+    "${batond[@]}" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" \
+        --access-log=true --audit-log=true 2>"$dir/fifo" &
+    launched_pid=$!
+    pids+=($!)
+    exec {unheard}<"$dir/fifo"
+    launched=
+    while [[ -z $launched ]]; do
+        read -r -u "$unheard" line
+        launched=$(sed -n 's/.*"msg":"listening".*"url":"\([^"]*\)".*/\1/p' <<<"$line")
+    done
+    until_ok curl -fs "$launched/readyz"
+}
+
+part_logs() {
+    local flavour round all=() none
+    local -A urls rates slow ratios
+    instructions
+    none=$counted
+    echo "a request (acquire, release, in turn): $none instructions of batond without a log"
+    instructions --access-log=true
+    echo "  with the access log $counted ($(awk "BEGIN { printf \"%.2f\", $counted / $none }") times as many)"
+    instructions --access-log=true --audit-log=true
+    echo "  with the audit log, too, $counted ($(awk "BEGIN { printf \"%.2f\", $counted / $none }") times)"
+    launch none
+    urls[none]=$launched all+=("$launched_pid")
+    launch access --access-log=true
+    urls[access]=$launched all+=("$launched_pid")
+    launch both --access-log=true --audit-log=true
+    urls[both]=$launched all+=("$launched_pid")
+    launch_unheard
+    urls[unheard]=$launched all+=("$launched_pid")
+    echo 'acquires a second, wrk with 64 connections, and the 99th percentile of their latency:'
+    for round in 1 2 3 4 5; do
+        for flavour in none access both unheard; do
+            rates[$flavour]=$(rate "${urls[$flavour]}" tests/bench/acquire.lua)
+            slow[$flavour]=$(sed -n 's/^ *99% *//p' "$dir/wrk.log")
+            ratios[$flavour]+=" $(awk "BEGIN { printf \"%.2f\", ${rates[$flavour]} / ${rates[none]} }")"
+            redis flushall >/dev/null
+            truncate -s 0 "$dir/access.log" "$dir/both.log"
+        done
+        echo "  round $round: without ${rates[none]} (${slow[none]}), access log ${rates[access]}" \
+            "(${slow[access]}), both ${rates[both]} (${slow[both]}), both and nobody reads" \
+            "${rates[unheard]} (${slow[unheard]})"
+    done
+    for flavour in access both unheard; do
+        # shellcheck disable=SC2086
+        echo "  $flavour to none, median of 5: $(printf '%s\n' ${ratios[$flavour]} | median)" \
+            "(all:${ratios[$flavour]})"
+    done
+    echo "  lines lost where nobody reads: $(curl -fs "${urls[unheard]}/metrics" |
+        sed -n 's/^baton_log_lines_lost_total //p')"
+    end "${all[@]}"
+    exec {unheard}<&-
+}
+
 part_code() {
     local layer
     echo 'lines of functions, from opening to closing brace (base redis locks api server):'
@@ -332,7 +411,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended slow kill metrics code)
+((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended slow kill metrics logs code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"
