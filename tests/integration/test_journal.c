@@ -1,6 +1,7 @@
 /* What the log says of requests and of holds: the access log and the audit log. */
 #include "tests/integration/guarded.h"
 #include "tests/integration/parked.h"
+#include "tests/support/front.h"
 #include "tests/support/raw.h"
 
 #include <stdio.h>
@@ -272,6 +273,32 @@ static void a_trusted_proxy_names_its_client(void **state)
     }
 }
 
+/* As deploy/ has them, what a client says itself does not count. */
+static void a_proxy_of_ours_names_its_client(void **state)
+{
+    static const enum front_kind KINDS[] = {FRONT_HAPROXY, FRONT_NGINX};
+    const struct service *service = *state;
+    for (size_t i = 0; i < 2; i++) {
+        struct front front;
+        char url[64], id[32], text[64];
+        front_start(&front, KINDS[i],
+                    (const int[FRONT_REPLICAS]){service->batond.port, service->batond.port});
+        snprintf(url, sizeof url, "http://127.0.0.1:%d", front.port);
+        snprintf(id, sizeof id, "X-Request-Id: front-%zu", i);
+        struct http_client *client = http_client_new(url);
+        assert_true(comes_to_answer(client, "/livez", 200, PATIENCE_MS));
+        const char *const headers[] = {id, "X-Forwarded-For: 1.1.1.1", NULL};
+        assert_int_equal(
+            http_request(client, &(struct http_call){.path = "/locks", .headers = headers}), 200);
+        snprintf(text, sizeof text, "\"request_id\":\"front-%zu\"", i);
+        json_t *line = logged(service, "request", text);
+        assert_string_equal(text_in(line, "forwarded_for"), "127.0.0.1");
+        json_decref(line);
+        http_client_free(client);
+        front_stop(&front);
+    }
+}
+
 /* The audit log */
 
 static const struct file_principal PRINCIPALS[] = {
@@ -319,6 +346,12 @@ static void each_hold_has_a_line_for_its_begin_and_its_end(void **state)
     line = audited(service, "lock broken", "two", "boss", -1);
     assert_string_equal(text_in(line, "request_id"), "the-break");
     json_decref(line);
+
+    asks_for(service->client, AS("ci"), "POST /locks/three?owner=me&ttl=100ms", 201);
+    fence = http_integer(service->client, "fence");
+    line = audited(service, "lock expired", "three", "ci", fence);
+    assert_string_equal(text_in(line, "owner"), "me");
+    json_decref(line);
     guarded_close(&guarded);
 }
 
@@ -356,6 +389,8 @@ int main(void)
         cmocka_unit_test(what_monitors_ask_is_for_debug),
         cmocka_unit_test(each_of_both_can_be_switched_off),
         cmocka_unit_test(a_trusted_proxy_names_its_client),
+        cmocka_unit_test_setup_teardown(a_proxy_of_ours_names_its_client, service_start,
+                                        service_stop),
         cmocka_unit_test(each_hold_has_a_line_for_its_begin_and_its_end),
         cmocka_unit_test_setup_teardown(who_was_granted_it_after_a_wait_has_waited, service_start,
                                         service_stop),

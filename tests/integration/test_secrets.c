@@ -109,6 +109,8 @@ static void in_refused_requests(struct journey *journey)
     answers(client, "POST /locks/refused", text, 400, "invalid_parameter");
     ask(journey, "POST /locks/refused", text, 400);
     ask(journey, "POST /nowhere", NULL, 404);
+    snprintf(text, sizeof text, "GET /nowhere?token=%s", journey->token);
+    answers(client, text, NULL, 404, "not_found");
     ask(journey, "PATCH /locks/refused", NULL, 405);
     ask(journey, "PUT /locks/refused", NULL, 409);
     ask(journey, "DELETE /locks/refused", NULL, 409);
@@ -377,17 +379,10 @@ static void a_token_is_told_by_its_mark(const struct service *service)
     mark[0] = '"';
     mark[strcspn(mark, "\n")] = '"';
     assert_int_equal(strlen(mark), 14);
-    size_t offset = 0;
-    static const char *const LINES[] = {
-        "\"level\":\"info\",\"msg\":\"lock granted\",\"lock\":\"header\",",
-        "\"level\":\"info\",\"msg\":\"request\",\"method\":\"POST\",\"route\":\"/locks/{name}\","
-        "\"status\":201,",
-    };
-    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
-        assert_true(process_wait_line(&service->batond.process, mark, &offset, line, sizeof line,
-                                      PATIENCE_MS));
-        assert_non_null(strstr(line, LINES[i]));
-    }
+    assert_true(
+        process_wait_line(&service->batond.process, mark, NULL, line, sizeof line, PATIENCE_MS));
+    assert_non_null(
+        strstr(line, "\"level\":\"info\",\"msg\":\"lock granted\",\"lock\":\"header\","));
 }
 
 /* At the most talkative level, and over losses of Redis. */
