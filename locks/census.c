@@ -14,7 +14,7 @@ static bool read_part(const struct value *reply, struct locks_count *ret)
 {
     return value_text(value_at(reply, 0), &ret->cursor) && ret->cursor.length > 0 &&
            ret->cursor.length <= LOCKS_COUNT_CURSOR_LENGTH &&
-           value_integer(value_at(reply, 1), &ret->holds);
+           value_integer(value_at(reply, 1), &ret->holds) && ret->holds >= 0;
 }
 
 static void counted(void *context, const struct store_result *result)

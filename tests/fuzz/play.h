@@ -17,6 +17,7 @@ struct caller {
 };
 
 struct play {
+    struct census census;
     uv_loop_t loop;
     struct store *store;
     struct locks *locks;
