@@ -17,7 +17,7 @@ sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c)))
 operations := $(wildcard locks/scripts/*.lua)
 shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
 common_lua := $(wildcard locks/scripts/common/*.lua)
-generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c
+generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c $(BUILD)/generated/ui.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
 # The tests: every test_*.c is a program, linked with the other C files of its folder.
@@ -77,7 +77,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs deploy-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb deb-test clean help FORCE
+.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb deb-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -101,6 +101,11 @@ deploy-test: ## check the files of deploy/ with what will read them (ONLY=patter
 	@$(submake) all build/deploy-tools/installed
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
 	    tests/run.sh $(foreach test,$(deploy_tests),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
+
+ui-test: ## test the page in a headless Chromium; pictures of it go to build/ui (ONLY=words of one test)
+	@$(packages) build run ui
+	@$(submake) all
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) tests/ui/run.sh build '$(ONLY)'
 
 fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replays the corpus; ONLY=pattern)
 	@$(packages) build fuzz
@@ -238,6 +243,10 @@ $(BUILD)/batond.8: deploy/man/batond.8.in deploy/settings.awk $(BUILD)/batond
 	$(BUILD)/batond --help | awk -v form=manual -f deploy/settings.awk $< - > $@
 $(BUILD)/baton.conf: deploy/systemd/baton.conf.in deploy/systemd/baton.service deploy/settings.awk $(BUILD)/batond
 	$(BUILD)/batond --help | awk -v form=conf -v unit=deploy/systemd/baton.service -f deploy/settings.awk $< - > $@
+
+# The page is one document, put together from files that are easier to read.
+$(BUILD)/generated/ui.c: locks/scripts/embed.sh $(wildcard api/ui/*)
+	@api/ui/embed.sh $(@D)/ui > $@
 
 # Files that change only when what they say does: other flags compile everything again, another
 # set of sources links again.

@@ -1,7 +1,7 @@
 #include "api/api.h"
 
 #include "api/credentials.h"
-#include "api/origin.h"
+#include "api/cross_site.h"
 #include "api/ownership.h"
 #include "api/permission.h"
 #include "api/problem.h"
@@ -86,7 +86,7 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
 {
     struct slice raw_name;
     exchange->api = api;
-    if (!find_route(exchange, &raw_name) || !origin_check(exchange) ||
+    if (!find_route(exchange, &raw_name) || !cross_site_check(exchange) ||
         !credentials_check(exchange) || !limits_count(exchange))
         return ANSWERED;
     if (raw_name.bytes && !read_name(exchange, raw_name))
@@ -108,8 +108,8 @@ void api_refuse_body(struct api *api, struct exchange *exchange)
 {
     struct slice raw_name;
     exchange->api = api;
-    if (find_route(exchange, &raw_name) && origin_check(exchange) && credentials_check(exchange) &&
-        limits_count(exchange))
+    if (find_route(exchange, &raw_name) && cross_site_check(exchange) &&
+        credentials_check(exchange) && limits_count(exchange))
         problem_simply(exchange, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
                        EXCHANGE_BODY_LONGEST);
 }

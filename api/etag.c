@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 void etag_reply(struct exchange *exchange, int64_t version)
 {
@@ -12,18 +13,22 @@ void etag_reply(struct exchange *exchange, int64_t version)
 
 bool etag_matches(const char *if_none_match, int64_t version)
 {
-    if (!if_none_match)
-        return false;
     char tag[32];
-    int length = snprintf(tag, sizeof tag, "\"%" PRId64 "\"", version);
-    const char *next = if_none_match;
+    snprintf(tag, sizeof tag, "\"%" PRId64 "\"", version);
+    return etag_is_among(if_none_match, tag);
+}
+
+bool etag_is_among(const char *if_none_match, const char *tag)
+{
+    size_t length = strlen(tag);
+    const char *next = if_none_match ? if_none_match : "";
     while (*next) {
         next += strspn(next, ", \t");
         if (*next == '*')
             return true;
         if (strncmp(next, "W/", 2) == 0)
             next += 2;
-        if (strncmp(next, tag, (size_t)length) == 0)
+        if (strncmp(next, tag, length) == 0)
             return true;
         if (*next == '"')
             next += 1 + strcspn(next + 1, "\"");

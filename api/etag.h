@@ -14,4 +14,7 @@ void etag_reply(struct exchange *exchange, int64_t version);
  * weakly, as the RFC wants it for GET; `*` fits any version. */
 bool etag_matches(const char *if_none_match, int64_t version);
 
+/* The same for any other ETag, its quotes included. */
+bool etag_is_among(const char *if_none_match, const char *tag);
+
 #endif

@@ -19,5 +19,6 @@ enum handling get_liveness(struct exchange *exchange);
 enum handling get_readiness(struct exchange *exchange);
 enum handling get_metrics(struct exchange *exchange);
 enum handling get_openapi(struct exchange *exchange);
+enum handling get_ui(struct exchange *exchange);
 
 #endif

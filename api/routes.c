@@ -34,6 +34,7 @@ const struct route ROUTES[] = {
     {"GET", "/readyz", "getReadiness", FIELD_BIT(FIELD_VERBOSE), VERB_NONE, get_readiness},
     {"GET", "/metrics", "getMetrics", 0, VERB_METRICS, get_metrics},
     {"GET", "/openapi.yaml", "getOpenapi", 0, VERB_NONE, get_openapi},
+    {"GET", "/ui", "getUi", 0, VERB_NONE, get_ui},
 };
 
 const size_t ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0];

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test deploy fuzz valgrind model bench lint deb deb-test
+#   deploy/install-packages.sh build run test deploy ui fuzz valgrind model bench lint deb deb-test
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -63,6 +63,10 @@ container iptables            iptables              what netavark sets up its ne
 container docker-compose      docker-compose        checks compose.yaml
 container jq                  jq                    reads what podman tells
 container curl                curl                  asks the container
+ui     chromium              chromium              shows the page to the tests
+ui     chromium-driver       chromedriver          drives it
+ui     nodejs                node                  runs the tests of the page
+ui     npm                   npm                   installs axe-core, which judges its accessibility
 lint   clang                 clang                 a second compiler
 lint   clang-format          clang-format          checks the layout of the code
 lint   clang-tidy            clang-tidy            checks C

@@ -291,6 +291,13 @@ const struct contract_case CASES[] = {
     CASE("getOpenapi 400 invalid_request", "GET /openapi.yaml" NO_HOST),
     CASE("getOpenapi 400 invalid_parameter", "GET /openapi.yaml?format=json"),
     CASE("getOpenapi 405 method_not_allowed", "POST /openapi.yaml"),
+    CASE("getUi 200", "GET /ui"),
+    CASE("getUi 200", "GET /ui\nIf-None-Match: \"another\""),
+    CASE("getUi 200", "GET /ui" ELSEWHERE),
+    CASE("getUi 304", "GET /ui\nIf-None-Match: *"),
+    CASE("getUi 400 invalid_request", "GET /ui" NO_HOST),
+    CASE("getUi 400 invalid_parameter", "GET /ui?token=none"),
+    CASE("getUi 405 method_not_allowed", "POST /ui"),
 };
 
 const size_t CASE_COUNT = sizeof CASES / sizeof CASES[0];

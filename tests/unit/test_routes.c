@@ -39,6 +39,8 @@ static const struct request {
     {"HEAD", "/metrics", "getMetrics", NULL},
     {"GET", "/openapi.yaml", "getOpenapi", NULL},
     {"HEAD", "/openapi.yaml", "getOpenapi", NULL},
+    {"GET", "/ui", "getUi", NULL},
+    {"HEAD", "/ui", "getUi", NULL},
 };
 
 static void every_request_finds_its_operation(void **state)

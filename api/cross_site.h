@@ -1,6 +1,6 @@
-/* origin.h: whether a page of another site may be behind a request. */
-#ifndef BATON_API_ORIGIN_H
-#define BATON_API_ORIGIN_H
+/* cross_site.h: whether a page of another site may be behind a request. */
+#ifndef BATON_API_CROSS_SITE_H
+#define BATON_API_CROSS_SITE_H
 
 #include <stdbool.h>
 
@@ -16,6 +16,6 @@ struct exchange;
  * Where whoever can connect may do all: a Host that the DNS of others could have pointed here, so
  * that their page would count as one of this batond ("DNS rebinding"). What cannot be so is an
  * address, a name without a dot, and one below .localhost or .internal. */
-bool origin_check(struct exchange *exchange);
+bool cross_site_check(struct exchange *exchange);
 
 #endif

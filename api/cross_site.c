@@ -1,4 +1,4 @@
-#include "api/origin.h"
+#include "api/cross_site.h"
 
 #include "api/api.h"
 #include "api/problem.h"
@@ -78,7 +78,7 @@ static bool check_host(struct exchange *exchange)
                   "allow-anonymous");
 }
 
-bool origin_check(struct exchange *exchange)
+bool cross_site_check(struct exchange *exchange)
 {
     return exchange->route->needs == VERB_NONE ||
            (check_host(exchange) && (is_safe(exchange->method) || check_page(exchange)));

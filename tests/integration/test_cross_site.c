@@ -165,5 +165,5 @@ int main(void)
         cmocka_unit_test(a_known_password_does_not_help_other_sites),
         cmocka_unit_test(a_script_is_not_made_to_ask_for_a_password),
     };
-    return cmocka_run_group_tests_name("origin", tests, service_start, service_stop);
+    return cmocka_run_group_tests_name("cross site", tests, service_start, service_stop);
 }

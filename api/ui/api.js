@@ -1,0 +1,55 @@
+// Requests to batond. Who asks: the token that was typed in, or whatever the browser has for this
+// site (a password of its own, a certificate), or nobody.
+
+// Kept in memory alone. sessionStorage would outlive a reload, but browsers write it to disk to
+// restore tabs, and whatever else this origin serves could read it.
+const credentials = { token: "" };
+
+// An answer other than success: `status`, the problem's `code`, and what to do in `message`.
+class Refusal extends Error {
+  constructor(status, problem) {
+    super(problem.detail || problem.title || "batond answered " + status);
+    this.status = status;
+    this.code = problem.code || "";
+  }
+}
+
+async function refusalOf(response) {
+  let problem = {};
+  try {
+    problem = await response.json();
+  } catch {
+    // a proxy's own answer; its status has to do
+  }
+  return new Refusal(response.status, problem);
+}
+
+async function ask(path, { method = "GET", headers = {}, signal } = {}) {
+  // Tells batond not to have the browser ask for a password in a window of its own.
+  const sent = { "X-Requested-With": "baton-ui", ...headers };
+  if (credentials.token) sent.Authorization = "Bearer " + credentials.token;
+  const response = await fetch(path, {
+    method, headers: sent, signal, cache: "no-store", credentials: "same-origin", redirect: "error",
+  });
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
+
+// URLs know no path that ends in these, however they are written.
+const isAddressable = (name) => name !== "." && name !== "..";
+
+const pathOf = (name) => "locks/" + encodeURIComponent(name);
+
+async function inspect(name, signal) {
+  return (await ask(pathOf(name), { signal })).json();
+}
+
+async function breakLock(name) {
+  return (await ask(pathOf(name) + "?force=true", { method: "DELETE" })).json();
+}
+
+async function listPage(prefix, limit, cursor, signal) {
+  const query = new URLSearchParams({ prefix, limit });
+  if (cursor) query.set("cursor", cursor);
+  return (await ask("locks?" + query, { signal })).json();
+}

@@ -1,0 +1,146 @@
+// One lock: its holds, its queue, what they wait for, what happened to it.
+
+const details = { name: "", last: null }; // the latest that is known of it, held or not
+
+const WORDS = {
+  granted: "granted",
+  released: "released",
+  expired: "expired",
+  forced: "broken",
+  ended: "ended",
+};
+
+function link(name) {
+  const button = element("button", { type: "button", class: "name-link" }, foreign(name));
+  button.addEventListener("click", () => table.choose(name));
+  return button;
+}
+
+function row(label, ...content) {
+  return element("div", {}, element("dt", {}, label), element("dd", {}, ...content));
+}
+
+function holdCard(hold) {
+  const left = timeLeft();
+  left.dataset.fence = hold.fence;
+  const meta = hold.meta === null ? null
+    : row("Meta", element("pre", {}, foreignLines(JSON.stringify(hold.meta, null, 2))));
+  return element("li", { class: "hold" },
+    element("p", {}, ownerOf(hold), element("span", { class: "mode" }, hold.mode)),
+    left,
+    element("dl", {}, row("Fence", element("code", {}, String(hold.fence))),
+      row("Held for", element("span", { class: "since", "data-since": hold.since })), meta));
+}
+
+function foreignLines(text) {
+  const lines = text.split("\n").flatMap((line) => [...spaced(line), "\n"]);
+  return element("span", {}, ...lines.slice(0, -1));
+}
+
+// The indentation is ours.
+function spaced(line) {
+  const indent = line.match(/^ */)[0];
+  return [indent, foreign(line.slice(indent.length))];
+}
+
+function heading(text) {
+  return element("h3", {}, text);
+}
+
+function holdersPart(lock) {
+  if (lock.holdCount === 0) return [];
+  const hidden = lock.holdCount - lock.holders.length;
+  return [heading(lock.holdCount === 1 ? "Held by" : "Held by " + lock.holdCount),
+    element("ul", { class: "holds" }, ...lock.holders.map(holdCard)),
+    hidden > 0 ? element("p", { class: "hint" }, "and " + count(hidden, "more hold")) : null];
+}
+
+function linePart(lock) {
+  if (lock.queueLength === 0) return [];
+  const hidden = lock.queueLength - lock.waiters.length;
+  const items = lock.waiters.map((waiter) => element("li", {}, ownerOf(waiter),
+    element("span", { class: "mode" }, waiter.mode),
+    element("span", { class: "since", "data-since": waiter.since })));
+  return [heading("Waiting: " + lock.queueLength), element("ol", { class: "line" }, ...items),
+    hidden > 0 ? element("p", { class: "hint" }, "and " + count(hidden, "more behind them", "more behind them")) : null];
+}
+
+function chainList(links) {
+  return element("ul", { class: "chain" }, ...links.map((one) => element("li", {},
+    ownerOf(one.who), " waits for ", link(one.lock.name), ", held by ",
+    ...one.lock.holders.slice(0, 3).flatMap((hold, i) => [i > 0 ? ", " : "", ownerOf(hold)]),
+    one.closes ? element("strong", { class: "alarm" }, "deadlock") : null,
+    one.deeper.length > 0 ? chainList(one.deeper) : null)));
+}
+
+function chainPart(links) {
+  return links.length === 0 ? [] : [heading("What its holder waits for"), chainList(links)];
+}
+
+function eventItem(event) {
+  const time = element("time", { datetime: new Date(event.at).toISOString() }, clock.format(event.at));
+  const whom = event.owner === null ? [] : [event.what === "granted" ? " to " : ", of ", foreign(event.owner)];
+  return element("li", { class: event.what }, time, element("span", {}, WORDS[event.what], ...whom),
+    element("code", {}, String(event.fence)));
+}
+
+function eventsPart(name) {
+  const events = eventsByName.get(name) ?? [];
+  if (events.length === 0) return [];
+  return [heading("What happened"), element("ol", { class: "events" }, ...events.map(eventItem))];
+}
+
+function stateOf(lock) {
+  if (lock.holdCount > 0) return "";
+  return lock.lastRelease ? "Free. The last hold was " + WORDS[lock.lastRelease.reason] + "."
+    : "Free, and not held in the last hour or so.";
+}
+
+const keyOfHolds = (lock) => lock.holders.map((hold) => hold.fence).join() + lock.holdCount;
+const keyOfLine = (lock) => lock.queueLength + lock.waiters.map((one) => keyOf(one) + one.mode).join();
+const keyOfChain = (links) => links.map((one) => keyOf(one.who) + one.lock.name + one.lock.version + one.closes + keyOfChain(one.deeper)).join();
+
+function showDetails() {
+  const lock = details.last;
+  if (!details.name || !lock) return;
+  const links = chainOf(graph.waits, lock);
+  setText(at("details-state"), stateOf(lock));
+  renew(at("details-holders"), details.name + keyOfHolds(lock), () => holdersPart(lock));
+  renew(at("details-line"), details.name + keyOfLine(lock), () => linePart(lock));
+  renew(at("details-chain"), details.name + keyOfChain(links), () => chainPart(links));
+  renew(at("details-events"), details.name + JSON.stringify(eventsByName.get(details.name) ?? []), () => eventsPart(details.name));
+  showBreakButton(lock);
+  showDetailTimes(Date.now());
+}
+
+function showDetailTimes(now) {
+  if (!details.last) return;
+  for (const node of at("details").querySelectorAll(".ttl")) {
+    const hold = details.last.holders.find((one) => String(one.fence) === node.dataset.fence);
+    if (hold) showTimeLeft(node, hold, now);
+  }
+  for (const node of at("details").querySelectorAll(".since")) {
+    setText(node, age(now - Number(node.dataset.since)));
+  }
+}
+
+function openDetails(name) {
+  details.name = name;
+  details.last = store.locks.get(name) ?? null;
+  at("details-name").replaceChildren(foreign(name));
+  at("overview").hidden = true;
+  at("details").hidden = false;
+  document.body.classList.add("has-details");
+  at("side").scrollTop = 0;
+  at("details-name").focus({ preventScroll: true });
+  showDetails();
+}
+
+function closeDetails() {
+  if (!details.name) return;
+  details.name = "";
+  details.last = null;
+  at("details").hidden = true;
+  at("overview").hidden = false;
+  document.body.classList.remove("has-details");
+}

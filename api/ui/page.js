@@ -1,0 +1,284 @@
+// The page as a whole: joins what is known to what is shown.
+
+const FRAME_MS = 200;   // what changes with time
+const SLOW_MS = 1000;   // what takes all locks to work out
+const FILTER_MS = 250;
+
+const page = { line: null, refresher: null, changes: -1, arranged: 0, failing: null, wakesAt: 0 };
+
+// What the line is like, and what is the matter with it.
+
+function showLink(state, text) {
+  const link = at("link");
+  if (link.dataset.state !== state) announce(state === "live" ? "Live" : text);
+  link.dataset.state = state;
+  setText(at("link-text"), text);
+}
+
+function showNotice(text) {
+  at("notice").hidden = text === "";
+  setText(at("notice"), text);
+}
+
+function showAsleep() {
+  const seconds = Math.max(0, Math.ceil((page.wakesAt - Date.now()) / 1000));
+  showLink("asleep", "not live");
+  showNotice("Not live: " + page.failing + ". What you see may be out of date. Trying again"
+    + (seconds > 0 ? " in " + seconds + " s." : "…"));
+}
+
+const lineListener = {
+  live() {
+    page.failing = null;
+    showLink("live", "live");
+    showNotice("");
+  },
+  event(type, data) {
+    if (type === "incomplete") forgetAll(); // what is held is told anew
+    else if (type === "lock") learnt(learn(data));
+  },
+  round(hasId) {
+    if (!hasId || store.loaded) return;
+    store.loaded = true;
+    store.changes++;
+  },
+  asleep(why, ms) {
+    page.failing = why;
+    page.wakesAt = Date.now() + ms;
+    showAsleep();
+  },
+  refused(refusal) {
+    if (refusal.status === 401) showSignIn(refusal);
+    else showForbidden(refusal);
+  },
+};
+
+function learnt(lock) {
+  if (lock.name === details.name) details.last = lock;
+}
+
+// Those that the page has to know best: the one whose details are shown, and those that ought to
+// have ended or been renewed by now.
+function pickLocks(most) {
+  const now = Date.now();
+  const due = [...store.locks.values()].filter((lock) => endOf(lock) < now).map((lock) => lock.name);
+  const names = details.name ? [details.name, ...due] : due;
+  return [...new Set(names)].filter(isAddressable).slice(0, most);
+}
+
+function connect() {
+  disconnect();
+  forgetAll();
+  showLink("connecting", "connecting");
+  page.line = new LiveLine(table.prefix, lineListener);
+  page.refresher = new Refresher(table.prefix, pickLocks, { learnt, refused: lineListener.refused });
+}
+
+function disconnect() {
+  page.line?.close();
+  page.refresher?.close();
+  page.line = page.refresher = null;
+}
+
+// Who asks.
+
+function showSignIn(refusal) {
+  disconnect();
+  forgetAll();
+  showLink("closed", "signed out");
+  showNotice("");
+  setText(at("sign-in-why"), credentials.token ? "This token will not do: " + refusal.message + "."
+    : "This batond shows its locks to those it knows. Your token comes from whoever runs it.");
+  at("sign-in").hidden = false;
+  at("sign-out").hidden = true;
+  redraw();
+  at("token").focus();
+}
+
+function showForbidden(refusal) {
+  disconnect();
+  showLink("closed", "not permitted");
+  showNotice("You may not look at these locks: " + refusal.message + ".");
+  at("sign-out").hidden = credentials.token === "";
+}
+
+function signIn(event) {
+  event.preventDefault();
+  const token = at("token").value.trim();
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    setText(at("sign-in-why"), "A token has letters, digits and signs, and no spaces.");
+    return;
+  }
+  credentials.token = token;
+  at("token").value = "";
+  at("sign-in").hidden = true;
+  at("sign-out").hidden = false;
+  forgetRefusals();
+  connect();
+  at("prefix").focus();
+}
+
+function signOut() {
+  credentials.token = "";
+  eventsByName.clear();
+  choose("");
+  forgetRefusals();
+  connect();
+}
+
+// Which lock is looked at, and under which prefix: in the part of the URL that no server sees.
+
+function choose(name) {
+  const before = details.name;
+  if (name) openDetails(name);
+  else closeDetails();
+  table.selected = name;
+  saveAddress();
+  render();
+  if (name && !details.last && isAddressable(name)) inspect(name).then((view) => learnt(learn(view))).then(render, () => {});
+  if (!name && before) returnTo(before);
+}
+
+function returnTo(name) {
+  const index = table.shown.findIndex((lock) => lock.name === name);
+  if (index >= 0) focusRow(index);
+  else at("scroller").focus({ preventScroll: true });
+}
+
+function saveAddress() {
+  const parts = new URLSearchParams();
+  if (table.prefix) parts.set("prefix", table.prefix);
+  if (details.name) parts.set("lock", details.name);
+  history.replaceState(null, "", parts.size > 0 ? "#" + parts : location.pathname);
+}
+
+function readAddress() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  table.prefix = at("prefix").value = parts.get("prefix") ?? "";
+  return parts.get("lock") ?? "";
+}
+
+let filtering;
+
+function filter() {
+  table.prefix = at("prefix").value;
+  at("scroller").scrollTop = 0;
+  redraw();
+  clearTimeout(filtering);
+  filtering = setTimeout(() => {
+    saveAddress();
+    if (at("sign-in").hidden) connect();
+  }, FILTER_MS);
+}
+
+// Showing.
+
+function showCounts() {
+  const isKnown = store.loaded;
+  setText(at("count-held"), isKnown ? table.shown.length.toLocaleString("en") : "–");
+  setText(at("count-waiting"), isKnown ? countWaiting().toLocaleString("en") : "–");
+  setText(at("count-deadlocks"), String(graph.deadlocks.length));
+  setText(at("count-deadlocks-label"), graph.deadlocks.length === 1 ? "deadlock" : "deadlocks");
+  at("count-deadlocks-box").hidden = graph.deadlocks.length === 0;
+  if (store.left > 0) showNotice("There are more than " + LOCKS_MOST.toLocaleString("en") + " held locks: filter by prefix to see the others.");
+}
+
+function showEmpty() {
+  const isEmpty = store.loaded && table.shown.length === 0 && at("sign-in").hidden;
+  at("empty").hidden = !isEmpty;
+  at("scroller").hidden = table.shown.length === 0;
+  if (!isEmpty) return;
+  const base = new URL("locks/", location.href).href;
+  const name = table.prefix ? encodeURIComponent(table.prefix) + "demo" : "demo";
+  const who = credentials.token ? ' -H "Authorization: Bearer $TOKEN"' : "";
+  setText(at("empty-title"), table.prefix ? "Nothing with this prefix is held" : "Nothing is held");
+  setText(at("empty-command"), "curl -X POST" + who + " '" + base + name.replaceAll("'", "%27") + "?ttl=30s'");
+}
+
+function announceDeadlocks(before) {
+  if (graph.deadlocks.length > before) announce(count(graph.deadlocks.length, "deadlock"));
+}
+
+// All of it, now.
+function redraw() {
+  page.changes = -1;
+  page.arranged = 0;
+  render();
+}
+
+// What takes all locks is done once a second where there are many.
+function render() {
+  const now = Date.now();
+  const isDue = now - page.arranged > (store.locks.size > 500 ? SLOW_MS : 0);
+  if (page.changes !== store.changes && isDue) {
+    const before = graph.deadlocks.length;
+    page.changes = store.changes;
+    page.arranged = now;
+    updateGraph();
+    arrange();
+    ensureCurrent();
+    announceDeadlocks(before);
+    showCounts();
+    showEmpty();
+  }
+  showRows();
+  showDetails();
+}
+
+function frame() {
+  if (document.hidden) return;
+  if (page.failing) showAsleep();
+  if (page.changes !== store.changes) render();
+  else {
+    showTimes(Date.now());
+    showDetailTimes(Date.now());
+  }
+}
+
+async function copyCommand() {
+  try {
+    await navigator.clipboard.writeText(at("empty-command").textContent);
+    announce("Copied");
+    setText(at("copy"), "Copied");
+  } catch {
+    getSelection().selectAllChildren(at("empty-command")); // where pages may not write there
+  }
+}
+
+function onKey(event) {
+  const isTyping = event.target.closest("input, select, dialog") !== null;
+  if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    at("prefix").focus();
+    at("prefix").select();
+  }
+  if (event.key === "Escape" && !event.target.closest("dialog")) {
+    if (event.target === at("prefix")) at("scroller").focus();
+    else if (details.name) choose("");
+  }
+}
+
+function open() {
+  table.choose = choose;
+  openTable(redraw);
+  openBreaking();
+  at("filter").addEventListener("submit", (event) => {
+    event.preventDefault();
+    focusRow(0);
+  });
+  at("prefix").addEventListener("input", filter);
+  at("sign-in").addEventListener("submit", signIn);
+  at("sign-out").addEventListener("click", signOut);
+  at("details-close").addEventListener("click", () => choose(""));
+  at("copy").addEventListener("click", copyCommand);
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("visibilitychange", () => document.hidden || page.line?.hurry());
+  window.addEventListener("online", () => page.line?.hurry());
+  const name = readAddress();
+  connect();
+  if (name) choose(name);
+  setInterval(frame, FRAME_MS);
+  setInterval(() => document.hidden || showContention(), SLOW_MS);
+}
+
+open();

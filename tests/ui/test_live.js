@@ -1,0 +1,145 @@
+// What the page shows is what is: at once, and after whatever has gone wrong.
+"use strict";
+
+const assert = require("node:assert/strict");
+const { execFile } = require("node:child_process");
+const { promisify } = require("node:util");
+const { withStage } = require("./stage.js");
+const { sleep, until } = require("./driver.js");
+
+const run = promisify(execFile);
+
+function seconds(text) {
+  const found = text.match(/^([\d.]+) s$/);
+  assert.ok(found, text);
+  return Number(found[1]);
+}
+
+module.exports = {
+  "the empty page teaches a command, and shows what it does within a second": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.comesToSee("#empty");
+    const command = await stage.browser.text("#empty-command");
+    const before = Date.now();
+    await run("bash", ["-c", command]);
+    await until("the row", () => stage.row("demo"), 1000);
+    console.log("  seen after " + (Date.now() - before) + " ms, curl included");
+    const elsewhere = (await stage.browser.requests()).filter(({ url }) => !url.startsWith(stage.batond.url + "/") && !url.startsWith("data:"));
+    assert.deepEqual(elsewhere.filter(({ url }) => url !== "about:blank"), []);
+    await stage.hadNoTrouble();
+  }),
+
+  "the time that is left runs down, and a lock that has expired is gone": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.batond.take("short", { ttl_ms: 4000, owner: "me" });
+    const row = await until("the row", () => stage.row("short"));
+    await sleep(1200);
+    const later = await stage.row("short");
+    assert.equal(row[1], "me");
+    assert.equal(row[2], "exclusive");
+    assert.ok(seconds(row[4]) - seconds(later[4]) > 0.8, row[4] + ", then " + later[4]);
+    await until("no row", async () => (await stage.row("short")) === null, 4000);
+  }),
+
+  "a renewal is seen, although it is no event": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    const { token } = await stage.batond.take("renewed", { ttl_ms: 5000 });
+    await until("the row", () => stage.row("renewed"));
+    await stage.batond.ask("PUT", "/locks/renewed", { body: { ttl_ms: 50000 }, headers: { "Lock-Token": token } });
+    await until("the new time", async () => seconds((await stage.row("renewed"))[4]) > 40);
+  }),
+
+  "who waits appears, in the order of their turns": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    const { token } = await stage.batond.take("queue", { owner: "first" });
+    await until("the row", () => stage.row("queue"));
+    await stage.batond.queue("queue", { owner: "second" });
+    await stage.batond.queue("queue", { owner: "third" });
+    await until("two who wait", async () => /^2\b.*second/s.test((await stage.row("queue"))[6]));
+    await stage.look("queue");
+    await stage.shows("#details-line", "Waiting: 2");
+    const line = await stage.browser.text("#details-line");
+    assert.ok(line.indexOf("second") < line.indexOf("third"), line);
+    await stage.batond.release("queue", token);
+    await stage.shows("#details-events", "released, of first");
+    await stage.shows("#details-events", "granted to second");
+    await stage.hadNoTrouble();
+  }),
+
+  "chains and deadlocks are told": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.batond.take("a", { owner: "anna" });
+    await stage.batond.take("b", { owner: "bert" });
+    await stage.batond.take("c", { owner: "cleo" });
+    await stage.batond.queue("b", { owner: "anna" });
+    await stage.batond.queue("c", { owner: "bert" });
+    await stage.look("a");
+    await stage.shows("#details-chain", "anna waits for b, held by bert");
+    await stage.shows("#details-chain", "bert waits for c, held by cleo");
+    assert.equal(await stage.isVisible("#count-deadlocks-box"), false);
+    await stage.batond.queue("a", { owner: "cleo" });
+    await stage.comesToSee("#count-deadlocks-box");
+    await stage.browser.click("#details-close");
+    await stage.shows("#deadlocks", "cleo waits for a");
+    assert.match((await stage.row("b"))[6], /deadlock/);
+  }),
+
+  "a free place among several is no deadlock": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    for (const owner of ["one", "two"]) await stage.batond.take("pool", { owner, mode: "shared", limit: 2 });
+    await stage.batond.take("other", { owner: "three" });
+    await stage.batond.queue("pool", { owner: "three", mode: "shared", limit: 2 });
+    await stage.batond.queue("other", { owner: "one" });
+    await stage.shows("#count-waiting", "2");
+    assert.equal((await stage.row("pool"))[2], "shared 2/2");
+    assert.equal(await stage.isVisible("#count-deadlocks-box"), false);
+  }),
+
+  "it says when it is not live, and is again after a restart": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.batond.take("before", { owner: "me" });
+    await until("the row", () => stage.row("before"));
+    await stage.batond.stop();
+    await stage.shows("#link-text", "not live");
+    await stage.shows("#notice", "Trying again");
+    assert.ok(await stage.row("before"));
+    await stage.batond.start();
+    await stage.shows("#link-text", "live", 15000);
+    await stage.showsNot("#link-text", "not", 15000);
+    assert.equal(await stage.isVisible("#notice"), false);
+    await stage.batond.take("after");
+    await until("the row", () => stage.row("after"), 2000);
+    assert.ok(await stage.row("before"));
+  }),
+
+  "a filter is for names that begin so, and lasts in the address": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    for (const name of ["shop/a", "shop/b", "shopping", "other"]) await stage.batond.take(name);
+    await stage.shows("#count-held", "4");
+    await stage.browser.type("#prefix", "shop/");
+    await stage.shows("#count-held", "2");
+    assert.equal(await stage.row("other"), null);
+    await stage.batond.take("shop/c");
+    await stage.batond.take("another");
+    await until("the row", () => stage.row("shop/c"));
+    assert.equal(await stage.row("another"), null);
+    await until("the address", async () => /prefix=shop/.test(await stage.browser.run(() => location.hash)));
+    await stage.visit("#prefix=nothing");
+    await stage.shows("#empty-title", "Nothing with this prefix is held");
+    await stage.hadNoTrouble();
+  }),
+
+  "it is sorted as one likes": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.batond.take("x2", { ttl_ms: 50000 });
+    await stage.batond.take("x10", { ttl_ms: 40000 });
+    await stage.batond.take("x1", { ttl_ms: 60000 });
+    const names = () => stage.browser.run(() => [...document.querySelectorAll("#rows .open")].map((one) => one.innerText).join());
+    await until("by name", async () => (await names()) === "x1,x2,x10");
+    await stage.browser.click("th.left button");
+    await until("by time left", async () => (await names()) === "x10,x2,x1");
+    await stage.browser.click("th.left button");
+    await until("the other way", async () => (await names()) === "x1,x2,x10");
+    assert.equal(await stage.browser.run(() => document.querySelector("th.left").getAttribute("aria-sort")), "descending");
+  }),
+};
