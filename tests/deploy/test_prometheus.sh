@@ -1,7 +1,7 @@
 #!/bin/bash
 # deploy/prometheus: its files are what Prometheus reads, and each alert fires when it should, not
 # before, and no longer.
-# shellcheck source=common.sh
+# shellcheck source=tests/deploy/common.sh
 source "${0%/*}/common.sh"
 cd "$root/deploy/prometheus"
 

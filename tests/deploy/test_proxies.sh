@@ -2,7 +2,7 @@
 # deploy/haproxy.cfg and deploy/nginx.conf: haproxy and nginx take them without a warning, and their
 # times agree with batond's. How they behave is tried where they stand before replicas that stop
 # (tests/chaos, tests/edge): tests/support/front.c starts these very files.
-# shellcheck source=common.sh
+# shellcheck source=tests/deploy/common.sh
 source "${0%/*}/common.sh"
 cd "$root/deploy"
 PATH+=:/usr/sbin:/sbin

@@ -72,7 +72,7 @@ check_layers() {
 }
 
 check_shell() {
-    shellcheck "${shell[@]}"
+    shellcheck --external-sources "${shell[@]}"
 }
 
 # The operations as Redis gets them. What is shared need not be used by every operation, but by one.
