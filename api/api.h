@@ -3,6 +3,7 @@
 #define BATON_API_API_H
 
 #include "api/census.h"
+#include "api/contention.h"
 #include "api/exchange.h"
 #include "api/happening.h"
 #include "api/health.h"
@@ -19,7 +20,8 @@ struct api {
     bool trusts_hosts;             /* whatever Host says, although whoever asks may do all */
     struct limits *limits;         /* of the process; NULL: none */
     struct census *census;         /* of the process; NULL: nobody counts */
-    const struct health *health;   /* of the process; NULL: it is well */
+    const struct contention *contention; /* of the process; NULL: nobody looks */
+    const struct health *health;         /* of the process; NULL: it is well */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t max_wait_ms;

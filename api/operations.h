@@ -18,6 +18,7 @@ enum handling watch_locks(struct exchange *exchange);
 enum handling get_liveness(struct exchange *exchange);
 enum handling get_readiness(struct exchange *exchange);
 enum handling get_metrics(struct exchange *exchange);
+enum handling get_stats(struct exchange *exchange);
 enum handling get_openapi(struct exchange *exchange);
 enum handling get_ui(struct exchange *exchange);
 

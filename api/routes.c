@@ -33,6 +33,7 @@ const struct route ROUTES[] = {
     {"GET", "/livez", "getLiveness", 0, VERB_NONE, get_liveness},
     {"GET", "/readyz", "getReadiness", FIELD_BIT(FIELD_VERBOSE), VERB_NONE, get_readiness},
     {"GET", "/metrics", "getMetrics", 0, VERB_METRICS, get_metrics},
+    {"GET", "/stats", "getStats", FIELD_BIT(FIELD_PAGE), VERB_READ, get_stats},
     {"GET", "/openapi.yaml", "getOpenapi", 0, VERB_NONE, get_openapi},
     {"GET", "/ui", "getUi", 0, VERB_NONE, get_ui},
 };

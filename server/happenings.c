@@ -1,5 +1,6 @@
 #include "server/happenings.h"
 
+#include "api/contention.h"
 #include "server/journal.h"
 #include "server/metrics.h"
 
@@ -9,4 +10,5 @@ void happenings_tell(void *context, const struct happening *happening,
     struct happenings *happenings = context;
     metrics_happened(happenings->metrics, happening);
     journal_happened(happenings->log, happening, exchange);
+    contention_happened(happenings->contention, happening);
 }

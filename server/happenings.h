@@ -4,6 +4,7 @@
 
 #include "api/happening.h"
 
+struct contention_part;
 struct log;
 struct metrics;
 
@@ -11,6 +12,7 @@ struct metrics;
 struct happenings {
     struct metrics *metrics;
     const struct log *log;
+    struct contention_part *contention;
 };
 
 /* For struct api's `happened`; `context` is a struct happenings. */

@@ -37,6 +37,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .https = process->https,
         .limits = &process->limits,
         .census = &process->census,
+        .contention = &process->contention,
         .health = &process->health,
         .log = &process->log,
         .addresses = process->addresses,
@@ -44,6 +45,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .context = process,
     };
     census_begin(&process->census);
+    contention_open(&process->contention, count);
     random_bytes(&process->worker_options.process, sizeof process->worker_options.process);
     int sockets[WORKERS_MOST];
     for (size_t i = 0; i < count; i++) {
@@ -179,6 +181,7 @@ int main(int argc, char **argv)
     uv_walk(&process.loop, close_handle, NULL);
     uv_run(&process.loop, UV_RUN_DEFAULT);
     uv_loop_close(&process.loop);
+    contention_close(&process.contention);
     principals_drop(process.principals);
     https_drop(process.https);
     redis_url_free(&process.redis_url);

@@ -3,6 +3,7 @@
 #define BATON_SERVER_PROCESS_H
 
 #include "api/census.h"
+#include "api/contention.h"
 #include "api/health.h"
 #include "api/limits.h"
 #include "api/principals.h"
@@ -22,6 +23,8 @@
 
 enum { WORKERS_MOST = HEALTH_LOOPS };
 
+_Static_assert((int)WORKERS_MOST <= (int)CONTENTION_PARTS, "each worker has its part");
+
 /* The process. The main thread only starts, watches and ends the others. */
 struct process {
     struct metrics metrics[WORKERS_MOST]; /* of each worker */
@@ -37,6 +40,7 @@ struct process {
     struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
     struct limits limits;
     struct census census;
+    struct contention contention;
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];

@@ -203,6 +203,7 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .principals = principals_keep(worker->options->principals),
                      .limits = worker->options->limits,
                      .census = worker->options->census,
+                     .contention = worker->options->contention,
                      .health = worker->options->health,
                      .default_ttl_ms = settings->default_ttl_ms,
                      .max_ttl_ms = settings->max_ttl_ms,
@@ -234,7 +235,8 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     worker->options = options;
     worker->index = index;
     worker->metrics = metrics;
-    worker->happenings = (struct happenings){.metrics = metrics, .log = options->log};
+    worker->happenings = (struct happenings){
+        .metrics = metrics, .log = options->log, .contention = options->contention->parts[index]};
     uv_async_init(&worker->loop, &worker->stop, on_stop);
     uv_async_init(&worker->loop, &worker->news, on_news);
     uv_timer_init(&worker->loop, &worker->settle);

@@ -2,6 +2,7 @@
 #ifndef BATON_SERVER_WORKER_H
 #define BATON_SERVER_WORKER_H
 
+#include "api/contention.h"
 #include "api/principals.h"
 #include "redis/url.h"
 #include "server/https.h"
@@ -22,6 +23,7 @@ struct worker_options {
     struct addresses *addresses;   /* of all workers */
     struct limits *limits;         /* the only two things that they change together */
     struct census *census;
+    struct contention *contention;   /* to each worker its part */
     struct health *health;           /* what they show of the process */
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */

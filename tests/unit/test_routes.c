@@ -37,6 +37,7 @@ static const struct request {
     {"HEAD", "/readyz", "getReadiness", NULL},
     {"GET", "/metrics", "getMetrics", NULL},
     {"HEAD", "/metrics", "getMetrics", NULL},
+    {"GET", "/stats", "getStats", NULL},
     {"GET", "/openapi.yaml", "getOpenapi", NULL},
     {"HEAD", "/openapi.yaml", "getOpenapi", NULL},
     {"GET", "/ui", "getUi", NULL},

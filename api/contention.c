@@ -1,0 +1,284 @@
+#include "api/contention.h"
+
+#include "base/random.h"
+#include "base/siphash.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { BUCKETS = 1024 }; /* of the names that are waited for; as many as requests that wait */
+
+/* A name that is waited for at this worker. */
+struct waited {
+    struct waited *next;
+    uint64_t hash;
+    uint64_t waiters;
+    uint64_t since; /* ms */
+    size_t length;
+    char name[];
+};
+
+/* What has been seen since it began. */
+struct window {
+    uint64_t begun; /* ms; 0: it never was */
+    struct sketch waits;
+    struct sketch expirations;
+    struct peaks most_waiters;
+    struct peaks longest_waits;
+    struct peaks longest_holds;
+};
+
+struct contention_part {
+    pthread_mutex_t mutex; /* of all below */
+    struct siphash_key key;
+    size_t waited_count;
+    struct waited *waited[BUCKETS];
+    struct window windows[2]; /* this one, and the one before */
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void contention_open(struct contention *contention, size_t count)
+{
+    contention->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct contention_part *part = calloc(1, sizeof *part);
+        if (!part)
+            abort();
+        pthread_mutex_init(&part->mutex, NULL);
+        random_bytes(&part->key, sizeof part->key);
+        part->windows[0].begun = now_ms();
+        contention->parts[i] = part;
+    }
+}
+
+static void remove_waited(struct contention_part *part, struct waited **place)
+{
+    struct waited *waited = *place;
+    *place = waited->next;
+    part->waited_count--;
+    free(waited);
+}
+
+void contention_close(struct contention *contention)
+{
+    for (size_t i = 0; i < contention->count; i++) {
+        struct contention_part *part = contention->parts[i];
+        for (size_t j = 0; j < BUCKETS; j++)
+            while (part->waited[j])
+                remove_waited(part, &part->waited[j]);
+        pthread_mutex_destroy(&part->mutex);
+        free(part);
+    }
+    contention->count = 0;
+}
+
+/* What happens. */
+
+static struct waited **find(struct contention_part *part, uint64_t hash, struct slice name)
+{
+    struct waited **place = &part->waited[hash % BUCKETS];
+    while (*place && ((*place)->hash != hash || (*place)->length != name.length ||
+                      memcmp((*place)->name, name.bytes, name.length) != 0))
+        place = &(*place)->next;
+    return place;
+}
+
+static void queue(struct contention_part *part, struct window *window, uint64_t hash,
+                  struct slice name)
+{
+    struct waited **place = find(part, hash, name), *waited = *place;
+    if (!waited) {
+        waited = calloc(1, sizeof *waited + name.length);
+        if (!waited)
+            abort();
+        waited->hash = hash;
+        waited->since = now_ms();
+        waited->length = name.length;
+        memcpy(waited->name, name.bytes, name.length);
+        *place = waited;
+        part->waited_count++;
+    }
+    waited->waiters++;
+    sketch_add(&window->waits, hash, name, 1);
+    peaks_note(&window->most_waiters, hash, name, waited->waiters);
+}
+
+static void end_wait(struct contention_part *part, struct window *window, uint64_t hash,
+                     const struct happening *happening)
+{
+    struct waited **place = find(part, hash, happening->name);
+    if (*place && --(*place)->waiters == 0)
+        remove_waited(part, place);
+    peaks_note(&window->longest_waits, hash, happening->name,
+               (uint64_t)happening->waited_us / 1000);
+}
+
+/* What is older than two windows is forgotten. */
+static struct window *current(struct contention_part *part)
+{
+    uint64_t now = now_ms();
+    struct window *window = &part->windows[0];
+    if (now - window->begun >= CONTENTION_WINDOW_MS) {
+        part->windows[1] = *window;
+        *window = (struct window){.begun = now};
+    }
+    return window;
+}
+
+void contention_happened(struct contention_part *part, const struct happening *happening)
+{
+    bool queued = happening->kind == HAPPENING_QUEUED, waited = happening->waited_us >= 0;
+    bool expired = happening->kind == HAPPENING_EXPIRED, held = happening->held_ms >= 0;
+    if (!queued && !waited && !expired && !held)
+        return;
+    pthread_mutex_lock(&part->mutex);
+    struct window *window = current(part);
+    uint64_t hash = siphash(&part->key, happening->name);
+    if (queued)
+        queue(part, window, hash, happening->name);
+    if (waited)
+        end_wait(part, window, hash, happening);
+    if (expired)
+        sketch_add(&window->expirations, hash, happening->name, (uint64_t)happening->count);
+    if (held)
+        peaks_note(&window->longest_holds, hash, happening->name, (uint64_t)happening->held_ms);
+    pthread_mutex_unlock(&part->mutex);
+}
+
+/* What is told. */
+
+struct gathering {
+    struct contention_view view;
+    bool (*wants)(void *context, struct slice name);
+    void *context;
+    struct window *windows;
+    size_t count; /* of them */
+};
+
+static void gather_waiting(struct gathering *gathering, const struct contention_part *part)
+{
+    struct contention_view *view = &gathering->view;
+    uint64_t now = now_ms();
+    view->waiting = realloc(view->waiting,
+                            (view->waiting_count + part->waited_count + 1) * sizeof *view->waiting);
+    if (!view->waiting)
+        abort();
+    for (size_t i = 0; part->waited_count > 0 && i < BUCKETS; i++)
+        for (const struct waited *waited = part->waited[i]; waited; waited = waited->next) {
+            struct slice name = {waited->name, waited->length};
+            if (!gathering->wants(gathering->context, name))
+                continue;
+            struct contention_waiting *waiting = &view->waiting[view->waiting_count++];
+            waiting->waiters = waited->waiters;
+            waiting->since_ms = now - waited->since;
+            waiting->length = waited->length;
+            memcpy(waiting->name, waited->name, waited->length);
+        }
+}
+
+static void gather(struct gathering *gathering, struct contention_part *part)
+{
+    pthread_mutex_lock(&part->mutex);
+    gather_waiting(gathering, part);
+    current(part);
+    for (size_t i = 0; i < 2; i++)
+        if (part->windows[i].begun)
+            gathering->windows[gathering->count++] = part->windows[i];
+    pthread_mutex_unlock(&part->mutex);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct contention_waiting *one = left, *other = right;
+    if (one->length != other->length)
+        return one->length < other->length ? -1 : 1;
+    return memcmp(one->name, other->name, one->length);
+}
+
+static int by_waiters(const void *left, const void *right)
+{
+    const struct contention_waiting *one = left, *other = right;
+    if (one->waiters != other->waiters)
+        return one->waiters > other->waiters ? -1 : 1;
+    return one->since_ms == other->since_ms ? 0 : one->since_ms > other->since_ms ? -1 : 1;
+}
+
+/* The waiters of a name may be at several workers. */
+static void fold_waiting(struct contention_view *view)
+{
+    size_t used = 0;
+    if (view->waiting_count == 0)
+        return;
+    qsort(view->waiting, view->waiting_count, sizeof *view->waiting, by_name);
+    for (size_t i = 0; i < view->waiting_count; i++) {
+        const struct contention_waiting *next = &view->waiting[i];
+        if (used == 0 || by_name(&view->waiting[used - 1], next) != 0) {
+            view->waiting[used++] = *next;
+            continue;
+        }
+        struct contention_waiting *last = &view->waiting[used - 1];
+        last->waiters += next->waiters;
+        if (last->since_ms < next->since_ms)
+            last->since_ms = next->since_ms;
+    }
+    view->waiting_count = used;
+    qsort(view->waiting, used, sizeof *view->waiting, by_waiters);
+}
+
+/* Where each list is in a window; the last ones are sketches. */
+static const size_t LISTS[] = {
+    [CONTENTION_MOST_WAITERS] = offsetof(struct window, most_waiters),
+    [CONTENTION_LONGEST_WAITS] = offsetof(struct window, longest_waits),
+    [CONTENTION_LONGEST_HOLDS] = offsetof(struct window, longest_holds),
+    [CONTENTION_MOST_WAITS] = offsetof(struct window, waits),
+    [CONTENTION_MOST_EXPIRATIONS] = offsetof(struct window, expirations),
+};
+
+static void merge(struct gathering *gathering, enum contention_list list)
+{
+    const void *all[2 * CONTENTION_PARTS];
+    size_t *count = &gathering->view.lists[list].count;
+    for (size_t i = 0; i < gathering->count; i++)
+        all[i] = (const char *)&gathering->windows[i] + LISTS[list];
+    gathering->view.lists[list].all =
+        list < CONTENTION_MOST_WAITS
+            ? peaks_merge((const struct peaks *const *)all, gathering->count, count)
+            : sketches_merge((const struct sketch *const *)all, gathering->count, count);
+}
+
+struct contention_view contention_view(const struct contention *contention,
+                                       bool (*wants)(void *context, struct slice name),
+                                       void *context)
+{
+    struct gathering gathering = {.wants = wants, .context = context};
+    struct contention_view *view = &gathering.view;
+    size_t parts = contention ? contention->count : 0;
+    gathering.windows = malloc((2 * parts + 1) * sizeof *gathering.windows);
+    if (!gathering.windows)
+        abort();
+    for (size_t i = 0; i < parts; i++)
+        gather(&gathering, contention->parts[i]);
+    uint64_t now = now_ms(); /* no window has begun after that */
+    for (size_t i = 0; i < gathering.count; i++)
+        if (now - gathering.windows[i].begun > view->window_ms)
+            view->window_ms = now - gathering.windows[i].begun;
+    fold_waiting(view);
+    for (enum contention_list list = 0; list < CONTENTION_LISTS; list++)
+        merge(&gathering, list);
+    free(gathering.windows);
+    return *view;
+}
+
+void contention_view_free(struct contention_view *view)
+{
+    free(view->waiting);
+    for (size_t i = 0; i < CONTENTION_LISTS; i++)
+        free(view->lists[i].all);
+}

@@ -1,0 +1,147 @@
+/* What is told of contention, by what happened. */
+#include "api/contention.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+
+static bool all(void *context, struct slice name)
+{
+    (void)context, (void)name;
+    return true;
+}
+
+static bool but_secrets(void *context, struct slice name)
+{
+    (void)context;
+    return name.bytes[0] != 's';
+}
+
+static int start(void **state)
+{
+    static struct contention contention;
+    contention_open(&contention, 3);
+    *state = &contention;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    contention_close(*state);
+    return 0;
+}
+
+static void queue(struct contention *contention, size_t part, const char *name)
+{
+    struct happening queued = happening_of(HAPPENING_QUEUED, slice_of(name));
+    contention_happened(contention->parts[part], &queued);
+}
+
+static void end(struct contention *contention, size_t part, const char *name,
+                enum happening_kind kind, int64_t waited_us)
+{
+    struct happening ended = happening_of(kind, slice_of(name));
+    ended.waited_us = waited_us;
+    contention_happened(contention->parts[part], &ended);
+}
+
+static void end_hold(struct contention *contention, size_t part, const char *name,
+                     enum happening_kind kind, int64_t held_ms, int64_t count)
+{
+    struct happening ended = happening_of(kind, slice_of(name));
+    ended.held_ms = held_ms;
+    ended.count = count;
+    contention_happened(contention->parts[part], &ended);
+}
+
+static void assert_waiting(const struct contention_view *view, size_t i, const char *name,
+                           uint64_t waiters)
+{
+    assert_true(i < view->waiting_count);
+    assert_true(slice_equals((struct slice){view->waiting[i].name, view->waiting[i].length}, name));
+    assert_int_equal(view->waiting[i].waiters, waiters);
+}
+
+static void assert_ranked(const struct contention_view *view, enum contention_list list, size_t i,
+                          const char *name, uint64_t value)
+{
+    assert_true(i < view->lists[list].count);
+    const struct ranked *ranked = &view->lists[list].all[i];
+    assert_true(slice_equals((struct slice){ranked->name, ranked->length}, name));
+    assert_int_equal(ranked->value, value);
+    assert_int_equal(ranked->error, 0);
+}
+
+static void nothing_is_told_at_first(void **state)
+{
+    struct contention_view view = contention_view(*state, all, NULL);
+    assert_int_equal(view.waiting_count, 0);
+    for (size_t i = 0; i < CONTENTION_LISTS; i++)
+        assert_int_equal(view.lists[i].count, 0);
+    contention_view_free(&view);
+    view = contention_view(NULL, all, NULL);
+    assert_int_equal(view.waiting_count, 0);
+    contention_view_free(&view);
+}
+
+/* At whichever worker: each ends where it began. */
+static void who_waits_now_is_told(void **state)
+{
+    struct contention *contention = *state;
+    queue(contention, 0, "a");
+    queue(contention, 1, "b");
+    queue(contention, 1, "b");
+    queue(contention, 2, "b");
+    queue(contention, 2, "secret");
+    struct contention_view view = contention_view(contention, but_secrets, NULL);
+    assert_int_equal(view.waiting_count, 2);
+    assert_waiting(&view, 0, "b", 3);
+    assert_waiting(&view, 1, "a", 1);
+    assert_ranked(&view, CONTENTION_MOST_WAITS, 0, "b", 3);
+    assert_ranked(&view, CONTENTION_MOST_WAITERS, 0, "b", 2);
+    contention_view_free(&view);
+
+    end(contention, 0, "a", HAPPENING_TIMEOUT, 5000000);
+    end(contention, 1, "b", HAPPENING_GRANTED, 7000);
+    end(contention, 2, "b", HAPPENING_ABANDONED, 9000);
+    end(contention, 2, "free", HAPPENING_GRANTED, -1); /* has not waited */
+    view = contention_view(contention, all, NULL);
+    assert_int_equal(view.waiting_count, 2);
+    assert_waiting(&view, 0, view.waiting[0].length == 1 ? "b" : "secret", 1);
+    assert_int_equal(view.lists[CONTENTION_LONGEST_WAITS].count, 2);
+    assert_ranked(&view, CONTENTION_LONGEST_WAITS, 0, "a", 5000);
+    assert_ranked(&view, CONTENTION_LONGEST_WAITS, 1, "b", 9);
+    contention_view_free(&view);
+    end(contention, 1, "b", HAPPENING_CANCELLED, 1);
+    end(contention, 2, "secret", HAPPENING_UNAVAILABLE, 1);
+    view = contention_view(contention, all, NULL);
+    assert_int_equal(view.waiting_count, 0);
+    contention_view_free(&view);
+}
+
+static void ends_of_holds_are_told(void **state)
+{
+    struct contention *contention = *state;
+    end_hold(contention, 0, "a", HAPPENING_RELEASED, 700, 1);
+    end_hold(contention, 1, "a", HAPPENING_EXPIRED, 300, 1);
+    end_hold(contention, 2, "a", HAPPENING_EXPIRED, -1, 40);
+    end_hold(contention, 2, "b", HAPPENING_EXPIRED, 900, 1);
+    struct contention_view view = contention_view(contention, all, NULL);
+    assert_int_equal(view.lists[CONTENTION_LONGEST_HOLDS].count, 2);
+    assert_ranked(&view, CONTENTION_LONGEST_HOLDS, 0, "b", 900);
+    assert_ranked(&view, CONTENTION_LONGEST_HOLDS, 1, "a", 700);
+    assert_ranked(&view, CONTENTION_MOST_EXPIRATIONS, 0, "a", 41);
+    assert_ranked(&view, CONTENTION_MOST_EXPIRATIONS, 1, "b", 1);
+    contention_view_free(&view);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_told_at_first),
+        TEST(who_waits_now_is_told),
+        TEST(ends_of_holds_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

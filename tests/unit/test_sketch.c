@@ -1,0 +1,156 @@
+/* The sketch against an exact count: what it says is within its proven bounds. */
+#include "base/random.h"
+#include "base/sketch.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROUNDS = 20, EVENTS = 20000, NAMES = 3000, PARTS = 4 };
+
+struct stream {
+    uint32_t random;
+    uint64_t counts[NAMES];
+    uint64_t greatest[NAMES];
+    uint64_t total;
+    struct sketch sketches[PARTS];
+    struct peaks peaks[PARTS];
+};
+
+static uint32_t below(struct stream *stream, uint32_t bound)
+{
+    stream->random ^= stream->random << 13;
+    stream->random ^= stream->random >> 17;
+    stream->random ^= stream->random << 5;
+    return stream->random % bound;
+}
+
+static struct slice name_of(uint32_t number, char text[16])
+{
+    snprintf(text, 16, "name%u", number);
+    return slice_of(text);
+}
+
+/* Names from all alike to a few that come nearly always, in parts that see different ones more. */
+static void feed(struct stream *stream, unsigned skew, size_t parts)
+{
+    for (int i = 0; i < EVENTS; i++) {
+        char text[16];
+        uint32_t number = NAMES;
+        for (unsigned times = 0; times <= skew; times++)
+            number = below(stream, number) + 1;
+        number--;
+        size_t part = below(stream, 3) ? number % parts : below(stream, (uint32_t)parts);
+        uint64_t weight = 1 + below(stream, 3), value = below(stream, 1000000);
+        struct slice name = name_of(number, text);
+        sketch_add(&stream->sketches[part], number % 1000, name, weight); /* hashes may be equal */
+        peaks_note(&stream->peaks[part], number % 1000, name, value);
+        stream->counts[number] += weight;
+        stream->total += weight;
+        if (stream->greatest[number] < value)
+            stream->greatest[number] = value;
+    }
+}
+
+static uint32_t number_of(const struct ranked *ranked)
+{
+    char text[RANKED_NAME + 1];
+    unsigned number;
+    snprintf(text, sizeof text, "%.*s", ranked->length, ranked->name);
+    assert_int_equal(sscanf(text, "name%u", &number), 1);
+    assert_in_range(number, 0, NAMES - 1);
+    return number;
+}
+
+static void check_counts(const struct stream *stream, size_t parts)
+{
+    const struct sketch *all[PARTS];
+    bool found[NAMES] = {false};
+    size_t count;
+    for (size_t i = 0; i < parts; i++)
+        all[i] = &stream->sketches[i];
+    struct ranked *merged = sketches_merge(all, parts, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = number_of(&merged[i]);
+        uint64_t truth = stream->counts[number];
+        assert_false(found[number]);
+        found[number] = true;
+        assert_true(merged[i].value >= truth);
+        assert_true(merged[i].value - merged[i].error <= truth);
+        assert_true(merged[i].error <= stream->total / SKETCH_PLACES);
+        assert_true(i == 0 || merged[i - 1].value >= merged[i].value);
+    }
+    for (uint32_t i = 0; i < NAMES; i++)
+        assert_true(found[i] || stream->counts[i] <= stream->total / SKETCH_PLACES);
+    free(merged);
+}
+
+static int descending(const void *left, const void *right)
+{
+    uint64_t one = *(const uint64_t *)left, other = *(const uint64_t *)right;
+    return one == other ? 0 : one > other ? -1 : 1;
+}
+
+/* Of the greatest there are, none is missing, and each is exact. */
+static void check_peaks(const struct stream *stream, size_t parts)
+{
+    const struct peaks *all[PARTS];
+    static uint64_t sorted[NAMES];
+    size_t count;
+    for (size_t i = 0; i < parts; i++)
+        all[i] = &stream->peaks[i];
+    struct ranked *merged = peaks_merge(all, parts, &count);
+    memcpy(sorted, stream->greatest, sizeof sorted);
+    qsort(sorted, NAMES, sizeof *sorted, descending);
+    assert_true(count >= PEAKS_PLACES || sorted[count] == 0);
+    for (size_t i = 0; i < count && i < PEAKS_PLACES; i++) {
+        assert_true(merged[i].value == sorted[i]);
+        assert_true(merged[i].value == stream->greatest[number_of(&merged[i])]);
+    }
+    free(merged);
+}
+
+static void what_it_says_is_within_its_bounds(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct stream *stream = calloc(1, sizeof *stream);
+        size_t parts = round % 2 ? PARTS : 1;
+        random_bytes(&stream->random, sizeof stream->random);
+        stream->random |= 1;
+        print_message("random %u\n", stream->random);
+        feed(stream, round / 2 % 5, parts);
+        check_counts(stream, parts);
+        check_peaks(stream, parts);
+        free(stream);
+    }
+}
+
+static void few_names_are_counted_exactly(void **state)
+{
+    static struct sketch one, other, empty;
+    const struct sketch *all[] = {&one, &empty, &other};
+    size_t count;
+    (void)state;
+    sketch_add(&one, 1, slice_of("a"), 3);
+    sketch_add(&one, 1, slice_of("b"), 5);
+    sketch_add(&other, 9, slice_of("a"), 4);
+    struct ranked *merged = sketches_merge(all, 3, &count);
+    assert_int_equal(count, 2);
+    assert_memory_equal(merged[0].name, "a", 1);
+    assert_int_equal(merged[0].value, 7);
+    assert_int_equal(merged[0].error, 0);
+    assert_int_equal(merged[1].value, 5);
+    free(merged);
+    free(sketches_merge(all + 1, 1, &count));
+    assert_int_equal(count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_names_are_counted_exactly),
+        cmocka_unit_test(what_it_says_is_within_its_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
