@@ -24,6 +24,7 @@ struct load {
     struct stage *stage;
     atomic_bool stop;
     atomic_int requests, told, failures;
+    atomic_int failed_by[WAYS];
     atomic_int
         unavailable; /* replies that Redis was not let run in time, by others on the machine */
     _Atomic int64_t longest_us; /* of the requests that do not wait */
@@ -55,6 +56,7 @@ static void note_failure(struct player *player, const char *request, int status)
         return;
     }
     pthread_mutex_lock(&load->lock);
+    load->failed_by[player->way]++;
     if (++load->failures <= SHOWN)
         print_error("client %d, way %d: %s: %d after %" PRId64 " ms: %.300s\n", player->number,
                     (int)player->way, request, status, player->caller.took_us / 1000,
@@ -140,10 +142,10 @@ static void *play_in_line(void *context)
         char target[TARGET], token[64];
         snprintf(target, sizeof target, "/locks/chaos-%d", player->number % NAMES);
         snprintf(token, sizeof token, "Lock-Token: line-%010d-%010d", player->number, round);
-        if (!wait_for_it(player, target, token))
-            continue;
+        bool has_it = wait_for_it(player, target, token);
         clock_sleep_ms(HOLD_MS);
-        expect(player, "DELETE", target, token, 200);
+        if (has_it)
+            expect(player, "DELETE", target, token, 200);
     }
     return NULL;
 }
@@ -194,6 +196,18 @@ static void restart(struct stage *stage, int replica)
     clock_sleep_ms(HEALTHY_MS); /* haproxy has to see it, too */
 }
 
+static void print_failures(const struct load *load)
+{
+    for (int i = 0; i < WAYS; i++)
+        print_error("way %d: %d failed\n", i, load->failed_by[i]);
+    for (int i = 0; i < 2; i++) {
+        char *log = process_output(&load->stage->front[i].process);
+        size_t length = strlen(log), most = 3000;
+        print_error("front %d: %s\n", i, log + (length > most ? length - most : 0));
+        free(log);
+    }
+}
+
 static void restarts_fail_no_request(void **state)
 {
     static struct player players[CREW_MOST];
@@ -214,6 +228,8 @@ static void restarts_fail_no_request(void **state)
     if (load.unavailable > 0)
         print_message("%d more were answered that Redis is away: the machine is too busy\n",
                       load.unavailable);
+    if (load.failures > 0)
+        print_failures(&load);
     assert_int_equal(load.failures, 0);
     assert_true(load.unavailable < load.requests / 100);
     assert_true(load.told > 0);
