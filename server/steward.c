@@ -56,13 +56,13 @@ static bool is_graceful(const struct process *process, int number)
 static void leave(struct process *process)
 {
     char lasts[DURATION_TEXT];
+    atomic_store(&process->health.leaving, true);
     duration_format(process->settings.drain_ms, lasts);
     log_line(&process->log, LOG_INFO,
              "draining: not ready any more, so that requests go to others; serving those that come",
              "for", lasts, NULL);
     notify_say(&process->notify, "STOPPING=1\nSTATUS=draining for %s\nEXTEND_TIMEOUT_USEC=%" PRId64,
                lasts, (process->settings.drain_ms + END_MS) * 1000);
-    atomic_store(&process->health.leaving, true);
     for (size_t i = 0; i < process->worker_count; i++)
         metrics_set(&process->metrics[i].draining, 1);
     uv_timer_start(&process->grace, on_grace_over, (uint64_t)process->settings.drain_ms, 0);
