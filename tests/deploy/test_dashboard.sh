@@ -122,5 +122,9 @@ expect "Not exactly the alert of an expired hold fires" jq -e '
 
 # What the runbooks send an operator to.
 grep -q '"msg":"lock expired","lock":"a"' "$dir/one.log" "$dir/two.log" || complain "No log names the lock that expired"
+while read -r path; do
+    status=$(curl -sS -o "$dir/reply" -w '%{http_code}' "http://$one$path")
+    [[ $status == 200 ]] || complain "$path, which a runbook names, is answered $status"
+done < <(sed -n '/runbook:/,/^$/p' prometheus/alerts.yml | grep -oE '(^| )/[a-zA-Z]+[a-zA-Z/?]*' | tr -d ' ' | sort -u)
 
 exit "$failed"
