@@ -4,7 +4,8 @@
 -- Returns {cursor ('0' at the end), how many holds were found}.
 local cursor, budget, holds = ARGV[2], tonumber(ARGV[4]), 0
 local AT_ONCE = 100
-local BEGINNING = '<dI4I4I4I4I4I4I4d' -- of a state, to NEXT
+local COUNT_AT = 9 -- where a packed state has its COUNT and its NEXT
+local NEXT_AT = 37
 local BEGINNING_BYTES = 44
 local COUNTED_AT_ONCE = 1000
 
@@ -30,11 +31,11 @@ local function live(name)
     if type(record) ~= 'string' or #record < BEGINNING_BYTES then
         return 0
     end
-    local state = {struct.unpack(BEGINNING, record)}
-    if state[COUNT] == 0 or now < state[NEXT] then
-        return state[COUNT]
+    local count = struct.unpack('<I4', record, COUNT_AT)
+    if count == 0 or now < struct.unpack('<d', record, NEXT_AT) then
+        return count
     end
-    return live_of_crowd(name, state[COUNT])
+    return live_of_crowd(name, count)
 end
 
 repeat
