@@ -18,7 +18,7 @@
 
 enum { TURNS_MOST = 20000, PACKETS_MOST = 20, ANSWERS_MOST = 500, ANSWER_LONGEST = 1 << 20 };
 
-static const struct log SILENT = {.fd = -1, .format = LOG_JSON, .level = LOG_ERROR + 1};
+static const struct log SILENT = {.fd = -1, .level = LOG_DEBUG, .access = true, .audit = true};
 static const struct networks NOBODY = {NULL, 0};
 
 struct visit {
