@@ -246,6 +246,7 @@ $(BUILD)/baton.conf: deploy/systemd/baton.conf.in deploy/systemd/baton.service d
 
 # The page is one document, put together from files that are easier to read.
 $(BUILD)/generated/ui.c: locks/scripts/embed.sh $(wildcard api/ui/*)
+	@mkdir -p $(@D)
 	@api/ui/embed.sh $(@D)/ui > $@
 
 # Files that change only when what they say does: other flags compile everything again, another
