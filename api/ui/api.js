@@ -48,6 +48,10 @@ async function breakLock(name) {
   return (await ask(pathOf(name) + "?force=true", { method: "DELETE" })).json();
 }
 
+async function stats() {
+  return (await ask("stats?limit=5")).json();
+}
+
 async function listPage(prefix, limit, cursor, signal) {
   const query = new URLSearchParams({ prefix, limit });
   if (cursor) query.set("cursor", cursor);

@@ -1,6 +1,22 @@
-// Why everything waits: deadlocks, the longest queues, the longest waits.
+// Why everything waits: deadlocks, the longest queues, the longest waits, and what the batond that
+// answers has counted in the last hour or so.
 
 const LISTED_MOST = 5;
+
+const counted = { stats: null };
+
+async function refreshStats() {
+  try {
+    counted.stats = await stats();
+  } catch {
+    counted.stats = null; // the line says what is the matter
+  }
+}
+
+// The names with most waiters, be they on the page of the list that is looked at next or not.
+function mostWaitedFor() {
+  return (counted.stats?.waiting ?? []).map((one) => one.name).filter((name) => name.startsWith(table.prefix));
+}
 
 function entry(name, figure, share, note) {
   const bar = element("span", { class: "share", "aria-hidden": "true" }, element("i"));
@@ -28,6 +44,16 @@ function longestWaits(locks, now) {
     (now - first.since) / Math.max(1, now - waits[0].first.since), ownerOf(first)));
 }
 
+function mostExpired() {
+  const top = counted.stats?.most_expirations ?? [];
+  return top.map((one) => entry(one.name, count(one.expirations, "time"), one.expirations / top[0].expirations, null));
+}
+
+function longestHolds() {
+  const top = counted.stats?.longest_holds ?? [];
+  return top.map((one) => entry(one.name, duration(one.held_ms), one.held_ms / Math.max(1, top[0].held_ms), null));
+}
+
 function deadlockItem(cycle) {
   return element("li", {}, ...cycle.map((edge) =>
     element("p", {}, ownerOf(edge.who), " waits for ", link(edge.lock.name))));
@@ -43,12 +69,12 @@ function deadlocksPart() {
 
 function contentionPart(now) {
   const contended = [...store.locks.values()].filter((lock) => lock.queueLength > 0);
-  const parts = [list("Longest queues", longestQueues(contended)),
-    list("Longest waits", longestWaits(contended, now))];
-  if (parts.every((part) => part === null)) {
-    return [element("p", { class: "hint" }, "Nobody waits for anything. Queues, long waits and deadlocks show up here.")];
-  }
-  return parts;
+  const past = [list("Expired most often", mostExpired()), list("Held longest", longestHolds())];
+  const present = contended.length === 0 ? [element("p", { class: "hint" }, "Nobody waits for anything. Queues, long waits and deadlocks show up here.")]
+    : [list("Longest queues", longestQueues(contended)), list("Longest waits", longestWaits(contended, now))];
+  const span = past.every((part) => part === null) ? null
+    : element("p", { class: "span" }, "By this batond in the last " + duration(counted.stats.window_ms));
+  return [...present, span, ...past];
 }
 
 function showContention() {

@@ -2,6 +2,7 @@
 
 const FRAME_MS = 200;   // what changes with time
 const SLOW_MS = 1000;   // what takes all locks to work out
+const STATS_MS = 5000;
 const FILTER_MS = 250;
 
 const page = { line: null, refresher: null, changes: -1, arranged: 0, failing: null, wakesAt: 0 };
@@ -57,12 +58,12 @@ function learnt(lock) {
   if (lock.name === details.name) details.last = lock;
 }
 
-// Those that the page has to know best: the one whose details are shown, and those that ought to
-// have ended or been renewed by now.
+// Those that the page has to know best: the one whose details are shown, those that ought to have
+// ended or been renewed by now, and those that most wait for.
 function pickLocks(most) {
   const now = Date.now();
   const due = [...store.locks.values()].filter((lock) => endOf(lock) < now).map((lock) => lock.name);
-  const names = details.name ? [details.name, ...due] : due;
+  const names = [...(details.name ? [details.name] : []), ...due, ...mostWaitedFor()];
   return [...new Set(names)].filter(isAddressable).slice(0, most);
 }
 
@@ -120,6 +121,7 @@ function signIn(event) {
 
 function signOut() {
   credentials.token = "";
+  counted.stats = null;
   eventsByName.clear();
   choose("");
   forgetRefusals();
@@ -279,6 +281,7 @@ function open() {
   if (name) choose(name);
   setInterval(frame, FRAME_MS);
   setInterval(() => document.hidden || showContention(), SLOW_MS);
+  setInterval(() => document.hidden || !page.line || page.failing || refreshStats(), STATS_MS);
 }
 
 open();

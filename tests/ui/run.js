@@ -5,7 +5,7 @@
 const path = require("node:path");
 const { Driver } = require("./driver.js");
 
-const LIMIT_MS = 40000; // of one test
+const LIMIT_MS = 60000; // of one test
 const FILES = ["live", "break", "people", "hostile", "sites", "many", "pictures"];
 
 function limited(promise, ms) {

@@ -129,6 +129,15 @@ module.exports = {
     await stage.hadNoTrouble();
   }),
 
+  "what expired is counted": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.batond.take("forgotten", { ttl_ms: 200 });
+    await stage.shows("#contention", "Expired most often", 12000);
+    await stage.shows("#contention", "forgotten");
+    await stage.shows("#contention", "1 time");
+    await stage.hadNoTrouble();
+  }),
+
   "it is sorted as one likes": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     await stage.batond.take("x2", { ttl_ms: 50000 });
