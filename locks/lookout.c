@@ -4,6 +4,7 @@
 #include "locks/operation.h"
 #include "locks/scripts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -39,6 +40,7 @@ static struct ending **find(const struct lookout *lookout, uint64_t hash, struct
 static void grow(struct lookout *lookout)
 {
     size_t size = lookout->table_size * 2;
+    assert(size > 0);
     struct ending **table = calloc(size, sizeof(struct ending *));
     if (!table)
         return; /* the chains get longer */
