@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 enum {
-    /* Lines come in bursts. To gather them for so long makes one call of write(2) of many, and one
-     * waking of the thread. */
+    /* Lines come in bursts. To gather them for so long makes one call of write(2) of many. */
     GATHER_MS = 5,
+    /* As long as lines come, the thread looks for them by itself, since to wake it would cost those
+     * who log more than the line does. After so many looks in vain it sleeps. */
+    QUIET_LOOKS = 40,
     GATHERED = SCRIBE_BUFFER / 2, /* enough to write at once */
 };
 
@@ -33,6 +35,7 @@ struct scribe {
     pthread_mutex_t mutex;
     pthread_cond_t news;  /* for the thread: lines have come, or it is to end */
     pthread_cond_t ended; /* for scribe_close */
+    bool sleeps;          /* until it is woken */
     bool closing, has_ended, is_abandoned;
     struct batch *filling; /* what the others write to */
     atomic_uint_fast64_t lost;
@@ -60,7 +63,7 @@ void scribe_put(struct scribe *scribe, const struct line *line)
         memcpy(batch->text + before, line->text, line->length);
         batch->length += line->length;
     }
-    bool is_news = before == 0 || (before < GATHERED && batch->length >= GATHERED);
+    bool is_news = scribe->sleeps || (before < GATHERED && batch->length >= GATHERED);
     pthread_mutex_unlock(&scribe->mutex);
     if (is_news)
         pthread_cond_signal(&scribe->news);
@@ -81,18 +84,35 @@ static struct timespec in_ms(int ms)
     return time;
 }
 
+/* Until somebody wakes the thread. */
+static void sleep_until_news(struct scribe *scribe)
+{
+    scribe->sleeps = true;
+    while (scribe->filling->length == 0 && !scribe->closing)
+        pthread_cond_wait(&scribe->news, &scribe->mutex);
+    scribe->sleeps = false;
+}
+
+static void gather(struct scribe *scribe)
+{
+    struct timespec until = in_ms(GATHER_MS);
+    while (scribe->filling->length < GATHERED && !scribe->closing &&
+           pthread_cond_timedwait(&scribe->news, &scribe->mutex, &until) == 0)
+        ;
+}
+
 /* Waits for lines, a moment longer for more of them, and takes them over. False at the end, when
  * there are none left. */
 static bool take(struct scribe *scribe)
 {
     struct batch *empty = scribe->writing;
     pthread_mutex_lock(&scribe->mutex);
-    while (scribe->filling->length == 0 && !scribe->closing)
-        pthread_cond_wait(&scribe->news, &scribe->mutex);
-    struct timespec until = in_ms(GATHER_MS);
-    while (scribe->filling->length < GATHERED && !scribe->closing &&
-           pthread_cond_timedwait(&scribe->news, &scribe->mutex, &until) == 0)
-        ;
+    int looks = 0;
+    do {
+        if (looks++ == QUIET_LOOKS)
+            sleep_until_news(scribe);
+        gather(scribe);
+    } while (scribe->filling->length == 0 && !scribe->closing);
     scribe->writing = scribe->filling;
     scribe->filling = empty;
     pthread_mutex_unlock(&scribe->mutex);
