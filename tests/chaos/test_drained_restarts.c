@@ -46,8 +46,8 @@ static bool has_code(const struct player *player, const char *code)
 
 static void note_failure(struct player *player, const char *request, int status)
 {
-    char text[512];
-    snprintf(text, sizeof text, "%s: %d after %" PRId64 " ms: %.300s", request, status,
+    char text[1024];
+    snprintf(text, sizeof text, "%s: %d after %" PRId64 " ms: %.600s", request, status,
              player->caller.took_us / 1000, player->caller.reply);
     verdicts_note(&player->load->verdicts, player->way, text);
     caller_hang_up(&player->caller);

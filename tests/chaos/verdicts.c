@@ -8,7 +8,7 @@
 
 enum {
     LATE_US = 500000, /* batond takes Redis for away after 800 ms */
-    AFTERMATH_US = 3000000,
+    AFTERMATH_US = 2000000,
     PACE_MS = 20,
     SHOWN = 5,
 };
@@ -39,12 +39,16 @@ void verdicts_begin(struct verdicts *verdicts, struct stage *stage)
 
 void verdicts_note(struct verdicts *verdicts, enum way way, const char *text)
 {
+    bool starved =
+        strstr(text, "store_unavailable") != NULL || strstr(text, "No server is available") != NULL;
     pthread_mutex_lock(&verdicts->lock);
     if (verdicts->failures < VERDICTS_KEPT) {
+        verdicts->kept[verdicts->failures].starved = starved;
         verdicts->kept[verdicts->failures].at = clock_us();
         verdicts->kept[verdicts->failures].way = way;
     }
-    if (verdicts->failures++ < SHOWN)
+    verdicts->failures++;
+    if (!starved && verdicts->shown++ < SHOWN)
         print_error("by way %d: %s\n", (int)way, text);
     pthread_mutex_unlock(&verdicts->lock);
 }
@@ -74,7 +78,7 @@ size_t verdicts_end(struct verdicts *verdicts)
     pthread_join(verdicts->watchman, NULL);
     for (size_t i = 0; i < verdicts->failures; i++) {
         bool kept = i < VERDICTS_KEPT;
-        if (kept && is_explained(verdicts, verdicts->kept[i].at))
+        if (kept && verdicts->kept[i].starved && is_explained(verdicts, verdicts->kept[i].at))
             continue;
         by[kept ? verdicts->kept[i].way : BY_HAPROXY]++;
         unexplained++;

@@ -1,5 +1,6 @@
-/* verdicts.h: requests that failed, and which of them the machine explains: where Redis itself was
- * not let run, no batond is ready, and a proxy finds none for a while. */
+/* verdicts.h: requests that failed, and which of them the machine explains: those that were told
+ * that Redis is away, or by a proxy that no batond is ready, at a time when Redis was not let run.
+ */
 #ifndef BATON_TESTS_CHAOS_VERDICTS_H
 #define BATON_TESTS_CHAOS_VERDICTS_H
 
@@ -15,9 +16,11 @@ struct verdicts {
     struct stage *stage;
     pthread_mutex_t lock;
     size_t failures; /* all of them */
+    size_t shown;
     struct {
         int64_t at;
         enum way way;
+        bool starved; /* the machine may explain it */
     } kept[VERDICTS_KEPT];
     struct {
         int64_t from, to;
@@ -31,7 +34,7 @@ struct verdicts {
  * connection to Redis until verdicts_end. */
 void verdicts_begin(struct verdicts *verdicts, struct stage *stage);
 
-/* A request that went this way has failed now. `text` is printed for the first few. */
+/* A request that went this way has failed now: `text` has the reply. */
 void verdicts_note(struct verdicts *verdicts, enum way way, const char *text);
 
 /* Returns how many failed that no stall of Redis explains, and prints what there is to say. */
