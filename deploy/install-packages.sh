@@ -61,6 +61,7 @@ container netavark            /usr/lib/podman/netavark      the network between 
 container aardvark-dns        /usr/lib/podman/aardvark-dns  their names
 container iptables            iptables              what netavark sets up its network by
 container docker-compose      docker-compose        checks compose.yaml
+container podman-compose      podman-compose        runs it
 container jq                  jq                    reads what podman tells
 container curl                curl                  asks the container
 ui     chromium              chromium              shows the page to the tests

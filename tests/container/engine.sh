@@ -20,14 +20,15 @@ open_store() {
     exec 9>"$store/lock"
     flock -w 900 9 || fail "another run has $store"
     remove_containers
-    engine network rm --force "$network" >/dev/null
-    engine network create "$network" >/dev/null
 }
 
 # Without what podman says about the timers of health checks, which need systemd.
 remove_containers() {
-    { engine rm --all --force --volumes --time 0 && engine volume prune --force; } 2>&1 >/dev/null |
-        { grep -v 'Removing timer' || true; }
+    {
+        engine rm --all --force --volumes --time 0
+        engine volume prune --force
+        engine network prune --force
+    } 2>&1 >/dev/null | { grep -v 'Removing timer' || true; }
 }
 
 build() { # TAG CONTEXT ARGUMENT...: an image, of which only what has changed is made again
@@ -54,6 +55,16 @@ make_debian() {
     rm -rf "$folder"
 }
 
+# The same for what stands beside Baton.
+make_neighbours() {
+    local name
+    for name in redis haproxy; do
+        engine image exists "localhost/baton-test-$name" ||
+            build "localhost/baton-test-$name" tests/container --target "$name" \
+                --file tests/container/neighbours.Dockerfile
+    done
+}
+
 # What this machine asks for: the timer of a health check needs systemd, so that is left to `engine
 # healthcheck run`; limits that are not given podman would raise, which not every machine allows.
 machine=(--pull=never --health-interval disable --ulimit nofile=16384:16384 --ulimit nproc=1000:1000)
@@ -61,6 +72,7 @@ confined=("${machine[@]}" --read-only --cap-drop all --security-opt no-new-privi
 
 # Starts a batond as NAME with a port of its own, ready or not.
 launch() { # NAME ARGUMENT...: of podman run
+    engine network exists "$network" || engine network create "$network" >/dev/null
     engine run --detach --name "$1" --network "$network" --publish 127.0.0.1::7420 \
         "${confined[@]}" "${@:2}" "$image" >/dev/null
 }
@@ -100,4 +112,30 @@ expect() { # TEXT PART...
     for part in "${@:2}"; do
         [[ $1 == *"$part"* ]] || { printf 'expected: %s\nbut this came: %s\n' "$part" "$1" && return 1; }
     done
+}
+
+# The Nth of the README's blocks of commands that are for us to run.
+readme_says() { # N
+    awk -v n="$1" '
+        /^<!-- not run:.*make container/ { marked = 1 }
+        /^```/ { open = marked && /sh$/; block += open; marked = marked && open; next }
+        open && block == n' README.md
+}
+
+# Runs such commands by our engine, with the image that is there.
+# shellcheck disable=SC1090,SC2317 # the commands call what is defined here
+follow() { # FILE
+    make() { [[ $* == image ]]; }
+    docker() {
+        case $1 in
+        compose) compose "${@:2}" ;;
+        run) engine run "${machine[@]}" "${@:2:$#-2}" "$image" ;;
+        *) engine "$@" ;;
+        esac
+    }
+    curl() {
+        if [[ $* != *readyz* ]]; then await_ready baton; fi
+        command curl -sS "$@"
+    }
+    . "$1"
 }

@@ -26,11 +26,12 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/container.XXXXXX")
 . tests/container/engine.sh
 # shellcheck source=tests/container/single.sh
 . tests/container/single.sh
+# shellcheck source=tests/container/replicas.sh
+. tests/container/replicas.sh
 
 # What was built today goes; what it was built on stays, for the next time.
 clean_up() {
     remove_containers || true
-    engine network rm --force "$network" >/dev/null || true
     engine rmi --force "$image" >/dev/null || true
     engine image prune --force >/dev/null || true
     rm -rf "$dir"
@@ -73,11 +74,14 @@ checks=(the_image_is_small labels_and_commands_are_as_documented nothing_is_ther
     the_health_check_tells_ready_from_not it_may_do_little
     a_waiter_is_sent_away_with_its_token_and_the_process_ends_well
     holds_outlast_a_kill_and_a_new_container tokens_are_read_from_a_mounted_file
-    the_readme_can_be_followed tests_of_the_suite_pass)
+    the_readme_can_be_followed tests_of_the_suite_pass
+    compose_yaml_fits_what_is_beside_it replicas_are_one_service replicas_restart_under_load
+    locks_outlast_a_redis_that_is_killed)
 
 trap clean_up EXIT
 open_store
 make_debian
+make_neighbours
 export BUILDER="nice timeout 900 buildah ${of_both[*]} bud --quiet --layers --pull-never"
 BUILDER="$BUILDER --target packages" deploy/container/build.sh localhost/baton-test-packages "$version"
 deploy/container/build.sh "$image" "$version"

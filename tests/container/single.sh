@@ -145,21 +145,10 @@ tokens_are_read_from_a_mounted_file() {
     expect "$(ask POST /locks/ci%2Fdeploy -H "Authorization: Bearer $token")" $'\n201'
 }
 
-# The README's commands, by our engine, without the build and with a port of our own.
-# shellcheck disable=SC1091,SC2317 # the commands, which are made here, call these
 the_readme_can_be_followed() {
-    awk '/^<!-- not run:.*make container/ { marked = 1 }
-         /^```/ { open = marked && /sh$/; marked = marked && open; next }
-         open' README.md | sed "s/127\.0\.0\.1:7420/127.0.0.1:7499/g" >"$dir/commands"
-    make() { engine tag "$image" localhost/baton; }
-    docker() {
-        [[ $1 != run ]] || set -- run "${machine[@]}" "${@:2}"
-        engine "$@"
-    }
-    curl() { [[ $* == *readyz* ]] || await_ready baton && command curl -sS "$@"; }
+    readme_says 1 | sed 's/127\.0\.0\.1:7420/127.0.0.1:7499/g' >"$dir/commands"
     grep -q '^docker run' "$dir/commands"
-    . "$dir/commands" >"$dir/said"
-    engine untag localhost/baton
+    follow "$dir/commands" >"$dir/said"
     expect "$(<"$dir/said")" '"name":"demo","token":"'
     [[ $(engine inspect --format '{{.State.ExitCode}}' baton) == 0 ]]
 }
