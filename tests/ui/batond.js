@@ -1,12 +1,11 @@
 // A batond of the tests' own on a Redis that writes nothing to disk, and a client of it.
 "use strict";
 
-const { spawn } = require("node:child_process");
 const { createHash } = require("node:crypto");
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
-const { until } = require("./driver.js");
+const { launch, until } = require("./driver.js");
 
 class Batond {
   // With `principals` it has a tokens-file of those.
@@ -32,15 +31,15 @@ class Batond {
   }
 
   async startRedis() {
-    this.redis = spawn("redis-server", ["--port", "0", "--unixsocket", this.socket, "--save", "", "--dir", this.dir], { stdio: "ignore" });
+    this.redis = launch("redis-server", ["--port", "0", "--unixsocket", this.socket, "--save", "", "--dir", this.dir], "ignore");
     await until("Redis starts", () => fs.existsSync(this.socket), 15000);
   }
 
   async start() {
     if (!this.redis) await this.startRedis();
-    this.process = spawn(process.env.BATON_TEST_BATOND ?? "build/batond", [...this.arguments,
+    this.process = launch(process.env.BATON_TEST_BATOND ?? "build/batond", [...this.arguments,
       "--log-level=info", "--listen=127.0.0.1:" + this.port],
-    { stdio: ["ignore", "ignore", "pipe"] });
+    ["ignore", "ignore", "pipe"]);
     let said = "";
     this.process.stderr.on("data", (text) => (said += text));
     const listening = () => said.match(/127\.0\.0\.1:([1-9]\d*)/);

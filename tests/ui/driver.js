@@ -8,6 +8,13 @@ const { once } = require("node:events");
 const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
 const STARTS_MS = 20000;
 
+// A process that ends with this one at the latest.
+function launch(command, args, stdio) {
+  const child = spawn(command, args, { stdio });
+  process.once("exit", () => child.kill("SIGKILL"));
+  return child;
+}
+
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Waits until `probe` gives something true, which it returns; fails with `what` after `ms`.
@@ -28,7 +35,7 @@ async function until(what, probe, ms = 5000) {
 
 class Driver {
   constructor() {
-    this.process = spawn("chromedriver", ["--port=0"], { stdio: ["ignore", "pipe", "ignore"] });
+    this.process = launch("chromedriver", ["--port=0"], ["ignore", "pipe", "ignore"]);
   }
 
   async start() {
@@ -155,4 +162,4 @@ class Browser {
 
 const KEYS = { enter: "\uE007", escape: "\uE00C", down: "\uE015", up: "\uE013", tab: "\uE004", home: "\uE011", end: "\uE010" };
 
-module.exports = { Driver, KEYS, sleep, until };
+module.exports = { Driver, KEYS, launch, sleep, until };

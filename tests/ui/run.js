@@ -17,6 +17,8 @@ function limited(promise, ms) {
 }
 
 async function main() {
+  process.setMaxListeners(0); // each process that is started is ended at the end
+  process.once("SIGTERM", () => process.exit(1));
   const word = process.argv[2] ?? "";
   const driver = new Driver();
   const counts = { passed: 0, failed: 0 };
