@@ -117,6 +117,8 @@ struct caller *caller_new(struct callers *callers, int fd, const struct sockaddr
     caller->callers = callers;
     caller->fd = fd;
     caller->address = address;
+    caller->arrives = true;
+    callers->arriving++;
     struct ip ip;
     if (ip_of(from, &ip))
         ip_write(&ip, caller->place);
@@ -128,8 +130,6 @@ struct caller *caller_new(struct callers *callers, int fd, const struct sockaddr
 void caller_shakes_hands(struct caller *caller, struct https *https, gnutls_session_t session)
 {
     https_session_begin(&caller->tls, https, session);
-    caller->arrives = true;
-    caller->callers->arriving++;
 }
 
 static void has_arrived(struct caller *caller)

@@ -23,7 +23,7 @@ struct caller {
     int fd;
     struct told *told;          /* the new holds that its last reply told of, if any */
     struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
-    bool arrives;               /* over TLS, and has not asked for anything yet */
+    bool arrives;               /* has not asked for anything yet */
     bool asks;                  /* the line of a request has come, but not yet all of it */
     TAILQ_ENTRY(caller) others; /* the room's */
 };
@@ -51,8 +51,7 @@ struct caller *caller_new(struct callers *callers, int fd, const struct sockaddr
 /* It begins to speak TLS. */
 void caller_shakes_hands(struct caller *caller, struct https *https, gnutls_session_t session);
 
-/* How many have begun to, and have yet to ask for something: the request of each may be on its way.
- */
+/* How many have yet to ask for something: the first request of each may be on its way. */
 size_t callers_arriving(const struct callers *callers);
 
 /* To all that are idle: their connections are about to be closed. */

@@ -13,8 +13,8 @@
 
 enum {
     CLOSE_DEADLINE_MS = 5000,
-    /* For those who are connected and still shake hands: the first request takes a few round trips
-     * then. Without TLS it comes with the connection. */
+    /* For those who are connected and have not asked for anything: the request is on its way, which
+     * takes a few round trips where they shake hands first. */
     ARRIVAL_MS = 1000,
     PARTS = 6,
     REFUSAL_LENGTH = 640

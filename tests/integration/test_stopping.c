@@ -56,6 +56,27 @@ static void requests_in_flight_are_finished(void **state)
     service_close(&service);
 }
 
+/* Whoever has connected is answered, though its request comes a little later. */
+static void a_request_on_its_way_is_answered(void **state)
+{
+    static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
+    struct service service;
+    char reply[4096];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    int fd = raw_connect(service.batond.port);
+    answers(service.client, "GET /livez", NULL, 200, NULL); /* both have been accepted */
+    stopping_is_announced(&service, SIGINT);
+    assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
+    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+    if (strncmp(reply, "HTTP/1.1 200", 12) != 0)
+        fail_msg("\"%s\"", reply);
+    close(fd);
+    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&service.batond.process), 0);
+    service_close(&service);
+}
+
 static void a_redis_that_is_away_does_not_hold_it_up(void **state)
 {
     struct service service;
@@ -227,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_in_flight_are_finished),
+        cmocka_unit_test(a_request_on_its_way_is_answered),
         cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
         cmocka_unit_test(idle_connections_do_not_hold_it_up),
         cmocka_unit_test(a_second_signal_changes_nothing),
