@@ -49,21 +49,24 @@ void sketch_add(struct sketch *sketch, uint64_t hash, struct slice name, uint64_
     sketch->all[place].value += count;
 }
 
+/* Most values are below all that there are. */
 void peaks_note(struct peaks *peaks, uint64_t hash, struct slice name, uint64_t value)
 {
+    bool is_full = peaks->used == PEAKS_PLACES;
+    if (is_full && value <= peaks->all[peaks->least].value)
+        return;
     size_t place = find(peaks->hashes, peaks->all, peaks->used, hash, name);
     if (place == peaks->used) {
-        if (peaks->used < PEAKS_PLACES)
-            peaks->used++;
+        if (is_full)
+            place = peaks->least;
         else
-            place = least_of(peaks->all, PEAKS_PLACES);
-        if (peaks->all[place].value > value)
-            return; /* there are as many with more */
+            peaks->used++;
         peaks->hashes[place] = hash;
         set_name(&peaks->all[place], name);
     }
     if (peaks->all[place].value < value)
         peaks->all[place].value = value;
+    peaks->least = least_of(peaks->all, peaks->used);
 }
 
 /* Merging. */

@@ -38,6 +38,7 @@ void sketch_add(struct sketch *sketch, uint64_t hash, struct slice name, uint64_
  * Zeroed it is empty. */
 struct peaks {
     size_t used;
+    size_t least; /* the place of the least one, once all are used */
     uint64_t hashes[PEAKS_PLACES];
     struct ranked all[PEAKS_PLACES];
 };
