@@ -21,6 +21,7 @@ storage=(--root "$folder/podman" --runroot "$folder/podman.run" --storage-driver
 
 clean_up() {
     podman "${storage[@]}" rm -f -t 0 -a >/dev/null 2>&1 || true
+    umount -q "$folder/podman/overlay" || true # podman has bound it to itself
     rm -rf "$folder"
 }
 trap clean_up EXIT
@@ -75,6 +76,7 @@ build() { # RELEASE: the package is in $folder/RELEASE then
     rm "$root/baton/debian"
     enter "$root" /baton/deploy/debian/build.sh /packages
     cp "$root"/packages/* "$folder/$1"
+    mv "$root/var/lib/apt/lists" "$folder/lists-$1"
     rm -rf "$root"
 }
 
@@ -94,7 +96,8 @@ prepare() { # RELEASE
     unpack "$1" "$root"
     cp "$folder/$1"/baton_*.deb "$root/packages/baton.deb"
     cp "$folder/$1/next.deb" tests/package/in_root.sh "$root/packages"
-    enter "$root" apt-get -q update
+    rm -rf "$root/var/lib/apt/lists"
+    mv "$folder/lists-$1" "$root/var/lib/apt/lists" # as they were for the build
     enter "$root" apt-get -q install -y --no-install-recommends systemd systemd-sysv dbus curl procps
     enter "$root" apt-get -q install -y --download-only /packages/baton.deb
     rm "$root/usr/sbin/policy-rc.d"
