@@ -3,7 +3,7 @@
 #include "api/routes.h"
 #include "base/digest.h"
 
-enum { MARK_DIGITS = 12, PATH_LONGEST = 256, STATUS_REFUSED = 400 };
+enum { MARK_DIGITS = 12, METHOD_LONGEST = 32, PATH_LONGEST = 256, STATUS_REFUSED = 400 };
 
 static const char *const MODES[] = {[LOCK_EXCLUSIVE] = "exclusive", [LOCK_SHARED] = "shared"};
 
@@ -46,6 +46,12 @@ static void add_mark(struct line *line, struct slice token)
 bool journal_wants_requests(const struct log *log)
 {
     return log && log->access && log->level <= LOG_INFO;
+}
+
+/* What a client makes too long leaves no room in the line for who that client is. */
+static struct slice cut(const char *text, size_t most)
+{
+    return (struct slice){text, strnlen(text, most)};
 }
 
 /* Of a path that is none of ours, without its query. A target of another form may hold a password.
@@ -97,10 +103,10 @@ void journal_answered(const struct log *log, const struct outcome *outcome)
     if (!journal_wants_requests(log) ||
         !log_begin(log, route_is_probe(exchange->route) ? LOG_DEBUG : LOG_INFO, "request", &line))
         return;
-    line_text(&line, "method", slice_of(exchange->method));
+    line_text(&line, "method", cut(exchange->method, METHOD_LONGEST));
     add_target(&line, exchange);
     line_number(&line, "status", exchange->reply.status);
-    line_ms(&line, "duration_ms", outcome->took_us);
+    add_ms_if_known(&line, "duration_ms", outcome->took_us);
     line_number(&line, "bytes", (int64_t)outcome->bytes);
     if (!outcome->delivered)
         line_flag(&line, "delivered", false);

@@ -15,7 +15,8 @@ struct outcome {
     const struct exchange *exchange;
     const char *client;        /* its address, or "" */
     const char *forwarded_for; /* whom a trusted proxy has sent it for, or "" */
-    int64_t took_us;           /* from the whole request to the end of the reply */
+    int64_t took_us;           /* from the whole request to the end of the reply; -1: it was never
+                                * whole */
     uint64_t bytes;            /* of the reply's body */
     bool delivered;            /* all of the reply was sent */
 };

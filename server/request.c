@@ -471,11 +471,12 @@ static void write_down(const struct record *record, bool delivered)
     const struct log *log = desk_of(record)->log;
     if (!record->begun || !journal_wants_requests(log))
         return;
+    int64_t took_us = record->complete ? (int64_t)(uv_hrtime() - record->complete) / 1000 : -1;
     journal_answered(log, &(struct outcome){
                               .exchange = &record->exchange,
                               .client = record->caller->place,
                               .forwarded_for = record->forwarded_for,
-                              .took_us = (int64_t)(uv_hrtime() - record->complete) / 1000,
+                              .took_us = took_us,
                               .bytes = bytes_sent(record),
                               .delivered = delivered,
                           });

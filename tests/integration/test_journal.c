@@ -207,6 +207,44 @@ static void nobody_writes_lines_of_his_own(void **state)
 
 /* With settings of their own */
 
+/* Sends a request that libmicrohttpd hands over before it is complete, or that is none of ours, and
+ * returns its line. */
+static json_t *logged_of(const struct service *service, const char *request, const char *text)
+{
+    char reply[LINE_TEXT];
+    int fd = raw_connect(service->batond.port);
+    assert_true(raw_send(fd, request, strlen(request)));
+    raw_receive(fd, reply, sizeof reply, "\r\n\r\n", PATIENCE_MS, NULL);
+    close(fd);
+    return logged(service, "request", text);
+}
+
+static void what_was_never_whole_took_no_time(void **state)
+{
+    const struct service *service = *state;
+    json_t *line = logged_of(service,
+                             "POST /locks/big HTTP/1.1\r\nHost: localhost\r\n"
+                             "X-Request-Id: big\r\nContent-Length: 2000000\r\n\r\n",
+                             "\"request_id\":\"big\"");
+    assert_int_equal(number_in(line, "status"), 413);
+    assert_null(json_object_get(line, "duration_ms"));
+    json_decref(line);
+}
+
+static void a_long_method_hides_nobody(void **state)
+{
+    const struct service *service = *state;
+    char request[LINE_TEXT], method[2501] = "";
+    memset(method, 'A', sizeof method - 1);
+    snprintf(request, sizeof request,
+             "%s /locks/any HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: long\r\n\r\n", method);
+    json_t *line = logged_of(service, request, "\"method\":\"AAAA");
+    assert_string_equal(text_in(line, "client"), "127.0.0.1");
+    assert_string_equal(text_in(line, "request_id"), "long");
+    assert_int_equal(number_in(line, "status"), 405);
+    json_decref(line);
+}
+
 static void what_monitors_ask_is_for_debug(void **state)
 {
     static const char *const LEVELS[] = {"--log-level=info", "--log-level=debug"};
@@ -386,6 +424,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_path_shows_no_query, service_start, service_stop),
         cmocka_unit_test_setup_teardown(nobody_writes_lines_of_his_own, service_start,
                                         service_stop),
+        cmocka_unit_test_setup_teardown(what_was_never_whole_took_no_time, service_start,
+                                        service_stop),
+        cmocka_unit_test_setup_teardown(a_long_method_hides_nobody, service_start, service_stop),
         cmocka_unit_test(what_monitors_ask_is_for_debug),
         cmocka_unit_test(each_of_both_can_be_switched_off),
         cmocka_unit_test(a_trusted_proxy_names_its_client),
