@@ -37,7 +37,9 @@ static void released(void *context, const struct store_result *result)
     struct slice key = {releasing->key, releasing->key_length}, attempt, owner;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_released, &reply);
-    if (reply.result == LOCKS_DONE && !reply.release.cancelled && reply.release.holds == 0)
+    const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
+    if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
+        release->holds == 0)
         lookout_released(releasing->locks, key);
     if (reply.result == LOCKS_DONE && value_text(value_at(result->reply, 5), &attempt) &&
         read_owner(value_at(result->reply, 6), &owner))

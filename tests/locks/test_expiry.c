@@ -247,6 +247,18 @@ static void what_was_waited_for_is_noticed(void **state)
     }
 }
 
+/* Whoever releases twice has nothing to do with who got the name in between. */
+static void a_repeated_release_forgets_no_other_hold(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    fixture_lock(&fixture->here, "n", "first", 30000);
+    fixture_release(&fixture->here, "n", "first");
+    fixture_lock(&fixture->here, "n", "second", TTL_MS * 5);
+    assert_true(fixture_release(&fixture->here, "n", "first").reply.release.repeated);
+    fixture_idle(fixture, TTL_MS * 5 + NOTICED_MS);
+    assert_int_equal(told(fixture), 1);
+}
+
 /* A key of somebody else's, by the name's own key, fails alone. */
 static void a_foreign_key_does_not_hide_the_others(void **state)
 {
@@ -273,6 +285,7 @@ int main(void)
         TEST(what_was_renewed_elsewhere_is_told_once_at_its_new_end),
         TEST(each_of_those_that_share_it_is_told),
         TEST(what_was_waited_for_is_noticed),
+        TEST(a_repeated_release_forgets_no_other_hold),
         TEST(a_foreign_key_does_not_hide_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
