@@ -238,7 +238,7 @@ rest_is_known() {
     local block target
     for block in "$dir"/blocks/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
-    done | diff - <(printf '%s\n' 'make run' 'make test' "$package" "$https_batond" "$https_curl" "$other_batond") || fail "< not run, > known"
+    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$other_batond" "$package") || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z-]+|`make [a-z-]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"
