@@ -13,14 +13,14 @@ export SOURCE_DATE_EPOCH=$epoch
 builder() {
     if [[ -n ${BUILDER-} ]]; then
         echo "$BUILDER"
-    elif command -v docker >/dev/null; then
+    elif docker version >/dev/null 2>&1; then # its client alone builds nothing
         echo "docker build"
     elif command -v podman >/dev/null; then
         echo "podman build"
     elif command -v buildah >/dev/null; then
         echo "buildah bud"
     else
-        echo "To build an image, install docker, podman or buildah." >&2
+        echo "To build an image, install docker (whose daemon has to answer you), podman or buildah." >&2
         return 1
     fi
 }
