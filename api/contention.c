@@ -125,10 +125,13 @@ static struct window *current(struct contention_part *part)
 {
     uint64_t now = now_ms();
     struct window *window = &part->windows[0];
-    if (now - window->begun >= CONTENTION_WINDOW_MS) {
+    uint64_t age_ms = now - window->begun;
+    if (age_ms >= CONTENTION_WINDOW_MS) {
         part->windows[1] = *window;
         *window = (struct window){.begun = now};
     }
+    if (age_ms >= 2 * CONTENTION_WINDOW_MS) /* nobody has looked, and nothing happened, for long */
+        part->windows[1].begun = 0;
     return window;
 }
 

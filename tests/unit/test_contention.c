@@ -3,6 +3,21 @@
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t ahead_s; /* of the machine's clocks */
+
+/* In place of libc's. */
+int shifted_clock(clockid_t clock, struct timespec *ret) __asm__("clock_gettime");
+
+int shifted_clock(clockid_t clock, struct timespec *ret)
+{
+    long result = syscall(SYS_clock_gettime, clock, ret);
+    ret->tv_sec += ahead_s;
+    return (int)result;
+}
 
 static bool all(void *context, struct slice name)
 {
@@ -134,6 +149,32 @@ static void ends_of_holds_are_told(void **state)
     contention_view_free(&view);
 }
 
+static size_t holds_told(const struct contention *contention, uint64_t *window_ms)
+{
+    struct contention_view view = contention_view(contention, all, NULL);
+    size_t count = view.lists[CONTENTION_LONGEST_HOLDS].count;
+    *window_ms = view.window_ms;
+    contention_view_free(&view);
+    return count;
+}
+
+/* Also where nothing has happened for a night. */
+static void what_is_older_than_two_windows_is_forgotten(void **state)
+{
+    enum { HOUR_S = CONTENTION_WINDOW_MS / 1000 };
+    struct contention *contention = *state;
+    uint64_t window_ms;
+    end_hold(contention, 0, "a", HAPPENING_RELEASED, 700, 1);
+    ahead_s += HOUR_S + 60;
+    assert_int_equal(holds_told(contention, &window_ms), 1);
+    ahead_s += HOUR_S;
+    assert_int_equal(holds_told(contention, &window_ms), 0);
+    end_hold(contention, 0, "b", HAPPENING_RELEASED, 700, 1);
+    ahead_s += 10 * HOUR_S;
+    assert_int_equal(holds_told(contention, &window_ms), 0);
+    assert_true(window_ms <= 2 * CONTENTION_WINDOW_MS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -142,6 +183,7 @@ int main(void)
         TEST(nothing_is_told_at_first),
         TEST(who_waits_now_is_told),
         TEST(ends_of_holds_are_told),
+        TEST(what_is_older_than_two_windows_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
