@@ -54,18 +54,23 @@ function findDeadlocks(waits) {
   return deadlocks;
 }
 
-// What the holders of a lock wait for themselves, and so on: [{who, lock, deeper}].
-function chainOf(waits, lock, depth = 6, seen = new Set()) {
+const LINKS_MOST = 100;
+
+// What the holders of a lock wait for themselves, and so on: [{who, lock, deeper}]. The near ones
+// first: there may be millions of ways from here, and so many are more than anybody reads.
+function chainOf(waits, lock, depth = 6, seen = new Set(), room = { left: LINKS_MOST }) {
   if (depth === 0 || seen.has(lock.name)) return [];
   const further = new Set(seen).add(lock.name);
   const links = [];
   for (const holder of lock.holders) {
     for (const edge of waits.get(keyOf(holder)) ?? []) {
       if (edge.lock.name === lock.name) continue;
-      links.push({ who: holder, lock: edge.lock, closes: further.has(edge.lock.name),
-        deeper: chainOf(waits, edge.lock, depth - 1, further) });
+      if (room.left === 0) break;
+      room.left--;
+      links.push({ who: holder, lock: edge.lock, closes: further.has(edge.lock.name), deeper: [] });
     }
   }
+  for (const next of links) next.deeper = chainOf(waits, next.lock, depth - 1, further, room);
   return links;
 }
 

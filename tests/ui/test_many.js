@@ -29,7 +29,33 @@ function leastTime() {
   return least;
 }
 
+// Two owners, each of whom waits for what the other holds: there are millions of ways from one lock
+// to the next. Returns how many of them are shown, and how long that takes.
+function showTangle() {
+  const PAIRS = 14;
+  const one = (name, holder, waiter) => learn({
+    name, version: 1, hold_count: 1, queue_length: 1, last_release: null,
+    holders: [{ owner: holder, mode: "exclusive", fence: 1, ttl_ms: 60000, held_ms: 0, meta: null }],
+    waiters: [{ owner: waiter, mode: "exclusive", waited_ms: 0 }],
+  });
+  for (let i = 0; i < PAIRS; i++) {
+    one("left:" + i, "lefty", "righty");
+    one("right:" + i, "righty", "lefty");
+  }
+  const start = performance.now();
+  updateGraph();
+  openDetails("left:0");
+  return { links: document.querySelectorAll("#details-chain li").length, ms: performance.now() - start };
+}
+
 module.exports = {
+  "a tangle": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.shows("#count-held", "0");
+    const { links, ms } = await stage.browser.run(showTangle);
+    console.log("  " + links + " links are shown after " + ms.toFixed(0) + " ms");
+    assert.ok(links >= 28 && links <= 100, links + " links");
+  }),
   "five thousand locks": (driver) => withStage(driver, async (stage) => {
     await takeMany(stage);
     const start = Date.now();
