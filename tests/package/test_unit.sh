@@ -36,6 +36,7 @@ setting() { # NAME
 }
 [[ $(setting KillMode) == mixed ]] || fail "SIGTERM would end the embedded Redis before batond"
 [[ $(setting Type) == notify ]] || fail "systemd would not wait until batond serves"
+[[ $(setting LogRateLimitIntervalSec) == 0 ]] || fail "journald would drop lines of the audit log"
 address=$(sed -n 's/^ListenStream=//p' "$folder/baton.socket")
 help=$("$batond" --help)
 [[ $help == *"(default: $address)"* ]] || fail "the socket is at $address, batond elsewhere"
