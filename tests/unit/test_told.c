@@ -21,7 +21,7 @@ void locks_take_back(struct locks *locks, struct slice name, struct slice token,
 /* An exchange that ends, and its texts with it, before what it told of is taken back. */
 static struct told *told_by(struct grant *grants, size_t count, const char *single)
 {
-    struct api api = {.locks = (struct locks *)0x10};
+    static struct api api = {.locks = (struct locks *)0x10}; /* outlives what was told */
     char token[] = "the-token", name[] = "alone";
     struct exchange exchange = {.api = &api, .grants = grants, .grant_count = count, .keep_ms = 7};
     exchange.stored_token = slice_of(token);
