@@ -74,9 +74,9 @@ static const struct {
     const char *header;
     long status; /* of an answer to who may, or 0 for one of 200, 201 and 409 */
 } ASKED[] = {
-    {"acquire", OF_NAME, "POST /locks/%s?ttl=1s", NULL, NULL, 0},
-    {"acquire", OF_NAME, "POST /locks/%s?ttl=1s", NULL, "Accept: text/plain", 0},
-    {"acquire", OF_NAME, "POST /locks/%s?ttl=1s&wait=1ms", NULL, NULL, 0},
+    {"acquire", OF_NAME, "POST /locks/%s?ttl=10m", NULL, NULL, 0},
+    {"acquire", OF_NAME, "POST /locks/%s?ttl=10m", NULL, "Accept: text/plain", 0},
+    {"acquire", OF_NAME, "POST /locks/%s?ttl=10m&wait=1ms", NULL, NULL, 0},
     {"acquire", OF_NAME, "PUT /locks/%s", TOKEN, NULL, 409},
     {"acquire", OF_NAME, "DELETE /locks/%s", TOKEN, NULL, 409},
     {"acquire", OF_NAME, "DELETE /locks/%s?force=false", TOKEN, NULL, 409},
