@@ -86,7 +86,7 @@ static const struct {
     {"read", OF_NAME, "HEAD /locks/%s", NULL, NULL, 200},
     {"read", OF_NAME, "GET /locks/%s/events?wait=0", TOKEN, NULL, 200},
     {"read", OF_NAME, "GET /locks/%s/events?wait=0", NULL, "Accept: text/event-stream", 200},
-    {"acquire", OF_NAMES, "POST /locks", NULL, NULL, 0},
+    {"acquire", OF_NAMES, "POST /locks?ttl=10m", NULL, NULL, 0},
     {"acquire", OF_NAMES, "PUT /locks", TOKEN, NULL, 409},
     {"acquire", OF_NAMES, "DELETE /locks", TOKEN, NULL, 409},
     {"read", OF_PREFIX, "GET /locks?prefix=%s", NULL, NULL, 200},
