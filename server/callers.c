@@ -4,6 +4,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+enum {
+    PLACES_AT_ONCE = 16,
+    IDLE_LEAST_MS = 1000, /* who was just answered may be about to ask again */
+};
+
 struct callers {
     struct callers_options options;
     struct deadlines deadlines;
@@ -67,6 +72,23 @@ static void hang_up(struct caller *caller)
     if (can_be_told)
         send(caller->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(caller->fd, SHUT_RDWR);
+}
+
+static bool has_been_idle(const struct callers *callers, const struct deadline *idle)
+{
+    uint64_t now = uv_now(callers->options.loop);
+    return (int64_t)(now - idle->at) >= IDLE_LEAST_MS - callers->options.lasts_ms[DEADLINE_IDLE];
+}
+
+void callers_make_places(struct callers *callers)
+{
+    struct deadline *idle;
+    for (int i = 0; i < PLACES_AT_ONCE; i++) {
+        idle = deadlines_first(&callers->deadlines, DEADLINE_IDLE);
+        if (!idle || !has_been_idle(callers, idle))
+            return;
+        hang_up((struct caller *)idle);
+    }
 }
 
 static void on_timer(uv_timer_t *timer)

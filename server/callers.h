@@ -57,6 +57,9 @@ size_t callers_arriving(const struct callers *callers);
 /* To all that are idle: their connections are about to be closed. */
 void callers_say_goodbye(struct callers *callers);
 
+/* For want of places: hangs up on some of those that have been idle the longest. */
+void callers_make_places(struct callers *callers);
+
 /* Its connection is about to be closed: its place is free. Whether it has got its last reply is to
  * be found out. */
 void caller_free(struct caller *caller);

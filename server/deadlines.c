@@ -35,6 +35,11 @@ bool deadlines_next(const struct deadlines *deadlines, uint64_t *ret_at)
     return found;
 }
 
+struct deadline *deadlines_first(const struct deadlines *deadlines, enum deadline_kind kind)
+{
+    return TAILQ_FIRST(&deadlines->lists[kind]);
+}
+
 struct deadline *deadlines_missed(const struct deadlines *deadlines, uint64_t now_ms)
 {
     for (int kind = DEADLINE_NONE + 1; kind < DEADLINE_KINDS; kind++) {

@@ -39,6 +39,9 @@ void deadlines_set(struct deadlines *deadlines, struct deadline *deadline, enum 
 /* When the next one ends; false where there is none. */
 bool deadlines_next(const struct deadlines *deadlines, uint64_t *ret_at);
 
+/* Of this kind the one that ends first; NULL where there is none. */
+struct deadline *deadlines_first(const struct deadlines *deadlines, enum deadline_kind kind);
+
 /* One that has been missed, NULL where none has. It stays until it is set to another. */
 struct deadline *deadlines_missed(const struct deadlines *deadlines, uint64_t now_ms);
 

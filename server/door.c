@@ -56,7 +56,8 @@ static bool may_log(const struct door *door, uint64_t *again)
 }
 
 /* All places are taken. Whoever comes now waits in the kernel, in order, until one of the others
- * has gone or missed its deadline. To refuse them would be work that attackers can ask for. */
+ * has gone or missed its deadline, or was idle: those make room, or whoever watches over batond
+ * would not be answered either. To refuse them would be work that attackers can ask for. */
 static void be_full(struct door *door)
 {
     if (!door->full)
@@ -66,6 +67,7 @@ static void be_full(struct door *door)
         log_line(door->options.log, LOG_WARN,
                  "new connections wait, since as many are open as may be; see max-connections",
                  NULL);
+    callers_make_places(door->options.callers);
     pause_accepting(door);
 }
 

@@ -80,7 +80,7 @@ static const struct number {
     {offsetof(struct metrics, unread_replies), sum, "counter", "baton_http_unread_replies_total",
      "Connections ended because a reply was not read within idle-timeout."},
     {offsetof(struct metrics, idle_ends), sum, "counter", "baton_http_idle_ends_total",
-     "Connections ended because no request came within idle-timeout."},
+     "Connections ended because no request came within idle-timeout, or for want of places."},
     {offsetof(struct metrics, turned_away), sum, "counter", "baton_http_turned_away_total",
      "Connections answered 429: max-connections-per-address was reached."},
     {offsetof(struct metrics, out_of_place), sum, "counter", "baton_http_out_of_place_total",

@@ -191,12 +191,35 @@ static void at_most_so_many_are_open_in_all_workers(void **state)
     service_close(&service);
 }
 
+/* Nobody goes: whoever has been idle has to make room, so that batond answers who watches over it.
+ */
+static void the_idle_make_room(void **state)
+{
+    static const char *const BOUNDS[] = {"--workers=1", "--max-connections=8", NULL};
+    struct service service;
+    int fds[SHARE];
+    (void)state;
+    service_open(&service, NULL, BOUNDS);
+    for (int i = 0; i < SHARE; i++) {
+        fds[i] = ask(service.batond.port);
+        assert_int_equal(hear(fds[i], PATIENCE_MS), 200);
+    }
+    int late = ask(service.batond.port);
+    assert_int_equal(hear(late, MEANWHILE_MS), 0); /* they may be about to ask again */
+    assert_int_equal(hear(late, PATIENCE_MS), 200);
+    for (int i = 0; i < SHARE; i++)
+        close(fds[i]);
+    close(late);
+    service_close(&service);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slow_clients_slow_down_nobody_else),
         cmocka_unit_test(an_address_has_its_share_of_all_workers),
         cmocka_unit_test(at_most_so_many_are_open_in_all_workers),
+        cmocka_unit_test(the_idle_make_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
