@@ -21,7 +21,9 @@ storage=(--root "$folder/podman" --runroot "$folder/podman.run" --storage-driver
 
 clean_up() {
     podman "${storage[@]}" rm -f -t 0 -a >/dev/null 2>&1 || true
-    umount -q "$folder/podman/overlay" || true # podman has bound it to itself
+    while umount -q --lazy "$folder/podman/overlay"; do # podman has bound it to itself, each run once
+        true
+    done
     rm -rf "$folder"
 }
 trap clean_up EXIT
