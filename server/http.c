@@ -15,7 +15,7 @@ enum {
     CLOSE_DEADLINE_MS = 5000,
     /* For those who are connected and have not asked for anything: the request is on its way, which
      * takes a few round trips where they shake hands first. */
-    ARRIVAL_MS = 1000,
+    ARRIVAL_MS = 2000,
     PARTS = 6,
     REFUSAL_LENGTH = 640
 };

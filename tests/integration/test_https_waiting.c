@@ -325,6 +325,8 @@ static void stopping_ends_each_connection_in_good_order(void **state)
         if (!tls_client_start(&late[i], callers[i], &(struct tls_options){.ca = &secure.authority}))
             fail_msg("%zu: %s", i, late[i].trouble);
         secure_ask(&late[i], "GET /livez");
+    }
+    for (size_t i = 0; i < CALLERS; i++) {
         assert_int_equal(secure_answer(&late[i], PROMPT_MS), 200);
         if (!tls_client_is_ended(&late[i], PATIENCE_MS))
             fail_msg("%zu: %s", i, late[i].trouble);
