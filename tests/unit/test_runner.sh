@@ -47,6 +47,26 @@ expect 1 '0 passed, 1 failed' ./bad.sh
 expect 1 '0 passed, 1 failed'
 BATON_TEST_LIMIT=1 expect 1 '0 passed, 1 failed' ./hangs
 
+# What failed may pass alone, if asked for; what is found by luck may not.
+once() { # NAME EXIT_CODE OUTPUT...: a program that goes wrong at first
+    program "$1_again" 0 '[  PASSED  ] 3 test(s).'
+    program "$1_first" "${@:2}"
+    printf '#!/bin/sh\nmkdir %s.ran 2>/dev/null && exec ./%s_first\nexec ./%s_again\n' "$1" "$1" "$1" >"$1"
+    chmod +x "$1"
+}
+once late 1 '[  PASSED  ] 2 test(s).' '[  FAILED  ] 1 test(s), listed below:'
+once races 66 '[  FAILED  ] 1 test(s), listed below:' 'WARNING: ThreadSanitizer: data race'
+once crashes_once 139 '[ RUN      ] one'
+once leaves 1 '[  PASSED  ] 2 test(s).' '[  FAILED  ] 1 test(s), listed below:'
+sed -i '2i echo "SUMMARY: AddressSanitizer: heap-use-after-free" >"$TMPDIR/log"' leaves_first
+BATON_TEST_AGAIN=1 expect 1 '2 passed, 1 failed' ./leaves
+BATON_TEST_AGAIN=1 expect 0 '6 passed, 0 failed' ./late ./good
+BATON_TEST_AGAIN=1 expect 1 '2 passed, 1 failed' ./bad
+BATON_TEST_AGAIN=1 expect 1 '0 passed, 1 failed' ./races
+BATON_TEST_AGAIN=1 expect 1 '0 passed, 1 failed' ./crashes_once
+rm -r late.ran
+expect 1 '2 passed, 1 failed' ./late
+
 # A leak is really found, in a program that says that all is well.
 cat >leaking.c <<'END'
 #include <stdio.h>
