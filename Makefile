@@ -77,7 +77,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos bench-tool figures lint format install uninstall deb deb-test clean help FORCE
+.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos bench-tool bench figures lint format install uninstall deb deb-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -129,6 +129,11 @@ container: ## run the image, alone and as deploy/compose has it, and try it (ONL
 	@$(packages) build run test container
 	@$(submake) $(in_container)
 	@ONLY='$(ONLY)' tests/container/run.sh $(VERSION) $(in_container)
+
+bench: ## compare with what else there is (15 minutes; QUICK=1: 2; PARTS='contended idle' for some)
+	@$(packages) build run bench
+	@$(submake) all bench-tool
+	@QUICK='$(QUICK)' tests/bench/compare/run.sh $(PARTS)
 
 figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some)
 	@$(packages) build run bench

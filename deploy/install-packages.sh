@@ -53,6 +53,10 @@ model  spin                  spin                  checks the protocol of waitin
 bench  wrk                   wrk                   makes load
 bench  webdis                webdis                what to compare with
 bench  valgrind              valgrind              counts instructions
+bench  python3               python3               reports what was measured
+bench  redis-tools           redis-cli             asks Redis
+bench  nginx-light           /usr/sbin/nginx       the limit of HTTP
+bench  etcd-server           etcd                  another to compare with
 container buildah             buildah               builds the image
 container podman              podman                runs it
 container runc                runc                  starts its processes

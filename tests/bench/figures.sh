@@ -17,57 +17,8 @@
 #   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-batond=("$PWD/build/batond")
-dir=$(mktemp -d)
-redis_port=16379
+. tests/bench/processes.sh
 missed=0
-# Without the lines of each request, whose cost is a part of its own.
-export BATON_ACCESS_LOG=false BATON_AUDIT_LOG=false
-pids=()
-
-finish() {
-    kill "${pids[@]}" 2>/dev/null || true
-    wait 2>/dev/null || true
-    rm -rf "$dir"
-}
-trap finish EXIT
-
-redis() {
-    redis-cli -s "$dir/redis.sock" "$@"
-}
-
-until_ok() { # COMMAND...: until it succeeds, 10 s at most
-    local i
-    for ((i = 0; i < 1000; i++)); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.01
-    done
-    echo "did not come up: $*" >&2
-    return 1
-}
-
-start_redis() {
-    redis-server --port $redis_port --bind 127.0.0.1 --unixsocket "$dir/redis.sock" --save '' \
-        --dir "$dir" >"$dir/redis.log" &
-    pids+=($!)
-    until_ok redis ping
-}
-
-launch() { # NAME FLAG...: another batond; sets $launched, its URL, and $launched_pid
-    local log=$dir/$1.log
-    : >"$log"
-    "${batond[@]}" --listen=127.0.0.1:0 --redis-url="redis://127.0.0.1:$redis_port" "${@:2}" 2>>"$log" &
-    launched_pid=$!
-    pids+=($!)
-    until_ok grep -q '"msg":"listening"' "$log"
-    launched=$(sed -n 's/.*"msg":"listening".*"url":"\([^"]*\)".*/\1/p' "$log")
-    until_ok curl -fs "$launched/readyz"
-}
-
-end() { # PID...: of what was launched
-    kill "$@" 2>/dev/null || true
-    wait "$@" 2>/dev/null || true
-}
 
 start_batond() { # once; sets $url
     [[ -n ${url-} ]] && return

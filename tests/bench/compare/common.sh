@@ -1,0 +1,53 @@
+# For `.`: what the suites of `make bench` share. A suite is suite_NAME.sh, which begins with
+#   . tests/bench/compare/common.sh
+# and defines
+#   NAME_start     starts its contenders, and sets `rounds` where the standard will not do
+#   NAME_round     one round of every contender, in turn
+# It says what came out by `record`. What it has started ends when the suite does.
+# shellcheck shell=bash
+. tests/bench/processes.sh
+
+results=build/bench/results.tsv # lines of: suite case contender round figure unit value
+suite=                          # whose turn it is
+round=0                         # from 1; in NAME_start 0
+QUICK=${QUICK-}
+
+pick() { # QUICK FULL: which of them this run takes
+    if [[ -n $QUICK ]]; then echo "$1"; else echo "$2"; fi
+}
+
+# shellcheck disable=SC2034 # measure.sh reads it
+rounds=$(pick 1 5)
+
+# The figures `failures` and `order violations` fail the run where they are more than 0.
+record() { # CASE CONTENDER FIGURE UNIT VALUE: throughput "a second", median us, p99 us...
+    printf '%s\t' "$suite" "$1" "$2" "$round" "$3" "$4" >>"$results"
+    printf '%s\n' "$5" >>"$results"
+}
+
+# What stands in place of figures where a contender cannot run here.
+missing() { # CASE CONTENDER REASON
+    echo "$suite, $1: $2 is missing: $3" >&2
+    record "$1" "$2" missing '' "$3"
+}
+
+version() { # CONTENDER TEXT: what it is, for the report
+    record '' "$1" version '' "$2"
+}
+
+start() { # NAME COMMAND...: its output in $dir/NAME.log; sets $started, its process
+    "${@:2}" >"$dir/$1.log" 2>&1 &
+    started=$!
+    pids+=("$started")
+}
+
+load() { # CASE CONTENDER ARGUMENT...: of the tool; records the figures that it prints
+    local figures figure unit value
+    if ! figures=$(timeout 120 build/bench/load "${@:3}" 2>"$dir/load.err"); then
+        missing "$1" "$2" "failed: $(tail -n 1 "$dir/load.err")"
+        return
+    fi
+    while IFS=$'\t' read -r figure unit value; do
+        record "$1" "$2" "$figure" "$unit" "$value"
+    done <<<"$figures"
+}

@@ -1,0 +1,25 @@
+#!/bin/bash
+# Runs the suites of `make bench`, all of them or those named, and reports. Everything runs on this
+# machine, and all contenders of a suite take turns in each of its rounds.
+#   uncontended  nobody waits: what acquire and release take over HTTP, at 1, 64 and 512 connections
+# QUICK=1 takes a small part of the time, and says as little more. What all of them came to goes to
+# docs/, what a part of it or a quick run did to build/bench/.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+
+results=build/bench/results.tsv
+all=(uncontended)
+suites=("$@")
+((${#suites[@]})) || suites=("${all[@]}")
+into=build/bench
+[[ -n ${QUICK-} || $# -gt 0 ]] || into=docs
+
+mkdir -p build/bench
+touch $results
+failed=()
+for suite in "${suites[@]}"; do
+    sed -i "/^$suite\t/d" $results # what an earlier run has said of it
+    tests/bench/compare/measure.sh "$suite" || failed+=("$suite")
+done
+python3 tests/bench/compare/report.py $results $into || failed+=(report)
+((${#failed[@]} == 0)) || { echo "bench: failed: ${failed[*]}" >&2 && exit 1; }
