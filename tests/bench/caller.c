@@ -62,6 +62,7 @@ int caller_open(struct caller *caller, const struct sockaddr_in *server)
     }
     caller->fd = fd;
     caller->asking = false;
+    caller->redis = false;
     return 0;
 }
 
@@ -80,10 +81,15 @@ int caller_send(struct caller *caller, const char *method, const char *target, c
                  target, token ? "Lock-Token: " : "", token ? token : "", token ? "\r\n" : "");
     if (length >= REQUEST_MOST)
         errx(2, "request too long: %s", target);
+    return caller_send_made(caller, request, (size_t)length);
+}
+
+int caller_send_made(struct caller *caller, const char *request, size_t length)
+{
     caller->asking = true;
     caller->length = 0;
-    ssize_t sent = send(caller->fd, request, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return sent == length ? 0 : sent < 0 ? -errno : -EAGAIN;
+    ssize_t sent = send(caller->fd, request, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent < 0 ? -errno : (size_t)sent == length ? 0 : -EAGAIN;
 }
 
 /* The value of a header; NULL where there is none. */
@@ -96,6 +102,31 @@ static const char *header(const char *reply, const char *name)
             return line + length + 1;
     }
     return NULL;
+}
+
+/* Behind one value, with what it has in it; NULL while that is not there. */
+static const char *redis_value_end(const char *at, const char *end) // NOLINT(misc-no-recursion)
+{
+    const char *line_end = memmem(at, (size_t)(end - at), "\r\n", 2);
+    if (!line_end)
+        return NULL;
+    long size = strtol(at + 1, NULL, 10);
+    const char *rest = line_end + 2;
+    if (*at == '$' && size >= 0)
+        return size + 2 <= end - rest ? rest + size + 2 : NULL;
+    for (long i = 0; *at == '*' && rest && i < size; i++)
+        rest = redis_value_end(rest, end);
+    return rest;
+}
+
+static int complete_redis(struct caller *caller)
+{
+    const char *end = caller->reply + caller->length;
+    if (!redis_value_end(caller->reply, end))
+        return caller->length < CALLER_REPLY_MOST ? 0 : -EPROTO;
+    caller->body = caller->reply;
+    caller->asking = false;
+    return 1;
 }
 
 static int complete(struct caller *caller)
@@ -129,7 +160,7 @@ int caller_take(struct caller *caller)
         return -EPROTO;
     caller->length += (size_t)n;
     caller->reply[caller->length] = '\0';
-    return complete(caller);
+    return (caller->redis ? complete_redis : complete)(caller);
 }
 
 int caller_call(struct caller *caller, const char *method, const char *target, const char *token)

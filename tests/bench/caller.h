@@ -1,4 +1,4 @@
-/* caller.h: a client of Baton on a bare socket: one kept connection, one request at a time. */
+/* caller.h: a client on a bare socket: one kept connection, one request at a time. */
 #ifndef BATON_TESTS_BENCH_CALLER_H
 #define BATON_TESTS_BENCH_CALLER_H
 
@@ -15,6 +15,7 @@ struct caller {
     const char *body; /* of the latest reply, NUL-terminated, until the next request */
     size_t length;
     bool asking;
+    bool redis; /* talks to Redis: to be set after caller_open; else HTTP */
     char reply[CALLER_REPLY_MOST + 1];
 };
 
@@ -30,6 +31,9 @@ void caller_close(struct caller *caller);
 
 /* Sends a request without a body. `token` may be NULL. Returns 0 or a negative errno. */
 int caller_send(struct caller *caller, const char *method, const char *target, const char *token);
+
+/* Sends a request that has been made. Returns 0 or a negative errno. */
+int caller_send_made(struct caller *caller, const char *request, size_t length);
 
 /* Reads what has come: 1 when the reply is complete, 0 while it is not, or a negative errno;
  * -ECONNRESET when the server has closed. */

@@ -22,6 +22,11 @@ void figure_plain(double value, const char *unit, const char *what, ...)
     fflush(stdout);
 }
 
+void figure_record(const char *name, const char *unit, double value)
+{
+    printf("%s\t%s\t%.10g\n", name, unit, value);
+}
+
 void figure_at_most(struct figures *figures, double value, const char *unit, double bound,
                     const char *what, ...)
 {

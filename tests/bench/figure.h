@@ -13,7 +13,10 @@ struct figures {
 __attribute__((format(printf, 3, 4))) void figure_plain(double value, const char *unit,
                                                         const char *what, ...);
 
-/* The same with "(asked: at most BOUND)", and counts it where it is more. */
+/* Prints "NAME<tab>UNIT<tab>VALUE", for programs to read. */
+void figure_record(const char *name, const char *unit, double value);
+
+/* Like figure_plain, with "(asked: at most BOUND)", and counts it where it is more. */
 __attribute__((format(printf, 5, 6))) void figure_at_most(struct figures *figures, double value,
                                                           const char *unit, double bound,
                                                           const char *what, ...);

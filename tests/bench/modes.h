@@ -17,6 +17,10 @@ void mode_park(const struct options *options, struct figures *figures);
 /* Many clients that want one lock all the time, beside as many that pass an element around. */
 void mode_contend(const struct options *options, struct figures *figures);
 
+/* Connections that ask one thing after the other of any server, each for itself: of Baton, and of
+ * what it is compared with. */
+void mode_pairs(const struct options *options, struct figures *figures);
+
 /* The first of two batonds is killed while clients of both wait for one lock. */
 void mode_kill(const struct options *options, struct figures *figures);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum kind { URL, LABEL, TEXT, NUMBER };
+enum kind { URL, LABEL, WATCH, TEXT, NUMBER };
 
 static const struct row {
     const char *name;
@@ -19,16 +19,21 @@ static const struct row {
     {"url", URL, 0, NULL, "of a batond, as http://ADDRESS:PORT; may be given several times"},
     {"label", LABEL, 0, NULL, "what the figures call it; given as often"},
     {"redis", TEXT, AT(redis), NULL, "the Redis that they use: ADDRESS:PORT or a socket's path"},
+    {"exchange", TEXT, AT(exchange), NULL, "pairs: the file that says what to ask; see exchange.h"},
+    {"fresh", NUMBER, AT(fresh), "0", "pairs: 1 for a name that nobody has used in each turn"},
+    {"watch", WATCH, 0, NULL,
+     "pairs: NAME=PID, whose CPU time to tell; may be given several times"},
     {"pid", NUMBER, AT(pid), "0", "of the first batond: whose cost to read, or whom to kill"},
     {"count", NUMBER, AT(count), "1000", "hand-overs"},
     {"pause", NUMBER, AT(pause_ms), "20", "how long, in ms, all is quiet before each of them"},
     {"names", NUMBER, AT(names), "1", "park: names that are waited for"},
     {"waiters", NUMBER, AT(waiters), "1", "clients that wait for each name"},
     {"wait", TEXT, AT(wait), "50s", "how long they wait at most; see batond's --max-wait"},
-    {"clients", NUMBER, AT(clients), "64", "contend: clients that want the lock; slow: slow ones"},
+    {"clients", NUMBER, AT(clients), "64",
+     "contend: clients that want the lock; slow: slow ones; pairs: connections"},
     {"rounds", NUMBER, AT(rounds), "3", "contend: measurements, each beside one of BLPOP"},
     {"seconds", NUMBER, AT(seconds), "3",
-     "contend, slow: how long each takes; park: how long to do nothing"},
+     "contend, slow, pairs: how long each takes; park: how long to do nothing"},
     {"claim-window", NUMBER, AT(claim_window_ms), "2000", "kill: batond's --claim-window in ms"},
     {"seed", NUMBER, AT(seed), "1", "kill: makes the moment"},
 #undef AT
@@ -36,9 +41,9 @@ static const struct row {
 
 enum { ROW_COUNT = sizeof ROWS / sizeof *ROWS };
 
-static void add(const char *list[OPTIONS_URLS], size_t *count, const char *value)
+static void add(const char **list, size_t most, size_t *count, const char *value)
 {
-    if (*count == OPTIONS_URLS)
+    if (*count == most)
         errx(2, "\"%s\" is one too many", value);
     list[(*count)++] = value;
 }
@@ -57,10 +62,13 @@ static void set(struct options *options, const struct row *row, const char *valu
     void *place = (char *)options + row->offset;
     switch (row->kind) {
     case URL:
-        add(options->urls, &options->url_count, value);
+        add(options->urls, OPTIONS_URLS, &options->url_count, value);
         break;
     case LABEL:
-        add(options->labels, &options->label_count, value);
+        add(options->labels, OPTIONS_URLS, &options->label_count, value);
+        break;
+    case WATCH:
+        add(options->watched, OPTIONS_WATCHED, &options->watched_count, value);
         break;
     case TEXT:
         *(const char **)place = value;

@@ -5,14 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OPTIONS_URLS = 4 };
+enum { OPTIONS_URLS = 4, OPTIONS_WATCHED = 8 };
 
 struct options {
     const char *urls[OPTIONS_URLS];
     size_t url_count;
     const char *labels[OPTIONS_URLS]; /* what to call them */
     size_t label_count;
+    const char *watched[OPTIONS_WATCHED]; /* NAME=PID */
+    size_t watched_count;
     const char *redis;
+    const char *exchange;
     const char *wait;
     int64_t pid; /* of the batond at the first URL */
     int64_t count;
@@ -24,6 +27,7 @@ struct options {
     int64_t seconds;
     int64_t claim_window_ms;
     int64_t seed;
+    int64_t fresh;
 };
 
 /* Reads what stands behind the mode. Ends the program where it cannot. */

@@ -2,8 +2,9 @@
 # the repository's folder.
 # shellcheck shell=bash
 batond=("$PWD/build/batond")
-dir=$(mktemp -d) # for files; goes when the script ends
-pids=()          # what is to be ended then
+dir=$(mktemp -d) # for files
+folders=("$dir") # what goes when the script ends
+pids=() # what is to be ended then
 redis_port=
 redis_pid=
 launched=     # URL of the latest batond
@@ -14,7 +15,7 @@ export BATON_ACCESS_LOG=false BATON_AUDIT_LOG=false
 finish() {
     kill "${pids[@]}" 2>/dev/null || true
     wait 2>/dev/null || true
-    rm -rf "$dir"
+    rm -rf "${folders[@]}"
 }
 trap finish EXIT
 
@@ -36,10 +37,11 @@ redis() {
     redis-cli -s "$dir/redis.sock" "$@"
 }
 
+# Not in protected mode, which takes other addresses of loopback, that the tool uses, for strangers.
 start_redis() { # sets $redis_port and $redis_pid
     redis_port=$(free_port)
-    redis-server --port "$redis_port" --bind 127.0.0.1 --unixsocket "$dir/redis.sock" --save '' \
-        --dir "$dir" >"$dir/redis.log" &
+    redis-server --port "$redis_port" --bind 127.0.0.1 --protected-mode no \
+        --unixsocket "$dir/redis.sock" --save '' --dir "$dir" >"$dir/redis.log" &
     redis_pid=$!
     pids+=("$redis_pid")
     until_ok redis ping

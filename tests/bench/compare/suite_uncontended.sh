@@ -1,21 +1,199 @@
-# Uncontended: each connection has a lock of its own, and acquires and releases it all the time.
+# Nobody waits: every connection has a lock of its own, which it acquires and releases all the time.
+# Two more cases only acquire, each time a lock that nobody has: with 64 connections, and with one,
+# beside the script that Baton has Redis run, sent without Baton.
 # shellcheck shell=bash
 . tests/bench/compare/common.sh
 
+bare_set="return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])"
+bare_delete="if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+
 uncontended_start() {
+    seconds=$(pick 1 3)
+    connections=$(pick '1 64' '1 64 512')
     start_redis
     version Redis "$(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')"
+    start_baton
+    describe_bare
+    start_nginx
+    start_webdis
+    start_etcd
 }
 
 uncontended_round() {
-    local connections
-    for connections in 1 64 512; do
-        bare "$connections"
+    local clients
+    for clients in $connections; do
+        all "pairs, $clients" --clients "$clients"
+    done
+    all 'acquire, 64' --clients 64 --fresh 1
+}
+
+# One round of all contenders. Nothing of one stays in Redis for the next.
+all() { # CASE ARGUMENT...
+    local contender what=pairs
+    [[ $1 == pairs* ]] || what=acquire
+    for contender in Baton webdis etcd nginx 'Redis alone' "Baton's script alone"; do
+        [[ -n ${urls[$contender]-} ]] || continue
+        # shellcheck disable=SC2086 # what to watch is words
+        load "$1" "$contender" pairs --url "${urls[$contender]}" --exchange "$dir/$contender.$what" \
+            --seconds "$seconds" ${watch[$contender]} "${@:2}"
+        redis flushall >/dev/null
     done
 }
 
-bare() { # CONNECTIONS
-    local rate
-    rate=$(redis-benchmark -s "$dir/redis.sock" -c "$1" -n 20000 --csv -t set | sed -n 's/^"SET","\([0-9.]*\)".*/\1/p')
-    record "$1 connections" Redis throughput 'a second' "$rate"
+declare -A urls watch # of each contender that is up
+
+# What is asked of a contender, from standard input; the first request alone acquires.
+describe() { # CONTENDER
+    cat >"$dir/$1.pairs"
+    awk '/^each/ { n++ } n < 2' "$dir/$1.pairs" >"$dir/$1.acquire"
+}
+
+start_baton() {
+    launch baton
+    urls[Baton]=$launched
+    watch[Baton]="--watch server=$launched_pid --watch store=$redis_pid"
+    version Baton "$(build/batond --version | sed 's/.* //')"
+    describe Baton <<'END'
+each POST /locks/<name>?ttl=30s
+expect 201
+take 1 "token":"
+each DELETE /locks/<name>
+header Lock-Token: <1>
+expect 200
+contains "released":true
+END
+}
+
+# The limit of Redis: the scripts of the blogs, and those of Baton, as it sends them.
+describe_bare() {
+    urls['Redis alone']=redis://127.0.0.1:$redis_port
+    watch['Redis alone']="--watch store=$redis_pid"
+    urls["Baton's script alone"]=${urls['Redis alone']}
+    watch["Baton's script alone"]=${watch['Redis alone']}
+    set_sha=$(redis script load "$bare_set")
+    delete_sha=$(redis script load "$bare_delete")
+    describe 'Redis alone' <<END
+each EVALSHA $set_sha 1 <name> <token> 30000
+expect +OK
+each EVALSHA $delete_sha 1 <name> <token>
+expect :1
+END
+    describe "Baton's script alone" < <(spy)
+}
+
+# Watches Baton acquire and release a lock, and prints what it asked of Redis.
+spy() {
+    local token
+    local monitor
+    redis-cli -s "$dir/redis.sock" monitor >"$dir/monitor" &
+    monitor=$!
+    until_ok grep -q OK "$dir/monitor"
+    token=$(curl -s -X POST "${urls[Baton]}/locks/spied?ttl=30s" | sed 's/.*"token":"\([^"]*\)".*/\1/')
+    curl -fs -X DELETE -H "Lock-Token: $token" "${urls[Baton]}/locks/spied" >/dev/null
+    until_ok eval "((\$(grep -c '\"EVALSHA\"' '$dir/monitor') == 2))"
+    kill "$monitor"
+    wait "$monitor" 2>/dev/null || true
+    sed -n "/\"EVALSHA\"/{ s/^.*\] //; s/\"//g; s/spied/<name>/; s/$token/<token>/; s/^/each /p }" "$dir/monitor" |
+        sed '1s/$/\nexpect :/; 2s/$/\ncontains released/; 2s/$/\nexpect */'
+}
+
+# The limit of HTTP: what Baton once answered, header for header, as fixed texts.
+start_nginx() {
+    local port acquired released
+    port=$(free_port)
+    acquired=$(curl -si -X POST "${urls[Baton]}/locks/seen?ttl=30s" | tr -d '\r')
+    released=$(curl -si -X DELETE "${urls[Baton]}/locks/seen" \
+        -H "Lock-Token: $(sed -n 's/.*"token":"\([^"]*\)".*/\1/p' <<<"$acquired")" | tr -d '\r')
+    mkdir "$dir/nginx"
+    cat >"$dir/nginx.conf" <<END
+worker_processes auto;
+daemon off;
+pid $dir/nginx.pid;
+events { worker_connections 2048; }
+http {
+    access_log off;
+    keepalive_requests 1000000000;
+    default_type application/json;
+    client_body_temp_path $dir/nginx; proxy_temp_path $dir/nginx; fastcgi_temp_path $dir/nginx;
+    uwsgi_temp_path $dir/nginx; scgi_temp_path $dir/nginx;
+    server_tokens off;
+    server {
+        listen 127.0.0.1:$port reuseport;
+        location / {
+            if (\$request_method = DELETE) {
+                $(nginx_reply 200 "$released")
+            }
+            $(nginx_reply 201 "$acquired")
+        }
+    }
+}
+END
+    start nginx nginx -p "$dir" -c "$dir/nginx.conf" -e stderr
+    until_ok curl -fs "http://127.0.0.1:$port/"
+    urls[nginx]=http://127.0.0.1:$port
+    watch[nginx]=$(pgrep -P "$started" | sed 's/^/--watch server=/' | tr '\n' ' ')
+    version nginx "$(nginx -v 2>&1 | sed 's,.*/,,')"
+    sed 's/^take.*/contains "token":"/; /^header/d; /^each DELETE/a header Lock-Token: 0123456789012345678901' \
+        "$dir/Baton.pairs" | describe nginx
+}
+
+nginx_reply() { # STATUS ANSWER: Server: and Connection: of nginx in place of X-Request-Id:
+    sed -n '1d; s/^\(Location\|ETag\): \(.*\)/add_header \1 '"'\2'"';/p' <<<"$2"
+    echo "return $1 '$(tail -n 1 <<<"$2")';"
+}
+
+start_webdis() {
+    local port
+    port=$(free_port)
+    # The settings of Debian's package, but for ports, threads, log and background.
+    cat >"$dir/webdis.json" <<END
+{"redis_host": "127.0.0.1", "redis_port": $redis_port, "http_host": "127.0.0.1", "http_port": $port, "threads": 2,
+ "daemonize": false, "database": 0, "acl": [{"disabled": ["DEBUG"]}],
+ "verbosity": 3, "logfile": "$dir/webdis.out"}
+END
+    start webdis webdis "$dir/webdis.json"
+    until_ok curl -fs "http://127.0.0.1:$port/PING"
+    urls[webdis]=http://127.0.0.1:$port
+    watch[webdis]="--watch server=$started --watch store=$redis_pid"
+    version webdis "$(dpkg-query -W -f '${Version}' webdis)"
+    describe webdis <<END
+each GET /EVALSHA/$set_sha/1/<name>/<token>/30000
+expect 200
+contains "OK"
+each GET /EVALSHA/$delete_sha/1/<name>/<token>
+expect 200
+contains :1}
+END
+}
+
+# Its data are where no disk is waited for, if there is such a place.
+start_etcd() {
+    local port peers place
+    port=$(free_port)
+    peers=$(free_port)
+    place=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "$dir")" etcd.XXXXXX)
+    folders+=("$place")
+    start etcd etcd --data-dir "$place" --logger=zap --log-outputs=stderr --log-level=error \
+        --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port" \
+        --listen-peer-urls "http://127.0.0.1:$peers" \
+        --initial-advertise-peer-urls "http://127.0.0.1:$peers" \
+        --initial-cluster "default=http://127.0.0.1:$peers"
+    until_ok curl -fs "http://127.0.0.1:$port/health"
+    urls[etcd]=http://127.0.0.1:$port
+    watch[etcd]="--watch server=$started"
+    version etcd "$(etcd --version | sed -n 's/^etcd Version: //p')"
+    describe etcd <<'END'
+once POST /v3/lease/grant
+body {"TTL":600}
+expect 200
+take 1 "ID":"
+each POST /v3/lock/lock
+body {"name":"<name>","lease":"<1>"}
+expect 200
+take 2 "key":"
+each POST /v3/lock/unlock
+body {"key":"<2>"}
+expect 200
+contains "revision":"
+END
 }
