@@ -78,6 +78,7 @@ lint   clang-tidy            clang-tidy            checks C
 lint   cppcheck              cppcheck              checks C
 lint   lua-check             luacheck              checks Lua
 lint   shellcheck            shellcheck            checks shell scripts
+lint   pyflakes3             pyflakes3             checks Python
 lint   nodejs                node                  runs the linters of openapi.yaml
 lint   npm                   npm                   installs the linters of openapi.yaml
 '

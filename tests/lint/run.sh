@@ -9,6 +9,7 @@ flags=("${@:2}")
 mapfile -t sources < <(find base redis locks api server tests -name '*.c' | sort)
 mapfile -t headers < <(find base redis locks api server tests -name '*.h' ! -path 'tests/lint/*' | sort)
 mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} --exclude='*.md' '^#!.*\b(ba)?sh$' . | sort)
+mapfile -t python < <(find tests -name '*.py' | sort)
 
 each_source() { # COMMAND...: runs it for every source, two at a time
     printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P 2 "$@"
@@ -75,6 +76,10 @@ check_shell() {
     shellcheck --external-sources "${shell[@]}"
 }
 
+check_python() {
+    pyflakes3 "${python[@]}"
+}
+
 # The operations as Redis gets them. What is shared need not be used by every operation, but by one.
 check_lua() {
     local scripts=("$build"/generated/lua/*.lua) bad=0
@@ -110,7 +115,7 @@ check_openapi() {
 clang --version | grep -q 'version 14\.' || echo "lint: clang here is not version 14, so expect to hear more"
 
 passed=0 failed=()
-for check in ${LINT:-format gcc clang headers tidy cppcheck layers shell lua openapi}; do
+for check in ${LINT:-format gcc clang headers tidy cppcheck layers shell python lua openapi}; do
     start=$EPOCHREALTIME
     if output=$("check_$check" 2>&1); then
         result=ok

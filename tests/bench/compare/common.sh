@@ -41,13 +41,19 @@ start() { # NAME COMMAND...: its output in $dir/NAME.log; sets $started, its pro
     pids+=("$started")
 }
 
+record_lines() { # CASE CONTENDER: from standard input, lines of FIGURE<tab>UNIT<tab>VALUE
+    local line
+    while IFS= read -r line; do
+        printf '%s\t' "$suite" "$1" "$2" "$round" >>"$results"
+        printf '%s\n' "$line" >>"$results"
+    done
+}
+
 load() { # CASE CONTENDER ARGUMENT...: of the tool; records the figures that it prints
-    local figures figure unit value
-    if ! figures=$(timeout 120 build/bench/load "${@:3}" 2>"$dir/load.err"); then
-        missing "$1" "$2" "failed: $(tail -n 1 "$dir/load.err")"
-        return
+    local figures
+    if figures=$(timeout 120 build/bench/load "${@:3}" 2>"$dir/load.err"); then
+        record_lines "$1" "$2" <<<"$figures"
+    else
+        missing "$1" "$2" "$(tail -n 1 "$dir/load.err")"
     fi
-    while IFS=$'\t' read -r figure unit value; do
-        record "$1" "$2" "$figure" "$unit" "$value"
-    done <<<"$figures"
 }

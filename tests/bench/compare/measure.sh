@@ -6,7 +6,9 @@ cd "$(dirname "$0")/../../.."
 . "tests/bench/compare/suite_$1.sh"
 suite=$1
 
-record '' '' date '' "$(date -u +%Y-%m-%dT%H:%MZ)"
+record '' '' date '' "$(date -u '+%Y-%m-%d %H:%M UTC')"
+record '' '' load '' "$(cut -d' ' -f1 /proc/loadavg)"
+[[ -z $QUICK ]] || record '' '' quick '' yes
 "${suite}_start"
 for ((round = 1; round <= rounds; round++)); do
     "${suite}_round"

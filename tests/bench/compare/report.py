@@ -1,26 +1,283 @@
 #!/usr/bin/python3
-"""Says what the suites of `make bench` came to: report.py RESULTS FOLDER."""
+"""Says what the suites of `make bench` came to: report.py RESULTS FOLDER.
+
+Prints tables, and writes them to FOLDER/bench.md, with a picture of each suite beside it. A figure
+is the median of the rounds, a ratio the median of the ratios within each round, since whatever else
+the machine did then met both. Exit status: 1 where a contender is missing or something went wrong;
+never for being slow."""
 
 import collections
+import os
+import pathlib
+import platform
 import statistics
+import subprocess
 import sys
+
+import chart
+from suites import BOUNDS, FAILURES, LIMITS, SUITES, VIOLATIONS
+
+
+class Results:
+    """All records: values by round of each figure, and what is said of a suite or a contender."""
+
+    def __init__(self, path):
+        self.values = collections.defaultdict(dict)
+        self.units, self.order = {}, collections.defaultdict(dict)
+        self.missing, self.versions, self.facts = {}, {}, collections.defaultdict(dict)
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                self.add(*line.rstrip("\n").split("\t"))
+
+    def add(self, suite, case, contender, turn, figure, unit, value):
+        if figure == "missing":
+            self.missing.setdefault((suite, case, contender), value)
+        elif figure == "version":
+            self.versions[contender] = value
+        elif not case:
+            self.facts[suite][figure] = value
+        else:
+            rounds = self.values[suite, case, contender, figure]
+            # A suite that counts its rounds itself has all of them in one of ours.
+            rounds[(int(turn), sum(key[0] == int(turn) for key in rounds))] = float(value)
+            self.units[suite, figure] = unit
+        if case:
+            self.order[suite].setdefault(case, {}).setdefault(contender, {})[figure] = True
+
+    def of(self, *key):
+        return list(self.values.get(key, {}).values())
+
+    def ratios(self, over, under):
+        """Of two figures, in the rounds that both have."""
+        first, second = self.values.get(over, {}), self.values.get(under, {})
+        return [first[turn] / second[turn] for turn in first if second.get(turn)]
+
+
+def shown(value):
+    """Three digits that count."""
+    if value == 0:
+        return "0"
+    digits = max(0, 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3)
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{digits}f}"
+
+
+def middle(values, spread=False):
+    if not values:
+        return ""
+    text = shown(statistics.median(values))
+    return text + f" ({shown(min(values))} to {shown(max(values))})" if spread and len(values) > 1 else text
+
+
+def table(head, rows):
+    """A table of Markdown that can be read as it is. All columns but the first are numbers."""
+    rows = [[str(cell) for cell in row] for row in [head, *rows]]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    lines = ["| " + " | ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                               for i, (cell, width) in enumerate(zip(row, widths))) + " |"
+             for row in rows]
+    lines.insert(1, "| " + " | ".join(("-" * width) if i == 0 else "-" * (width - 1) + ":"
+                                      for i, width in enumerate(widths)) + " |")
+    return "\n".join(lines)
+
+
+def figures_of(results, suite, cases):
+    """Those of the suite in its order, then all others, without those that only count mistakes."""
+    there = {figure: True for case in cases for figures in results.order[suite][case].values()
+             for figure in figures}
+    first = [figure for figure in SUITES[suite].figures if figure in there]
+    return first + [figure for figure in there
+                    if figure not in first and figure not in FAILURES and figure != "missing"]
+
+
+def heading(results, suite, figure):
+    unit = results.units[suite, figure]
+    return f"{figure}, {unit}" if unit else figure
+
+
+def case_table(results, suite, case):
+    """Of one case: a row for each contender."""
+    figures = figures_of(results, suite, [case])
+    if not figures:
+        return ""
+    main, rows = figures[0], []
+    for contender in results.order[suite][case]:
+        key = (suite, case, contender)
+        if not any(results.of(*key, figure) for figure in figures):
+            continue
+        name = f"**{contender}**" if contender == "Baton" else contender
+        ratio = middle(results.ratios((*key, main), (suite, case, "Baton", main)))
+        rows.append([name + (" (limit)" if contender in LIMITS else ""),
+                     middle(results.of(*key, main), spread=True), ratio,
+                     *(middle(results.of(*key, figure)) for figure in figures[1:])])
+    head = [case, heading(results, suite, main), "times Baton's",
+            *(heading(results, suite, figure) for figure in figures[1:])]
+    return table(head, rows)
+
+
+def size_tables(results, suite):
+    """Of a suite of one contender: for each kind a table, a row for each figure."""
+    kinds = collections.defaultdict(list)
+    for case in results.order[suite]:
+        kinds[case.split(" ", 1)[1]].append(case)
+    for kind, cases in kinds.items():
+        contender = next(iter(results.order[suite][cases[0]]))
+        cases.sort(key=lambda case: int(case.split()[0]))
+        rows = [[heading(results, suite, figure),
+                 *(middle(results.of(suite, case, contender, figure), spread=True) for case in cases)]
+                for figure in figures_of(results, suite, cases)]
+        yield table([kind, *(f"{int(case.split()[0]):,}" for case in cases)], rows)
+
+
+def missing_lines(results, suite):
+    for (of, case, contender), reason in results.missing.items():
+        if of == suite:
+            yield f"Missing: {contender} ({case}): {reason}"
+
+
+def suite_text(results, suite):
+    about = SUITES[suite]
+    parts = [f"## {about.title}", about.about.replace("\n", " ")]
+    if about.by_size:
+        parts += size_tables(results, suite)
+    else:
+        parts += [case_table(results, suite, case) for case in results.order[suite]]
+    parts += missing_lines(results, suite)
+    return parts
+
+
+def bound_row(results, bound):
+    key = (bound.suite, bound.case)
+    ours = (*key, "Baton", bound.figure)
+    values = results.of(*ours)
+    if bound.beside:
+        all_of = [results.ratios(ours, (*key, contender, bound.figure)) for contender in bound.beside]
+        all_of = [ratios for ratios in all_of if ratios]
+        closest = min if bound.at_least is not None else max
+        values = closest(all_of, key=statistics.median) if all_of else []
+    if not values:
+        return [bound.text, *asked(bound), "not measured", ""]
+    value = statistics.median(values)
+    met = (bound.at_least is None or value >= bound.at_least) and \
+          (bound.at_most is None or value <= bound.at_most)
+    return [bound.text, *asked(bound), middle(values, spread=True), "yes" if met else "**no**"]
+
+
+def asked(bound):
+    if bound.at_least is not None:
+        return [f"at least {bound.at_least:g}"]
+    return [f"at most {bound.at_most:g}"]
+
+
+def bounds_text(results):
+    rows = [bound_row(results, bound) for bound in BOUNDS if bound.suite in results.order]
+    return ["## Asked and measured", table(["", "asked", "measured", "met"], rows)] if rows else []
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    with open("/proc/meminfo", encoding="utf-8") as lines:
+        memory = int(lines.readline().split()[1]) / 2**20
+    system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    return (f"{os.cpu_count()} cores of {models[0] if models else platform.machine()}, "
+            f"{memory:.0f} GiB, {system}, Linux {platform.release()}")
+
+
+def commit():
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                           check=False)
+    return f" ({found.stdout.strip()})" if found.returncode == 0 else ""
+
+
+def introduction(results):
+    dates = sorted(facts["date"] for facts in results.facts.values() if "date" in facts)
+    quick = any(facts.get("quick") for facts in results.facts.values())
+    load = max((float(facts["load"]) for facts in results.facts.values() if "load" in facts), default=0)
+    versions = ", ".join(f"{name} {version}" for name, version in results.versions.items()
+                         if name != "Baton")
+    return [
+        "# Measured beside what else there is",
+        "Written by `make bench`, which installs the others, starts everything on loopback, lets all "
+        "contenders take turns in every round, and reports the median of the rounds, with the least "
+        "and the most in brackets. Clients, servers and stores share the cores, so what a figure "
+        "says is how it compares with the others beside it.",
+        "**This was a quick run: one short round.**" if quick else "",
+        f"- {dates[0]}{f' to {dates[-1]}' if dates[-1] != dates[0] else ''}; {machine()}; load of the "
+        f"machine before a suite at most {load:.2f}\n"
+        f"- Baton {results.versions.get('Baton', '')}{commit()}\n- {versions}",
+    ]
+
+
+def draw(results, suite, folder):
+    """The picture of a suite. Returns what Markdown says to show it."""
+    about, panels = SUITES[suite], []
+    for figure, axis in about.drawn.items():
+        if about.by_size:
+            panels += size_panels(results, suite, figure, axis)
+        else:
+            panels += case_panels(results, suite, figure, axis)
+    if not panels:
+        return ""
+    path = pathlib.Path(folder, f"bench-{suite}.svg")
+    path.write_text(chart.draw(about.title, panels), encoding="utf-8")
+    return f"![{about.title}: the main figures of the tables below as bars]({path.name})"
+
+
+def bar(results, label, kind, *key):
+    values = results.of(*key)
+    return chart.Bar(label, kind, statistics.median(values), min(values), max(values))
+
+
+def case_panels(results, suite, figure, axis):
+    for case, contenders in results.order[suite].items():
+        bars = [bar(results, contender,
+                    "ours" if contender == "Baton" else "limit" if contender in LIMITS else "peer",
+                    suite, case, contender, figure)
+                for contender in contenders if results.of(suite, case, contender, figure)]
+        if bars:
+            yield chart.Panel(case, figure, axis, bars)
+
+
+def size_panels(results, suite, figure, axis):
+    kinds = collections.defaultdict(list)
+    for case, contenders in results.order[suite].items():
+        contender = next(iter(contenders))
+        if results.of(suite, case, contender, figure):
+            size, kind = case.split(" ", 1)
+            kinds[kind].append((int(size), bar(results, f"{int(size):,}", "ours", suite, case,
+                                               contender, figure)))
+    for kind, bars in kinds.items():
+        yield chart.Panel(kind, f"{figure} {kind}", axis, [bar for _, bar in sorted(bars)])
+
+
+def wrong(results):
+    """What makes the run fail."""
+    for (suite, case, contender), reason in results.missing.items():
+        yield f"{suite}, {case}: {contender} is missing: {reason}"
+    for (suite, case, contender, figure), values in results.values.items():
+        total = sum(values.values())
+        if total > 0 and (figure in FAILURES or (figure in VIOLATIONS and contender == "Baton")):
+            yield f"{suite}, {case}: {contender}: {figure}: {total:g}"
 
 
 def main():
-    results, _folder = sys.argv[1:]
-    values = collections.defaultdict(list)
-    with open(results, encoding="utf-8") as lines:
-        for line in lines:
-            suite, case, contender, _, figure, unit, value = line.rstrip("\n").split("\t")
-            values[suite, case, contender, figure, unit].append(value)
-    for (suite, case, contender, figure, unit), all_values in values.items():
-        try:
-            numbers = [float(value) for value in all_values]
-        except ValueError:
-            print(f"{suite}  {case}  {contender}  {figure}: {all_values[0]}")
-            continue
-        print(f"{suite}  {case}  {contender}  {figure}: {statistics.median(numbers):.6g} {unit}"
-              f" ({min(numbers):.6g} to {max(numbers):.6g})")
+    path, folder = sys.argv[1:]
+    results = Results(path)
+    pathlib.Path(folder).mkdir(exist_ok=True)
+    parts = introduction(results) + bounds_text(results)
+    for suite in SUITES:
+        if suite in results.order:
+            title, about, *tables = suite_text(results, suite)
+            parts += [title, draw(results, suite, folder), about, *tables]
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    pathlib.Path(folder, "bench.md").write_text(text, encoding="utf-8")
+    print(text)
+    bad = list(wrong(results))
+    for line in bad:
+        print(f"bench: {line}", file=sys.stderr)
+    sys.exit(1 if bad else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -21,5 +21,5 @@ for suite in "${suites[@]}"; do
     sed -i "/^$suite\t/d" $results # what an earlier run has said of it
     tests/bench/compare/measure.sh "$suite" || failed+=("$suite")
 done
-python3 tests/bench/compare/report.py $results $into || failed+=(report)
+python3 -B tests/bench/compare/report.py $results $into || failed+=(report)
 ((${#failed[@]} == 0)) || { echo "bench: failed: ${failed[*]}" >&2 && exit 1; }

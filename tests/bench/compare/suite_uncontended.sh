@@ -22,15 +22,19 @@ uncontended_start() {
 uncontended_round() {
     local clients
     for clients in $connections; do
-        all "pairs, $clients" --clients "$clients"
+        all "acquire and release, $(counted "$clients" connection)" --clients "$clients"
     done
-    all 'acquire, 64' --clients 64 --fresh 1
+    all 'only acquire, 64 connections' --clients 64 --fresh 1
+}
+
+counted() { # COUNT WHAT
+    if (($1 == 1)); then echo "1 $2"; else echo "$1 $2s"; fi
 }
 
 # One round of all contenders. Nothing of one stays in Redis for the next.
 all() { # CASE ARGUMENT...
     local contender what=pairs
-    [[ $1 == pairs* ]] || what=acquire
+    [[ $1 != only* ]] || what=acquire
     for contender in Baton webdis etcd nginx 'Redis alone' "Baton's script alone"; do
         [[ -n ${urls[$contender]-} ]] || continue
         # shellcheck disable=SC2086 # what to watch is words

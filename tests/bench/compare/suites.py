@@ -1,0 +1,61 @@
+"""What the report says of the suites: titles, which figures it draws, and what is asked of them."""
+
+import collections
+
+# A suite. `figures` stand first in its tables, the first with its spread and its ratio to Baton's;
+# `drawn` are those of the picture, with the titles of their axes. Where `by_size` is set, a case is
+# "SIZE KIND", and there is one contender: then the tables show how the figures grow.
+Suite = collections.namedtuple("Suite", "title about figures drawn by_size", defaults=[False])
+
+# What is asked: the figure of Baton in a case, or how many times that of the best of `beside`, is at
+# least or at most so much.
+Bound = collections.namedtuple("Bound", "text suite case figure beside at_least at_most",
+                               defaults=[None, None])
+
+# Not something to pick instead, but how far one could get.
+LIMITS = ("nginx", "Redis alone", "Baton's script alone", "BLPOP")
+
+# Where one of these is more than 0, the run has failed; the second for Baton alone.
+FAILURES = ("failures",)
+VIOLATIONS = ("order violations", "exclusion violations")
+
+SUITES = {
+    "uncontended": Suite(
+        "Nobody waits",
+        """Every connection has a lock of its own, which it acquires and releases all the time; in
+the last case it only acquires, each time a lock that nobody has. One client program asks all of
+them. webdis runs the scripts of the blogs by EVALSHA: SET NX PX, and DEL after a comparison. etcd is
+asked through its JSON gateway, with a lease that the connection has already, and its data lie in
+memory. The limits: nginx answers what Baton once answered, as a fixed text; "Redis alone" runs the
+scripts of webdis, and "Baton's script alone" those of Baton, asked without HTTP in between.""",
+        ["throughput", "acquire median", "acquire p99", "release median", "release p99",
+         "CPU server", "CPU store", "CPU client"],
+        {"throughput": "acquires a second"}),
+    "contended": Suite(
+        "Many want one lock",
+        "All clients want the same lock, all the time.",
+        ["hand-overs", "wait beyond fair share, median", "wait beyond fair share, 99 %"],
+        {"hand-overs": "hand-overs a second"}),
+    "idle": Suite(
+        "Clients that wait",
+        "Clients wait for locks that nobody releases, each on a connection of its own.",
+        [],
+        {}),
+    "growth": Suite(
+        "Growth",
+        "What Baton's operations cost as locks, waiters and shared holds become many.",
+        [],
+        {},
+        by_size=True),
+}
+
+BOUNDS = [
+    Bound("Acquire, 64 connections, beside webdis", "uncontended", "only acquire, 64 connections", "throughput",
+          ["webdis"], at_least=2.2),
+    Bound("Acquire, 64 connections, beside etcd", "uncontended", "only acquire, 64 connections", "throughput",
+          ["etcd"], at_least=20),
+    Bound("Acquire, 64 connections, beside nginx's fixed text", "uncontended", "only acquire, 64 connections",
+          "throughput", ["nginx"], at_least=0.9),
+    Bound("Median of an acquire, 1 connection, beside its script alone", "uncontended", "acquire and release, 1 connection",
+          "acquire median", ["Baton's script alone"], at_most=1.8),
+]
