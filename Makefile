@@ -34,6 +34,7 @@ in_container := $(patsubst %,$(BUILD)/tests/integration/test_%,acquire holds wai
 programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
 test_support := $(wildcard tests/support/*.c)
 load_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c) tests/support/slow.c)
+budget_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/budget/*.c))
 fuzzers      := $(wildcard tests/fuzz/fuzz_*.c)
 fuzz_helpers := $(filter-out $(fuzzers),$(wildcard tests/fuzz/*.c))
 fuzz_programs := $(patsubst %.c,$(BUILD)/%,$(foreach fuzzer,$(fuzzers),$(if $(ONLY),$(if $(call has_a_word,$(fuzzer)),$(fuzzer)),$(fuzzer))))
@@ -77,7 +78,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos bench-tool bench figures lint format install uninstall deb deb-test clean help FORCE
+.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -139,6 +140,11 @@ figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some
 	@$(packages) build run bench
 	@$(submake) all bench-tool
 	@tests/bench/figures.sh $(PARTS)
+
+budget: ## count instructions, system calls and what Redis is asked, and compare (ACCEPT=1, PROFILE=acquire)
+	@$(packages) build run budget
+	@$(submake) budget-tool
+	@CC='$(CC)' ACCEPT='$(ACCEPT)' PROFILE='$(PROFILE)' tests/budget/run.sh $(BUILD)/budget/budget
 
 lint: ## check format, warnings, layers, scripts and openapi.yaml
 	@$(packages) build test lint
@@ -209,6 +215,12 @@ build/deploy-tools/installed: tests/deploy/package.json
 
 bench-tool: $(BUILD)/bench/load
 
+budget-tool: $(BUILD)/budget/budget
+
+$(BUILD)/budget/budget: $(budget_objects) $(BUILD)/libbaton.a
+	@mkdir -p $(@D)
+	$(call say,link $@) $(link)
+
 $(BUILD)/bench/load: $(load_objects)
 	@mkdir -p $(@D)
 	$(call say,link $@) $(link)
@@ -263,4 +275,4 @@ $(BUILD)/flags: FORCE
 $(BUILD)/inputs: FORCE
 	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(common_lua) $(test_support))
 
--include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d) $(load_objects:.o=.d)
+-include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d) $(load_objects:.o=.d) $(budget_objects:.o=.d)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test deploy ui fuzz valgrind model bench lint deb deb-test
+#   deploy/install-packages.sh build run test deploy ui fuzz valgrind model bench budget lint deb deb-test
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -50,6 +50,7 @@ fuzz   libclang-rt-dev       -                     libFuzzer and the sanitizers 
 model  gcc                   gcc                   compiles the checker
 model  libc6-dev             /usr/include/stdio.h  headers of the C library
 model  spin                  spin                  checks the protocol of waiting
+budget valgrind              valgrind              counts instructions
 bench  wrk                   wrk                   makes load
 bench  webdis                webdis                what to compare with
 bench  valgrind              valgrind              counts instructions

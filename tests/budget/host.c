@@ -1,0 +1,159 @@
+#include "tests/budget/host.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CONNECTIONS = 1000, HOUR_MS = 3600 * 1000, PROCESS = 1 };
+
+static const struct networks NOBODY = {NULL, 0};
+
+static void on_up(void *context)
+{
+    struct host *host = context;
+    locks_store_is_up(host->locks);
+    host->is_up = true;
+}
+
+static void on_listening(void *context)
+{
+    struct host *host = context;
+    locks_store_is_listening(host->locks);
+    host->is_listening = true;
+}
+
+static void on_message(void *context, struct slice text)
+{
+    locks_store_message(((struct host *)context)->locks, text);
+}
+
+static void on_touched(void *context, struct slice key)
+{
+    locks_store_touched(((struct host *)context)->locks, key);
+}
+
+static void on_answered(void *context, uint64_t nanoseconds)
+{
+    metrics_redis_took(&((struct host *)context)->metrics, nanoseconds);
+}
+
+static void open_store(struct host *host, const char *redis_url)
+{
+    struct redis_url url;
+    struct failure failure;
+    const struct store_events events = {.context = host,
+                                        .up = on_up,
+                                        .listening = on_listening,
+                                        .message = on_message,
+                                        .touched = on_touched,
+                                        .answered = on_answered};
+    if (redis_url_parse(redis_url, &url, &failure) < 0 ||
+        store_open(&host->store, host->loop, &url, &events) < 0)
+        abort();
+    redis_url_free(&url);
+}
+
+static void open_locks(struct host *host)
+{
+    const struct locks_options options = {.store = host->store,
+                                          .loop = host->loop,
+                                          .key_prefix = slice_of("baton:"),
+                                          .retention_ms = HOUR_MS,
+                                          .waiter_lease_ms = 10000,
+                                          .claim_window_ms = 2000,
+                                          .max_waiters = 100000,
+                                          .process = PROCESS};
+    if (locks_open(&host->locks, &options) < 0)
+        abort();
+}
+
+static void open_api(struct host *host)
+{
+    contention_open(&host->contention, 1);
+    host->happenings = (struct happenings){
+        .metrics = &host->metrics, .log = &host->log, .contention = host->contention.parts[0]};
+    host->api = (struct api){.locks = host->locks,
+                             .principals = principals_anonymous(),
+                             .census = &host->census,
+                             .contention = &host->contention,
+                             .default_ttl_ms = 30000,
+                             .max_ttl_ms = 24 * HOUR_MS,
+                             .max_wait_ms = 60000,
+                             .happened = happenings_tell,
+                             .happened_context = &host->happenings};
+}
+
+static int listen_somewhere(int *ret_port)
+{
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof place;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&place, length) < 0 || listen(fd, CONNECTIONS) < 0 ||
+        getsockname(fd, (struct sockaddr *)&place, &length) < 0)
+        abort();
+    *ret_port = ntohs(place.sin_port);
+    return fd;
+}
+
+static void open_http(struct host *host)
+{
+    host->log = (struct log){.fd = -1, .level = LOG_ERROR};
+    host->addresses = addresses_new(CONNECTIONS, CONNECTIONS, &NOBODY);
+    const struct http_options options = {.listen_fd = listen_somewhere(&host->port),
+                                         .api = &host->api,
+                                         .metrics = &host->metrics,
+                                         .log = &host->log,
+                                         .addresses = host->addresses,
+                                         .head_timeout_ms = 10000,
+                                         .body_timeout_ms = 10000,
+                                         .idle_timeout_ms = 75000};
+    if (http_open(&host->http, host->loop, &options) < 0)
+        abort();
+    http_serve(host->http);
+}
+
+static void on_turned(uv_check_t *turned)
+{
+    uv_stop(turned->loop);
+}
+
+void host_open(struct host *host, uv_loop_t *loop, const char *redis_url)
+{
+    *host = (struct host){.loop = loop};
+    uv_check_init(loop, &host->turned);
+    uv_check_start(&host->turned, on_turned);
+    census_begin(&host->census);
+    open_store(host, redis_url);
+    open_locks(host);
+    open_api(host);
+    open_http(host);
+    while (!host->is_up || !host->is_listening)
+        host_turn(host);
+}
+
+/* UV_RUN_ONCE would be another loop than a worker's: it does not sleep where that one does. */
+void host_turn(struct host *host)
+{
+    uv_run(host->loop, UV_RUN_DEFAULT);
+}
+
+bool host_rests(const struct host *host)
+{
+    struct pollfd events = {.fd = uv_backend_fd(host->loop), .events = POLLIN};
+    return uv_backend_timeout(host->loop) != 0 && poll(&events, 1, 0) == 0;
+}
+
+int host_connect(const struct host *host)
+{
+    struct sockaddr_in place = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)host->port),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&place, sizeof place) < 0)
+        abort();
+    return fd;
+}

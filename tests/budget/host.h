@@ -1,0 +1,40 @@
+/* host.h: all of batond that serves requests, in a thread that lets it go on turn by turn. */
+#ifndef BATON_TESTS_BUDGET_HOST_H
+#define BATON_TESTS_BUDGET_HOST_H
+
+#include "server/happenings.h"
+#include "server/http.h"
+
+/* What a worker is made of: HTTP, API, locks and the connections to Redis, as in server/worker.c.
+ */
+struct host {
+    uv_loop_t *loop; /* several may share it */
+    struct store *store;
+    struct locks *locks;
+    struct api api;
+    struct http *http;
+    struct addresses *addresses;
+    struct census census;
+    struct contention contention;
+    struct metrics metrics;
+    struct happenings happenings;
+    struct log log; /* of requests and holds; silent to begin with */
+    int port;       /* on 127.0.0.1 */
+    uv_check_t turned;
+    bool is_up, is_listening;
+};
+
+/* Connects to the Redis at this URL and serves on a free port. It is there until the process ends.
+ */
+void host_open(struct host *host, uv_loop_t *loop, const char *redis_url);
+
+/* A turn of the loop, which waits until something happens. */
+void host_turn(struct host *host);
+
+/* Whether a turn would have to wait. Makes one call of the system. */
+bool host_rests(const struct host *host);
+
+/* The client's end of a connection. */
+int host_connect(const struct host *host);
+
+#endif
