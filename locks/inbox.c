@@ -32,13 +32,23 @@ static bool is_lock(const struct locks *locks, struct slice key)
            0;
 }
 
-/* g ATTEMPT TOKEN KEY: the waiter's turn has come. */
+static void plan(struct locks *locks, struct slice key, int64_t next_ms)
+{
+    struct interest *interest = interest_find(locks, key);
+    if (interest)
+        interest_plan(interest, next_ms);
+}
+
+/* g ATTEMPT TOKEN MS KEY: the waiter's turn has come; as n. */
 static void on_granted(struct locks *locks, struct slice rest)
 {
     struct slice attempt = take_word(&rest);
     struct slice token = take_word(&rest);
-    if (is_lock(locks, rest))
-        waiting_granted(locks, rest, attempt, token);
+    struct slice next_ms = take_word(&rest);
+    if (!is_lock(locks, rest))
+        return;
+    waiting_granted(locks, rest, attempt, token);
+    plan(locks, rest, to_number(next_ms));
 }
 
 /* x ATTEMPT KEY: a release has taken the waiter out of the queue. */
@@ -48,13 +58,11 @@ static void on_cancelled(struct locks *locks, struct slice rest)
     waiting_cancelled(locks, rest, attempt);
 }
 
-/* n MS KEY: the next hold of the name ends sooner than was thought. */
+/* n MS KEY: the next hold of the name ends sooner than was thought; -1 where it does not. */
 static void on_next_end(struct locks *locks, struct slice rest)
 {
     int64_t next_ms = to_number(take_word(&rest));
-    struct interest *interest = interest_find(locks, rest);
-    if (interest)
-        interest_plan(interest, next_ms);
+    plan(locks, rest, next_ms);
 }
 
 /* c VERSION KEY: the name has changed. */

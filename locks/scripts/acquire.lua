@@ -50,7 +50,7 @@ local function attach()
     if server then
         local before = waiter[ATTEMPT] ~= attempt and servers(state).find(waiter[SERVER])
         if before then -- it looks again, and finds itself superseded
-            servers(state).tell(before, 'g', waiter[ATTEMPT], token)
+            servers(state).tell(before, 'g', waiter[ATTEMPT], token, '-1')
         end
         queue(state).take(waiter)
         waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP] = attempt, claim_ms, keep

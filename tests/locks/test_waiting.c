@@ -164,6 +164,27 @@ static void an_expiry_hands_over_at_once(void **state)
     assert_in_range(clock_ms() - begun, 295, 300 + 50);
 }
 
+/* The server has a tick planned for the end of the hold before, which was long. */
+static void the_expiry_of_what_was_handed_over_is_noticed(void **state)
+{
+    SKIP_UNDER_VALGRIND("it measures time");
+    struct locks_fixture *fixture = *state;
+    struct guest first = {.site = &fixture->there}, next;
+    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    first.request = fixture_request("n", "guest-00000000000000001", 2 * FIXTURE_CLAIM_MS);
+    first.request.owner = slice_of("first");
+    first.request.wait_ms = PATIENCE_MS;
+    request_lock(&first);
+    await_queue(fixture, 1);
+    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_result(fixture, &first, LOCKS_DONE);
+    int64_t granted = clock_ms();
+    assert_granted(fixture, &next);
+    assert_in_range(clock_ms() - granted, 1, 2 * FIXTURE_CLAIM_MS + 50);
+}
+
 static void a_break_hands_over(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -671,6 +692,7 @@ int main(void)
         TEST(a_hand_over_within_a_server_is_one_command),
         TEST(a_hand_over_within_a_server_looks_for_the_client),
         TEST(an_expiry_hands_over_at_once),
+        TEST(the_expiry_of_what_was_handed_over_is_noticed),
         TEST(a_break_hands_over),
         TEST(a_renewal_to_less_is_noticed),
         TEST(a_wait_that_ends_leaves_the_queue),

@@ -120,7 +120,8 @@ do
                 end
                 state[SERVERS], servers = 0, nil
             end
-            local next = math.min(expires, dies)
+            -- A server that dies concerns only those who wait at another one.
+            local next = servers and #servers > 2 and math.min(expires, dies) or expires
             tick = servers and (next < state[TICK] or state[TICK] <= now) and next
             state[TICK] = tick or state[TICK]
         end
@@ -141,13 +142,15 @@ do
         end
         if not reply.err then -- a full Redis refuses, and then release.lua finds another way
             local inbox = waiter and string.match(key, '^[^{]*') .. 'inbox:'
+            local ends_in = tick and string.format('%d', (tick - now + 999) / 1000)
             if waiter and not direct then
-                call('publish', inbox .. server,
-                     'g ' .. waiter[ATTEMPT] .. ' ' .. token .. ' ' .. key)
+                call('publish', inbox .. server, 'g ' .. waiter[ATTEMPT] .. ' ' .. token .. ' ' ..
+                     (ends_in or '-1') .. ' ' .. key)
             end
             for i = 1, tick and #servers or 0, 2 do
-                call('publish', inbox .. servers[i],
-                     'n ' .. string.format('%d', (tick - now + 999) / 1000) .. ' ' .. key)
+                if direct or servers[i] ~= server then
+                    call('publish', inbox .. servers[i], 'n ' .. ends_in .. ' ' .. key)
+                end
             end
             local told = {'released', hold[FENCE], held, 0, version}
             if direct then

@@ -279,7 +279,7 @@ local function queue(state)
             elseif admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
                 self.take(waiter)
                 if line ~= away then
-                    all.tell(line, 'g', waiter[ATTEMPT], token)
+                    all.tell(line, 'g', waiter[ATTEMPT], token, digits(waiter[CLAIM]))
                 end
                 waiter[ATTEMPT] = ''
                 grant(state, waiter, waiter[WANTED], waiter[CLAIM])
