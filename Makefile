@@ -215,13 +215,27 @@ build/deploy-tools/installed: tests/deploy/package.json
 
 bench-tool: $(BUILD)/bench/load
 
-budget-tool: $(BUILD)/budget/budget
-
-$(BUILD)/budget/budget: $(budget_objects) $(BUILD)/libbaton.a
+$(BUILD)/bench/load: $(load_objects)
 	@mkdir -p $(@D)
 	$(call say,link $@) $(link)
 
-$(BUILD)/bench/load: $(load_objects)
+# Clients of what Baton is compared with. Where one cannot be made, the comparison goes on without it.
+$(BUILD)/bench/advisory: $(BUILD)/tests/bench/compare/peers/advisory.o
+	@mkdir -p $(@D)
+	$(call say,link $@) $(link) -lpq
+
+$(BUILD)/bench/Curator.class: tests/bench/compare/peers/Curator.java
+	@mkdir -p $(@D)
+	$(call say,javac $<) javac -d $(@D) -cp '/usr/share/java/*' $<
+
+build/bench/npm/redlock.mjs: $(addprefix tests/bench/compare/peers/,package.json package-lock.json redlock.mjs)
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
+	$(call say,npm $<) npm ci --loglevel=error --ignore-scripts --no-audit --no-fund --prefix $(@D) >/dev/null
+	@touch $@
+
+budget-tool: $(BUILD)/budget/budget
+
+$(BUILD)/budget/budget: $(budget_objects) $(BUILD)/libbaton.a
 	@mkdir -p $(@D)
 	$(call say,link $@) $(link)
 

@@ -58,6 +58,14 @@ bench  python3               python3               reports what was measured
 bench  redis-tools           redis-cli             asks Redis
 bench  nginx-light           /usr/sbin/nginx       the limit of HTTP
 bench  etcd-server           etcd                  another to compare with
+bench  python3-redis         -                     Redis locks of Python, to compare with
+bench  nodejs                node                  runs redlock, to compare with
+bench  npm                   npm                   installs that
+bench  zookeeper             /usr/share/java/zookeeper.jar          another to compare with
+bench  libcurator-recipes-java  /usr/share/java/curator-recipes.jar  locks in ZooKeeper
+bench  default-jdk-headless  javac                 compiles their client
+bench  postgresql            /usr/lib/postgresql   another to compare with
+bench  libpq-dev             /usr/include/postgresql/libpq-fe.h     its client library
 container buildah             buildah               builds the image
 container podman              podman                runs it
 container runc                runc                  starts its processes
@@ -80,6 +88,7 @@ lint   cppcheck              cppcheck              checks C
 lint   lua-check             luacheck              checks Lua
 lint   shellcheck            shellcheck            checks shell scripts
 lint   pyflakes3             pyflakes3             checks Python
+lint   libpq-dev             /usr/include/postgresql/libpq-fe.h  what a client in the comparison needs
 lint   nodejs                node                  runs the linters of openapi.yaml
 lint   npm                   npm                   installs the linters of openapi.yaml
 '

@@ -96,10 +96,25 @@ static void read_line(struct exchange *exchange, const char *word, char *text)
         errx(2, "%s: no such word", word);
 }
 
-void exchange_read(struct exchange *exchange, const char *path, bool redis)
+/* Returns whether the server speaks Redis' protocol, else it is HTTP. */
+static bool read_url(const char *url, struct sockaddr_in *ret_server)
 {
-    *exchange =
-        (struct exchange){.redis = redis, .steps = calloc(EXCHANGE_STEPS, sizeof *exchange->steps)};
+    static const char redis[] = "redis";
+    if (strncmp(url, redis, strlen(redis)) != 0) {
+        *ret_server = caller_address(url);
+        return false;
+    }
+    char http[64];
+    snprintf(http, sizeof http, "http%s", url + strlen(redis));
+    *ret_server = caller_address(http);
+    return true;
+}
+
+void exchange_read(struct exchange *exchange, const char *path, const char *url,
+                   struct sockaddr_in *ret_server)
+{
+    *exchange = (struct exchange){.redis = read_url(url, ret_server),
+                                  .steps = calloc(EXCHANGE_STEPS, sizeof *exchange->steps)};
     FILE *file = fopen(path, "re");
     if (!file || !exchange->steps)
         err(2, "%s", path);

@@ -37,8 +37,10 @@ struct exchange {
     bool redis;   /* else HTTP */
 };
 
-/* Ends the program where it cannot. To be cleared. */
-void exchange_read(struct exchange *exchange, const char *path, bool redis);
+/* Reads the file, and the address of the server from "http://ADDRESS:PORT" or "redis://...". Ends
+ * the program where it cannot. To be cleared. */
+void exchange_read(struct exchange *exchange, const char *path, const char *url,
+                   struct sockaddr_in *ret_server);
 void exchange_clear(struct exchange *exchange);
 
 /* Writes the request of a step, and returns its length. */

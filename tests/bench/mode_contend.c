@@ -229,7 +229,8 @@ void mode_contend(const struct options *options, struct figures *figures)
     struct sockaddr_in server = caller_address(options->urls[0]);
     struct contention contention = {
         .run = &run, .count = (size_t)options->clients, .wait = options->wait};
-    measure(options, &contention, &server);
+    if (options->rounds > 0)
+        measure(options, &contention, &server);
 
     contention.monitor = monitor_open(options->redis);
     contention.link = plain_connect(options->redis);

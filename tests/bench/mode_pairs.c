@@ -215,11 +215,7 @@ void mode_pairs(const struct options *options, struct figures *figures)
     options_need(options, 1, 0, 0);
     if (!options->exchange || options->clients == 0)
         errx(2, "this needs --exchange and --clients");
-    const char *url = options->urls[0];
-    bool redis = strncmp(url, "redis", strlen("redis")) == 0;
-    char http[64];
-    snprintf(http, sizeof http, "http%s", url + (redis ? strlen("redis") : strlen("http")));
-    struct sockaddr_in server = caller_address(http);
+    struct sockaddr_in server;
     struct pairs pairs = {.count = (size_t)options->clients,
                           .fresh = options->fresh,
                           .epoll = epoll_create1(EPOLL_CLOEXEC),
@@ -227,7 +223,7 @@ void mode_pairs(const struct options *options, struct figures *figures)
     if (!pairs.askers)
         err(2, "pairs");
     run_begin(&pairs.run);
-    exchange_read(&pairs.exchange, options->exchange, redis);
+    exchange_read(&pairs.exchange, options->exchange, options->urls[0], &server);
     for (size_t i = 0; i < pairs.count; i++)
         prepare(&pairs, &pairs.askers[i], &server);
     for (size_t i = 0; i < pairs.count; i++)

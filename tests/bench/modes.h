@@ -21,6 +21,9 @@ void mode_contend(const struct options *options, struct figures *figures);
  * what it is compared with. */
 void mode_pairs(const struct options *options, struct figures *figures);
 
+/* Connections that contend for one lock, of Baton or another server; prints when each had it. */
+void mode_contest(const struct options *options, struct figures *figures);
+
 /* The first of two batonds is killed while clients of both wait for one lock. */
 void mode_kill(const struct options *options, struct figures *figures);
 

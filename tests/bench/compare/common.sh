@@ -19,7 +19,7 @@ pick() { # QUICK FULL: which of them this run takes
 # shellcheck disable=SC2034 # measure.sh reads it
 rounds=$(pick 1 5)
 
-# The figures `failures` and `order violations` fail the run where they are more than 0.
+# suites.py says which figures fail the run where they are more than 0.
 record() { # CASE CONTENDER FIGURE UNIT VALUE: throughput "a second", median us, p99 us...
     printf '%s\t' "$suite" "$1" "$2" "$round" "$3" "$4" >>"$results"
     printf '%s\n' "$5" >>"$results"
@@ -56,4 +56,25 @@ load() { # CASE CONTENDER ARGUMENT...: of the tool; records the figures that it 
     else
         missing "$1" "$2" "$(tail -n 1 "$dir/load.err")"
     fi
+}
+
+# Where no disk is waited for, if there is such a place.
+fast_folder() { # sets $folder, a new one
+    folder=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" bench.XXXXXX)
+    folders+=("$folder")
+}
+
+launch_etcd() { # sets $launched, its URL, and $launched_pid
+    local port peers
+    port=$(free_port)
+    peers=$(free_port)
+    fast_folder
+    start etcd etcd --data-dir "$folder" --logger=zap --log-outputs=stderr --log-level=error \
+        --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port" \
+        --listen-peer-urls "http://127.0.0.1:$peers" \
+        --initial-advertise-peer-urls "http://127.0.0.1:$peers" \
+        --initial-cluster "default=http://127.0.0.1:$peers"
+    launched=http://127.0.0.1:$port launched_pid=$started
+    until_ok curl -fs "$launched/health"
+    version etcd "$(etcd --version | sed -n 's/^etcd Version: //p')"
 }

@@ -170,22 +170,10 @@ contains :1}
 END
 }
 
-# Its data are where no disk is waited for, if there is such a place.
 start_etcd() {
-    local port peers place
-    port=$(free_port)
-    peers=$(free_port)
-    place=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "$dir")" etcd.XXXXXX)
-    folders+=("$place")
-    start etcd etcd --data-dir "$place" --logger=zap --log-outputs=stderr --log-level=error \
-        --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port" \
-        --listen-peer-urls "http://127.0.0.1:$peers" \
-        --initial-advertise-peer-urls "http://127.0.0.1:$peers" \
-        --initial-cluster "default=http://127.0.0.1:$peers"
-    until_ok curl -fs "http://127.0.0.1:$port/health"
-    urls[etcd]=http://127.0.0.1:$port
-    watch[etcd]="--watch server=$started"
-    version etcd "$(etcd --version | sed -n 's/^etcd Version: //p')"
+    launch_etcd
+    urls[etcd]=$launched
+    watch[etcd]="--watch server=$launched_pid"
     describe etcd <<'END'
 once POST /v3/lease/grant
 body {"TTL":600}

@@ -1,0 +1,206 @@
+# 2, 64 and 1,000 clients want one lock, all the time: each asks for it, releases it as soon as it is
+# told that it has it, and asks again as soon as the release is answered. Nothing is done while it is
+# held. Whatever the contender, its clients print when each of them
+#   arrived   sent its request (or called its library),
+#   had it    was told that the lock is its own,
+#   released  sent the release,
+# and contended.py alone makes figures of that. The first fifth of the time is left out.
+#   hand-overs       grants to another client than had the lock before. What a client that polls takes
+#                    again and again, since the others sleep, is in "grants" only.
+#   fair share       the time that all clients who were waiting already when this one arrived need, at
+#                    the rate of hand-overs measured. The wait beyond it, which is negative where
+#                    somebody passed others, is that of the clients to whom the lock was handed over,
+#                    and of those who still wait at the end, if it is beyond their share by then.
+#   order violations grants to who has sent its request more than 50 ms later than one that is granted
+#                    later still, or not at all. What is sent closer together may be queued in any
+#                    order on a busy machine. Requests of the first fifth do not count, when all come at once. For Baton
+#                    a run of its own counts exactly, by the order in which MONITOR shows that Redis
+#                    got the requests; that fails the run.
+#   exclusion violations  grants before the one who had the lock has sent its release.
+#   Redis commands   sent per hand-over, and those that scripts called in Redis
+# Baton, etcd and BLPOP are asked by the same program. PostgreSQL's clients are one process like it, so
+# that they do not hold it up; the others are the libraries that people use, in as many processes and
+# threads as keep them from being what limits it. BLPOP is the limit: a list whose element is the lock,
+# without owner, TTL or waiting time.
+# shellcheck shell=bash
+. tests/bench/compare/common.sh
+
+contenders=(Baton etcd 'redis-py Lock' redlock Curator PostgreSQL BLPOP)
+declare -A unable # contenders that cannot run here, and why
+declare -A sends=([Baton]='evalsha eval' ['redis-py Lock']='set evalsha' [redlock]='evalsha eval'
+    [BLPOP]='blpop lpush') # Redis commands; what else is called is called by scripts
+java=/usr/share/java
+zookeeper_jars=$java/zookeeper.jar:$java/slf4j-nop.jar
+curator_jars=$java/curator-recipes.jar:$java/curator-framework.jar:$java/curator-client.jar
+
+contended_start() {
+    seconds=$(pick 2 3)
+    # shellcheck disable=SC2034 # measure.sh reads it
+    rounds=$(pick 1 3)
+    clients=$(pick 64 '2 64 1000')
+    start_redis
+    version BLPOP "Redis $(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')"
+    launch baton
+    baton=$launched
+    version Baton "$(build/batond --version | sed 's/.* //')"
+    launch_etcd
+    etcd=$launched
+    prepare Curator build/bench/Curator.class start_zookeeper
+    prepare PostgreSQL build/bench/advisory start_postgresql
+    prepare redlock build/bench/npm/redlock.mjs true
+    version redlock "$(sed -n 's/.*"\(redlock\|ioredis\)": \("[^"]*"\).*/\1 \2/p' \
+        tests/bench/compare/peers/package.json | tr -d '"' | paste -sd ' ')"
+    version 'redis-py Lock' "$(/usr/bin/python3 -c 'import redis; print(redis.__version__)')"
+}
+
+contended_round() {
+    local count contender
+    for count in $clients; do
+        for contender in "${contenders[@]}"; do
+            measure "$count" "$contender"
+        done
+        check_order "$count"
+    done
+}
+
+prepare() { # CONTENDER TARGET FUNCTION: makes its client, and starts its server
+    if ! make -s --no-print-directory "$2" >"$dir/make.log" 2>&1; then
+        unable[$1]="its client cannot be made: $(tail -n 1 "$dir/make.log")"
+    elif ! "$3"; then
+        unable[$1]='its server did not come up'
+    fi
+}
+
+start_zookeeper() {
+    local port
+    port=$(free_port)
+    fast_folder
+    cat >"$dir/zookeeper.cfg" <<END
+dataDir=$folder
+clientPort=$port
+clientPortAddress=127.0.0.1
+maxClientCnxns=0
+admin.enableServer=false
+END
+    zookeeper=127.0.0.1:$port
+    version Curator "$(dpkg-query -W -f '${Version}' libcurator-recipes-java), ZooKeeper $(dpkg-query -W -f '${Version}' zookeeper)"
+    start zookeeper java -cp "$zookeeper_jars" org.apache.zookeeper.server.quorum.QuorumPeerMain \
+        "$dir/zookeeper.cfg"
+    until_ok bash -c ": </dev/tcp/127.0.0.1/$port"
+}
+
+# It refuses to run as root.
+start_postgresql() {
+    local port bin as=()
+    port=$(free_port)
+    bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+    fast_folder
+    if [[ $(id -u) == 0 ]]; then
+        chown postgres "$folder"
+        as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+    fi
+    postgresql="host=127.0.0.1 port=$port user=bench dbname=postgres"
+    version PostgreSQL "$("$bin/postgres" --version | sed 's/^[^0-9]*//')"
+    as=(env -C "$folder" "${as[@]}")
+    "${as[@]}" "$bin/initdb" -D data -A trust -U bench --no-sync >"$dir/initdb.log" 2>&1 || return
+    start postgresql "${as[@]}" "$bin/postgres" -D data -p "$port" -c unix_socket_directories= \
+        -c listen_addresses=127.0.0.1 -c max_connections=1100
+    until_ok "$bin/pg_isready" -q -h 127.0.0.1 -p "$port"
+}
+
+measure() { # CLIENTS CONTENDER
+    local case="$1 clients" sent=() figures
+    if [[ -n ${unable[$2]-} ]]; then
+        missing "$case" "$2" "${unable[$2]}"
+        return
+    fi
+    redis config resetstat >/dev/null
+    if ! run_clients "$2" "$1" >"$dir/turns" 2>"$dir/clients.err"; then
+        missing "$case" "$2" "failed: $(grep . "$dir/clients.err" | tail -n 1)"
+        return
+    fi
+    [[ -z ${sends[$2]-} ]] || mapfile -t sent < <(count_commands "${sends[$2]}")
+    if figures=$(tests/bench/compare/contended.py "$dir/turns" "${sent[@]}" 2>"$dir/clients.err"); then
+        record_lines "$case" "$2" <<<"$figures"
+    else
+        missing "$case" "$2" "$(tail -n 1 "$dir/clients.err")"
+    fi
+}
+
+count_commands() { # COMMANDS: prints how often they, and how often others were called since the reset
+    redis info commandstats | tr -d '\r' | awk -F'[_:=,]' -v names=" $1 " '
+        /^cmdstat_/ { if (index(names, " " $2 " ")) sent += $4; else called += $4 }
+        END { print sent + 0; print called + 0 }'
+}
+
+run_clients() { # CONTENDER CLIENTS: prints their turns
+    local peers=tests/bench/compare/peers limit=(timeout $((seconds + 60))) lock=contended-$round-$2
+    case $1 in
+    Baton) contest "$baton" "$2" < <(ask_baton "$lock") ;;
+    etcd) contest "$etcd" "$2" < <(ask_etcd "$lock") ;;
+    BLPOP)
+        redis lpush "$lock" 1 >/dev/null
+        contest "redis://127.0.0.1:$redis_port" "$2" < <(ask_blpop "$lock")
+        ;;
+    redis-py*) "${limit[@]}" $peers/redis_lock.py "$redis_port" "$2" "$seconds" ;;
+    redlock) "${limit[@]}" node build/bench/npm/redlock.mjs "$redis_port" "$2" "$seconds" ;;
+    Curator)
+        "${limit[@]}" java -cp "build/bench:$curator_jars:$zookeeper_jars" Curator "$zookeeper" "$2" "$seconds"
+        ;;
+    PostgreSQL) "${limit[@]}" build/bench/advisory "$postgresql" "$2" "$seconds" ;;
+    esac
+}
+
+contest() { # URL CLIENTS: that ask what stands on standard input
+    cat >"$dir/asked"
+    "${limit[@]}" build/bench/load contest --url "$1" --exchange "$dir/asked" --clients "$2" --seconds "$seconds"
+}
+
+ask_baton() { # LOCK
+    cat <<END
+each POST /locks/$1?ttl=10s&wait=60s
+header Lock-Token: <token>
+expect 201
+each DELETE /locks/$1
+header Lock-Token: <token>
+expect 200
+contains "released":true
+END
+}
+
+ask_etcd() { # LOCK
+    cat <<END
+once POST /v3/lease/grant
+body {"TTL":600}
+expect 200
+take 1 "ID":"
+each POST /v3/lock/lock
+body {"name":"$(base64 <<<"$1")","lease":"<1>"}
+expect 200
+take 2 "key":"
+each POST /v3/lock/unlock
+body {"key":"<2>"}
+expect 200
+contains "revision":"
+END
+}
+
+ask_blpop() { # LIST
+    cat <<END
+each BLPOP $1 0
+expect *2
+each LPUSH $1 1
+expect :
+END
+}
+
+check_order() { # CLIENTS
+    local passed
+    if passed=$(timeout 60 build/bench/load contend --url "$baton" --redis "127.0.0.1:$redis_port" \
+        --clients "$1" --rounds 0 --seconds 2 2>"$dir/clients.err" |
+        sed -n 's/.*passed an earlier one, of [0-9]*: \([0-9]*\).*/\1/p') && [[ -n $passed ]]; then
+        record "$1 clients" Baton 'order violations by MONITOR' grants "$passed"
+    else
+        missing "$1 clients" Baton "MONITOR: $(tail -n 1 "$dir/clients.err")"
+    fi
+}
