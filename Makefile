@@ -136,7 +136,7 @@ bench: ## compare with what else there is (15 minutes; QUICK=1: 2; PARTS='conten
 	@$(submake) all bench-tool
 	@QUICK='$(QUICK)' tests/bench/compare/run.sh $(PARTS)
 
-figures: ## measure start, speed, waiting and size (PARTS='webdis code' for some)
+figures: ## measure start, speed, waiting and size (PARTS='cost code' for some)
 	@$(packages) build run bench
 	@$(submake) all bench-tool
 	@tests/bench/figures.sh $(PARTS)

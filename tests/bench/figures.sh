@@ -4,7 +4,6 @@
 #   start     from starting batond, and from `make run`, to a held lock
 #   command   what an acquire asks of Redis
 #   crowd     what an acquire costs Redis with 1 and with 10,000 shared holds
-#   webdis    acquires a second with 64 connections, beside webdis with a bare SET NX script
 #   handover  from a DELETE to the 201 of the client that waits, beside BLPOP and LPUSH
 #   cost      what a hand-over asks of Redis with 1 and with 1,000 clients waiting
 #   parked    what 15,000 parked clients cost, and a hand-over among them; and 5,000 on one name
@@ -113,32 +112,6 @@ rate() { # URL SCRIPT [ARGUMENT]: requests a second
         return 1
     fi
     sed -n 's/^Requests.sec: *//p' "$dir/wrk.log"
-}
-
-part_webdis() {
-    local sha port=17379 ours theirs ratios='' round
-    start_batond
-    sha=$(redis script load "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])")
-    # The settings of Debian's package, but for ports, log and background.
-    cat >"$dir/webdis.json" <<END
-{"redis_host": "127.0.0.1", "redis_port": $redis_port, "http_host": "127.0.0.1", "http_port": $port, "threads": 2,
- "daemonize": false, "database": 0, "acl": [{"disabled": ["DEBUG"]}],
- "verbosity": 3, "logfile": "$dir/webdis.log"}
-END
-    webdis "$dir/webdis.json" >/dev/null 2>&1 &
-    pids+=($!)
-    until_ok curl -fs "http://127.0.0.1:$port/PING"
-    echo 'acquires a second, wrk with 64 connections, one Redis, two cores:'
-    for round in 1 2 3 4 5; do
-        ours=$(rate "$url" tests/bench/acquire.lua)
-        redis flushall >/dev/null
-        theirs=$(rate "http://127.0.0.1:$port" tests/bench/setnx.lua "$sha")
-        redis flushall >/dev/null
-        ratios="$ratios $(awk "BEGIN { printf \"%.2f\", $ours / $theirs }")"
-        echo "  round $round: batond $ours, webdis $theirs"
-    done
-    # shellcheck disable=SC2086
-    echo "  ratio, median of 5:$(printf '%s\n' $ratios | median | sed 's/^/ /') (all:$ratios)"
 }
 
 part_handover() {
@@ -362,7 +335,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd webdis handover cost parked contended slow kill metrics logs code)
+((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"

@@ -118,18 +118,37 @@ static void prepare(struct pairs *pairs, struct asker *asker, const struct socka
         err(2, "epoll_ctl");
 }
 
+/* Takes the answers that have come. Returns how many; with `go_on`, who got one asks again. */
+static size_t serve_all(struct pairs *pairs, bool go_on)
+{
+    struct epoll_event events[EVENTS];
+    size_t served = 0;
+    int n = epoll_wait(pairs->epoll, events, EVENTS, REPLY_MS);
+    if (n < 1)
+        errx(2, "no answer for %d s", REPLY_MS / 1000);
+    for (int i = 0; i < n; i++) {
+        if (!serve(pairs, events[i].data.ptr))
+            continue;
+        served++;
+        if (go_on)
+            send_step(pairs, events[i].data.ptr);
+    }
+    return served;
+}
+
 static void work(struct pairs *pairs, int64_t ms)
 {
     int64_t end = now_ns() + ms * 1000000;
-    while (now_ns() < end) {
-        struct epoll_event events[EVENTS];
-        int n = epoll_wait(pairs->epoll, events, EVENTS, REPLY_MS);
-        if (n < 1)
-            errx(2, "no answer for %d s", REPLY_MS / 1000);
-        for (int i = 0; i < n; i++)
-            if (serve(pairs, events[i].data.ptr))
-                send_step(pairs, events[i].data.ptr);
-    }
+    while (now_ns() < end)
+        serve_all(pairs, true);
+}
+
+/* Nothing of this is under way when the next contender has its turn. */
+static void await_last_answers(struct pairs *pairs)
+{
+    pairs->counting = false;
+    for (size_t left = pairs->count; left > 0;)
+        left -= serve_all(pairs, false);
 }
 
 static void finish(struct pairs *pairs)
@@ -206,6 +225,7 @@ static void measure(struct pairs *pairs, const struct options *options)
     double seconds = (double)(now_ns() - start) / 1e9;
     for (size_t i = 0; i < PROCESS_COUNT; i++)
         used[i] = cpu_us(options, PROCESSES[i]) - before[i];
+    await_last_answers(pairs);
     report(pairs, seconds, used);
 }
 

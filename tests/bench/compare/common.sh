@@ -53,6 +53,7 @@ load() { # CASE CONTENDER ARGUMENT...: of the tool; records the figures that it 
     local figures
     if figures=$(timeout 120 build/bench/load "${@:3}" 2>"$dir/load.err"); then
         record_lines "$1" "$2" <<<"$figures"
+        cat "$dir/load.err" >&2 # an answer that it did not expect
     else
         missing "$1" "$2" "$(tail -n 1 "$dir/load.err")"
     fi

@@ -8,7 +8,9 @@ bare_set="return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])"
 bare_delete="if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 
 uncontended_start() {
-    seconds=$(pick 1 3)
+    # shellcheck disable=SC2034 # measure.sh reads it
+    rounds=$(pick 1 7)
+    contenders=(Baton webdis etcd nginx 'Redis alone' "Baton's script alone")
     connections=$(pick '1 64' '1 64 512')
     start_redis
     version Redis "$(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')"
@@ -31,20 +33,28 @@ counted() { # COUNT WHAT
     if (($1 == 1)); then echo "1 $2"; else echo "$1 $2s"; fi
 }
 
-# One round of all contenders. Nothing of one stays in Redis for the next.
+# One round of all contenders, each time with another one first. Nothing of one stays for the next.
 all() { # CASE ARGUMENT...
-    local contender what=pairs
+    local i contender what=pairs
     [[ $1 != only* ]] || what=acquire
-    for contender in Baton webdis etcd nginx 'Redis alone' "Baton's script alone"; do
-        [[ -n ${urls[$contender]-} ]] || continue
+    for i in "${!contenders[@]}"; do
+        contender=${contenders[(i + round - 1) % ${#contenders[@]}]}
         # shellcheck disable=SC2086 # what to watch is words
         load "$1" "$contender" pairs --url "${urls[$contender]}" --exchange "$dir/$contender.$what" \
-            --seconds "$seconds" ${watch[$contender]} "${@:2}"
+            --seconds 1 ${watch[$contender]} "${@:2}"
         redis flushall >/dev/null
+        [[ $contender != etcd ]] || clear_etcd
     done
 }
 
-declare -A urls watch # of each contender that is up
+clear_etcd() { # all keys, and what it remembers of earlier ones
+    local revision
+    revision=$(curl -fs "${urls[etcd]}/v3/kv/deleterange" -d '{"key":"AA==","range_end":"AA=="}' |
+        sed 's/.*"revision":"\([0-9]*\)".*/\1/')
+    curl -fs "${urls[etcd]}/v3/kv/compaction" -d '{"revision":"'"$revision"'","physical":true}' >/dev/null
+}
+
+declare -A urls watch # of each contender
 
 # What is asked of a contender, from standard input; the first request alone acquires.
 describe() { # CONTENDER
