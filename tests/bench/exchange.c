@@ -195,15 +195,16 @@ static size_t ask_redis(const struct step *step, const struct values *values,
 static size_t ask_http(const struct step *step, const struct values *values,
                        char request[EXCHANGE_MOST])
 {
-    char body[EXCHANGE_MOST];
-    size_t at = fill_in(step->parts[0], values, request, EXCHANGE_MOST / 2), length = 0;
+    size_t at = fill_in(step->parts[0], values, request, EXCHANGE_MOST / 2);
     if (step->part_count > 1) {
-        length = fill_in(step->parts[1], values, body, EXCHANGE_MOST / 2 - 64);
-        at += (size_t)sprintf(request + at, "Content-Length: %zu\r\n", length);
+        char body[EXCHANGE_MOST / 2 - 64];
+        size_t length = fill_in(step->parts[1], values, body, sizeof body);
+        at += (size_t)sprintf(request + at, "Content-Length: %zu\r\n\r\n", length);
+        memcpy(request + at, body, length);
+        return at + length;
     }
     memcpy(request + at, "\r\n", 2);
-    memcpy(request + at + 2, body, length);
-    return at + 2 + length;
+    return at + 2;
 }
 
 size_t exchange_ask(const struct exchange *exchange, size_t step, const struct values *values,
