@@ -128,12 +128,13 @@ def legend(panels, y):
 
 def draw(title, panels):
     """The whole picture."""
-    width = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GAP) / COLUMNS
+    columns = min(COLUMNS, len(panels))
+    width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns
     scales = {name: Scale([panel for panel in panels if panel.scale == name], width - LABEL - VALUE)
               for name in {panel.scale for panel in panels}}
     parts, y = [], TITLE + 16
-    for first in range(0, len(panels), COLUMNS):
-        row = panels[first:first + COLUMNS]
+    for first in range(0, len(panels), columns):
+        row = panels[first:first + columns]
         for i, panel in enumerate(row):
             parts += draw_panel(panel, scales[panel.scale], MARGIN + i * (width + GAP), y)
         y += HEAD + max(len(panel.bars) for panel in row) * STEP + FOOT + 14

@@ -7,6 +7,7 @@ the machine did then met both. Exit status: 1 where a contender is missing or so
 never for being slow."""
 
 import collections
+import math
 import os
 import pathlib
 import platform
@@ -57,9 +58,8 @@ def shown(value):
     """Three digits that count."""
     if value == 0:
         return "0"
-    digits = max(0, 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3)
     rounded = float(f"{value:.3g}")
-    return f"{rounded:,.{digits}f}"
+    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
 def middle(values, spread=False):
@@ -82,12 +82,11 @@ def table(head, rows):
 
 
 def figures_of(results, suite, cases):
-    """Those of the suite in its order, then all others, without those that only count mistakes."""
+    """Those of the suite in its order, and all others, without those that only count mistakes."""
     there = {figure: True for case in cases for figures in results.order[suite][case].values()
-             for figure in figures}
-    first = [figure for figure in SUITES[suite].figures if figure in there]
-    return first + [figure for figure in there
-                    if figure not in first and figure not in FAILURES and figure != "missing"]
+             for figure in figures if figure not in FAILURES and figure != "missing"}
+    first = [figure for figure in SUITES[suite].figures if figure in there] or list(there)
+    return first, [figure for figure in there if figure not in first]
 
 
 def heading(results, suite, figure):
@@ -95,24 +94,38 @@ def heading(results, suite, figure):
     return f"{figure}, {unit}" if unit else figure
 
 
-def case_table(results, suite, case):
-    """Of one case: a row for each contender."""
-    figures = figures_of(results, suite, [case])
-    if not figures:
-        return ""
-    main, rows = figures[0], []
+def rows_of(results, suite, case, cells):
+    """A row for each contender: its name, and what `cells` makes of (suite, case, contender)."""
     for contender in results.order[suite][case]:
-        key = (suite, case, contender)
-        if not any(results.of(*key, figure) for figure in figures):
-            continue
-        name = f"**{contender}**" if contender == "Baton" else contender
-        ratio = middle(results.ratios((*key, main), (suite, case, "Baton", main)))
-        rows.append([name + (" (limit)" if contender in LIMITS else ""),
-                     middle(results.of(*key, main), spread=True), ratio,
-                     *(middle(results.of(*key, figure)) for figure in figures[1:])])
-    head = [case, heading(results, suite, main), "times Baton's",
-            *(heading(results, suite, figure) for figure in figures[1:])]
-    return table(head, rows)
+        row = cells((suite, case, contender))
+        if any(row):
+            name = f"**{contender}**" if contender == "Baton" else contender
+            yield [name + (" (limit)" if contender in LIMITS else ""), *row]
+
+
+def case_tables(results, suite, case):
+    """Of one case: the main figures, and what else was measured in a table that can be opened."""
+    first, others = figures_of(results, suite, [case])
+    if not first:
+        return
+
+    def main_cells(key):
+        ratios = results.ratios((*key, first[0]), (suite, case, "Baton", first[0]))
+        return [middle(results.of(*key, first[0]), spread=True), middle(ratios),
+                *(middle(results.of(*key, figure)) for figure in first[1:])]
+
+    def other_cells(key):
+        return [middle(results.of(*key, figure), spread=True) for figure in others]
+
+    heads = [heading(results, suite, figure) for figure in first]
+    yield f"### {case[0].upper()}{case[1:]}"
+    yield table(["", heads[0], "times Baton's", *heads[1:]],
+                list(rows_of(results, suite, case, main_cells)))
+    if others:
+        yield "<details><summary>Other figures</summary>"
+        yield table(["", *(heading(results, suite, figure) for figure in others)],
+                    list(rows_of(results, suite, case, other_cells)))
+        yield "</details>"
 
 
 def size_tables(results, suite):
@@ -125,7 +138,7 @@ def size_tables(results, suite):
         cases.sort(key=lambda case: int(case.split()[0]))
         rows = [[heading(results, suite, figure),
                  *(middle(results.of(suite, case, contender, figure), spread=True) for case in cases)]
-                for figure in figures_of(results, suite, cases)]
+                for figures in figures_of(results, suite, cases) for figure in figures]
         yield table([kind, *(f"{int(case.split()[0]):,}" for case in cases)], rows)
 
 
@@ -141,7 +154,8 @@ def suite_text(results, suite):
     if about.by_size:
         parts += size_tables(results, suite)
     else:
-        parts += [case_table(results, suite, case) for case in results.order[suite]]
+        for case in results.order[suite]:
+            parts += case_tables(results, suite, case)
     parts += missing_lines(results, suite)
     return parts
 
@@ -236,7 +250,8 @@ def case_panels(results, suite, figure, axis):
                     suite, case, contender, figure)
                 for contender in contenders if results.of(suite, case, contender, figure)]
         if bars:
-            yield chart.Panel(case, figure, axis, bars)
+            title = f"{case}: {figure}" if len(SUITES[suite].drawn) > 1 else case
+            yield chart.Panel(title[0].upper() + title[1:], figure, axis, bars)
 
 
 def size_panels(results, suite, figure, axis):
@@ -248,7 +263,8 @@ def size_panels(results, suite, figure, axis):
             kinds[kind].append((int(size), bar(results, f"{int(size):,}", "ours", suite, case,
                                                contender, figure)))
     for kind, bars in kinds.items():
-        yield chart.Panel(kind, f"{figure} {kind}", axis, [bar for _, bar in sorted(bars)])
+        title = f"{kind}: {figure}" if len(SUITES[suite].drawn) > 1 else kind
+        yield chart.Panel(title, f"{figure} {kind}", axis, [bar for _, bar in sorted(bars)])
 
 
 def wrong(results):
@@ -272,7 +288,7 @@ def main():
             parts += [title, draw(results, suite, folder), about, *tables]
     text = "\n\n".join(part for part in parts if part) + "\n"
     pathlib.Path(folder, "bench.md").write_text(text, encoding="utf-8")
-    print(text)
+    print("\n".join(line for line in text.split("\n") if not line.startswith(("<", "!"))))
     bad = list(wrong(results))
     for line in bad:
         print(f"bench: {line}", file=sys.stderr)

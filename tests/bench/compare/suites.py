@@ -2,9 +2,10 @@
 
 import collections
 
-# A suite. `figures` stand first in its tables, the first with its spread and its ratio to Baton's;
-# `drawn` are those of the picture, with the titles of their axes. Where `by_size` is set, a case is
-# "SIZE KIND", and there is one contender: then the tables show how the figures grow.
+# A suite. `figures` are those of its tables (all, where none is named; else the others stand apart),
+# the first with its spread and its ratio to Baton's; `drawn` are those of the picture, with the titles
+# of their axes. Where `by_size` is set, a case is "SIZE KIND", and there is one contender: then the
+# tables show how the figures grow.
 Suite = collections.namedtuple("Suite", "title about figures drawn by_size", defaults=[False])
 
 # What is asked: the figure of Baton in a case, or how many times that of the best of `beside`, is at
@@ -28,8 +29,7 @@ them. webdis runs the scripts of the blogs by EVALSHA: SET NX PX, and DEL after 
 asked through its JSON gateway, with a lease that the connection has already, and its data lie in
 memory. The limits: nginx answers what Baton once answered, as a fixed text; "Redis alone" runs the
 scripts of webdis, and "Baton's script alone" those of Baton, asked without HTTP in between.""",
-        ["throughput", "acquire median", "acquire p99", "release median", "release p99",
-         "CPU server", "CPU store", "CPU client"],
+        ["throughput", "acquire median", "acquire p99", "CPU server", "CPU store", "CPU client"],
         {"throughput": "acquires a second"}),
     "contended": Suite(
         "Many want one lock",
@@ -61,18 +61,19 @@ list whose one element is the lock, without owner or TTL.""",
 }
 
 BOUNDS = [
-    Bound("Acquire, 64 connections, beside webdis", "uncontended", "only acquire, 64 connections", "throughput",
-          ["webdis"], at_least=2.2),
-    Bound("Acquire, 64 connections, beside etcd", "uncontended", "only acquire, 64 connections", "throughput",
-          ["etcd"], at_least=20),
-    Bound("Acquire, 64 connections, beside nginx's fixed text", "uncontended", "only acquire, 64 connections",
-          "throughput", ["nginx"], at_least=0.9),
-    Bound("Median of an acquire, 1 connection, beside its script alone", "uncontended", "acquire and release, 1 connection",
-          "acquire median", ["Baton's script alone"], at_most=1.8),
+    Bound("Acquire, 64 connections, beside webdis", "uncontended",
+          "only acquire, 64 connections", "throughput", ["webdis"], at_least=2.2),
+    Bound("Acquire, 64 connections, beside etcd", "uncontended",
+          "only acquire, 64 connections", "throughput", ["etcd"], at_least=20),
+    Bound("Acquire, 64 connections, beside nginx's fixed text", "uncontended",
+          "only acquire, 64 connections", "throughput", ["nginx"], at_least=0.9),
+    Bound("Median of an acquire, 1 connection, beside its script alone", "uncontended",
+          "acquire and release, 1 connection", "acquire median", ["Baton's script alone"], at_most=1.8),
     Bound("Hand-overs, 64 clients, beside clients that poll", "contended", "64 clients", "hand-overs",
           ["redis-py Lock", "redlock"], at_least=20),
     Bound("Hand-overs, 64 clients, beside Curator and etcd", "contended", "64 clients", "hand-overs",
           ["Curator", "etcd"], at_least=5),
-    Bound("Hand-overs, 64 clients, beside BLPOP", "contended", "64 clients", "hand-overs", ["BLPOP"], at_least=0.5),
+    Bound("Hand-overs, 64 clients, beside BLPOP", "contended", "64 clients", "hand-overs",
+          ["BLPOP"], at_least=0.5),
     Bound("Order violations, 64 clients", "contended", "64 clients", "order violations by MONITOR", [], at_most=0),
 ]
