@@ -76,6 +76,6 @@ launch_etcd() { # sets $launched, its URL, and $launched_pid
         --initial-advertise-peer-urls "http://127.0.0.1:$peers" \
         --initial-cluster "default=http://127.0.0.1:$peers"
     launched=http://127.0.0.1:$port launched_pid=$started
-    until_ok curl -fs "$launched/health"
+    until_ok curl -fs "$launched/health" || return
     version etcd "$(etcd --version | sed -n 's/^etcd Version: //p')"
 }

@@ -8,6 +8,7 @@ bare_set="return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])"
 bare_delete="if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 
 uncontended_start() {
+    local contender
     # shellcheck disable=SC2034 # measure.sh reads it
     rounds=$(pick 1 7)
     contenders=(Baton webdis etcd nginx 'Redis alone' "Baton's script alone")
@@ -16,9 +17,9 @@ uncontended_start() {
     version Redis "$(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')"
     start_baton
     describe_bare
-    start_nginx
-    start_webdis
-    start_etcd
+    for contender in nginx webdis etcd; do
+        "start_$contender" || unset "urls[$contender]"
+    done
 }
 
 uncontended_round() {
@@ -39,6 +40,10 @@ all() { # CASE ARGUMENT...
     [[ $1 != only* ]] || what=acquire
     for i in "${!contenders[@]}"; do
         contender=${contenders[(i + round - 1) % ${#contenders[@]}]}
+        if [[ -z ${urls[$contender]-} ]]; then
+            missing "$1" "$contender" 'its server did not come up'
+            continue
+        fi
         # shellcheck disable=SC2086 # what to watch is words
         load "$1" "$contender" pairs --url "${urls[$contender]}" --exchange "$dir/$contender.$what" \
             --seconds 1 ${watch[$contender]} "${@:2}"
@@ -143,7 +148,7 @@ http {
 }
 END
     start nginx nginx -p "$dir" -c "$dir/nginx.conf" -e stderr
-    until_ok curl -fs "http://127.0.0.1:$port/"
+    until_ok curl -fs "http://127.0.0.1:$port/" || return
     urls[nginx]=http://127.0.0.1:$port
     watch[nginx]=$(pgrep -P "$started" | sed 's/^/--watch server=/' | tr '\n' ' ')
     version nginx "$(nginx -v 2>&1 | sed 's,.*/,,')"
@@ -166,7 +171,7 @@ start_webdis() {
  "verbosity": 3, "logfile": "$dir/webdis.out"}
 END
     start webdis webdis "$dir/webdis.json"
-    until_ok curl -fs "http://127.0.0.1:$port/PING"
+    until_ok curl -fs "http://127.0.0.1:$port/PING" || return
     urls[webdis]=http://127.0.0.1:$port
     watch[webdis]="--watch server=$started --watch store=$redis_pid"
     version webdis "$(dpkg-query -W -f '${Version}' webdis)"
@@ -181,7 +186,7 @@ END
 }
 
 start_etcd() {
-    launch_etcd
+    launch_etcd || return
     urls[etcd]=$launched
     watch[etcd]="--watch server=$launched_pid"
     describe etcd <<'END'
