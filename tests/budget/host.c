@@ -1,5 +1,7 @@
 #include "tests/budget/host.h"
 
+#include "tests/budget/counts.h"
+
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdio.h>
@@ -144,7 +146,10 @@ void host_turn(struct host *host)
 bool host_rests(const struct host *host)
 {
     struct pollfd events = {.fd = uv_backend_fd(host->loop), .events = POLLIN};
-    return uv_backend_timeout(host->loop) != 0 && poll(&events, 1, 0) == 0;
+    if (uv_backend_timeout(host->loop) == 0)
+        return false;
+    counts.system_calls++;
+    return poll(&events, 1, 0) == 0;
 }
 
 int host_connect(const struct host *host)

@@ -31,7 +31,7 @@ void host_open(struct host *host, uv_loop_t *loop, const char *redis_url);
 /* A turn of the loop, which waits until something happens. */
 void host_turn(struct host *host);
 
-/* Whether a turn would have to wait. Makes one call of the system. */
+/* Whether a turn would have to wait. */
 bool host_rests(const struct host *host);
 
 /* The client's end of a connection. */
