@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+static const char LOCKS[] = "/locks/";
+
 struct slice acquisition_token(const struct exchange *exchange)
 {
     return exchange->parameters.texts[FIELD_LOCK_TOKEN];
@@ -66,9 +68,10 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
 
 void acquisition_headers(struct exchange *exchange, int64_t version)
 {
-    char path[3 * NAME_LENGTH + 1];
-    percent_encode(exchange->name, path);
-    reply_header(exchange, "Location", "/locks/%s", path);
+    char path[sizeof LOCKS + 3 * NAME_LENGTH];
+    char *name = stpcpy(path, LOCKS);
+    size_t length = percent_encode(exchange->name, name);
+    reply_header_text(exchange, "Location", (struct slice){path, (size_t)(name - path) + length});
     etag_reply(exchange, version);
 }
 

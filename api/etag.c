@@ -1,20 +1,28 @@
 #include "api/etag.h"
 
 #include "api/exchange.h"
+#include "base/decimal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+enum { TAG_LONGEST = DECIMAL_LONGEST + 2 };
+
+/* Returns its length; there is a NUL behind it. */
+static size_t write_tag(int64_t version, char tag[TAG_LONGEST + 1])
+{
+    char *end = stpcpy(decimal_put(stpcpy(tag, "\""), version), "\"");
+    return (size_t)(end - tag);
+}
 
 void etag_reply(struct exchange *exchange, int64_t version)
 {
-    reply_header(exchange, "ETag", "\"%" PRId64 "\"", version);
+    char tag[TAG_LONGEST + 1];
+    size_t length = write_tag(version, tag);
+    reply_header_text(exchange, "ETag", (struct slice){tag, length});
 }
 
 bool etag_matches(const char *if_none_match, int64_t version)
 {
-    char tag[32];
-    snprintf(tag, sizeof tag, "\"%" PRId64 "\"", version);
+    char tag[TAG_LONGEST + 1];
+    write_tag(version, tag);
     return etag_is_among(if_none_match, tag);
 }
 

@@ -32,9 +32,20 @@ void exchange_clear(struct exchange *exchange)
     exchange->hung_up = NULL;
 }
 
-void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
+/* Adds one whose value has been written where the next one has its place. */
+static void add_header(struct exchange *exchange, const char *name, size_t length)
 {
     struct reply *reply = &exchange->reply;
+    const char *value = exchange->header_text + exchange->header_text_length;
+    exchange->header_text_length += length + 1;
+    if (exchange->header_text_length > sizeof exchange->header_text ||
+        reply->header_count == EXCHANGE_HEADERS)
+        abort(); /* the bounds are those of the longest reply */
+    reply->headers[reply->header_count++] = (struct header){name, value};
+}
+
+void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
+{
     char *text = exchange->header_text + exchange->header_text_length;
     size_t room = sizeof exchange->header_text - exchange->header_text_length;
 
@@ -42,11 +53,17 @@ void reply_header(struct exchange *exchange, const char *name, const char *value
     va_start(arguments, value);
     int length = vsnprintf(text, room, value, arguments);
     va_end(arguments);
-    if (length < 0 || (size_t)length >= room || reply->header_count == EXCHANGE_HEADERS)
-        abort(); /* the bounds above are those of the longest reply */
+    if (length < 0)
+        abort();
+    add_header(exchange, name, (size_t)length);
+}
 
-    exchange->header_text_length += (size_t)length + 1;
-    reply->headers[reply->header_count++] = (struct header){name, text};
+void reply_header_text(struct exchange *exchange, const char *name, struct slice value)
+{
+    char *text = exchange->header_text + exchange->header_text_length;
+    if (value.length < sizeof exchange->header_text - exchange->header_text_length)
+        *(char *)mempcpy(text, value.bytes, value.length) = '\0';
+    add_header(exchange, name, value.length);
 }
 
 void reply_constant(struct exchange *exchange, unsigned status, const char *content_type,

@@ -135,6 +135,9 @@ void exchange_clear(struct exchange *exchange);
 void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same with a value as it is, which is copied. */
+void reply_header_text(struct exchange *exchange, const char *name, struct slice value);
+
 /* The document as one line, newline included, for free(3). Takes the document over. */
 char *dump_line(json_t *document);
 

@@ -1,10 +1,11 @@
 #include "api/represent.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include "base/decimal.h"
+
 #include <stdlib.h>
 
-enum { HOLD_REST = 160 }; /* bytes of a hold as text beside its name, token and owner */
+/* Bytes of these as text beside name, token and owner. */
+enum { HOLD_REST = 160, RELEASE_REST = 128 };
 
 static json_t *required(json_t *json)
 {
@@ -70,24 +71,36 @@ static bool is_plain(struct slice text)
     return !memchr(text.bytes, '"', text.length) && !memchr(text.bytes, '\\', text.length);
 }
 
+static char *required_text(size_t size)
+{
+    char *text = malloc(size);
+    if (!text)
+        abort();
+    return text;
+}
+
+static char *put(char *at, struct slice text)
+{
+    return mempcpy(at, text.bytes, text.length);
+}
+
 /* This is the body of every granted acquire. Where nothing needs escaping, which is nearly always,
- * it is written in one go: a document costs six times as much. */
+ * it is written in one go: a document costs twenty times as much, and printf leaves a copy of the
+ * token on the stack. */
 char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
 {
     struct slice realm, owner = name_of(hold->owner, &realm);
     if (hold->limit > 0 || !is_plain(name) || !is_plain(owner))
         return dump_line(represent_hold_document(name, token, hold));
-    /* Not by asprintf, which would leave a copy of the token on the stack. */
-    size_t size = name.length + token.length + owner.length + HOLD_REST;
-    char *text = malloc(size);
-    if (!text)
-        abort();
-    snprintf(text, size,
-             "{\"name\":\"%.*s\",\"token\":\"%.*s\",\"owner\":\"%.*s\","
-             "\"mode\":\"%s\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 ",\"holds\":%" PRId64
-             "}\n",
-             (int)name.length, name.bytes, (int)token.length, token.bytes, (int)owner.length,
-             owner.bytes, mode_name(hold->mode), hold->fence, hold->ttl_ms, hold->holds);
+    char *text = required_text(name.length + token.length + owner.length + HOLD_REST);
+    char *at = put(stpcpy(text, "{\"name\":\""), name);
+    at = put(stpcpy(at, "\",\"token\":\""), token);
+    at = put(stpcpy(at, "\",\"owner\":\""), owner);
+    at = stpcpy(stpcpy(at, "\",\"mode\":\""), mode_name(hold->mode));
+    at = decimal_put(stpcpy(at, "\",\"fence\":"), hold->fence);
+    at = decimal_put(stpcpy(at, ",\"ttl_ms\":"), hold->ttl_ms);
+    at = decimal_put(stpcpy(at, ",\"holds\":"), hold->holds);
+    stpcpy(at, "}\n");
     return text;
 }
 
@@ -109,18 +122,14 @@ json_t *represent_release_document(struct slice name, const struct release *rele
 /* In one go for the same reason as a hold; a client that has waited may be answered behind it. */
 char *represent_release(struct slice name, const struct release *release)
 {
-    char *text;
-    if (release->cancelled || !is_plain(name)) {
-        text = dump_line(represent_release_document(name, release));
-    } else if (asprintf(&text,
-                        "{\"name\":\"%.*s\",\"released\":true,\"fence\":%" PRId64
-                        ",\"held_ms\":%" PRId64 ",\"holds\":%" PRId64 "}\n",
-                        (int)name.length, name.bytes, release->fence, release->held_ms,
-                        release->holds) < 0) {
-        text = NULL;
-    }
-    if (!text)
-        abort();
+    if (release->cancelled || !is_plain(name))
+        return dump_line(represent_release_document(name, release));
+    char *text = required_text(name.length + RELEASE_REST);
+    char *at = put(stpcpy(text, "{\"name\":\""), name);
+    at = decimal_put(stpcpy(at, "\",\"released\":true,\"fence\":"), release->fence);
+    at = decimal_put(stpcpy(at, ",\"held_ms\":"), release->held_ms);
+    at = decimal_put(stpcpy(at, ",\"holds\":"), release->holds);
+    stpcpy(at, "}\n");
     return text;
 }
 

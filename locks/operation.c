@@ -1,16 +1,17 @@
 #include "locks/operation.h"
 
+#include "base/decimal.h"
+
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { ARGUMENTS_MOST = 16 };
 
 struct slice number_text(int64_t number, char text[NUMBER_TEXT])
 {
-    int length = snprintf(text, NUMBER_TEXT, "%" PRId64, number);
-    return (struct slice){text, (size_t)length};
+    char *end = decimal_put(text, number);
+    *end = '\0';
+    return (struct slice){text, (size_t)(end - text)};
 }
 
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH])

@@ -2,9 +2,6 @@
 
 #include "locks/scripts.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
     TEXTS_LENGTH =
@@ -13,8 +10,10 @@ enum {
 
 struct attempt request_attempt(struct locks *locks)
 {
-    struct attempt attempt;
-    snprintf(attempt.text, sizeof attempt.text, "%016" PRIx64, locks->next_attempt++);
+    struct attempt attempt = {.text = ""};
+    uint64_t number = locks->next_attempt++;
+    for (size_t i = LOCK_ATTEMPT_LENGTH; i > 0; number >>= 4)
+        attempt.text[--i] = "0123456789abcdef"[number & 0xf];
     return attempt;
 }
 

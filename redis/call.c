@@ -1,27 +1,19 @@
 #include "redis/call.h"
 
+#include "base/decimal.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    NUMBER_DIGITS = 20,
-    WORD_OVERHEAD = NUMBER_DIGITS + 5, /* $, the length, and two line ends */
-    SCRIPT_WORDS = 4,                  /* EVALSHA, the SHA-1, the number of keys, the key */
+    WORD_OVERHEAD = DECIMAL_LONGEST + 5, /* $, the length, and two line ends */
+    SCRIPT_WORDS = 4,                    /* EVALSHA, the SHA-1, the number of keys, the key */
 };
 
-/* Written by hand as this runs some ten times for each request. */
 static char *put_number(char *at, char prefix, size_t number)
 {
-    char digits[NUMBER_DIGITS];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-
     *at++ = prefix;
-    while (count > 0)
-        *at++ = digits[--count];
+    at = decimal_put(at, (int64_t)number);
     *at++ = '\r';
     *at++ = '\n';
     return at;

@@ -1,6 +1,7 @@
 #include "server/line.h"
 
 #include "base/date.h"
+#include "base/decimal.h"
 #include "base/utf8.h"
 
 #include <time.h>
@@ -119,13 +120,7 @@ static void put_digits(struct line *line, uint64_t number, size_t digits)
 
 static void put_number(struct line *line, int64_t number)
 {
-    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-    size_t digits = 1;
-    for (uint64_t left = rest; left > 9; left /= 10)
-        digits++;
-    if (number < 0)
-        put_char(line, '-');
-    put_digits(line, rest, digits);
+    line->length = (size_t)(decimal_put(line->text + line->length, number) - line->text);
 }
 
 static void put_time(struct line *line)
