@@ -3,13 +3,15 @@
 # machine, and all contenders of a suite take turns in each of its rounds.
 #   uncontended  nobody waits: what acquire and release take over HTTP, at 1, 64 and 512 connections
 #   contended    2, 64 and 1,000 clients want one lock: hand-overs, waiting, order
+#   idle         clients wait and nothing happens: processor and memory, of 1,000 and of 15,000
+#   growth       what an operation costs as locks, waiters and shared holds become many
 # QUICK=1 takes a small part of the time, and says as little more. What all of them came to goes to
 # docs/, what a part of it or a quick run did to build/bench/.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
 results=build/bench/results.tsv
-all=(uncontended contended)
+all=(uncontended contended idle growth)
 suites=("$@")
 ((${#suites[@]})) || suites=("${all[@]}")
 into=build/bench

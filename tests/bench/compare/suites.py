@@ -11,7 +11,7 @@ Suite = collections.namedtuple("Suite", "title about figures drawn by_size", def
 # What is asked: the figure of Baton in a case, or how many times that of the best of `beside`, is at
 # least or at most so much.
 Bound = collections.namedtuple("Bound", "text suite case figure beside at_least at_most",
-                               defaults=[None, None])
+                               defaults=[None, None, None])
 
 # Not something to pick instead, but how far one could get.
 LIMITS = ("nginx", "Redis alone", "Baton's script alone", "BLPOP")
@@ -49,14 +49,21 @@ list whose one element is the lock, without owner or TTL.""",
         {"hand-overs": "hand-overs a second"}),
     "idle": Suite(
         "Clients that wait",
-        "Clients wait for locks that nobody releases, each on a connection of its own.",
-        [],
-        {}),
+        """Clients wait for locks that nobody releases, each on a connection of its own. The server is
+batond, or etcd with its JSON gateway and all its data; the backend is the Redis behind batond. One
+who waits in etcd has a lease, which is kept alive every 20 s as etcd's own client does; one who
+waits in Baton has nothing to do. Where not all of them wait after 30 s, that is all that is said.""",
+        ["who wait", "until they wait", "server, processor", "backend, processor",
+         "server, memory of one who waits", "backend, memory of one who waits"],
+        {"server, memory of one who waits": "KiB", "server, processor": "% of a core"}),
     "growth": Suite(
         "Growth",
-        "What Baton's operations cost as locks, waiters and shared holds become many.",
+        """What Baton's operations cost as locks, waiters and shared holds become many: how long Redis
+is busy with a script, from its slow log, and what a client on one connection waits for the answer.
+The sizes take turns, and each ratio is to the case of 1 of the same turn.""",
         [],
-        {},
+        {"acquire, Redis busy": "us", "one more comes and goes: acquire, Redis busy": "us",
+         "hand-over: release, Redis busy": "us"},
         by_size=True),
 }
 
@@ -76,4 +83,12 @@ BOUNDS = [
     Bound("Hand-overs, 64 clients, beside BLPOP", "contended", "64 clients", "hand-overs",
           ["BLPOP"], at_least=0.5),
     Bound("Order violations, 64 clients", "contended", "64 clients", "order violations by MONITOR", [], at_most=0),
+    Bound("Acquire, Redis busy, with 1,000,000 locks held, beside 1", "growth", "1000000 locks held",
+          "acquire, Redis busy, to that of 1", at_most=1.15),
+    Bound("Joining a queue of 10,000, Redis busy, beside 1", "growth", "10000 clients waiting",
+          "one more comes and goes: acquire, Redis busy, to that of 1", at_most=1.15),
+    Bound("Release with 10,000 waiting, Redis busy, beside 1", "growth", "10000 clients waiting",
+          "hand-over: release, Redis busy, to that of 1", at_most=1.15),
+    Bound("Acquire with 10,000 shared holds, Redis busy, beside 1", "growth", "10000 shared holds",
+          "acquire, Redis busy, to that of 1", at_most=1.15),
 ]

@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+"""What an operation costs as locks, waiters and holds become many.
+
+    growth.py fill COUNT REDIS_PORT
+    growth.py held --sizes SIZE... --places PORT:REDIS_PORT...   a batond and Redis for each size
+    growth.py waiters|shared --places PORT:REDIS_PORT
+
+Prints lines of ROUND, CASE, FIGURE, UNIT and VALUE with tabs between them. `--scripts` is where the
+build has put the scripts, to know them by their SHA-1 in Redis' slow log: it says, in whole
+microseconds, how long Redis was busy with each run of each script. The cases take turns in blocks,
+so that what drifts in the machine meets all of them. Of a block the slowest tenth is left out."""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import secrets
+import select
+import statistics
+import time
+
+from bare import Http, Redis, allow_many_connections
+
+SIZES = {"waiters": (1, 100, 10_000), "shared": (1, 10_000)}
+PREFIX = "baton:"
+PIPELINE = 1000
+RETENTION_MS = 3_600_000  # batond's default
+TTL_MS = 3_600_000
+
+
+def trimmed(values):
+    """The mean without the slowest tenth."""
+    values = sorted(values)
+    return statistics.mean(values[:max(1, len(values) * 9 // 10)])
+
+
+def fill(count, redis_port, scripts):
+    """Takes so many locks with the very script, as batond would send it for each of them."""
+    redis, text = Redis(redis_port), (pathlib.Path(scripts) / "acquire.lua").read_bytes()
+    sha1 = redis.call("SCRIPT", "LOAD", text)
+    before = int(redis.info("memory")["used_memory"])
+    start = time.monotonic()
+    for first in range(0, count, PIPELINE):
+        several = range(first, min(first + PIPELINE, count))
+        redis.socket.sendall(b"".join(
+            redis.packed("EVALSHA", sha1, 1, f"{PREFIX}{{held-{i}}}", RETENTION_MS,
+                         "\0".join((secrets.token_urlsafe(16), secrets.token_urlsafe(16),
+                                    "exclusive", secrets.token_hex(8), "", "")),
+                         0, TTL_MS, 0) for i in several))
+        for _ in several:
+            if not isinstance(redis.take(), int):
+                raise AssertionError("a lock was not free")
+    memory = (int(redis.info("memory")["used_memory"]) - before) / count
+    rate = count / (time.monotonic() - start)
+    if count >= PIPELINE:
+        print(f"0\t{count} {CASES['held']}\tmemory of a held lock in Redis\tbytes\t{memory:.0f}")
+        print(f"0\t{count} {CASES['held']}\tthe bare script, {PIPELINE} ahead\ta second\t{rate:.0f}")
+
+
+class Place:
+    """A batond and its Redis, and what a block of operations has cost there."""
+
+    def __init__(self, ports, scripts):
+        port, redis_port = ports.split(":")
+        self.http, self.port, self.redis = Http(int(port)), int(port), Redis(int(redis_port))
+        self.scripts = {hashlib.sha1(file.read_bytes()).hexdigest(): file.stem
+                        for file in pathlib.Path(scripts).glob("*.lua")}
+        self.redis.call("CONFIG", "SET", "slowlog-max-len", 100_000, "slowlog-log-slower-than", 0)
+
+    def begin(self):
+        self.times = {}
+        self.redis.call("SLOWLOG", "RESET")
+
+    def timed(self, what, *request):
+        """A request that answers what it should, and how long that took."""
+        start = time.perf_counter()
+        reply = self.http.expect(*request)
+        self.times.setdefault(what, []).append((time.perf_counter() - start) * 1e6)
+        return json.loads(reply)
+
+    def end(self):
+        """{(figure, operation): us} of all since begin()."""
+        busy = {}
+        for entry in self.redis.call("SLOWLOG", "GET", -1):
+            words = [word.decode(errors="replace") for word in entry[3]]
+            script = self.scripts.get(words[1]) if words[0].upper() == "EVALSHA" else None
+            if script in ("acquire", "release", "leave"):
+                is_claim = script == "acquire" and words[8] == "2"
+                busy.setdefault("claim" if is_claim else script, []).append(entry[2])
+        found = {("Redis busy", script): trimmed(values) for script, values in busy.items()}
+        found |= {("latency", what): trimmed(values) for what, values in self.times.items()}
+        return found
+
+
+class Held:
+    """Acquire and release of a free lock while others are held. Each size has a Redis of its own,
+    filled already."""
+
+    def __init__(self, places, sizes):
+        self.places, self.number = dict(zip(sizes, places)), 0
+        for size, place in self.places.items():
+            name = f"/locks/held-{size - 1}"
+            seen = json.loads(place.http.expect(200, "GET", name))
+            if seen["state"] != "held" or int(place.redis.call("DBSIZE")) < size:
+                raise AssertionError(f"{size} locks should be held: {seen}")
+
+    def block(self, size, count):
+        place, names = self.places[size], []
+        place.begin()
+        for _ in range(count):
+            self.number += 1
+            names.append(f"free-{self.number}")
+            hold = place.timed("acquire", 201, "POST", f"/locks/{names[-1]}")
+            place.timed("release", 200, "DELETE", f"/locks/{names[-1]}",
+                        f"Lock-Token: {hold['token']}\r\n")
+        found = place.end()
+        place.redis.call("DEL", *(f"{PREFIX}{{{name}}}" for name in names))
+        return [("", found)]
+
+
+class Waiters:
+    """A name each with so many waiters: one more comes and goes, and the lock is handed over."""
+
+    def __init__(self, places, sizes):
+        self.place, self.lines = places[0], {}
+        for size in sizes:
+            self.lines[size] = line = {"name": f"/locks/line-{size}", "poll": select.epoll()}
+            line["token"] = self.take_lock(line["name"])
+            line["parked"] = {}
+            for i in range(size):
+                client = Http(self.place.port)
+                line["parked"][client.socket.fileno()] = client
+                line["poll"].register(client.socket, select.EPOLLIN)
+                self.park(line, client)
+                if i % 100 == 0 or i == size - 1:
+                    self.await_length(line, i + 1)
+
+    def take_lock(self, name):
+        return json.loads(self.place.http.expect(201, "POST", f"{name}?ttl=1h"))["token"]
+
+    @staticmethod
+    def park(line, client):
+        client.send("POST", f"{line['name']}?ttl=1h&wait=1h")
+
+    def await_length(self, line, length):
+        for _ in range(10_000):
+            seen = json.loads(self.place.http.expect(200, "GET", line["name"]))
+            if seen["queue_length"] == length:
+                return
+        raise AssertionError(f"{line['name']}: {seen['queue_length']} wait, not {length}")
+
+    def come_and_go(self, line, count):
+        self.place.begin()
+        for _ in range(count):
+            self.place.timed("come and go", 409, "POST", f"{line['name']}?wait=1ms")
+        return self.place.end()
+
+    def hand_over(self, line, count):
+        self.place.begin()
+        for _ in range(count):
+            start = time.perf_counter()
+            self.place.http.send("DELETE", line["name"], f"Lock-Token: {line['token']}\r\n")
+            (parked, _), = line["poll"].poll(10, 1)
+            client = line["parked"][parked]
+            status, reply = client.take()
+            took = (time.perf_counter() - start) * 1e6
+            self.place.times.setdefault("hand-over", []).append(took)
+            if status != 201 or self.place.http.take()[0] != 200:
+                raise AssertionError(f"not handed over: {status} {reply!r}")
+            line["token"] = json.loads(reply)["token"]
+            self.park(line, client)
+            self.await_length(line, len(line["parked"]))
+        found = self.place.end()
+        found.pop(("Redis busy", "acquire"), None)  # who comes next finds one waiting less
+        return found
+
+    def block(self, size, count):
+        return [("one more comes and goes: ", self.come_and_go(self.lines[size], count)),
+                ("hand-over: ", self.hand_over(self.lines[size], count))]
+
+
+class Shared:
+    """A name each with so many shared holds: one more comes and goes."""
+
+    def __init__(self, places, sizes):
+        self.place = places[0]
+        for size in sizes:
+            for i in range(size):
+                self.place.http.expect(
+                    201, "POST", f"/locks/shared-{size}?mode=shared&ttl=1h&owner=o{i}")
+
+    def block(self, size, count):
+        name = f"/locks/shared-{size}"
+        self.place.begin()
+        for _ in range(count):
+            hold = self.place.timed("acquire", 201, "POST", f"{name}?mode=shared")
+            self.place.timed("release", 200, "DELETE", name, f"Lock-Token: {hold['token']}\r\n")
+        return [("", self.place.end())]
+
+
+KINDS = {"held": Held, "waiters": Waiters, "shared": Shared}
+CASES = {"held": "locks held", "waiters": "clients waiting", "shared": "shared holds"}
+
+
+def measure(kind, places, sizes, rounds, count):
+    """All cases in turn, each round beside the case of 1 of that round."""
+    several = KINDS[kind](places, sizes)
+    for size in sizes:
+        several.block(size, count)  # warms up
+    for number in range(1, rounds + 1):
+        blocks = {size: several.block(size, count) for size in sizes}
+        for size in sizes:
+            for (part, found), (_, least) in zip(blocks[size], blocks[sizes[0]]):
+                for key in sorted(found):
+                    report(number, f"{size} {CASES[kind]}", part, key, found[key], least.get(key))
+
+
+def report(number, case, part, key, value, least):
+    """`least` is the same with 1 of what there are many."""
+    figure = f"{part}{key[1]}, {key[0]}"
+    print(f"{number}\t{case}\t{figure}\tus\t{value:.2f}")
+    if least and value is not least:
+        print(f"{number}\t{case}\t{figure}, to that of 1\ttimes\t{value / least:.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=[*KINDS, "fill"])
+    parser.add_argument("fill", nargs="*", type=int, metavar="COUNT REDIS_PORT")
+    parser.add_argument("--scripts", default="build/generated/lua")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--count", type=int, default=200, help="operations of a block")
+    parser.add_argument("--sizes", type=int, nargs="+")
+    parser.add_argument("--places", nargs="+")
+    options = parser.parse_args()
+    allow_many_connections()
+    if options.kind == "fill":
+        fill(*options.fill, options.scripts)
+        return
+    places = [Place(ports, options.scripts) for ports in options.places]
+    by_size = sorted(zip(options.sizes, places)) if options.sizes else []
+    measure(options.kind, [place for _, place in by_size] or places,
+            [size for size, _ in by_size] or SIZES[options.kind], options.rounds, options.count)
+
+
+if __name__ == "__main__":
+    main()
