@@ -68,7 +68,7 @@ class Scale:
         else:
             self.start, self.end = 0, (most or 1) * 1.02
             step = 10 ** math.floor(math.log10(self.end))
-            step *= next(part for part in (0.1, 0.2, 0.5, 1) if self.end / (step * part) <= 5.5)
+            step *= next(part for part in (0.1, 0.2, 0.5, 1, 2) if self.end / (step * part) <= 5.5)
             self.ticks = [i * step for i in range(int(self.end / step) + 1)]
 
     def at(self, value):

@@ -35,10 +35,12 @@ growth_start() {
 }
 
 growth_round() {
-    local kind inner
-    inner=$(pick 3 9)
-    grow held --rounds "$inner" --sizes "${!held[@]}" --places "${held[@]}"
+    local kind much
+    much=$(pick '--rounds 2 --count 100' '--rounds 9 --count 200')
+    # shellcheck disable=SC2086 # words
+    grow held $much --sizes "${!held[@]}" --places "${held[@]}"
     for kind in waiters shared; do
-        grow $kind --rounds "$inner" --places "$ports"
+        # shellcheck disable=SC2086
+        grow $kind $much --places "$ports"
     done
 }

@@ -53,8 +53,8 @@ list whose one element is the lock, without owner or TTL.""",
 batond, or etcd with its JSON gateway and all its data; the backend is the Redis behind batond. One
 who waits in etcd has a lease, which is kept alive every 20 s as etcd's own client does; one who
 waits in Baton has nothing to do. Where not all of them wait after 30 s, that is all that is said.""",
-        ["who wait", "until they wait", "server, processor", "backend, processor",
-         "server, memory of one who waits", "backend, memory of one who waits"],
+        ["server, memory of one who waits", "backend, memory of one who waits", "server, processor",
+         "backend, processor", "who wait", "until they wait"],
         {"server, memory of one who waits": "KiB", "server, processor": "% of a core"}),
     "growth": Suite(
         "Growth",
