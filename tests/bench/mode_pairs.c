@@ -185,6 +185,8 @@ enum { PROCESS_COUNT = sizeof PROCESSES / sizeof *PROCESSES };
 static void report_latency(struct outcome *outcome, const char *name)
 {
     char figure[64];
+    if (outcome->ns.count == 0)
+        return;
     snprintf(figure, sizeof figure, "%s median", name);
     figure_record(figure, "us", (double)samples_percentile(&outcome->ns, 50) / 1000);
     snprintf(figure, sizeof figure, "%s p99", name);
