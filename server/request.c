@@ -1,21 +1,18 @@
 #include "server/request.h"
 
 #include "server/entrance.h"
+#include "server/headers.h"
 #include "server/journal.h"
 #include "server/origin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 enum {
     SWALLOWED_MOST = 1 << 20, /* bytes of a body that is too long */
     STREAM_BLOCK = 1024,      /* the piece that is read at once where a stream is not chunked */
 };
-
-static const char LOCK_TOKEN[] = "Lock-Token";
-static const char AUTHORIZATION[] = "Authorization";
 
 /* Made with the request line, freed when libmicrohttpd has done with it. */
 struct record {
@@ -93,37 +90,10 @@ static bool is_request_id(const char *text)
                length;
 }
 
-static const char *header(const struct record *record, const char *name)
-{
-    return MHD_lookup_connection_value(record->connection, MHD_HEADER_KIND, name);
-}
-
 /* Who a TLS client is by its certificate; NULL where it has shown none. */
 static const char *client_of(const struct record *record)
 {
     return https_session_client(&record->caller->tls);
-}
-
-struct counted {
-    const char *name;
-    size_t count;
-};
-
-static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name,
-                                    const char *value)
-{
-    struct counted *counted = context;
-    (void)kind, (void)value;
-    counted->count += strcasecmp(name, counted->name) == 0;
-    return MHD_YES;
-}
-
-/* Which of two tokens was meant, nobody knows. */
-static bool is_repeated(const struct record *record, const char *name)
-{
-    struct counted counted = {name, 0};
-    MHD_get_connection_values(record->connection, MHD_HEADER_KIND, count_header, &counted);
-    return counted.count > 1;
 }
 
 /* Counts it among those that wait, or with -1 no more. */
@@ -190,54 +160,43 @@ static bool is_connected(struct exchange *exchange)
     return !has_gone((struct record *)exchange);
 }
 
-static enum MHD_Result note_forwarded(void *context, enum MHD_ValueKind kind, const char *name,
-                                      const char *value)
-{
-    struct record *record = context;
-    (void)kind;
-    if (value && strcasecmp(name, "X-Forwarded-For") == 0)
-        origin_client(value, record->forwarded_for);
-    return MHD_YES;
-}
-
 /* For the log. A proxy adds its field behind those that a client has sent. */
-static void note_origin(struct record *record)
+static void note_origin(struct record *record, const struct headers *headers)
 {
-    static const char TRACEPARENT[] = "traceparent";
-    const char *traceparent = header(record, TRACEPARENT);
+    const char *traceparent = headers->first[HEADER_TRACEPARENT];
+    const char *forwarded_for = headers->last[HEADER_FORWARDED_FOR];
     bool is_proxy = !record->caller->address;
-    if (traceparent && !is_repeated(record, TRACEPARENT))
+    if (traceparent && !headers_repeat(headers, HEADER_TRACEPARENT))
         origin_trace(traceparent, record->exchange.trace_id);
-    if (is_proxy && journal_wants_requests(desk_of(record)->log))
-        MHD_get_connection_values(record->connection, MHD_HEADER_KIND, note_forwarded, record);
+    if (is_proxy && forwarded_for && journal_wants_requests(desk_of(record)->log))
+        origin_client(forwarded_for, record->forwarded_for);
 }
 
-static void begin(struct record *record, const char *method)
+static void begin(struct record *record, const char *method, const struct headers *headers)
 {
     struct exchange *exchange = &record->exchange;
-    const char *request_id = header(record, "X-Request-Id");
+    const char *request_id = headers->first[HEADER_REQUEST_ID];
     record->begun = true;
     caller_expect(record->caller, DEADLINE_BODY);
     exchange->method = method;
     exchange->target = record->target;
-    exchange->content_type = header(record, MHD_HTTP_HEADER_CONTENT_TYPE);
-    exchange->accept = header(record, MHD_HTTP_HEADER_ACCEPT);
-    exchange->lock_token = header(record, LOCK_TOKEN);
-    exchange->lock_token_repeated = exchange->lock_token && is_repeated(record, LOCK_TOKEN);
-    exchange->authorization = header(record, AUTHORIZATION);
-    exchange->authorization_repeated =
-        exchange->authorization && is_repeated(record, AUTHORIZATION);
+    exchange->content_type = headers->first[HEADER_CONTENT_TYPE];
+    exchange->accept = headers->first[HEADER_ACCEPT];
+    exchange->lock_token = headers->first[HEADER_LOCK_TOKEN];
+    exchange->lock_token_repeated = headers_repeat(headers, HEADER_LOCK_TOKEN);
+    exchange->authorization = headers->first[HEADER_AUTHORIZATION];
+    exchange->authorization_repeated = headers_repeat(headers, HEADER_AUTHORIZATION);
     exchange->certificate = client_of(record);
-    exchange->if_none_match = header(record, MHD_HTTP_HEADER_IF_NONE_MATCH);
-    exchange->last_event_id = header(record, "Last-Event-ID");
-    exchange->host = header(record, MHD_HTTP_HEADER_HOST);
-    exchange->origin = header(record, "Origin");
-    exchange->fetch_site = header(record, "Sec-Fetch-Site");
-    exchange->is_from_script = header(record, "X-Requested-With") != NULL;
+    exchange->if_none_match = headers->first[HEADER_IF_NONE_MATCH];
+    exchange->last_event_id = headers->first[HEADER_LAST_EVENT_ID];
+    exchange->host = headers->first[HEADER_HOST];
+    exchange->origin = headers->first[HEADER_ORIGIN];
+    exchange->fetch_site = headers->first[HEADER_FETCH_SITE];
+    exchange->is_from_script = headers->first[HEADER_REQUESTED_WITH] != NULL;
     exchange->answered = answered;
     exchange->is_connected = is_connected;
     exchange->streamed = streamed;
-    note_origin(record);
+    note_origin(record, headers);
     if (is_request_id(request_id))
         snprintf(exchange->request_id, sizeof exchange->request_id, "%s", request_id);
     else
@@ -247,9 +206,9 @@ static void begin(struct record *record, const char *method)
 /* Whether the request says itself that its body is too long to be read at all. What is only a
  * little too long is read and dropped, since who is answered while still sending may see a reset
  * connection in place of the answer. */
-static bool announces_too_much(const struct record *record)
+static bool announces_too_much(const struct headers *headers)
 {
-    const char *length = header(record, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *length = headers->first[HEADER_CONTENT_LENGTH];
     return length && strtoull(length, NULL, 10) > SWALLOWED_MOST;
 }
 
@@ -405,10 +364,12 @@ static enum MHD_Result refuse_request(struct record *record, const char *why)
 /* The first call. No piece of a body is at hand yet, so it can be answered at once. */
 static enum MHD_Result enter(struct record *record, const char *method, const char *refusal)
 {
-    begin(record, method);
+    struct headers headers;
+    headers_read(record->connection, &headers);
+    begin(record, method, &headers);
     if (refusal)
         return refuse_request(record, refusal);
-    return announces_too_much(record) ? refuse_body(record) : MHD_YES;
+    return announces_too_much(&headers) ? refuse_body(record) : MHD_YES;
 }
 
 static enum MHD_Result handle(struct record *record)

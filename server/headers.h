@@ -1,0 +1,41 @@
+/* headers.h: the header fields of a request that anybody here reads, found by one walk through all.
+ */
+#ifndef BATON_SERVER_HEADERS_H
+#define BATON_SERVER_HEADERS_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+
+#define HEADERS(X)                                                                                 \
+    X(HEADER_ACCEPT, "Accept")                                                                     \
+    X(HEADER_AUTHORIZATION, "Authorization")                                                       \
+    X(HEADER_CONTENT_LENGTH, "Content-Length")                                                     \
+    X(HEADER_CONTENT_TYPE, "Content-Type")                                                         \
+    X(HEADER_FETCH_SITE, "Sec-Fetch-Site")                                                         \
+    X(HEADER_FORWARDED_FOR, "X-Forwarded-For")                                                     \
+    X(HEADER_HOST, "Host")                                                                         \
+    X(HEADER_IF_NONE_MATCH, "If-None-Match")                                                       \
+    X(HEADER_LAST_EVENT_ID, "Last-Event-ID")                                                       \
+    X(HEADER_LOCK_TOKEN, "Lock-Token")                                                             \
+    X(HEADER_ORIGIN, "Origin")                                                                     \
+    X(HEADER_REQUESTED_WITH, "X-Requested-With")                                                   \
+    X(HEADER_REQUEST_ID, "X-Request-Id")                                                           \
+    X(HEADER_TRACEPARENT, "traceparent")
+
+#define HEADER_KIND(kind, name) kind,
+enum header_kind { HEADERS(HEADER_KIND) HEADER_KINDS };
+#undef HEADER_KIND
+
+/* Where a field comes once, both are the same text; where it does not come, NULL. The texts are
+ * libmicrohttpd's, for as long as it has the request. */
+struct headers {
+    const char *first[HEADER_KINDS];
+    const char *last[HEADER_KINDS];
+};
+
+void headers_read(struct MHD_Connection *connection, struct headers *ret);
+
+/* Which of two values was meant, nobody knows. */
+bool headers_repeat(const struct headers *headers, enum header_kind kind);
+
+#endif
