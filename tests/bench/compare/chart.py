@@ -5,7 +5,7 @@ import html
 import math
 
 Bar = collections.namedtuple("Bar", "label kind value least most")  # kind: ours, peer or limit
-Panel = collections.namedtuple("Panel", "title scale axis bars")  # the same scale: comparable
+Panel = collections.namedtuple("Panel", "title subtitle scale axis bars")  # the same scale: comparable
 
 WIDTH, MARGIN, GAP = 920, 24, 36
 COLUMNS = 2
@@ -13,6 +13,7 @@ LABEL = 138  # room for the names of the bars
 VALUE = 64  # room for the figure behind the longest bar
 BAR, STEP = 18, 27
 HEAD, FOOT = 34, 44  # of a panel: its title, its axis
+SUBTITLE = 17
 TITLE = 62
 LOGARITHMIC_FROM = 25  # where the greatest is so many times the least
 
@@ -92,10 +93,16 @@ def draw_bar(bar, scale, x, y):
     yield text(x + end + 7, center + 4.5, short(bar.value), bold)
 
 
+def head(panel):
+    return HEAD + (SUBTITLE if panel.subtitle else 0)
+
+
 def draw_panel(panel, scale, x, y):
-    left, top = x + LABEL, y + HEAD
+    left, top = x + LABEL, y + head(panel)
     bottom = top + len(panel.bars) * STEP
     yield text(x, y + 14, panel.title, "panel")
+    if panel.subtitle:
+        yield text(x, y + 31, panel.subtitle, "soft")
     for tick in scale.ticks:
         at = left + scale.at(tick)
         yield f'<path class="grid" d="M{at:.1f} {top - 6}V{bottom}"/>'
@@ -108,7 +115,7 @@ def draw_panel(panel, scale, x, y):
 
 def describe(panels):
     """All that the picture shows, in words."""
-    return " ".join(f"{panel.title}, {panel.axis}: "
+    return " ".join(", ".join(filter(None, (panel.title, panel.subtitle, panel.axis))) + ": "
                     + ", ".join(f"{bar.label} {short(bar.value)}" for bar in panel.bars) + "."
                     for panel in panels)
 
@@ -137,7 +144,7 @@ def draw(title, panels):
         row = panels[first:first + columns]
         for i, panel in enumerate(row):
             parts += draw_panel(panel, scales[panel.scale], MARGIN + i * (width + GAP), y)
-        y += HEAD + max(len(panel.bars) for panel in row) * STEP + FOOT + 14
+        y += max(head(panel) + len(panel.bars) * STEP for panel in row) + FOOT + 14
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}"'
         ' role="img" aria-labelledby="title description">',

@@ -11,8 +11,8 @@ import math
 import os
 import pathlib
 import platform
+import re
 import statistics
-import subprocess
 import sys
 
 import chart
@@ -118,7 +118,7 @@ def case_tables(results, suite, case):
         return [middle(results.of(*key, figure), spread=True) for figure in others]
 
     heads = [heading(results, suite, figure) for figure in first]
-    yield f"### {case[0].upper()}{case[1:]}"
+    yield f"### {titled(case)}"
     yield table(["", heads[0], "times Baton's", *heads[1:]],
                 list(rows_of(results, suite, case, main_cells)))
     if others:
@@ -139,7 +139,7 @@ def size_tables(results, suite):
         rows = [[heading(results, suite, figure),
                  *(middle(results.of(suite, case, contender, figure), spread=True) for case in cases)]
                 for figures in figures_of(results, suite, cases) for figure in figures]
-        yield table([kind, *(f"{int(case.split()[0]):,}" for case in cases)], rows)
+        yield table([titled(kind), *(f"{int(case.split()[0]):,}" for case in cases)], rows)
 
 
 def missing_lines(results, suite):
@@ -198,14 +198,9 @@ def machine():
             f"{memory:.0f} GiB, {system}, Linux {platform.release()}")
 
 
-def commit():
-    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
-                           check=False)
-    return f" ({found.stdout.strip()})" if found.returncode == 0 else ""
-
-
 def introduction(results):
     dates = sorted(facts["date"] for facts in results.facts.values() if "date" in facts)
+    commits = " ".join(sorted({facts["commit"] for facts in results.facts.values() if "commit" in facts}))
     quick = any(facts.get("quick") for facts in results.facts.values())
     load = max((float(facts["load"]) for facts in results.facts.values() if "load" in facts), default=0)
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items()
@@ -219,7 +214,7 @@ def introduction(results):
         "**This was a quick run: one short round.**" if quick else "",
         f"- {dates[0]}{f' to {dates[-1]}' if dates[-1] != dates[0] else ''}; {machine()}; load of the "
         f"machine before a suite at most {load:.2f}\n"
-        f"- Baton {results.versions.get('Baton', '')}{commit()}\n- {versions}",
+        f"- Baton {results.versions.get('Baton', '')}{f' ({commits})' if commits else ''}\n- {versions}",
     ]
 
 
@@ -250,8 +245,18 @@ def case_panels(results, suite, figure, axis):
                     suite, case, contender, figure)
                 for contender in contenders if results.of(suite, case, contender, figure)]
         if bars:
-            title = f"{case}: {figure}" if len(SUITES[suite].drawn) > 1 else case
-            yield chart.Panel(title[0].upper() + title[1:], figure, axis, bars)
+            yield chart.Panel(titled(case), subtitle(suite, figure), figure, axis, bars)
+
+
+def titled(case):
+    """Begins with a capital, and has commas in its numbers."""
+    text = re.sub(r"\d{4,}", lambda number: f"{int(number[0]):,}", case)
+    return text[0].upper() + text[1:]
+
+
+def subtitle(suite, figure):
+    """Where the axes alone would not tell what is drawn."""
+    return figure if len(SUITES[suite].drawn) > 1 else ""
 
 
 def size_panels(results, suite, figure, axis):
@@ -263,8 +268,8 @@ def size_panels(results, suite, figure, axis):
             kinds[kind].append((int(size), bar(results, f"{int(size):,}", "ours", suite, case,
                                                contender, figure)))
     for kind, bars in kinds.items():
-        title = f"{kind}: {figure}" if len(SUITES[suite].drawn) > 1 else kind
-        yield chart.Panel(title, f"{figure} {kind}", axis, [bar for _, bar in sorted(bars)])
+        yield chart.Panel(titled(kind), subtitle(suite, figure), f"{figure} {kind}", axis,
+                          [bar for _, bar in sorted(bars)])
 
 
 def wrong(results):

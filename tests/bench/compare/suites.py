@@ -62,8 +62,8 @@ waits in Baton has nothing to do. Where not all of them wait after 30 s, that is
 is busy with a script, from its slow log, and what a client on one connection waits for the answer.
 The sizes take turns, and each ratio is to the case of 1 of the same turn.""",
         [],
-        {"acquire, Redis busy": "us", "one more comes and goes: acquire, Redis busy": "us",
-         "hand-over: release, Redis busy": "us"},
+        {"acquire, Redis busy": "microseconds", "one more comes and goes: acquire, Redis busy": "microseconds",
+         "hand-over: release, Redis busy": "microseconds"},
         by_size=True),
 }
 

@@ -42,7 +42,7 @@ async function lead([port, clients, seconds]) {
   const children = Array.from({ length: step }, (_, first) =>
     fork(argv[1], [port, clients, first, step, start, end]))
   for (const [lines] of await Promise.all(children.map((child) => once(child, 'message'))))
-    console.log(lines.join('\n'))
+    lines.forEach((line) => console.log(line)) // none of a process that came too late
 }
 
 await (process.send ? work(argv.slice(2)) : lead(argv.slice(2)))
