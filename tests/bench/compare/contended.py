@@ -44,7 +44,7 @@ def count_ahead(turns):
 
 def waits_beyond_share(turns, handovers, start, end):
     """Of the hand-overs, sorted, in ms. Who waits to the end counts if that is beyond it already."""
-    share = (end - start) / 1e6 / len(handovers)
+    share = (end - start) / 1e6 / max(1, len(handovers))
     moments = {turn[2] for turn in handovers}
     result = []
     for (_, arrived, granted, _), ahead in zip(turns, count_ahead(turns)):
@@ -66,7 +66,7 @@ def passed_over(turns, start):
 
 
 def percentile(values, percent):
-    return values[min(len(values) - 1, len(values) * percent // 100)]
+    return values[min(len(values) - 1, len(values) * percent // 100)] if values else 0
 
 
 def main():
@@ -76,8 +76,6 @@ def main():
     pairs = [(a, b) for a, b in zip(turns, turns[1:]) if b[2] < NEVER]
     grants = [(a, b) for a, b in pairs if start <= b[2] <= end]
     handovers = [b for a, b in grants if a[0] != b[0]]
-    if not handovers:
-        sys.exit("the lock never went from one client to another")
     waits = waits_beyond_share(turns, handovers, start, end)
     figures = [
         ("hand-overs", "a second", len(handovers) / seconds),
@@ -89,7 +87,8 @@ def main():
         ("exclusion violations", "grants", sum(b[2] < a[3] for a, b in pairs)),
     ]
     if len(sys.argv) > 2:
-        sent, called = (int(count) / sum(a[0] != b[0] for a, b in pairs) for count in sys.argv[2:])
+        every = max(1, sum(a[0] != b[0] for a, b in pairs))
+        sent, called = (int(count) / every for count in sys.argv[2:])
         figures.append(("Redis commands", "a hand-over", sent))
         figures.append(("calls of Redis scripts", "a hand-over", called))
     for figure, unit, value in figures:
