@@ -43,10 +43,8 @@ contended_start() {
     launch baton
     baton=$launched
     version Baton "$(build/batond --version | sed 's/.* //')"
-    launch_etcd
-    etcd=$launched
     prepare Curator build/bench/Curator.class start_zookeeper
-    prepare PostgreSQL build/bench/advisory start_postgresql
+    prepare PostgreSQL build/bench/advisory make_postgresql
     prepare redlock build/bench/npm/redlock.mjs true
     version redlock "$(sed -n 's/.*"\(redlock\|ioredis\)": \("[^"]*"\).*/\1 \2/p' \
         tests/bench/compare/peers/package.json | tr -d '"' | paste -sd ' ')"
@@ -68,7 +66,7 @@ prepare() { # CONTENDER TARGET FUNCTION: makes its client, and starts its server
     if ! make -s --no-print-directory "$2" >"$dir/make.log" 2>&1; then
         unable[$1]="its client cannot be made: $(tail -n 1 "$dir/make.log")"
     elif ! "$3"; then
-        unable[$1]='its server did not come up'
+        unable[$1]='its server does not come up'
     fi
 }
 
@@ -90,26 +88,21 @@ END
     until_ok bash -c ": </dev/tcp/127.0.0.1/$port"
 }
 
-# It refuses to run as root.
-start_postgresql() {
-    local port bin as=()
-    port=$(free_port)
-    bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+# PostgreSQL refuses to run as root.
+make_postgresql() {
+    local as=()
+    postgresql_bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
     fast_folder
     if [[ $(id -u) == 0 ]]; then
         chown postgres "$folder"
         as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
     fi
-    postgresql="host=127.0.0.1 port=$port user=bench dbname=postgres"
-    version PostgreSQL "$("$bin/postgres" --version | sed 's/^[^0-9]*//')"
-    as=(env -C "$folder" "${as[@]}")
-    "${as[@]}" "$bin/initdb" -D data -A trust -U bench --no-sync >"$dir/initdb.log" 2>&1 || return
-    start postgresql "${as[@]}" "$bin/postgres" -D data -p "$port" -c unix_socket_directories= \
-        -c listen_addresses=127.0.0.1 -c max_connections=1100
-    until_ok "$bin/pg_isready" -q -h 127.0.0.1 -p "$port"
+    postgresql=(env -C "$folder" "${as[@]}")
+    version PostgreSQL "$("$postgresql_bin/postgres" --version | sed 's/^[^0-9]*//')"
+    "${postgresql[@]}" "$postgresql_bin/initdb" -D data -A trust -U bench --no-sync >"$dir/initdb.log" 2>&1
 }
 
-# How long they contend, in seconds: longer where few hand-overs happen.
+# Longer where few hand-overs happen, or it takes long until all have asked.
 choose_time() { # CLIENTS CONTENDER: sets $seconds
     case $1,$2 in
     2,redlock) seconds=6 ;;
@@ -148,7 +141,7 @@ run_clients() { # CONTENDER CLIENTS: prints their turns
     local peers=tests/bench/compare/peers limit=(timeout $((seconds + 60))) lock=contended-$round-$2
     case $1 in
     Baton) contest "$baton" "$2" < <(ask_baton "$lock") ;;
-    etcd) contest "$etcd" "$2" < <(ask_etcd "$lock") ;;
+    etcd) contest_etcd "$2" "$lock" ;;
     BLPOP)
         redis lpush "$lock" 1 >/dev/null
         contest "redis://127.0.0.1:$redis_port" "$2" < <(ask_blpop "$lock")
@@ -158,13 +151,38 @@ run_clients() { # CONTENDER CLIENTS: prints their turns
     Curator)
         "${limit[@]}" java -cp "build/bench:$curator_jars:$zookeeper_jars" Curator "$zookeeper" "$2" "$seconds"
         ;;
-    PostgreSQL) "${limit[@]}" build/bench/advisory "$postgresql" "$2" "$seconds" ;;
+    PostgreSQL) contest_postgresql "$2" ;;
     esac
 }
 
 contest() { # URL CLIENTS: that ask what stands on standard input
     cat >"$dir/asked"
     "${limit[@]}" build/bench/load contest --url "$1" --exchange "$dir/asked" --clients "$2" --seconds "$seconds"
+}
+
+# A new one each time: one that 1,000 clients have left hands nothing over for a long while, and does
+# not end when it is told to either.
+contest_etcd() { # CLIENTS LOCK
+    local status=0
+    launch_etcd || return
+    disown "$launched_pid" # or bash would announce its death
+    contest "$launched" "$1" < <(ask_etcd "$2") || status=$?
+    kill -KILL "$launched_pid"
+    return $status
+}
+
+# A new one each time: there, who waits stays until he has his turn, even when his client has gone.
+contest_postgresql() { # CLIENTS
+    local port status=0
+    port=$(free_port)
+    start postgresql "${postgresql[@]}" "$postgresql_bin/postgres" -D data -p "$port" \
+        -c unix_socket_directories= -c listen_addresses=127.0.0.1 -c max_connections=1100
+    until_ok "$postgresql_bin/pg_isready" -q -h 127.0.0.1 -p "$port" || return
+    "${limit[@]}" build/bench/advisory "host=127.0.0.1 port=$port user=bench dbname=postgres" "$1" \
+        "$seconds" || status=$?
+    kill -QUIT "$started" # at once
+    wait "$started" || true
+    return $status
 }
 
 ask_baton() { # LOCK

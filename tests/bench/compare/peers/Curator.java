@@ -17,7 +17,7 @@ public class Curator {
     private long end;
 
     private void contend(CuratorFramework session, int client) {
-        InterProcessMutex mutex = new InterProcessMutex(session, "/bench");
+        InterProcessMutex mutex = new InterProcessMutex(session, "/bench-" + start);
         long arrived;
         try {
             TimeUnit.NANOSECONDS.sleep(start - System.nanoTime());

@@ -7,7 +7,6 @@ interpreter's lock holds nobody up.
 """
 
 import multiprocessing
-import os
 import sys
 import threading
 import time
@@ -15,57 +14,56 @@ import time
 import redis
 
 PROCESSES = 64
-LEAD_NS = 1_000_000_000  # the processes begin together, when all of them are there
+LEAD_NS = 50_000_000  # until all processes know when they begin
 TTL_S = 10
 
 
 def contend(pool, client, start, end, turns):
     lock = redis.Redis(connection_pool=pool).lock(f"bench-redis-py-{start}", timeout=TTL_S)
     time.sleep(max(0, start - time.monotonic_ns()) / 1e9)
-    arrived = time.monotonic_ns()
-    while arrived < end:
-        got = lock.acquire(blocking_timeout=max(0, end - arrived) / 1e9)
+    while (arrived := time.monotonic_ns()) < end:
         granted = released = 0
-        if got:
+        if lock.acquire(blocking_timeout=(end - arrived) / 1e9):
             granted = released = time.monotonic_ns()
             lock.release()
         turns.append((client, arrived, granted, released))
-        arrived = time.monotonic_ns()
 
 
-def work(port, clients, start, end, write_lock):
+def work(port, clients, window, gate, write_lock):
     pool = redis.ConnectionPool(host="127.0.0.1", port=port)
-    turns = [[] for _ in clients]
+    turns = []
+    gate.wait()  # all are there
+    gate.wait()  # and the window is known
     threads = [
-        threading.Thread(target=contend, args=(pool, client, start, end, own))
-        for client, own in zip(clients, turns)
+        threading.Thread(target=contend, args=(pool, client, *window, turns)) for client in clients
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     with write_lock:
-        for own in turns:
-            sys.stdout.writelines("%d %d %d %d\n" % turn for turn in own)
+        sys.stdout.writelines("%d %d %d %d\n" % turn for turn in turns)
         sys.stdout.flush()
 
 
 def main():
     port, clients, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-    start = time.monotonic_ns() + LEAD_NS
-    end = start + int(seconds * 1e9)
-    print(f"# window {start} {end}", flush=True)
     fork, count = multiprocessing.get_context("fork"), min(clients, PROCESSES)
-    write_lock = fork.Lock()
+    window, gate, write_lock = fork.Array("q", 2), fork.Barrier(count + 1), fork.Lock()
     processes = [
-        fork.Process(target=work, args=(port, range(i, clients, count), start, end, write_lock))
+        fork.Process(target=work, args=(port, range(i, clients, count), window, gate, write_lock))
         for i in range(count)
     ]
     for process in processes:
         process.start()
+    gate.wait()
+    window[0] = time.monotonic_ns() + LEAD_NS
+    window[1] = window[0] + int(seconds * 1e9)
+    print(f"# window {window[0]} {window[1]}", flush=True)
+    gate.wait()
     for process in processes:
         process.join()
-    os._exit(any(process.exitcode for process in processes))
+    sys.exit(any(process.exitcode for process in processes))
 
 
 main()

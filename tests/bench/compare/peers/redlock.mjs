@@ -1,6 +1,6 @@
 // Clients of one lock of redlock 5 with ioredis: redlock.mjs PORT CLIENTS SECONDS; prints turns for
 // contended.py. Its settings are the standard ones, but that it never gives up. The clients are shared
-// by a few processes, each with one connection, as ioredis recommends.
+// by a few processes, each with one connection.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import process, { argv, hrtime } from 'node:process'
@@ -9,40 +9,50 @@ import Redis from 'ioredis'
 import Redlock from 'redlock'
 
 const PROCESSES = 4
-const LEAD_NS = 1_500_000_000n // the processes begin together, when all of them are there
+const LEAD_NS = 50_000_000n // until all processes know when they begin
 const TTL_MS = 10_000
 
-async function contend(redlock, client, start, end, lines) {
-  await sleep(Number(start - hrtime.bigint()) / 1e6)
-  while (hrtime.bigint() < end) {
-    const arrived = hrtime.bigint()
-    const waiting = lines.push(`${client} ${arrived} 0 0`) // so it stays, if it is not granted in time
-    const lock = await redlock.acquire([`bench-redlock-${start}`], TTL_MS)
-    const granted = hrtime.bigint()
-    const released = hrtime.bigint()
-    lines[waiting - 1] = `${client} ${arrived} ${granted} ${released}`
+const until = (moment) => sleep(Number(BigInt(moment) - hrtime.bigint()) / 1e6)
+
+async function contend(redlock, client, { name, start, end }, turns) {
+  await until(start)
+  while (hrtime.bigint() < BigInt(end)) {
+    const turn = { client, arrived: hrtime.bigint(), granted: 0, released: 0 }
+    turns.push(turn)
+    const lock = await redlock.acquire([name], TTL_MS)
+    turn.granted = hrtime.bigint()
+    turn.released = hrtime.bigint()
     await lock.release()
   }
 }
 
-async function work([port, clients, first, step, start, end]) {
-  const redlock = new Redlock([new Redis(+port)], { retryCount: -1 })
-  const lines = []
+async function work([port, clients, first, step]) {
+  const redis = new Redis(+port)
+  const redlock = new Redlock([redis], { retryCount: -1 })
+  const turns = []
+  await once(redis, 'ready')
+  process.send('ready')
+  const [contest] = await once(process, 'message')
   for (let client = +first; client < +clients; client += +step)
-    contend(redlock, client, BigInt(start), BigInt(end), lines)
-  await sleep(Number(BigInt(end) - hrtime.bigint()) / 1e6)
-  process.send(lines, () => process.exit())
+    contend(redlock, client, contest, turns)
+  await until(contest.end)
+  const lines = turns.map((turn) => `${turn.client} ${turn.arrived} ${turn.granted} ${turn.released}\n`)
+  process.send(lines.join(''), () => process.exit())
 }
 
+const answers = (children) => Promise.all(children.map((child) => once(child, 'message')))
+
 async function lead([port, clients, seconds]) {
+  const step = Math.min(clients, PROCESSES)
+  const children = Array.from({ length: step }, (_, first) => fork(argv[1], [port, clients, first, step]))
+  await answers(children)
   const start = hrtime.bigint() + LEAD_NS
   const end = start + BigInt(Math.round(seconds * 1e9))
-  const step = Math.min(clients, PROCESSES)
-  console.log(`# window ${start} ${end}`)
-  const children = Array.from({ length: step }, (_, first) =>
-    fork(argv[1], [port, clients, first, step, start, end]))
-  for (const [lines] of await Promise.all(children.map((child) => once(child, 'message'))))
-    lines.forEach((line) => console.log(line)) // none of a process that came too late
+  for (const child of children)
+    child.send({ name: `bench-redlock-${start}`, start: `${start}`, end: `${end}` })
+  process.stdout.write(`# window ${start} ${end}\n`)
+  for (const [lines] of await answers(children))
+    process.stdout.write(lines)
 }
 
 await (process.send ? work(argv.slice(2)) : lead(argv.slice(2)))
