@@ -10,9 +10,9 @@ bare_delete="if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('de
 uncontended_start() {
     local contender
     # shellcheck disable=SC2034 # measure.sh reads it
-    rounds=$(pick 1 7)
+    rounds=$(pick 1 5)
     contenders=(Baton webdis etcd nginx 'Redis alone' "Baton's script alone")
-    connections=$(pick '1 64' '1 64 512')
+    connections=$(pick 1 '1 64 512')
     start_redis
     version Redis "$(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')"
     start_baton
