@@ -684,6 +684,20 @@ struct answer model_release(struct model *model, int64_t now, const char *token)
     return answer;
 }
 
+void model_claim_at_release(struct model *model, int64_t now, size_t server, struct answer *answer)
+{
+    struct model_hold *hold = &model->holds[0];
+    struct model_waiter *waiter = model->hold_count == 1 ? find_waiter(model, hold->token) : NULL;
+    if (!waiter || hold->shared || hold->attempt[0] || waiter->is_away || waiter->server != server)
+        return;
+    strcpy(answer->next_attempt, waiter->hold.attempt);
+    strcpy(answer->owner, hold->owner);
+    claim(model, now, hold, answer->next_attempt);
+    model->messages.count = 0; /* it is told by the answer; watchers make it another release */
+    for (size_t i = 0; i < MODEL_SERVERS; i++)
+        model->servers[i].listed &= model->servers[i].watching || has_parked(model, i);
+}
+
 /* A hold that its client cannot have learnt of is given back, or kept for one more window. */
 static void give_back(struct model *model, int64_t now, struct model_hold *hold, int64_t keep_ms,
                       int64_t claim_ms)

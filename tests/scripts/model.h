@@ -85,6 +85,11 @@ extern const char *const MODEL_SERVER_NAMES[MODEL_SERVERS];
 struct answer model_acquire(struct model *model, int64_t now, const struct acquiring *acquiring);
 struct answer model_renew(struct model *model, int64_t now, const char *token, int64_t ttl_ms);
 struct answer model_release(struct model *model, int64_t now, const char *token);
+
+/* After a release that was asked for by this server: the next one's hold is claimed at once, which
+ * only goes where its request is parked there, and it is the only holder. */
+void model_claim_at_release(struct model *model, int64_t now, size_t server, struct answer *answer);
+
 struct answer model_leave(struct model *model, int64_t now, const struct leaving *leaving);
 struct answer model_break(struct model *model, int64_t now);
 struct seen model_inspect(struct model *model, int64_t now, const char *token);

@@ -350,6 +350,10 @@ static void read_ended(const redisReply *reply, struct answer *ret)
     ret->held_ms = integer(reply, 2);
     ret->holds = integer(reply, 3);
     ret->version = integer(reply, 4);
+    if (reply->elements > 6) {
+        text(reply, 5, ret->next_attempt, sizeof ret->next_attempt);
+        text(reply, 6, ret->owner, sizeof ret->owner);
+    }
 }
 
 static void read_refusal(const redisReply *reply, struct answer *ret)

@@ -70,10 +70,11 @@ struct answer {
     int64_t holds;
     int64_t version;
     int64_t limit;
-    int64_t count;   /* of a break; of a refusal the waiters there are */
-    int64_t next_ms; /* when to tick */
-    bool repeated;   /* a release that was sent again; its status is "released" */
-    char owner[TEXT];
+    int64_t count;           /* of a break; of a refusal the waiters there are */
+    int64_t next_ms;         /* when to tick */
+    bool repeated;           /* a release that was sent again; its status is "released" */
+    char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
+    char owner[TEXT];        /* of a release: the next one's */
     char mode[16];
     struct seen view;
 };

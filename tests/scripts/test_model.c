@@ -23,9 +23,11 @@ struct run {
     unsigned tokens_made;
     const char *name;
     struct model *model;
+    bool is_calm; /* for a while most of what happens is what happens most */
     struct model models[NAMES];
     char recent[NAMES][RECENT][MODEL_TOKEN];
     int64_t versions[NAMES];
+    int claimed_at_release, with_others_behind;
 };
 
 /* xorshift64*: the same numbers on every machine. */
@@ -42,9 +44,15 @@ static bool chance(struct run *run, uint32_t percent)
     return below(run, 100) < percent;
 }
 
+/* Often all who wait for a name wait at one. */
+static size_t some_server(struct run *run)
+{
+    return chance(run, run->is_calm ? 97 : 40) ? 0 : below(run, MODEL_SERVERS);
+}
+
 static int64_t some_ms(struct run *run)
 {
-    return chance(run, 30) ? 1 + below(run, 80) : 1000 + below(run, 60000);
+    return chance(run, run->is_calm ? 2 : 30) ? 1 + below(run, 80) : 1000 + below(run, 60000);
 }
 
 /* A token that was used lately, or a new one; says whether it is new. */
@@ -62,7 +70,7 @@ static bool pick_token(struct run *run, uint32_t percent_new, char token[MODEL_T
 /* Time goes on: not at all, a little, a lot, or to where something ends, or just before that. */
 static void pass_time(struct run *run)
 {
-    uint32_t kind = below(run, 1000);
+    uint32_t kind = run->is_calm && chance(run, 85) ? 120 : below(run, 1000);
     int64_t next = model_next_end(run->model, run->now);
     if (kind < 80)
         run->now = next;
@@ -149,6 +157,7 @@ static void compare(const struct run *run, const char *what, const struct answer
     differ(run, what, "version", is->version, should_be->version);
     differ(run, what, "limit", is->limit, should_be->limit);
     differ(run, what, "count", is->count, should_be->count);
+    differ_in_text(run, what, "next attempt", is->next_attempt, should_be->next_attempt);
     differ_in_text(run, what, "owner", is->owner, should_be->owner);
     differ_in_text(run, what, "mode", is->mode, should_be->mode);
     compare_views(run, what, &is->view, &should_be->view);
@@ -269,7 +278,7 @@ static bool is_in_doubt(const struct run *run, const char *token)
 
 static void make_wait(struct run *run, struct acquiring *acquiring)
 {
-    acquiring->server = MODEL_SERVER_NAMES[below(run, MODEL_SERVERS)];
+    acquiring->server = MODEL_SERVER_NAMES[some_server(run)];
     acquiring->lease_ms = some_ms(run);
     acquiring->claim_ms = 1 + below(run, 2000);
     acquiring->keep_ms = chance(run, 50) ? 0 : some_ms(run);
@@ -278,23 +287,24 @@ static void make_wait(struct run *run, struct acquiring *acquiring)
 
 static void step_acquire(struct run *run)
 {
-    static const char *const OWNERS[] = {"A", "B", "C"};
+    static const char *const OWNERS[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"};
     static const int64_t LIMITS[] = {0, 0, 0, 0, 0, 2, 2, 2, 2, 3};
     char token[MODEL_TOKEN];
-    bool is_new = pick_token(run, 25, token);
+    bool is_new = pick_token(run, run->is_calm ? 70 : 25, token);
     if (is_in_doubt(run, token))
         return;
     struct acquiring acquiring = {.name = run->name,
                                   .token = token,
-                                  .owner = OWNERS[below(run, 3)],
-                                  .mode = chance(run, 50) ? "shared" : "exclusive",
+                                  .owner = OWNERS[below(run, run->is_calm ? 10 : 3)],
+                                  .mode =
+                                      chance(run, run->is_calm ? 5 : 50) ? "shared" : "exclusive",
                                   .ttl_ms = some_ms(run),
                                   .attempt = ATTEMPTS[below(run, 3)],
                                   .token_is_new = is_new && chance(run, 70),
                                   .again = chance(run, 40)};
     if (acquiring.mode[0] == 's')
         acquiring.limit = LIMITS[below(run, 10)];
-    if (chance(run, 70))
+    if (run->is_calm || chance(run, 70))
         make_wait(run, &acquiring);
     struct answer is = acquire_with(run->scripts, &acquiring);
     struct model_server before[MODEL_SERVERS];
@@ -323,13 +333,23 @@ static void step_renew(struct run *run)
 static void step_release(struct run *run)
 {
     char token[MODEL_TOKEN];
-    pick_token(run, 5, token);
+    if (run->is_calm && run->model->hold_count > 0)
+        strcpy(token, run->model->holds[0].token);
+    else
+        pick_token(run, 5, token);
     if (is_in_doubt(run, token))
         return;
     struct model_server before[MODEL_SERVERS];
     memcpy(before, run->model->servers, sizeof before);
-    struct answer is = release(run->scripts, run->name, token);
+    size_t server = some_server(run);
+    struct answer is = release_at(run->scripts, run->name, token, MODEL_SERVER_NAMES[server]);
     struct answer should_be = model_release(run->model, run->now, token);
+    if (is.next_attempt[0])
+        model_claim_at_release(run->model, run->now, server, &should_be);
+    if (is.next_attempt[0]) {
+        run->claimed_at_release++;
+        run->with_others_behind += run->model->waiter_count > 0;
+    }
     compare(run, "release", &is, &should_be);
     if (strcmp(is.status, "released") == 0)
         find_out_who_is_listed(run, before);
@@ -405,15 +425,25 @@ static void step_vouch(struct run *run)
 }
 
 static const struct {
-    uint32_t percent;
+    uint32_t percent, when_calm;
     void (*run)(struct run *run);
-} KINDS[] = {{42, step_acquire}, {6, step_renew}, {14, step_release},
-             {14, step_leave},   {1, step_break}, {7, step_inspect},
-             {6, step_tick},     {2, step_watch}, {8, step_vouch}};
+} KINDS[] = {{42, 50, step_acquire}, {6, 3, step_renew}, {14, 40, step_release},
+             {14, 1, step_leave},    {1, 0, step_break}, {7, 1, step_inspect},
+             {6, 2, step_tick},      {2, 0, step_watch}, {8, 3, step_vouch}};
+
+static void step_of_any_kind(struct run *run)
+{
+    int64_t left = below(run, 100);
+    size_t i = 0;
+    while ((left -= run->is_calm ? KINDS[i].when_calm : KINDS[i].percent) >= 0)
+        i++;
+    KINDS[i].run(run);
+}
 
 static void step(struct run *run)
 {
-    uint32_t name = below(run, NAMES), kind = below(run, 100), i = 0;
+    uint32_t name = below(run, NAMES);
+    run->is_calm ^= below(run, 300) == 0;
     run->name = NAME[name];
     run->model = &run->models[name];
     pass_time(run);
@@ -422,9 +452,7 @@ static void step(struct run *run)
     run->scripts->expired_count = 0;
     run->scripts->clock_us = run->now;
     run->scripts->unwatched = !chance(run, 25);
-    while (kind >= KINDS[i].percent)
-        kind -= KINDS[i++].percent;
-    KINDS[i].run(run);
+    step_of_any_kind(run);
     compare_messages(run);
     compare_expired(run);
     plan_sooner(run);
@@ -462,6 +490,9 @@ static void the_scripts_do_what_the_model_says(void **state)
         step(run);
     }
     inboxes_close(&run->inboxes);
+    print_message("claimed at a release: %d, with others behind: %d\n", run->claimed_at_release,
+                  run->with_others_behind);
+    assert_true(run->with_others_behind > 20); /* the commonest case is among all these */
     free(run);
 }
 

@@ -351,6 +351,68 @@ static void waiters_of_a_lost_name_can_wait_again(void **state)
     assert_int_equal(inspect(scripts, "n", "").waiters, 0);
 }
 
+/* A release at the server where all wait claims for the next one, unless there is a reason not to.
+ */
+static void a_release_at_their_server_claims_for_the_next(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    wait_for(scripts, .token = "a", .attempt = "a1", .ttl_ms = 20000);
+    wait_for(scripts, .token = "b");
+    wait_for(scripts, .token = "c");
+    struct answer released = release_at(scripts, "n", "x", "one");
+    assert_status(released, "released");
+    assert_string_equal(released.next_attempt, "a1");
+    assert_string_equal(released.owner, "a");
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.shown_holds[0].ttl_ms, 20000);
+    assert_int_equal(seen.shown_holds[0].fence, released.version);
+    assert_int_equal(seen.waiters, 2);
+}
+
+static void a_release_of_what_has_expired_claims_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int waiters = 1; waiters <= 2; waiters++) {
+        scripts_clean_with_own_clock(state);
+        acquire(scripts, .token = "x", .ttl_ms = 1000);
+        wait_for(scripts, .token = "a");
+        if (waiters == 2)
+            wait_for(scripts, .token = "b");
+        sleep_past(scripts, 1000);
+        struct answer released = release_at(scripts, "n", "x", "one");
+        assert_status(released, "not_held");
+        assert_string_equal(released.next_attempt, "");
+        assert_int_equal(inspect(scripts, "n", "a").shown_holds[0].ttl_ms, CLAIM);
+    }
+}
+
+static void a_release_at_a_server_whose_lease_is_over_claims_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    for (int i = 0; i < 3; i++)
+        acquire(scripts, .token = (const char *[]){"a", "b", "c"}[i], .server = "one",
+                .lease_ms = 1000, .claim_ms = CLAIM);
+    sleep_past(scripts, 1000);
+    assert_string_equal(release_at(scripts, "n", "x", "one").next_attempt, "");
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+}
+
+static void a_release_at_a_suspect_server_claims_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    wait_for(scripts, .token = "a");
+    wait_for(scripts, .token = "b");
+    release(scripts, "n", "x");
+    sleep_past(scripts, CLAIM);
+    assert_status(acquire(scripts, .token = "y"), "granted");
+    assert_string_equal(release_at(scripts, "n", "y", "one").next_attempt, "");
+    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
 
 int main(void)
@@ -378,6 +440,10 @@ int main(void)
         TEST(a_waiter_that_enters_again_leaves_the_queue),
         TEST(a_queue_that_was_lost_blocks_nobody),
         TEST(waiters_of_a_lost_name_can_wait_again),
+        TEST(a_release_at_their_server_claims_for_the_next),
+        TEST(a_release_of_what_has_expired_claims_nothing),
+        TEST(a_release_at_a_server_whose_lease_is_over_claims_nothing),
+        TEST(a_release_at_a_suspect_server_claims_nothing),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }

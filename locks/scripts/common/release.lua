@@ -6,41 +6,72 @@
 do
     local packed = call('get', key)
 
-    -- The commonest: the lone waiter is parked at the server that asks. What follows would do the
-    -- same, but somebody waits for this very answer: only what changes is read and written.
+    -- The commonest: all who wait are parked at the server that asks. What follows would do the same,
+    -- but somebody waits for this very answer: only what changes is read and written.
     do
         local upgrader, _, last, at, token, attempt, fence, since, ends, from
-        local is_lone = packed and string.sub(packed, COUNTS_FROM, COUNTS_TO) == COUNTS_OF_LONE
-        if is_lone then
+        local goes_on = packed and ARGV[3] and
+                        string.sub(packed, COUNTS_FROM + 4, COUNTS_TO) == COUNTS_AT_ONE
+        if goes_on then
             upgrader, _, last, at = struct.unpack('<sss', packed, TEXTS_FROM)
-            is_lone = at <= #packed and upgrader == '' and last == ''
+            goes_on = at <= #packed and upgrader == '' and last == ''
         end
-        if is_lone then
+        if goes_on then
             token, _, _, attempt, _, fence, since, ends, _, from = struct.unpack(HOLD, packed, at)
-            is_lone = from <= #packed and token == ARGV[2] and attempt ~= '' and now < ends
+            goes_on = token == ARGV[2] and attempt ~= '' and now < ends
         end
-        if is_lone then
-            local _, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, packed, from)
-            local _, _, _, ttl, _, _, _, _, server, vouched = struct.unpack(LONE_REST, packed, to)
-            if server == ARGV[3] and now < vouched and mode == 'exclusive' then
-                local version = math.max(struct.unpack('<d', packed) + 1, now) + 1
-                local held, expires = math.floor((now - since) / 1000), now + ttl * 1000
-                local text = struct.pack(STATE_FRONT, version, 1, 1, 0, 0, 0, 0, 0, expires) ..
-                             string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7) ..
-                             struct.pack(STATE_LAST, fence, now, held, 0, '', 'released', token) ..
-                             string.sub(packed, from, to - 1) ..
-                             struct.pack(HOLD_NUMBERS, version, now, expires, ttl)
-                local kept = math.max(expires, version) + retention
-                local reply
-                if kept <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then -- it ends no earlier
-                    reply = redis.pcall('set', key, text, 'keepttl')
-                else
-                    reply = redis.pcall('set', key, text, 'pxat',
-                                        string.format('%d', kept / 1000 + 1))
-                end
-                if not reply.err then
-                    return {'released', fence, held, 0, version, next_attempt, owner}
-                end
+
+        -- Whose turn it is: its record is part of the name's, or one of many.
+        local is_lone = goes_on and from <= #packed
+        local record, line, behind, standing = packed, nil, nil, nil
+        if goes_on and not is_lone then
+            from, line = 1, call('zrange', key .. ':queue:' .. ARGV[3], 0, 1)
+            goes_on = line[2] and call('hmget', key .. ':waiters', line[1], line[2])
+            record, behind = unpack(goes_on or {})
+            standing = behind and call('hget', key .. ':servers', ARGV[3])
+            goes_on = record and standing
+        end
+        local owner, mode, next_attempt, to, ttl
+        if goes_on then
+            _, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, record, from)
+            _, _, _, ttl = struct.unpack(HOLD_NUMBERS, record, to)
+        end
+        local waiters, servers, expires = 0, 0, goes_on and now + ttl * 1000
+        if goes_on and is_lone then
+            local server, vouched = struct.unpack('<sd', packed, to + LONE_SERVER_AFTER)
+            goes_on = server == ARGV[3] and now < vouched
+        elseif goes_on then
+            local vouched, suspect, watching = struct.unpack(STANDING, standing)
+            local tick = struct.unpack('<d', packed, TICK_FROM)
+            local _, owner_behind = struct.unpack('<ss', behind) -- would be let in with it
+            goes_on = now < vouched and suspect + watching == 0 and now < tick and
+                      tick <= expires and owner_behind ~= owner
+            waiters, servers = struct.unpack('<I4', packed, COUNTS_FROM) - 1, 1
+        end
+
+        if goes_on and mode == 'exclusive' then
+            local version = math.max(struct.unpack('<d', packed) + 1, now) + 1
+            local held = math.floor((now - since) / 1000)
+            local text = struct.pack(STATE_FRONT, version, 1, 1, 0, waiters, 0, 0, servers,
+                                     expires) ..
+                         string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7) ..
+                         struct.pack(STATE_LAST, fence, now, held, 0, '', 'released', token) ..
+                         string.sub(record, from, to - 1) ..
+                         struct.pack(HOLD_NUMBERS, version, now, expires, ttl)
+            local kept, write = math.max(expires, version) + retention, redis.pcall
+            if not is_lone then -- the first write frees memory, so a full Redis takes the others, too
+                call('zrem', key .. ':queue:' .. ARGV[3], line[1])
+                call('hdel', key .. ':waiters', line[1])
+                write = call
+            end
+            local reply
+            if kept <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then -- it ends no earlier
+                reply = write('set', key, text, 'keepttl')
+            else
+                reply = write('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
+            end
+            if not reply.err then
+                return {'released', fence, held, 0, version, next_attempt, owner}
             end
         end
     end

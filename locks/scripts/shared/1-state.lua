@@ -54,7 +54,8 @@ local COUNTS_TO = 36
 local KEPT_FROM = 45
 local QUEUE_KEPT_FROM = 77
 local TEXTS_FROM = 117     -- UPGRADER, LAST_REASON, LAST_TOKEN
-local COUNTS_OF_LONE = '\1\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0' -- of one who waits, at one server
+local TICK_FROM = 69
+local COUNTS_AT_ONE = '\0\0\0\0\0\0\0\0\1\0\0\0' -- behind WAITERS: all wait, at one server
 
 -- A hold, packed by HOLD: first its texts, which acquire is given packed, then its numbers. Of a
 -- waiter the first nine fields are the same, packed by WAITER.
@@ -92,6 +93,7 @@ local STANDING = '<dBB'
 -- that has to do with the name. Neither is in another key then, and the state counts them as ever.
 local VOUCHED = 15  -- its server lives while now < VOUCHED; the last of the record, see vouch.lua
 local LONE = '<sssssddddddddsd'
+local LONE_SERVER_AFTER = 64 -- its texts
 local LONE_REST = '<ddddddddsd' -- behind the texts, which acquire is given packed
 
 -- The keys of those who wait outlive two leases by this, however short the retention is.
