@@ -83,19 +83,6 @@ void reply_owned(struct exchange *exchange, unsigned status, const char *content
     reply_constant(exchange, status, content_type, body, strlen(body));
 }
 
-/* With a newline at the end, since people read it in terminals. */
-char *dump_line(json_t *document)
-{
-    char *text = json_dumps(document, JSON_COMPACT);
-    size_t length = text ? strlen(text) : 0;
-    char *line = realloc(text, length + 2);
-    if (!text || !line)
-        abort();
-    memcpy(line + length, "\n", 2);
-    json_decref(document);
-    return line;
-}
-
 void reply_json(struct exchange *exchange, unsigned status, const char *content_type,
                 json_t *document)
 {

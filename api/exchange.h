@@ -2,6 +2,7 @@
 #ifndef BATON_API_EXCHANGE_H
 #define BATON_API_EXCHANGE_H
 
+#include "api/dump.h"
 #include "api/fields.h"
 #include "api/principal.h"
 #include "locks/locks.h"
@@ -137,9 +138,6 @@ void reply_header(struct exchange *exchange, const char *name, const char *value
 
 /* The same with a value as it is, which is copied. */
 void reply_header_text(struct exchange *exchange, const char *name, struct slice value);
-
-/* The document as one line, newline included, for free(3). Takes the document over. */
-char *dump_line(json_t *document);
 
 /* Each of these answers the exchange. The document and the owned body, which goes to free(3), are
  * taken over; the text is copied; the constant must last for ever. */

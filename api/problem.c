@@ -19,6 +19,12 @@ static const struct kind {
 
 enum { DETAIL_LENGTH = 768, TYPE_LENGTH = 64 };
 
+static void set(json_t *document, const char *key, json_t *value)
+{
+    if (json_object_set_new_nocheck(document, key, value) < 0)
+        abort();
+}
+
 static json_t *document_new(const struct exchange *exchange, enum problem problem,
                             const char *format, va_list arguments)
     __attribute__((format(printf, 3, 0)));
@@ -33,16 +39,16 @@ static json_t *document_new(const struct exchange *exchange, enum problem proble
 
     struct slice path, query;
     target_split(exchange->target, &path, &query);
-    json_t *document = json_pack("{s:s, s:s, s:i, s:s, s:s, s:s}", "type", type, "title",
-                                 kind->title, "status", (int)kind->status, "code", kind->code,
-                                 "request_id", exchange->request_id, "instance", "");
-    if (!document)
-        abort();
     /* What comes from the client need not be UTF-8; then it is left out. */
     json_t *instance = json_stringn(path.bytes, path.length), *text = json_string(detail);
-    if (instance)
-        json_object_set_new(document, "instance", instance);
-    json_object_set_new(document, "detail", text ? text : json_string(kind->title));
+    json_t *document = json_object();
+    set(document, "type", json_string_nocheck(type));
+    set(document, "title", json_string_nocheck(kind->title));
+    set(document, "status", json_integer(kind->status));
+    set(document, "code", json_string_nocheck(kind->code));
+    set(document, "request_id", json_string_nocheck(exchange->request_id));
+    set(document, "instance", instance ? instance : json_string_nocheck(""));
+    set(document, "detail", text ? text : json_string_nocheck(kind->title));
     return document;
 }
 

@@ -1,0 +1,102 @@
+#include "api/dump.h"
+#include "tests/support/cmocka.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What it takes the place of. */
+static void is_as_jansson_has_it(json_t *document)
+{
+    assert_non_null(document);
+    char *expected = json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *line = dump_line(document);
+    size_t length = strlen(expected);
+    if (strlen(line) != length + 1 || memcmp(line, expected, length) != 0 || line[length] != '\n')
+        fail_msg("%s\nis written as\n%s", expected, line);
+    free(expected);
+    free(line);
+}
+
+static void every_kind_of_value_is_written(void **state)
+{
+    static const char *const DOCUMENTS[] = {
+        "{}",
+        "[]",
+        "[[],{},[[]],{\"\":{}}]",
+        "{\"a\":1,\"b\":[1,-2,0,9007199254740993,-9223372036854775808],\"c\":{\"d\":null}}",
+        "[true,false,null,\"\",\"text\",1.5,-0.0,1e300,3.0,1e-7]",
+        "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\\u00e9\\u20ac\\ud83d\\ude00\"]",
+        "{\"k\\n\\\"\":\"\\u0000 behind a NUL\"}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof DOCUMENTS[0]; i++)
+        is_as_jansson_has_it(json_loads(DOCUMENTS[i], JSON_ALLOW_NUL, NULL));
+}
+
+static void every_character_is_written(void **state)
+{
+    char text[0x80];
+    (void)state;
+    for (int c = 0; c < 0x80; c++) {
+        text[0] = (char)c;
+        is_as_jansson_has_it(json_stringn(text, 1));
+    }
+    for (int c = 0; c < 0x80; c++)
+        text[c] = (char)c;
+    is_as_jansson_has_it(json_stringn(text, sizeof text));
+}
+
+static void what_is_long_has_room(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length < 5000; length = length * 5 / 4 + 1) {
+        char *text = malloc(length + 1);
+        memset(text, length % 2 ? '"' : 'x', length);
+        json_t *array = json_array();
+        for (int i = 0; i < 5; i++)
+            json_array_append_new(array, json_stringn(text, length));
+        is_as_jansson_has_it(array);
+        free(text);
+    }
+}
+
+/* Whatever the fuzzer has found worth to keep. */
+static void all_bodies_of_the_corpus_are_written(void **state)
+{
+    static const char CORPUS[] = "tests/fuzz/corpus/body";
+    size_t documents = 0;
+    (void)state;
+    DIR *folder = opendir(CORPUS);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char path[1024], text[32768];
+        snprintf(path, sizeof path, "%s/%s", CORPUS, entry->d_name);
+        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+        size_t length = file ? fread(text, 1, sizeof text, file) : 0;
+        for (const char *at = memchr(text, '{', length); at && at < text + length; at = NULL) {
+            json_t *document = json_loadb(at, (size_t)(text + length - at),
+                                          JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, NULL);
+            if (!document)
+                continue;
+            is_as_jansson_has_it(document);
+            documents++;
+        }
+        if (file)
+            fclose(file);
+    }
+    closedir(folder);
+    assert_true(documents > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_value_is_written),
+        cmocka_unit_test(every_character_is_written),
+        cmocka_unit_test(what_is_long_has_room),
+        cmocka_unit_test(all_bodies_of_the_corpus_are_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
