@@ -157,11 +157,19 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
     return -1;
 }
 
+/* A daemon is its worker's alone. One that does not know it wakes itself by an eventfd at each
+ * resume: two calls of the system for each request. */
+#if MHD_VERSION >= 0x00097707
+enum { ONE_THREAD = MHD_USE_NO_THREAD_SAFETY };
+#else
+enum { ONE_THREAD = 0 }; /* there is no way to tell it, and it does not wake itself */
+#endif
+
 static struct MHD_Daemon *daemon_start(struct room *room)
 {
     bool has_tls = room->rooms->https != NULL;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
-                     MHD_USE_NO_LISTEN_SOCKET | (has_tls ? MHD_USE_TLS : 0);
+                     MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD | (has_tls ? MHD_USE_TLS : 0);
     return MHD_start_daemon(
         flags, 0, NULL, NULL, request_step, room, MHD_OPTION_EXTERNAL_LOGGER, be_silent, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, request_new, room, MHD_OPTION_NOTIFY_COMPLETED,
