@@ -12,12 +12,13 @@ struct verdict {
     char detail[192];
 };
 
+/* `detail` says why it is not well, or may be told of what is; "" for nothing. */
 static void check(struct verdict *verdict, const char *name, bool is_well, enum problem problem,
                   const char *detail)
 {
     if (verdict->checks) {
         json_t *entry = json_pack("{s:s, s:b}", "name", name, "ok", is_well);
-        if (!is_well)
+        if (detail[0])
             json_object_set_new(entry, "detail", json_string(detail));
         json_array_append_new(verdict->checks, entry);
     }
@@ -35,13 +36,16 @@ static struct verdict check_process(const struct exchange *exchange)
     size_t loops = health_loops(api->health);
     bool verbose = exchange->parameters.numbers[FIELD_VERBOSE];
     struct verdict verdict = {.checks = verbose ? json_array() : NULL};
-    check(&verdict, "draining", !api->draining && !health_is_leaving(api->health), PROBLEM_DRAINING,
-          "send requests to another batond");
+    bool leaves = api->draining || health_is_leaving(api->health);
+    check(&verdict, "draining", !leaves, PROBLEM_DRAINING,
+          leaves ? "send requests to another batond" : "");
     for (size_t i = 0; i < loops; i++) {
-        char name[32], detail[128];
+        char name[32], detail[128] = "";
+        bool is_stuck = health_is_stuck(api->health, i);
         snprintf(name, sizeof name, "worker %zu", i + 1);
-        snprintf(detail, sizeof detail, HEALTH_STUCK, i + 1, loops);
-        check(&verdict, name, !health_is_stuck(api->health, i), PROBLEM_STUCK, detail);
+        if (is_stuck)
+            snprintf(detail, sizeof detail, HEALTH_STUCK, i + 1, loops);
+        check(&verdict, name, !is_stuck, PROBLEM_STUCK, detail);
     }
     return verdict;
 }
@@ -63,8 +67,10 @@ static void asked(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     struct verdict verdict = check_process(exchange);
-    check(&verdict, "redis", reply->result == LOCKS_DONE, PROBLEM_STORE_UNAVAILABLE,
-          reply->error ? reply->error : "");
+    bool is_well = reply->result == LOCKS_DONE;
+    const char *trouble = reply->error ? reply->error : "Redis cannot be asked";
+    check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE,
+          is_well ? locks_place(exchange->api->locks) : trouble);
     answer(exchange, &verdict);
     exchange_resume(exchange);
 }

@@ -13,3 +13,8 @@ void locks_ready(struct locks *locks, locks_done *done, void *context)
     /* No lock has the empty name: it is free for the script to write beside. */
     operation_run(locks, &script_ready, slice_of(""), NULL, 0, read_ready, done, context);
 }
+
+const char *locks_place(const struct locks *locks)
+{
+    return store_place(locks->store);
+}

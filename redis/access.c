@@ -11,14 +11,21 @@ static const struct part {
     size_t from;
     size_t to;
     bool needs_tls;
+    bool needs_sentinels;
 } PARTS[] = {
-#define PART(name, member, needs_tls)                                                              \
+#define PART(name, member, needs_tls, needs_sentinels)                                             \
     {                                                                                              \
-        name, offsetof(struct redis_access, member), offsetof(struct redis_url, member), needs_tls \
+        name, offsetof(struct redis_access, member), offsetof(struct redis_url, member),           \
+            needs_tls, needs_sentinels                                                             \
     }
-    PART("redis-user", user, false), PART("redis-password", password, false),
-    PART("redis-ca", ca, true),      PART("redis-cert", certificate, true),
-    PART("redis-key", key, true),    PART("redis-server-name", server_name, true),
+    PART("redis-user", user, false, false),
+    PART("redis-password", password, false, false),
+    PART("redis-sentinel-user", sentinel_user, false, true),
+    PART("redis-sentinel-password", sentinel_password, false, true),
+    PART("redis-ca", ca, true, false),
+    PART("redis-cert", certificate, true, false),
+    PART("redis-key", key, true, false),
+    PART("redis-server-name", server_name, true, false),
 #undef PART
 };
 
@@ -44,6 +51,11 @@ static int add(struct redis_url *url, const struct part *part, const char *text,
                            "--%s is for TLS, and redis-url does not ask for it: write "
                            "rediss://host, or leave it out",
                            part->name);
+    if (part->needs_sentinels && url->kind != REDIS_WATCHED)
+        return failure_set(failure, -EINVAL,
+                           "--%s is for sentinels, and redis-url names none: write "
+                           "redis+sentinel://host:26379/MASTER, or leave it out",
+                           part->name);
     *place = strdup(text);
     return *place ? 0 : failure_set(failure, -ENOMEM, "no memory");
 }
@@ -52,6 +64,9 @@ static int check_pairs(const struct redis_url *url, struct failure *failure)
 {
     if (url->user && !url->password)
         return failure_set(failure, -EINVAL, "--redis-user needs --redis-password");
+    if (url->sentinel_user && !url->sentinel_password)
+        return failure_set(failure, -EINVAL,
+                           "--redis-sentinel-user needs --redis-sentinel-password");
     if (!url->certificate != !url->key)
         return failure_set(failure, -EINVAL,
                            "--redis-cert and --redis-key need each other; give both or none");

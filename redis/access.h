@@ -8,6 +8,8 @@
 struct redis_access {
     const char *user;
     const char *password;
+    const char *sentinel_user; /* for the sentinels of redis+sentinel://, */
+    const char *sentinel_password;
     const char *ca; /* files in PEM: whom to trust in place of the system's certificates, */
     const char *certificate; /* who we are, with what leads to its root, */
     const char *key;         /* and its key */

@@ -33,6 +33,11 @@ static void read_loading(struct facts *facts, struct slice value)
     facts->loading = !slice_equals(value, "0");
 }
 
+static void read_mode(struct facts *facts, struct slice value)
+{
+    facts->sentinel = slice_equals(value, "sentinel");
+}
+
 static void read_role(struct facts *facts, struct slice value)
 {
     facts->replica = slice_equals(value, "slave");
@@ -60,6 +65,8 @@ static const struct field {
     {"redis_version", read_version},
     {"valkey_version", read_valkey_version},
     {"loading", read_loading},
+    {"redis_mode", read_mode},
+    {"server_mode", read_mode}, /* Valkey's name for it */
     {"role", read_role},
     {"slave_read_only", read_read_only},
     {"maxmemory_policy", read_eviction},

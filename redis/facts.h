@@ -11,7 +11,8 @@ struct facts {
     char version[32]; /* as Redis writes it; "" where it does not say */
     int major;
     int minor;
-    bool loading; /* it reads its data and serves nobody yet */
+    bool loading;  /* it reads its data and serves nobody yet */
+    bool sentinel; /* it watches others, and keeps nothing itself */
     bool replica;
     bool replica_writable;
     char run_id[48];   /* of this run of the server; "" where it does not say */

@@ -11,7 +11,7 @@ void greeting_begin(struct greeting *greeting, const struct redis_url *url, cons
                     void (*send)(void *context, const struct slice *words, size_t count),
                     void *context)
 {
-    *greeting = (struct greeting){.place = place};
+    *greeting = (struct greeting){.place = place, .kind = url->kind};
     enum greeting_step *step = greeting->steps;
     const struct slice auth[] = {slice_of("AUTH"), slice_of(url->user), slice_of(url->password)};
     if (url->user || url->password)
@@ -35,19 +35,26 @@ void greeting_begin(struct greeting *greeting, const struct redis_url *url, cons
 static int refused(const struct greeting *greeting, enum greeting_step step, const char *error,
                    struct failure *failure)
 {
+    static const char *const CHECK_LOGIN[] = {": check user and password for Redis",
+                                              ": check --redis-sentinel-user and "
+                                              "--redis-sentinel-password"};
+    static const char *const LOG_IN[] = {
+        ": put a password into redis-url, or give --redis-password",
+        ": give --redis-sentinel-password"};
+    bool is_sentinel = greeting->kind == REDIS_SENTINEL;
     const char *advice = "";
     if (step == GREETING_AUTH)
-        advice = ": check user and password for Redis";
+        advice = CHECK_LOGIN[is_sentinel];
     else if (step == GREETING_SELECT)
         advice = ": check the database's number in redis-url";
     else if (error_has_code(error, "NOAUTH"))
-        advice = ": put a password into redis-url, or give --redis-password";
+        advice = LOG_IN[is_sentinel];
     int code = error_passes(error) ? -EAGAIN : -EPROTO;
     int length = (int)strlen(error);
     if (length > 0 && error[length - 1] == '.')
         length--;
-    return failure_set(failure, code, "Redis at %s refuses to serve: %.*s%s", greeting->place,
-                       length, error, code == -EPROTO ? advice : "");
+    return failure_set(failure, code, "%s refuses to serve: %.*s%s", greeting->place, length, error,
+                       code == -EPROTO ? advice : "");
 }
 
 static int id_answered(struct greeting *greeting, const redisReply *reply, struct failure *failure)
@@ -59,15 +66,36 @@ static int id_answered(struct greeting *greeting, const redisReply *reply, struc
     return -EINPROGRESS;
 }
 
+/* What answers is another kind of server than was asked for. */
+static const char *misplaced(const struct greeting *greeting)
+{
+    bool is_sentinel = greeting->facts.sentinel;
+    if (is_sentinel == (greeting->kind == REDIS_SENTINEL))
+        return NULL;
+    return is_sentinel
+               ? "it is a sentinel: write redis+sentinel://host:26379/MASTER"
+               : "it is no sentinel: redis+sentinel:// names sentinels (port 26379 as a rule), "
+                 "which know where Redis is";
+}
+
 static int judge(struct greeting *greeting, const redisReply *reply, struct failure *failure)
 {
     struct failure why;
-    facts_read((struct slice){reply->str, reply->len}, &greeting->facts);
-    int result = facts_check(&greeting->facts, &why);
+    struct facts *facts = &greeting->facts;
+    facts_read((struct slice){reply->str, reply->len}, facts);
+    const char *wrong = misplaced(greeting);
+    if (wrong)
+        return failure_set(failure, -EPROTO, "cannot use %s: %s", greeting->place, wrong);
+    if (greeting->primary_only && facts->replica)
+        return failure_set(failure, -EAGAIN,
+                           "cannot use %s: the sentinels call it the primary, but it is a replica "
+                           "(yet, or again)",
+                           greeting->place);
+    int result = facts_check(facts, &why);
     if (result < 0)
-        return failure_set(failure, result, "cannot use Redis at %s: %s", greeting->place,
-                           why.text);
-    facts_warn(&greeting->facts, &greeting->warning);
+        return failure_set(failure, result, "cannot use %s: %s", greeting->place, why.text);
+    if (greeting->kind != REDIS_SENTINEL)
+        facts_warn(facts, &greeting->warning);
     return 0;
 }
 
@@ -77,9 +105,17 @@ static int info_answered(struct greeting *greeting, const redisReply *reply,
     if (reply->type == REDIS_REPLY_STRING)
         return judge(greeting, reply, failure);
     if (reply->type != REDIS_REPLY_ERROR)
-        return failure_set(failure, -EPROTO, "what answers at %s is no Redis", greeting->place);
+        return failure_set(failure, -EPROTO, "%s is no Redis: it answers INFO with no text",
+                           greeting->place);
     if (!error_has_code(reply->str, "NOPERM"))
         return refused(greeting, GREETING_INFO, reply->str, failure);
+    if (greeting->kind == REDIS_SENTINEL)
+        return 0; /* whether it is one, its answers will show */
+    if (greeting->primary_only)
+        return failure_set(failure, -EPROTO,
+                           "%s cannot be asked whether it is the primary, since this user may not "
+                           "run INFO: allow it with `ACL SETUSER … +info`",
+                           greeting->place);
     return failure_set(&greeting->warning, 0,
                        "the version and the settings of Redis cannot be checked, since this user "
                        "may not run INFO: allow it with `ACL SETUSER … +info`");

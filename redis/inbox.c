@@ -59,8 +59,7 @@ static void inbox_ready(void *context, const struct session_peer *peer)
 static void inbox_overdue(struct inbox *inbox)
 {
     struct failure reason;
-    failure_set(&reason, -EAGAIN,
-                "Redis at %s did not answer within %d ms; is it stopped or overloaded?",
+    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms; is it stopped or overloaded?",
                 session_place(inbox->session), INBOX_ANSWER_MS);
     session_lose(inbox->session, -EAGAIN, reason.text);
 }
@@ -95,7 +94,7 @@ static struct slice text_at(const redisReply *array, size_t index)
 static void inbox_strange(struct inbox *inbox)
 {
     struct failure reason;
-    failure_set(&reason, -EAGAIN, "Redis at %s answered a subscriber with something else",
+    failure_set(&reason, -EAGAIN, "%s answered a subscriber with something else",
                 session_place(inbox->session));
     session_lose(inbox->session, -EAGAIN, reason.text);
 }
@@ -145,7 +144,7 @@ static void inbox_forbidden(struct inbox *inbox)
     while (channel.length > 0 && channel.bytes[channel.length - 1] != ':')
         channel.length--;
     failure_set(&reason, -EPROTO,
-                "Redis at %s does not let this user subscribe: allow it with `ACL SETUSER … "
+                "%s does not let this user subscribe: allow it with `ACL SETUSER … "
                 "+subscribe +ping &%.*s* &%s`",
                 session_place(inbox->session), (int)channel.length, channel.bytes, INVALIDATE);
     session_lose(inbox->session, -EPROTO, reason.text);
@@ -162,8 +161,8 @@ static void inbox_refused(struct inbox *inbox, const char *error)
         return;
     }
     struct failure reason;
-    failure_set(&reason, -EAGAIN, "Redis at %s ended the subscription: %s",
-                session_place(inbox->session), error);
+    failure_set(&reason, -EAGAIN, "%s ended the subscription: %s", session_place(inbox->session),
+                error);
     session_lose(inbox->session, -EAGAIN, reason.text);
 }
 
@@ -222,7 +221,7 @@ static void inbox_closed(void *context)
 }
 
 int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
-               struct slice channel, const struct inbox_events *events)
+               struct guide *guide, struct slice channel, const struct inbox_events *events)
 {
     struct inbox *inbox = calloc(1, sizeof *inbox + channel.length);
     if (!inbox)
@@ -239,7 +238,7 @@ int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
         .woken = inbox_woken,
         .closed = inbox_closed,
     };
-    int result = session_open(&inbox->session, loop, url, &session_events, NULL);
+    int result = session_open(&inbox->session, loop, url, guide, &session_events, NULL);
     if (result < 0) {
         free(inbox);
         return result;

@@ -4,7 +4,7 @@
 
 #include "base/failure.h"
 #include "base/slice.h"
-#include "redis/url.h"
+#include "redis/guide.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,9 +34,10 @@ struct inbox_events {
     void (*lost)(void *context, const char *reason);
 };
 
-/* Starts connecting. `url` and `channel` are copied. Returns 0 or a negative errno. */
+/* Starts connecting. `url` and `channel` are copied; `guide` is as in session.h. Returns 0 or a
+ * negative errno. */
 int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
-               struct slice channel, const struct inbox_events *events);
+               struct guide *guide, struct slice channel, const struct inbox_events *events);
 
 /* No event but `closed` comes any more. */
 void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *context);

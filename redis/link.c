@@ -10,11 +10,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MOST_TRIES = 3,             /* of one call, when Redis keeps forgetting its script */
     COMPLAINT_PAUSE_MS = 10000, /* between two lines on errors, which may come with every call */
     RUN_ID_SIZE = 48,
+    PLACE_SIZE = 300,
     TROUBLE_SIZE = sizeof((struct failure *)0)->text,
 };
 
@@ -30,6 +32,7 @@ struct link {
     int64_t
         old_client_id; /* of the last connection that was up, on the server's run `old_run_id` */
     char old_run_id[RUN_ID_SIZE];
+    char old_place[PLACE_SIZE]; /* of it; "" before the first */
     uint64_t heard; /* when Redis last answered: while it does, who waits longer is only queued */
     uint64_t complaint_due; /* errors are told of from then on */
     struct store_figures figures;
@@ -137,7 +140,7 @@ static void link_load_again(struct link *link, struct call *call, const char *er
 static void link_leave(struct link *link, const char *error)
 {
     if (link_is_up(link))
-        snprintf(link->leaving, sizeof link->leaving, "Redis at %s refuses to serve: %s",
+        snprintf(link->leaving, sizeof link->leaving, "%s refuses to serve: %s",
                  session_place(link->session), error);
 }
 
@@ -149,7 +152,7 @@ static void link_complain(struct link *link, const struct script *script, const 
         return;
     link->complaint_due = now + COMPLAINT_PAUSE_MS;
     struct failure warning;
-    failure_set(&warning, 0, "Redis at %s answered the script %s with an error: %s",
+    failure_set(&warning, 0, "%s answered the script %s with an error: %s",
                 session_place(link->session), script->name, error);
     link->events.warning(link->events.context, warning.text);
 }
@@ -225,12 +228,20 @@ static void link_bury_predecessor(struct link *link, const struct session_peer *
     snprintf(link->old_run_id, sizeof link->old_run_id, "%s", peer->run_id);
 }
 
+static void link_count(struct link *link)
+{
+    const char *place = session_place(link->session);
+    link->figures.connects++;
+    link->figures.switches += link->old_place[0] && strcmp(link->old_place, place) != 0;
+    snprintf(link->old_place, sizeof link->old_place, "%s", place);
+}
+
 static void link_ready(void *context, const struct session_peer *peer)
 {
     struct link *link = context;
     link_bury_predecessor(link, peer);
     link->loaded = (struct loaded){0};
-    link->figures.connects++;
+    link_count(link);
     link->events.up(link->events.context);
     if (peer->warning && link_is_up(link))
         link->events.warning(link->events.context, peer->warning->text);
@@ -239,8 +250,7 @@ static void link_ready(void *context, const struct session_peer *peer)
 static void link_unasked(struct link *link, const redisReply *reply)
 {
     struct failure reason;
-    failure_set(&reason, -EAGAIN, "Redis at %s ended the connection: %s",
-                session_place(link->session),
+    failure_set(&reason, -EAGAIN, "%s ended the connection: %s", session_place(link->session),
                 reply->type == REDIS_REPLY_ERROR ? reply->str : "it sent a reply to nothing");
     session_lose(link->session, -EAGAIN, reason.text);
 }
@@ -320,8 +330,7 @@ static void link_woken(void *context)
         return;
     }
     struct failure reason;
-    failure_set(&reason, -EAGAIN,
-                "Redis at %s did not answer within %d ms; is it stopped or overloaded?",
+    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms; is it stopped or overloaded?",
                 session_place(link->session), STORE_DEADLINE_MS);
     session_lose(link->session, -EAGAIN, reason.text);
 }
@@ -344,7 +353,7 @@ static void link_closed(void *context)
     closed(closed_context);
 }
 
-int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
+int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, struct guide *guide,
               const struct link_events *events, struct failure *failure)
 {
     struct link *link = calloc(1, sizeof *link);
@@ -361,7 +370,7 @@ int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
         .turn_ends = link_turn_ends,
         .closed = link_closed,
     };
-    int result = session_open(&link->session, loop, url, &session_events, failure);
+    int result = session_open(&link->session, loop, url, guide, &session_events, failure);
     if (result < 0) {
         free(link);
         return result;
@@ -390,6 +399,11 @@ bool link_is_up(const struct link *link)
 const char *link_trouble(const struct link *link)
 {
     return link->leaving[0] ? link->leaving : session_trouble(link->session);
+}
+
+const char *link_place(const struct link *link)
+{
+    return session_place(link->session);
 }
 
 struct store_figures link_figures(const struct link *link)

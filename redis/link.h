@@ -2,6 +2,7 @@
 #ifndef BATON_REDIS_LINK_H
 #define BATON_REDIS_LINK_H
 
+#include "redis/guide.h"
 #include "redis/store.h"
 
 struct link;
@@ -20,8 +21,9 @@ struct link_events {
     void (*answered)(void *context, uint64_t nanoseconds);
 };
 
-/* All as their namesakes in store.h; no event may be NULL, but `answered` of who runs no script. */
-int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
+/* All as their namesakes in store.h, `guide` as in session.h; no event may be NULL, but `answered`
+ * of who runs no script. */
+int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, struct guide *guide,
               const struct link_events *events, struct failure *failure);
 
 void link_close(struct link *link, void (*closed)(void *context), void *context);
@@ -37,6 +39,9 @@ void link_untrack(struct link *link);
 
 bool link_is_up(const struct link *link);
 const char *link_trouble(const struct link *link);
+
+/* What it is connected to, or tries to be, for messages. */
+const char *link_place(const struct link *link);
 struct store_figures link_figures(const struct link *link);
 
 #endif

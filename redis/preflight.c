@@ -1,11 +1,13 @@
 /* store_preflight: a link on a loop of its own, for as long as it takes to hear from Redis once. */
 #include "redis/link.h"
+#include "redis/sentinel.h"
 
 #include <errno.h>
 
 struct preflight {
     uv_loop_t loop;
     uv_timer_t timer;
+    struct sentinel *sentinel; /* NULL where the URL names the server itself */
     struct link *link;
     int timeout_ms;
     bool is_up;
@@ -15,6 +17,14 @@ struct preflight {
     struct failure *failure;
 };
 
+/* It goes last, for the link follows its guide. */
+static void preflight_link_closed(void *context)
+{
+    struct preflight *preflight = context;
+    if (preflight->sentinel)
+        sentinel_close(preflight->sentinel, NULL, NULL);
+}
+
 static void preflight_end(struct preflight *preflight, int result)
 {
     if (preflight->is_over)
@@ -22,7 +32,7 @@ static void preflight_end(struct preflight *preflight, int result)
     preflight->is_over = true;
     preflight->result = result;
     uv_close((uv_handle_t *)&preflight->timer, NULL);
-    link_close(preflight->link, NULL, NULL);
+    link_close(preflight->link, preflight_link_closed, preflight);
 }
 
 static void preflight_timer(uv_timer_t *timer)
@@ -61,27 +71,41 @@ static void preflight_warning(void *context, const char *text)
     failure_set(preflight->warning, 0, "%s", text);
 }
 
-int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *warning,
-                    struct failure *failure)
+static int preflight_open(struct preflight *preflight, const struct redis_url *url)
 {
-    struct preflight preflight = {.timeout_ms = timeout_ms, .warning = warning, .failure = failure};
-    const struct link_events events = {.context = &preflight,
+    const struct link_events events = {.context = preflight,
                                        .up = preflight_up,
                                        .down = preflight_down,
                                        .warning = preflight_warning,
                                        .tracked = preflight_tracked};
+    int result = 0;
+    if (url->kind == REDIS_WATCHED)
+        result = sentinel_open(&preflight->sentinel, &preflight->loop, url, preflight_warning,
+                               preflight, preflight->failure);
+    if (result < 0)
+        return result;
+    struct guide *guide = preflight->sentinel ? sentinel_guide(preflight->sentinel) : NULL;
+    result = link_open(&preflight->link, &preflight->loop, url, guide, &events, preflight->failure);
+    if (result < 0)
+        preflight_link_closed(preflight);
+    return result;
+}
+
+int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *warning,
+                    struct failure *failure)
+{
+    struct preflight preflight = {.timeout_ms = timeout_ms, .warning = warning, .failure = failure};
     failure_set(warning, 0, "%s", "");
     int result = uv_loop_init(&preflight.loop);
     if (result < 0)
         return failure_set(failure, result, "cannot make an event loop: %s", uv_strerror(result));
-    result = link_open(&preflight.link, &preflight.loop, url, &events, failure);
+    result = preflight_open(&preflight, url);
     if (result == 0) {
         uv_timer_init(&preflight.loop, &preflight.timer);
         preflight.timer.data = &preflight;
         uv_timer_start(&preflight.timer, preflight_timer, (uint64_t)timeout_ms, 0);
-        uv_run(&preflight.loop, UV_RUN_DEFAULT);
-        result = preflight.result;
     }
+    uv_run(&preflight.loop, UV_RUN_DEFAULT);
     uv_loop_close(&preflight.loop);
-    return result;
+    return result < 0 ? result : preflight.result;
 }

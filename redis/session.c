@@ -16,12 +16,13 @@
 enum {
     PUSH_LENGTH = 1024, /* a few commands; from 512 to 4096 makes no difference */
     STEADY_MS = 1000,   /* a connection that lasted so long is no sign of trouble to come */
-    PLACE_SIZE = 200,
+    PLACE_SIZE = 300,
     TROUBLE_SIZE = sizeof((struct failure *)0)->text,
 };
 
 enum session_state {
     SESSION_WAITING,    /* for the next try */
+    SESSION_SEEKING,    /* until the guide knows where to */
     SESSION_RESOLVING,  /* the host's name */
     SESSION_CONNECTING, /* to `candidate` */
     SESSION_GREETING,   /* AUTH, SELECT, CLIENT ID, INFO are on their way */
@@ -32,6 +33,8 @@ struct session {
     uv_loop_t *loop;
     struct redis_url url;
     char place[PLACE_SIZE];
+    struct guide *guide;      /* NULL: the URL names the server */
+    struct follower follower; /* of the guide */
     struct tls_trust *trust;
     struct session_events events;
     enum session_state state;
@@ -136,6 +139,8 @@ void session_lose(struct session *session, int code, const char *reason)
     session_rest(session);
     session_drop_connection(session);
     session->events.lost(session->events.context, &loss);
+    if (session->guide && !session->closing)
+        session->guide->doubted(session->guide->context);
 }
 
 /* This address won't do; perhaps another one of the same name will. */
@@ -182,6 +187,7 @@ static void session_greet(void *context)
         return;
     session->state = SESSION_GREETING;
     greeting_begin(&session->greeting, &session->url, session->place, session_say, session);
+    session->greeting.primary_only = session->guide != NULL;
 }
 
 static void session_come_up(struct session *session)
@@ -228,11 +234,10 @@ static void session_lost(void *context, int code, const char *why)
     if (session->closing)
         return;
     if (session->state == SESSION_READY) {
-        failure_set(&reason, code, "the connection to Redis at %s was lost: %s", session->place,
-                    why);
+        failure_set(&reason, code, "the connection to %s was lost: %s", session->place, why);
         session_lose(session, code, reason.text);
     } else {
-        failure_set(&reason, code, "cannot connect to Redis at %s: %s", session->place, why);
+        failure_set(&reason, code, "cannot connect to %s: %s", session->place, why);
         session_retreat(session, code, reason.text);
     }
 }
@@ -264,15 +269,26 @@ static void session_try(struct session *session)
         session_lost(session, -EAGAIN, strerror(-result));
 }
 
+static bool session_is_astray(const struct session *session)
+{
+    return session->guide && session->guide->knows &&
+           !guide_points_to(session->guide, session->url.host, session->url.port);
+}
+
+static void session_attempt(struct session *session);
+
 static void session_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
 {
     struct session *session = request->data;
     session->resolving = false;
     if (session->closing) {
         uv_freeaddrinfo(addresses);
+    } else if (session_is_astray(session)) {
+        uv_freeaddrinfo(addresses);
+        session_attempt(session);
     } else if (status < 0) {
         struct failure reason;
-        failure_set(&reason, -EAGAIN, "cannot find the address of Redis at %s: %s", session->place,
+        failure_set(&reason, -EAGAIN, "cannot find the address of %s: %s", session->place,
                     uv_strerror(status));
         session_lose(session, -EAGAIN, reason.text);
     } else {
@@ -283,10 +299,26 @@ static void session_resolved(uv_getaddrinfo_t *request, int status, struct addri
     session_part_closed(session);
 }
 
+/* An address is no name: it needs no resolver, which may be busy with names that nobody answers. */
+static bool session_resolve_address(struct session *session, const char *port)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    if (getaddrinfo(session->url.host, port, &hints, &session->resolved) != 0) {
+        session->resolved = NULL;
+        return false;
+    }
+    session->candidate = session->resolved;
+    session_try(session);
+    return true;
+}
+
 static void session_resolve(struct session *session)
 {
     char port[16];
     snprintf(port, sizeof port, "%d", session->url.port);
+    if (session_resolve_address(session, port))
+        return;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     session->state = SESSION_RESOLVING;
     session->resolver.data = session;
@@ -299,14 +331,83 @@ static void session_resolve(struct session *session)
         session_resolved(&session->resolver, result, NULL);
 }
 
+static void session_name_place(struct session *session)
+{
+    static const char *const WORDS[] = {
+        [REDIS_SERVER] = "Redis at ", [REDIS_SENTINEL] = "the sentinel at ", [REDIS_WATCHED] = ""};
+    const char *word = WORDS[session->url.kind];
+    size_t length = strlen(word);
+    memcpy(session->place, word, length);
+    redis_url_describe(&session->url, session->place + length, sizeof session->place - length);
+}
+
+/* Makes the URL that of the server to which the guide points. */
+static void session_turn(struct session *session)
+{
+    char *host = strdup(session->guide->host);
+    if (!host)
+        abort();
+    free(session->url.host);
+    session->url.host = host;
+    session->url.port = session->guide->port;
+    session_name_place(session);
+}
+
+/* The guide's doubts are its own: it is not asked again, but asks by itself. */
+static void session_attempt_guided(struct session *session)
+{
+    const struct guide *guide = session->guide;
+    if (guide->knows) {
+        session_turn(session);
+        session_resolve(session);
+    } else if (guide->asks) {
+        session->state = SESSION_SEEKING;
+    } else {
+        session_lose(session, guide->code, guide->reason.text);
+    }
+}
+
 static void session_attempt(struct session *session)
 {
-    if (session->url.host) {
+    if (session->guide) {
+        session_attempt_guided(session);
+    } else if (session->url.host) {
         session_resolve(session);
-        return;
+    } else {
+        session->candidate = &session->unix_info;
+        session_try(session);
     }
-    session->candidate = &session->unix_info;
-    session_try(session);
+}
+
+/* At once, without the pause: what was wrong was the server. */
+static void session_leave_server(struct session *session)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "the primary is %s:%d now, and no longer %s",
+                session->guide->host, session->guide->port, session->place);
+    session_lose(session, -EAGAIN, reason.text);
+    session->pause_ms = SESSION_PAUSE_LEAST_MS;
+    if (session->state == SESSION_WAITING && !session->closing)
+        session_timer_set(session, 0);
+}
+
+static void session_turned(void *context)
+{
+    struct session *session = context;
+    if (session->closing || session->state == SESSION_RESOLVING)
+        return; /* session_resolved looks */
+    if (session->state == SESSION_SEEKING)
+        session_attempt(session);
+    else if (session->state == SESSION_WAITING && session->guide->knows)
+        session_timer_set(session, 0);
+    else if (session->state != SESSION_WAITING && session_is_astray(session))
+        session_leave_server(session);
+}
+
+/* While it is sought, nothing is under way that could be late. */
+static void session_seeks(struct session *session)
+{
+    (void)session;
 }
 
 /* Time */
@@ -315,8 +416,7 @@ static void session_attempt(struct session *session)
 static void session_resolver_slow(struct session *session)
 {
     struct failure reason;
-    failure_set(&reason, -EAGAIN,
-                "cannot find the address of Redis at %s: the resolver does not answer",
+    failure_set(&reason, -EAGAIN, "cannot find the address of %s: the resolver does not answer",
                 session->place);
     struct session_loss loss = {.code = -EAGAIN, .reason = session->trouble, .is_news = true};
     if (session_note(session, reason.text))
@@ -326,10 +426,9 @@ static void session_resolver_slow(struct session *session)
 static void session_connect_overdue(struct session *session)
 {
     struct failure reason;
-    failure_set(
-        &reason, -EAGAIN,
-        "cannot connect to Redis at %s: no answer within %d ms; is it stopped or overloaded?",
-        session->place, SESSION_CONNECT_MS);
+    failure_set(&reason, -EAGAIN,
+                "cannot connect to %s: no answer within %d ms; is it stopped or overloaded?",
+                session->place, SESSION_CONNECT_MS);
     session_retreat(session, -EAGAIN, reason.text);
 }
 
@@ -342,6 +441,7 @@ static void session_timer_fired(uv_timer_t *timer)
 {
     static void (*const FIRED[])(struct session * session) = {
         [SESSION_WAITING] = session_attempt,
+        [SESSION_SEEKING] = session_seeks,
         [SESSION_RESOLVING] = session_resolver_slow,
         [SESSION_CONNECTING] = session_connect_overdue,
         [SESSION_GREETING] = session_connect_overdue,
@@ -393,6 +493,8 @@ static void session_shut(struct session *session)
         .was_ready = session->state == SESSION_READY,
         .sent = session->connection ? connection_sent(session->connection) : 0,
     };
+    if (session->guide)
+        guide_leave(session->guide, &session->follower);
     session_drop_connection(session);
     session->events.lost(session->events.context, &loss);
     session_forget_addresses(session);
@@ -414,11 +516,8 @@ static void session_turn_ends(void *context)
         session->events.turn_ends(session->events.context);
 }
 
-static void session_name_place(struct session *session)
+static void session_name_socket(struct session *session)
 {
-    redis_url_describe(&session->url, session->place, sizeof session->place);
-    if (!session->url.path)
-        return;
     session->unix_address.sun_family = AF_UNIX;
     snprintf(session->unix_address.sun_path, sizeof session->unix_address.sun_path, "%s",
              session->url.path);
@@ -435,20 +534,31 @@ static void session_start(struct session *session)
     session->timer.data = session;
     turn_open(&session->turn, session->loop, session_turn_ends, session);
     session->parts_open = 2;
+    if (session->guide)
+        guide_follow(session->guide, &session->follower);
     /* Everything happens from the loop, the first try too. */
     session->state = SESSION_WAITING;
     session_timer_set(session, 0);
 }
 
+/* With a guide the URL is that of whatever server it leads to. */
+static int session_take_url(struct session *session, const struct redis_url *url)
+{
+    return session->guide ? redis_url_of(url, REDIS_SERVER, "", 0, &session->url)
+                          : redis_url_copy(url, &session->url);
+}
+
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 const struct session_events *events, struct failure *failure)
+                 struct guide *guide, const struct session_events *events, struct failure *failure)
 {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return failure_set(failure, -ENOMEM, "no memory");
     session->loop = loop;
     session->events = *events;
-    int result = redis_url_copy(url, &session->url);
+    session->guide = guide;
+    session->follower = (struct follower){.context = session, .turned = session_turned};
+    int result = session_take_url(session, url);
     if (result < 0)
         failure_set(failure, result, "no memory");
     else if (url->tls)
@@ -460,6 +570,8 @@ int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *
         return result;
     }
     session_name_place(session);
+    if (session->url.path)
+        session_name_socket(session);
     session_start(session);
     *ret = session;
     return 0;

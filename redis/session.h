@@ -4,7 +4,7 @@
 
 #include "base/failure.h"
 #include "base/slice.h"
-#include "redis/url.h"
+#include "redis/guide.h"
 
 #include <stdint.h>
 #include <uv.h>
@@ -52,10 +52,12 @@ struct session_events {
     void (*closed)(void *context);
 };
 
-/* Starts connecting, from the loop. `url` is copied; `failure` may be NULL. Returns 0 or a negative
- * errno. */
+/* Starts connecting, from the loop. `url` is copied; `failure` may be NULL. With a `guide`, which
+ * must outlive the session, it connects to where that points, leaves a server as soon as it points
+ * elsewhere, and takes no server that is a replica; without one (NULL) to what the URL names.
+ * Returns 0 or a negative errno. */
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 const struct session_events *events, struct failure *failure);
+                 struct guide *guide, const struct session_events *events, struct failure *failure);
 
 /* At the end of this turn `lost` comes for the last time (-ECANCELED), and later `closed`. */
 void session_close(struct session *session);
@@ -90,7 +92,7 @@ bool session_is_ready(const struct session *session);
 /* Why it is not ready, for people; "" while it is. */
 const char *session_trouble(const struct session *session);
 
-/* The URL without its password, for messages. */
+/* What it connects to, for messages: "Redis at redis://host:6379/0", "the sentinel at …". */
 const char *session_place(const struct session *session);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "redis/inbox.h"
 #include "redis/link.h"
+#include "redis/sentinel.h"
 #include "redis/tracking.h"
 
 #include <errno.h>
@@ -10,6 +11,8 @@
 struct store {
     uv_loop_t *loop;
     struct redis_url url;
+    struct sentinel *sentinel; /* NULL where the URL names the server itself */
+    struct guide *guide;       /* the same */
     struct link *link;
     struct inbox *inbox;     /* NULL before store_listen */
     bool inbox_loss_is_told; /* since it last listened */
@@ -97,6 +100,23 @@ static void store_inbox_lost(void *context, const char *reason)
     store_warning(store, warning.text);
 }
 
+static int store_open_link(struct store *store)
+{
+    const struct link_events events = {store,         store_up,      store_down,
+                                       store_warning, store_tracked, store_answered};
+    int result = 0;
+    if (store->url.kind == REDIS_WATCHED)
+        result =
+            sentinel_open(&store->sentinel, store->loop, &store->url, store_warning, store, NULL);
+    if (result < 0)
+        return result;
+    store->guide = store->sentinel ? sentinel_guide(store->sentinel) : NULL;
+    result = link_open(&store->link, store->loop, &store->url, store->guide, &events, NULL);
+    if (result < 0 && store->sentinel)
+        sentinel_close(store->sentinel, NULL, NULL);
+    return result;
+}
+
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
                const struct store_events *events)
 {
@@ -106,11 +126,9 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
     store->loop = loop;
     store->events = *events;
     store->parts_open = 1;
-    const struct link_events link_events = {store,         store_up,      store_down,
-                                            store_warning, store_tracked, store_answered};
     int result = redis_url_copy(url, &store->url);
     if (result == 0)
-        result = link_open(&store->link, loop, url, &link_events, NULL);
+        result = store_open_link(store);
     if (result < 0) {
         redis_url_free(&store->url);
         free(store);
@@ -129,7 +147,8 @@ int store_listen(struct store *store, struct slice channel)
         .touched = store_touched,
         .lost = store_inbox_lost,
     };
-    int result = inbox_open(&store->inbox, store->loop, &store->url, channel, &events);
+    int result =
+        inbox_open(&store->inbox, store->loop, &store->url, store->guide, channel, &events);
     if (result == 0)
         store->parts_open++;
     return result;
@@ -145,11 +164,9 @@ void store_untrack(struct store *store)
     tracking_end(&store->tracking, store->link);
 }
 
-static void store_part_closed(void *context)
+static void store_end(void *context)
 {
     struct store *store = context;
-    if (--store->parts_open > 0)
-        return;
     void (*closed)(void *context) = store->closed;
     void *closed_context = store->closed_context;
     tracking_free(&store->tracking);
@@ -157,6 +174,18 @@ static void store_part_closed(void *context)
     free(store);
     if (closed)
         closed(closed_context);
+}
+
+/* The link and the inbox follow the sentinel's guide, so that one goes last. */
+static void store_part_closed(void *context)
+{
+    struct store *store = context;
+    if (--store->parts_open > 0)
+        return;
+    if (store->sentinel)
+        sentinel_close(store->sentinel, store_end, store);
+    else
+        store_end(store);
 }
 
 void store_close(struct store *store, void (*closed)(void *context), void *context)
@@ -193,6 +222,11 @@ bool store_is_up(const struct store *store)
 const char *store_trouble(const struct store *store)
 {
     return link_trouble(store->link);
+}
+
+const char *store_place(const struct store *store)
+{
+    return link_place(store->link);
 }
 
 struct store_figures store_figures(const struct store *store)

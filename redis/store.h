@@ -11,8 +11,9 @@
 #include <uv.h>
 
 /* A store belongs to one loop and is used on its thread alone. It keeps one pipelined connection
- * to Redis (later: one for each primary), connects again by itself with a growing, jittered pause
- * (50 ms up to 1 s), and loads a script again where Redis has forgotten it. */
+ * to Redis (with redis+sentinel://: to what the sentinels call the primary), connects again by
+ * itself with a growing, jittered pause (50 ms up to 1 s), and loads a script again where Redis has
+ * forgotten it. */
 struct store;
 
 enum {
@@ -63,6 +64,7 @@ struct store_events {
 struct store_figures {
     uint64_t calls;    /* scripts sent to Redis */
     uint64_t connects; /* connections that became usable */
+    uint64_t switches; /* those of them to another server than the one before */
 };
 
 /* Starts connecting; `up` or `down` will tell. `url` is copied. With rediss:// the process has to
@@ -100,14 +102,18 @@ bool store_is_up(const struct store *store);
 /* Why the store is down, for people; "" while it is up. Valid until the loop goes on. */
 const char *store_trouble(const struct store *store);
 
+/* The server that is used, or was last tried, for people: "Redis at redis://host:6379/0". Valid
+ * until the loop goes on. */
+const char *store_place(const struct store *store);
+
 struct store_figures store_figures(const struct store *store);
 
 /* A look at Redis before anything starts, blocking for at most `timeout_ms` (only a resolver that
  * does not answer can take longer): connects, logs in and checks the version (6.2 or newer).
  * Returns 0; -EAGAIN where Redis cannot be reached or is still loading (a service may start and
  * wait for it); -EPROTO, with a failure that says how to mend it, where waiting would not help:
- * wrong password, no such database, a version too old. Where Redis may evict keys, 0 is returned
- * and `warning` is filled; otherwise it is made empty. */
+ * wrong password, no such database, a version too old, a primary that no sentinel knows. Where
+ * Redis may evict keys, 0 is returned and `warning` is filled; otherwise it is made empty. */
 int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *warning,
                     struct failure *failure);
 

@@ -13,10 +13,13 @@
 
 enum {
     DEFAULT_PORT = 6379,
+    SENTINEL_PORT = 26379,
     LARGEST_PORT = 65535,
     LARGEST_DATABASE = 999999,
-    LONGEST_HOST = 253,
+    LONGEST_MASTER = 100,
 };
+
+static const char SENTINEL_FORM[] = "redis+sentinel://host:26379,host:26379/MASTER/0";
 
 static const char ENCODE_HINT[] =
     "write special characters in user, password and path percent-encoded (@ as %40, / as %2F)";
@@ -114,13 +117,15 @@ static bool is_host_byte(char byte, bool bracketed)
     return byte != '\0' && (strchr(PLAIN, byte) || (bracketed && strchr(ADDRESS, byte)));
 }
 
-static int read_host(struct slice host, bool bracketed, struct redis_url *url,
+static int read_host(struct slice host, bool bracketed, struct redis_node *node,
                      struct failure *failure)
 {
     if (host.length == 0)
-        return failure_set(failure, -EINVAL, "redis-url names no host: write redis://host:6379/0");
+        return failure_set(failure, -EINVAL,
+                           "redis-url names no host: write redis://host:6379/0 or %s",
+                           SENTINEL_FORM);
     bool is_good =
-        host.length <= LONGEST_HOST && (!bracketed || memchr(host.bytes, ':', host.length));
+        host.length <= REDIS_HOST_LONGEST && (!bracketed || memchr(host.bytes, ':', host.length));
     for (size_t i = 0; is_good && i < host.length; i++)
         is_good = is_host_byte(host.bytes[i], bracketed);
     if (!is_good)
@@ -128,20 +133,21 @@ static int read_host(struct slice host, bool bracketed, struct redis_url *url,
                            "redis-url has a host that is neither a name nor an address "
                            "(an IPv6 address goes in brackets); %s",
                            ENCODE_HINT);
-    url->host = strndup(host.bytes, host.length);
-    return url->host ? 0 : failure_set(failure, -ENOMEM, "no memory");
+    node->host = strndup(host.bytes, host.length);
+    return node->host ? 0 : failure_set(failure, -ENOMEM, "no memory");
 }
 
-static int read_port(struct slice port, struct redis_url *url, struct failure *failure)
+static int read_port(struct slice port, struct redis_node *node, struct failure *failure)
 {
-    if (!read_number(port, LARGEST_PORT, &url->port) || url->port == 0)
+    if (!read_number(port, LARGEST_PORT, &node->port) || node->port == 0)
         return failure_set(failure, -EINVAL,
                            "redis-url has a port that is not a number from 1 to %d; %s",
                            LARGEST_PORT, ENCODE_HINT);
     return 0;
 }
 
-static int read_place(struct slice place, struct redis_url *url, struct failure *failure)
+/* host[:port] */
+static int read_place(struct slice place, struct redis_node *node, struct failure *failure)
 {
     struct slice host = place;
     struct slice port = {NULL, 0};
@@ -156,9 +162,9 @@ static int read_place(struct slice place, struct redis_url *url, struct failure 
     } else if (cut_before(&place, ':', true, &host)) {
         port = place;
     }
-    int result = read_host(host, bracketed, url, failure);
+    int result = read_host(host, bracketed, node, failure);
     if (result == 0 && port.bytes)
-        result = read_port(port, url, failure);
+        result = read_port(port, node, failure);
     return result;
 }
 
@@ -170,23 +176,94 @@ static int read_database(struct slice database, struct redis_url *url, struct fa
     return 0;
 }
 
+/* Cuts [user:password@] and what is before the first slash off `rest`. */
+static int read_authority(struct slice *rest, struct slice *ret_place, struct redis_url *url,
+                          struct failure *failure)
+{
+    struct slice login;
+    if (!cut_before(rest, '/', false, ret_place)) {
+        *ret_place = *rest;
+        *rest = (struct slice){NULL, 0};
+    }
+    return cut_before(ret_place, '@', true, &login) ? read_login(login, url, failure) : 0;
+}
+
 /* [user:password@]host[:port][/db] */
 static int read_network(struct slice rest, struct redis_url *url, struct failure *failure)
 {
     struct slice place;
-    if (!cut_before(&rest, '/', false, &place)) {
-        place = rest;
-        rest = (struct slice){NULL, 0};
-    }
-    struct slice login;
-    int result = 0;
-    if (cut_before(&place, '@', true, &login))
-        result = read_login(login, url, failure);
+    struct redis_node node = {NULL, DEFAULT_PORT};
+    int result = read_authority(&rest, &place, url, failure);
     if (result == 0)
-        result = read_place(place, url, failure);
+        result = read_place(place, &node, failure);
+    url->host = node.host;
+    url->port = node.port;
     if (result == 0)
         result = read_database(rest, url, failure);
     return result;
+}
+
+/* host[:port][,host[:port]]… */
+static int read_nodes(struct slice places, int port, struct redis_url *url, struct failure *failure)
+{
+    url->nodes = calloc(REDIS_NODES_MOST, sizeof url->nodes[0]);
+    if (!url->nodes)
+        return failure_set(failure, -ENOMEM, "no memory");
+    bool more = true;
+    int result = 0;
+    while (more && result == 0) {
+        struct slice place = places;
+        more = cut_before(&places, ',', false, &place);
+        if (url->node_count == REDIS_NODES_MOST)
+            return failure_set(failure, -EINVAL,
+                               "redis-url names more than %d hosts: a few are enough, the others "
+                               "are learnt from them",
+                               REDIS_NODES_MOST);
+        struct redis_node *node = &url->nodes[url->node_count++];
+        node->port = port;
+        result = read_place(place, node, failure);
+    }
+    return result;
+}
+
+/* The characters that Sentinel's own documentation allows. */
+static bool is_master_name(struct slice name)
+{
+    static const char ALLOWED[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    for (size_t i = 0; i < name.length; i++)
+        if (!name.bytes[i] || !strchr(ALLOWED, name.bytes[i]))
+            return false;
+    return name.length > 0 && name.length <= LONGEST_MASTER;
+}
+
+static int read_master(struct slice name, struct redis_url *url, struct failure *failure)
+{
+    if (!is_master_name(name))
+        return failure_set(failure, -EINVAL,
+                           "redis-url does not say what the sentinels call the primary (the NAME "
+                           "of their `sentinel monitor NAME …`, of letters, digits and ._-): write "
+                           "%s",
+                           SENTINEL_FORM);
+    url->master = strndup(name.bytes, name.length);
+    return url->master ? 0 : failure_set(failure, -ENOMEM, "no memory");
+}
+
+/* [user:password@]host[:port][,host[:port]]…/MASTER[/db] */
+static int read_sentinels(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice places, master;
+    url->kind = REDIS_WATCHED;
+    int result = read_authority(&rest, &places, url, failure);
+    if (result == 0)
+        result = read_nodes(places, SENTINEL_PORT, url, failure);
+    if (!cut_before(&rest, '/', false, &master)) {
+        master = rest;
+        rest = (struct slice){NULL, 0};
+    }
+    if (result == 0)
+        result = read_master(master, url, failure);
+    return result < 0 ? result : read_database(rest, url, failure);
 }
 
 static int read_path(struct slice path, struct redis_url *url, struct failure *failure)
@@ -237,21 +314,31 @@ static int read_unix(struct slice rest, struct redis_url *url, struct failure *f
     return result < 0 ? result : read_path(path, url, failure);
 }
 
-static int read_tls(struct slice rest, struct redis_url *url, struct failure *failure)
-{
-    if (!tls_available())
-        return failure_set(failure, -ENOTSUP,
-                           "redis-url asks for TLS (rediss://), which this build of batond cannot "
-                           "speak: build it with a hiredis that has TLS, or put a TLS proxy in "
-                           "front and use redis://");
-    url->tls = true;
-    return read_network(rest, url, failure);
-}
-
+/* A way to write where Redis is; another engine is another row. */
 static const struct scheme {
     const char *name;
+    bool tls;
     int (*read)(struct slice rest, struct redis_url *url, struct failure *failure);
-} SCHEMES[] = {{"redis://", read_network}, {"rediss://", read_tls}, {"unix://", read_unix}};
+} SCHEMES[] = {
+    {"redis://", false, read_network},
+    {"rediss://", true, read_network},
+    {"unix://", false, read_unix},
+    {"redis+sentinel://", false, read_sentinels},
+    {"rediss+sentinel://", true, read_sentinels},
+};
+
+static int read_scheme(const struct scheme *scheme, struct slice rest, struct redis_url *url,
+                       struct failure *failure)
+{
+    if (scheme->tls && !tls_available())
+        return failure_set(failure, -ENOTSUP,
+                           "redis-url asks for TLS (%s), which this build of batond cannot "
+                           "speak: build it with a hiredis that has TLS, or put a TLS proxy in "
+                           "front and use redis://",
+                           scheme->name);
+    url->tls = scheme->tls;
+    return scheme->read(rest, url, failure);
+}
 
 int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure)
 {
@@ -260,7 +347,7 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
         if (strncasecmp(text, SCHEMES[i].name, length) != 0)
             continue;
         struct redis_url url = {.port = DEFAULT_PORT};
-        int result = SCHEMES[i].read(slice_of(text + length), &url, failure);
+        int result = read_scheme(&SCHEMES[i], slice_of(text + length), &url, failure);
         if (result < 0)
             redis_url_free(&url);
         else
@@ -268,13 +355,24 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
         return result;
     }
     return failure_set(failure, -EINVAL,
-                       "redis-url begins with none of redis://, rediss:// and unix://");
+                       "redis-url begins with none of redis://, rediss://, unix://, "
+                       "redis+sentinel:// and rediss+sentinel://");
 }
 
-/* All that a URL has allocated. */
+/* All texts that a URL has allocated, but those of its nodes. */
 static const size_t TEXTS[] = {
 #define AT(member) offsetof(struct redis_url, member)
-    AT(path), AT(host), AT(user), AT(password), AT(ca), AT(certificate), AT(key), AT(server_name),
+    AT(path),
+    AT(host),
+    AT(master),
+    AT(user),
+    AT(password),
+    AT(sentinel_user),
+    AT(sentinel_password),
+    AT(ca),
+    AT(certificate),
+    AT(key),
+    AT(server_name),
 #undef AT
 };
 
@@ -289,10 +387,24 @@ static bool copy_text(const char *text, char **ret)
     return !text || *ret;
 }
 
+static bool copy_nodes(const struct redis_url *url, struct redis_url *ret)
+{
+    ret->nodes = url->nodes ? calloc(url->node_count, sizeof url->nodes[0]) : NULL;
+    if (url->nodes && !ret->nodes)
+        return false;
+    bool is_whole = true;
+    for (; is_whole && ret->node_count < url->node_count; ret->node_count++) {
+        ret->nodes[ret->node_count].port = url->nodes[ret->node_count].port;
+        is_whole = copy_text(url->nodes[ret->node_count].host, &ret->nodes[ret->node_count].host);
+    }
+    return is_whole;
+}
+
 int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
 {
-    *ret = (struct redis_url){.port = url->port, .database = url->database, .tls = url->tls};
-    bool is_whole = true;
+    *ret = (struct redis_url){
+        .kind = url->kind, .port = url->port, .database = url->database, .tls = url->tls};
+    bool is_whole = copy_nodes(url, ret);
     for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
         is_whole = copy_text(*text_at((struct redis_url *)(uintptr_t)url, i), text_at(ret, i));
     if (is_whole)
@@ -301,26 +413,85 @@ int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
     return -ENOMEM;
 }
 
+int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
+                 struct redis_url *ret)
+{
+    struct redis_url part = *url; /* its texts are borrowed */
+    part.kind = kind;
+    part.nodes = NULL;
+    part.node_count = 0;
+    part.path = part.master = part.sentinel_user = part.sentinel_password = NULL;
+    part.host = (char *)(uintptr_t)host;
+    part.port = port;
+    if (kind == REDIS_SENTINEL) {
+        part.user = url->sentinel_user;
+        part.password = url->sentinel_password;
+        part.database = 0;
+    }
+    return redis_url_copy(&part, ret);
+}
+
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+}
+
 void redis_url_free(struct redis_url *url)
 {
-    if (url->password)
-        explicit_bzero(url->password, strlen(url->password));
+    wipe(url->password);
+    wipe(url->sentinel_password);
+    for (size_t i = 0; i < url->node_count; i++)
+        free(url->nodes[i].host);
+    free(url->nodes);
     for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++)
         free(*text_at(url, i));
     *url = (struct redis_url){0};
 }
 
+static void describe_path(const struct redis_url *url, FILE *out)
+{
+    fprintf(out, "unix://%s", url->path);
+    if (url->database)
+        fprintf(out, "?db=%d", url->database);
+}
+
+static void describe_place(const char *host, int port, FILE *out)
+{
+    bool bracketed = strchr(host, ':') != NULL;
+    fprintf(out, "%s%s%s:%d", bracketed ? "[" : "", host, bracketed ? "]" : "", port);
+}
+
+static void describe_nodes(const struct redis_url *url, FILE *out)
+{
+    fprintf(out, "%s+sentinel://", url->tls ? "rediss" : "redis");
+    for (size_t i = 0; i < url->node_count; i++) {
+        fputs(i ? "," : "", out);
+        describe_place(url->nodes[i].host, url->nodes[i].port, out);
+    }
+    fprintf(out, "/%s/%d", url->master, url->database);
+}
+
+static void describe_host(const struct redis_url *url, FILE *out)
+{
+    fputs(url->kind == REDIS_SENTINEL ? "" : url->tls ? "rediss://" : "redis://", out);
+    describe_place(url->host, url->port, out);
+    if (url->kind != REDIS_SENTINEL)
+        fprintf(out, "/%d", url->database);
+}
+
 void redis_url_describe(const struct redis_url *url, char *text, size_t size)
 {
-    if (url->path) {
-        const char *before = url->database ? "?db=" : "";
-        char database[16] = "";
-        if (url->database)
-            snprintf(database, sizeof database, "%d", url->database);
-        snprintf(text, size, "unix://%s%s%s", url->path, before, database);
+    FILE *out = fmemopen(text, size, "w");
+    text[0] = '\0';
+    if (!out)
         return;
-    }
-    bool bracketed = strchr(url->host, ':') != NULL;
-    snprintf(text, size, "%s://%s%s%s:%d/%d", url->tls ? "rediss" : "redis", bracketed ? "[" : "",
-             url->host, bracketed ? "]" : "", url->port, url->database);
+    if (url->path)
+        describe_path(url, out);
+    else if (url->host)
+        describe_host(url, out);
+    else
+        describe_nodes(url, out);
+    fclose(out);
+    text[size - 1] = '\0';
 }

@@ -93,6 +93,8 @@ static const struct number {
      "Connections to Redis that became usable."},
     {offsetof(struct metrics, redis_losses), sum, "counter", "baton_redis_losses_total",
      "Times that Redis was lost or could not be reached."},
+    {offsetof(struct metrics, redis_switches), sum, "counter", "baton_redis_switches_total",
+     "Times that a worker went to another server than before, as Sentinel told it to."},
     {offsetof(struct metrics, left_out), sum, "counter", "baton_expiries_left_out_total",
      "Grants and renewals whose expiry nobody looks out for here, for want of memory."},
 };

@@ -1,6 +1,7 @@
 #include "server/prepare.h"
 
 #include "redis/access.h"
+#include "redis/sentinel.h"
 #include "redis/store.h"
 #include "server/activation.h"
 #include "server/farewells.h"
@@ -14,8 +15,9 @@
 
 enum {
     FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
-    /* Its loop, its socket, its connections to Redis, and those that have ended but for it. */
-    FILES_OF_A_WORKER = 16 + FAREWELLS_MOST + RECEIPTS_MOST,
+    /* Its loop, its socket, its connections to Redis and sentinels, and those that have ended but
+     * for it. */
+    FILES_OF_A_WORKER = 16 + SENTINELS_MOST + FAREWELLS_MOST + RECEIPTS_MOST,
     CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
     PREFLIGHT_MS = 2000,
 };
@@ -106,6 +108,8 @@ static int prepare_redis(struct process *process, struct failure *failure)
     const struct settings *settings = &process->settings;
     const struct redis_access access = {.user = settings->redis_user,
                                         .password = settings->redis_password,
+                                        .sentinel_user = settings->redis_sentinel_user,
+                                        .sentinel_password = settings->redis_sentinel_password,
                                         .ca = settings->redis_ca,
                                         .certificate = settings->redis_cert,
                                         .key = settings->redis_key,

@@ -13,8 +13,10 @@
 struct settings {
     char *listen;     /* ADDRESS:PORT, to be taken apart by listener_open */
     char *redis_url;  /* NULL for the embedded Redis */
-    char *redis_user; /* these six: NULL where not given; see redis/access.h */
+    char *redis_user; /* these eight: NULL where not given; see redis/access.h */
     char *redis_password;
+    char *redis_sentinel_user;
+    char *redis_sentinel_password;
     char *redis_ca;
     char *redis_cert;
     char *redis_key;

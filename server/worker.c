@@ -48,7 +48,9 @@ static void on_redis_up(void *context)
     locks_store_is_up(worker->locks);
     metrics_set(&worker->metrics->redis_up, 1);
     metrics_add(&worker->metrics->redis_connects, 1);
-    log_line(worker->options->log, LOG_INFO, "redis is up", NULL);
+    metrics_set(&worker->metrics->redis_switches, store_figures(worker->store).switches);
+    log_line(worker->options->log, LOG_INFO, "redis is up", "server", store_place(worker->store),
+             NULL);
     serve(worker);
 }
 

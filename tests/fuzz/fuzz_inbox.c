@@ -16,10 +16,10 @@ struct session {
 };
 
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 const struct session_events *events, struct failure *failure)
+                 struct guide *guide, const struct session_events *events, struct failure *failure)
 {
     struct session *session = calloc(1, sizeof *session);
-    (void)url, (void)failure;
+    (void)url, (void)guide, (void)failure;
     if (!session)
         abort();
     session->events = *events;
@@ -148,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const struct inbox_events events = {&ear, on_listening, hear, hear, on_lost};
     struct inbox *inbox;
     uv_loop_init(&ear.loop);
-    CLAIM(inbox_open(&inbox, &ear.loop, NULL, slice_of("baton:inbox:1"), &events) == 0);
+    CLAIM(inbox_open(&inbox, &ear.loop, NULL, NULL, slice_of("baton:inbox:1"), &events) == 0);
     while (rest.length > 0) {
         step(&ear, fuzz_cut(&rest, '\n'));
         CLAIM(inbox_is_listening(inbox) == ear.listens);

@@ -12,13 +12,18 @@ static bool same(const char *one, const char *other)
 static void claim_same_place(const struct redis_url *one, const struct redis_url *other)
 {
     CLAIM(same(one->path, other->path) && same(one->host, other->host));
+    CLAIM(one->kind == other->kind && same(one->master, other->master));
+    CLAIM(one->node_count == other->node_count);
+    for (size_t i = 0; i < one->node_count; i++)
+        CLAIM(same(one->nodes[i].host, other->nodes[i].host) &&
+              one->nodes[i].port == other->nodes[i].port);
     CLAIM(one->port == other->port && one->database == other->database && one->tls == other->tls);
 }
 
 /* What is logged names the same place. A path may need escapes, which are left out there. */
 static void claim_description(const struct redis_url *url)
 {
-    char text[512];
+    char text[REDIS_NODES_MOST * (REDIS_HOST_LONGEST + 9) + 200];
     struct redis_url again;
     redis_url_describe(url, text, sizeof text);
     if (url->path && strpbrk(url->path, "%?@"))
@@ -32,7 +37,7 @@ static void claim_description(const struct redis_url *url)
 static void claim_accepted(const struct redis_url *url)
 {
     struct redis_url copy;
-    CLAIM(!url->path != !url->host);
+    CLAIM(!url->path + !url->host + !url->nodes == 2 && !url->nodes == !url->master);
     CLAIM(url->port > 0 && url->port <= 65535 && url->database >= 0);
     CLAIM(!url->user || url->password);
     CLAIM(redis_url_copy(url, &copy) == 0);

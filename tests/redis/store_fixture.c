@@ -69,15 +69,11 @@ static void on_touched(void *context, struct slice key)
         fixture->on_touched(fixture);
 }
 
-void store_fixture_open(struct store_fixture *fixture, const char *url)
+void store_fixture_open_with(struct store_fixture *fixture, const struct redis_url *url)
 {
     *fixture = (struct store_fixture){.late = false};
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     uv_timer_init(&fixture->loop, &fixture->guard);
-    struct redis_url parsed;
-    struct failure failure;
-    if (redis_url_parse(url, &parsed, &failure) < 0)
-        fail_msg("%s", failure.text);
     const struct store_events events = {
         .context = fixture,
         .up = on_up,
@@ -87,7 +83,16 @@ void store_fixture_open(struct store_fixture *fixture, const char *url)
         .message = on_message,
         .touched = on_touched,
     };
-    assert_int_equal(store_open(&fixture->store, &fixture->loop, &parsed, &events), 0);
+    assert_int_equal(store_open(&fixture->store, &fixture->loop, url, &events), 0);
+}
+
+void store_fixture_open(struct store_fixture *fixture, const char *url)
+{
+    struct redis_url parsed;
+    struct failure failure;
+    if (redis_url_parse(url, &parsed, &failure) < 0)
+        fail_msg("%s", failure.text);
+    store_fixture_open_with(fixture, &parsed);
     redis_url_free(&parsed);
 }
 

@@ -45,6 +45,7 @@ struct outcome {
 };
 
 /* Opens a store. Does not wait. */
+void store_fixture_open_with(struct store_fixture *fixture, const struct redis_url *url);
 void store_fixture_open(struct store_fixture *fixture, const char *url);
 
 /* The same, and waits until it is up. Fails the test if it does not come up. */

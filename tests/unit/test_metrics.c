@@ -58,6 +58,7 @@ static void nothing_has_happened_at_first(void **state)
     assert_says(&samples, "baton_http_undelivered_total", 0);
     assert_says(&samples, "baton_redis_connects_total", 0);
     assert_says(&samples, "baton_redis_losses_total", 0);
+    assert_says(&samples, "baton_redis_switches_total", 0);
     assert_says(&samples, "baton_worker_busy_seconds_total{worker=\"2\"}", 0);
     assert_false(says(&samples, "baton_http_requests_total"));
     assert_false(says(&samples, "baton_http_request_duration_seconds"));
@@ -72,6 +73,7 @@ static void workers_are_summed(void **state)
         metrics_set(&metrics[i].undelivered, UINT64_C(1) << (40 + i));
         metrics_set(&metrics[i].redis_connects, 10 + i);
         metrics_set(&metrics[i].redis_losses, 100 * i);
+        metrics_set(&metrics[i].redis_switches, 1000 * i);
         metrics_set(&metrics[i].redis_up, i != 1);
         metrics_set(&metrics[i].draining, i == 2);
         metrics_set(&metrics[i].busy, 1500000 * i);
@@ -90,6 +92,7 @@ static void workers_are_summed(void **state)
     assert_says(&samples, "baton_http_undelivered_total", 7696581394432);
     assert_says(&samples, "baton_redis_connects_total", 33);
     assert_says(&samples, "baton_redis_losses_total", 300);
+    assert_says(&samples, "baton_redis_switches_total", 3000);
     static const char BEGINNING[] = "baton_http_requests_total{route=\"/locks/{name}\"";
     assert_says(&samples,
                 "baton_http_requests_total{route=\"/locks/{name}\",method=\"POST\",code=\"201\"}",

@@ -62,6 +62,89 @@ static const struct good {
     {"unix:///a%20b/%3F@:", {.path = "/a b/?@:", .port = 6379}, "unix:///a b/?@:"},
 };
 
+static const struct watched {
+    const char *text;
+    const char *hosts[3];
+    int ports[3];
+    const char *master;
+    struct redis_url url;
+    const char *described;
+} WATCHED[] = {
+    {"redis+sentinel://h/m", {"h"}, {26379}, "m", {.user = NULL}, "redis+sentinel://h:26379/m/0"},
+    {"REDIS+Sentinel://a,b:1,c:2/my-Master_1.x/",
+     {"a", "b", "c"},
+     {26379, 1, 2},
+     "my-Master_1.x",
+     {.user = NULL},
+     "redis+sentinel://a:26379,b:1,c:2/my-Master_1.x/0"},
+    {"redis+sentinel://me:p%2Cw@[::1]:26380,[fe80::1]/m/3",
+     {"::1", "fe80::1"},
+     {26380, 26379},
+     "m",
+     {.user = "me", .password = "p,w", .database = 3},
+     "redis+sentinel://[::1]:26380,[fe80::1]:26379/m/3"},
+    {"redis+sentinel://:a,b@h@i:5,j/m",
+     {"i", "j"},
+     {5, 26379},
+     "m",
+     {.password = "a,b@h"},
+     "redis+sentinel://i:5,j:26379/m/0"},
+};
+
+static void sentinels_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(WATCHED); i++) {
+        const struct watched *expected = &WATCHED[i];
+        struct redis_url url, copy;
+        struct failure failure = {""};
+        char described[200];
+        if (redis_url_parse(expected->text, &url, &failure) != 0)
+            fail_msg("%s: %s", expected->text, failure.text);
+        assert_int_equal(redis_url_copy(&url, &copy), 0);
+        redis_url_free(&url);
+        assert_int_equal(copy.kind, REDIS_WATCHED);
+        assert_null(copy.host);
+        assert_string_equal(copy.master, expected->master);
+        assert_same(copy.user, expected->url.user);
+        assert_same(copy.password, expected->url.password);
+        assert_int_equal(copy.database, expected->url.database);
+        for (size_t j = 0; j < 3 && expected->hosts[j]; j++) {
+            assert_in_range(copy.node_count, j + 1, 3);
+            assert_string_equal(copy.nodes[j].host, expected->hosts[j]);
+            assert_int_equal(copy.nodes[j].port, expected->ports[j]);
+        }
+        redis_url_describe(&copy, described, sizeof described);
+        assert_string_equal(described, expected->described);
+        redis_url_free(&copy);
+    }
+}
+
+/* Whom they lead to is asked with a login of its own: sentinels are not told that of Redis. */
+static void a_sentinel_has_its_own_login(void **state)
+{
+    struct redis_url url, part;
+    char described[64];
+    (void)state;
+    assert_int_equal(redis_url_parse("redis+sentinel://me:pw@h/m/3", &url, NULL), 0);
+    url.sentinel_password = strdup("open");
+    assert_int_equal(redis_url_of(&url, REDIS_SENTINEL, "h", 26379, &part), 0);
+    assert_null(part.user);
+    assert_string_equal(part.password, "open");
+    assert_int_equal(part.database, 0);
+    redis_url_describe(&part, described, sizeof described);
+    assert_string_equal(described, "h:26379");
+    redis_url_free(&part);
+    assert_int_equal(redis_url_of(&url, REDIS_SERVER, "::1", 7, &part), 0);
+    assert_string_equal(part.user, "me");
+    assert_string_equal(part.password, "pw");
+    assert_null(part.sentinel_password);
+    redis_url_describe(&part, described, sizeof described);
+    assert_string_equal(described, "redis://[::1]:7/3");
+    redis_url_free(&part);
+    redis_url_free(&url);
+}
+
 static void good_urls_are_read(void **state)
 {
     (void)state;
@@ -129,6 +212,23 @@ static const struct bad {
     {"redis://:secret%4g@h", "percent-encoding"},
     {"redis://:%00secret@h", "percent-encoding"},
     {"redis://%zz:secret@h", "percent-encoding"},
+    {"redis+sentinel://", "names no host"},
+    {"redis+sentinel:///m", "names no host"},
+    {"redis+sentinel://h,/m", "names no host"},
+    {"redis+sentinel://,h/m", "names no host"},
+    {"redis+sentinel://h", "what the sentinels call the primary"},
+    {"redis+sentinel://h/", "what the sentinels call the primary"},
+    {"redis+sentinel://h//1", "what the sentinels call the primary"},
+    {"redis+sentinel://h/a%20b", "what the sentinels call the primary"},
+    {"redis+sentinel://me:12/secret@h", "what the sentinels call the primary"},
+    {"redis+sentinel://h/m/x", "database"},
+    {"redis+sentinel://h/m/1/2", "database"},
+    {"redis+sentinel://h:x,i/m", "port"},
+    {"redis+sentinel://me:secret/more@h/m", "port"},
+    {"redis+sentinel://h i/m", "neither a name nor an address"},
+    {"redis+sentinel://secret@h/m", "user without a password"},
+    {"redis+sentinel://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a/m", "more than 16 hosts"},
+    {"redis+cluster://h", "begins with none of"},
     {"unix://", "names no socket"},
     {"unix:///", "names no socket"},
     {"unix://run/redis.sock", "names a host for a Unix socket"},
@@ -195,6 +295,9 @@ static void tls_depends_on_the_build(void **state)
         assert_int_equal(result, -ENOTSUP);
         assert_non_null(strstr(failure.text, "TLS"));
         assert_null(strstr(failure.text, "secret"));
+        result = redis_url_parse("rediss+sentinel://:secret@h/m", &url, &failure);
+        assert_int_equal(result, -ENOTSUP);
+        assert_non_null(strstr(failure.text, "TLS (rediss+sentinel://)"));
         return;
     }
     char described[64];
@@ -202,6 +305,11 @@ static void tls_depends_on_the_build(void **state)
     assert_true(url.tls);
     redis_url_describe(&url, described, sizeof described);
     assert_string_equal(described, "rediss://h:6380/1");
+    redis_url_free(&url);
+    assert_int_equal(redis_url_parse("rediss+sentinel://:secret@h/m", &url, &failure), 0);
+    assert_true(url.tls);
+    redis_url_describe(&url, described, sizeof described);
+    assert_string_equal(described, "rediss+sentinel://h:26379/m/0");
     redis_url_free(&url);
 }
 
@@ -236,6 +344,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_urls_are_read),
+        cmocka_unit_test(sentinels_are_read),
+        cmocka_unit_test(a_sentinel_has_its_own_login),
         cmocka_unit_test(bad_urls_are_refused),
         cmocka_unit_test(a_socket_path_has_a_bound),
         cmocka_unit_test(a_host_has_a_bound),

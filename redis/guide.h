@@ -1,0 +1,49 @@
+/* guide.h: where the server is that sessions are to use, and word to them when it is another one.
+ */
+#ifndef BATON_REDIS_GUIDE_H
+#define BATON_REDIS_GUIDE_H
+
+#include "base/failure.h"
+#include "redis/url.h"
+
+#include <stdbool.h>
+
+/* What a session follows whose URL names no server: redis/sentinel.h knows where the guide points
+ * to. All are used on the loop's thread alone. */
+
+/* Embedded in whoever follows. */
+struct follower {
+    struct follower *next;
+    void *context;
+    /* The guide has something new to tell. May lose its connection, but not close. */
+    void (*turned)(void *context);
+};
+
+struct guide {
+    struct follower *first; /* in the order in which they came */
+    bool knows;             /* where the server is; else, with a reason, that nobody can tell; */
+    bool asks;              /* else it is still being asked for */
+    char host[REDIS_HOST_LONGEST + 1]; /* the last one that was known; "" for none */
+    int port;
+    int code; /* -EPROTO where somebody has to act, else -EAGAIN */
+    struct failure reason;
+    void *context;
+    /* A follower could not use the server, or has lost it: is it still the right one? */
+    void (*doubted)(void *context);
+};
+
+void guide_init(struct guide *guide, void (*doubted)(void *context), void *context);
+
+void guide_follow(struct guide *guide, struct follower *follower);
+void guide_leave(struct guide *guide, struct follower *follower);
+
+/* The server is there: tells all followers, if that is new. `host` may not be longer than
+ * REDIS_HOST_LONGEST. */
+void guide_point(struct guide *guide, const char *host, int port);
+
+/* Nobody can tell where it is. Who uses the last one that was known goes on doing so. */
+void guide_despair(struct guide *guide, int code, const char *reason);
+
+bool guide_points_to(const struct guide *guide, const char *host, int port);
+
+#endif

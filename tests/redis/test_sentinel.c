@@ -1,0 +1,366 @@
+/* Redis Sentinel: which server is used, and how quickly it is another one. */
+#include "redis/access.h"
+#include "tests/redis/store_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/free_port.h"
+#include "tests/support/watched.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
+static const char PORT[] = "return redis.call('INFO', 'server'):match('tcp_port:(%d+)')";
+static const char CHANNEL[] = "baton:inbox:sentinel";
+
+enum { PREFLIGHT_MS = 3000 };
+
+struct world {
+    struct watched watched;
+};
+
+static int set_up_all(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    watched_start(&world->watched, NULL);
+    *state = world;
+    return 0;
+}
+
+static int tear_down_all(void **state)
+{
+    struct world *world = *state;
+    watched_stop(&world->watched);
+    free(world);
+    return 0;
+}
+
+/* Which server runs the store's scripts. */
+static int server_of(struct store_fixture *store, const struct watched *watched)
+{
+    struct outcome outcome = store_fixture_run(store, PORT, "port", "");
+    assert_int_equal(outcome.outcome, STORE_REPLIED);
+    for (int i = 0; i < WATCHED_SERVERS; i++)
+        if (watched->servers[i].port == atoi(outcome.text))
+            return i;
+    return -1;
+}
+
+/* A message that is published by a script comes in the inbox: both have the same server. */
+static void hears_itself(struct store_fixture *store)
+{
+    static const char PUBLISH[] = "return redis.call('PUBLISH', ARGV[1], 'word')";
+    int before = store->messages;
+    assert_int_equal(store_fixture_run(store, PUBLISH, "a", CHANNEL).integer, 1);
+    store_fixture_await(store, &store->messages, before + 1);
+}
+
+static int preflight(const char *text, struct failure *failure)
+{
+    struct redis_url url;
+    struct failure warning;
+    assert_int_equal(redis_url_parse(text, &url, failure), 0);
+    int result = store_preflight(&url, PREFLIGHT_MS, &warning, failure);
+    redis_url_free(&url);
+    return result;
+}
+
+static void expect_says(const struct failure *failure, const char *words)
+{
+    if (!strstr(failure->text, words))
+        fail_msg("`%s` does not say `%s`", failure->text, words);
+}
+
+static void the_primary_is_found_and_checked(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    struct failure failure = {""};
+    assert_int_equal(preflight(world->watched.url, &failure), 0);
+    store_fixture_open_listening(&store, world->watched.url, CHANNEL);
+    int primary = watched_primary(&world->watched, 0);
+    assert_int_equal(server_of(&store, &world->watched), primary);
+    hears_itself(&store);
+    char place[64];
+    snprintf(place, sizeof place, "Redis at redis://127.0.0.1:%d/0",
+             world->watched.servers[primary].port);
+    assert_string_equal(store_place(store.store), place);
+    assert_int_equal(store_figures(store.store).switches, 0);
+    assert_int_equal(store.warnings, 0);
+    store_fixture_close(&store);
+}
+
+static void a_dead_sentinel_is_passed_over(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    char url[200];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", free_port(),
+             world->watched.sentinels[2].port);
+    int64_t begun = clock_ms();
+    store_fixture_open_up(&store, url);
+    assert_in_range(clock_ms() - begun, 0, 900);
+    assert_int_equal(store.warnings, 1);
+    assert_non_null(strstr(store.warning, "cannot connect to the sentinel at 127.0.0.1:"));
+    store_fixture_close(&store);
+}
+
+/* Two of three are most of them: the third is not waited for. */
+static void a_frozen_sentinel_is_not_waited_for(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    process_signal(&world->watched.sentinels[0].process, SIGSTOP);
+    int64_t begun = clock_ms();
+    store_fixture_open_up(&store, world->watched.url);
+    int64_t took = clock_ms() - begun;
+    store_fixture_await(&store, &store.warnings, 1);
+    process_signal(&world->watched.sentinels[0].process, SIGCONT);
+    assert_in_range(took, 0, 500);
+    assert_non_null(strstr(store.warning, "the sentinel at 127.0.0.1:"));
+    store_fixture_close(&store);
+}
+
+static void a_name_that_no_sentinel_knows_stops_the_start(void **state)
+{
+    struct world *world = *state;
+    struct failure failure;
+    char url[200];
+    snprintf(url, sizeof url, "%sx", world->watched.url);
+    assert_int_equal(preflight(url, &failure), -EPROTO);
+    expect_says(&failure, "no sentinel knows a primary called \"mymasterx\": correct the name");
+
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymasterx",
+             world->watched.sentinels[0].port, free_port());
+    assert_int_equal(preflight(url, &failure), -EAGAIN);
+    expect_says(&failure, "and not all answer: cannot connect to the sentinel at");
+}
+
+static void the_wrong_kind_of_server_is_named(void **state)
+{
+    struct world *world = *state;
+    struct failure failure;
+    char url[200];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster",
+             world->watched.servers[0].port);
+    assert_int_equal(preflight(url, &failure), -EPROTO);
+    expect_says(&failure, "it is no sentinel");
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", world->watched.sentinels[0].port);
+    assert_int_equal(preflight(url, &failure), -EPROTO);
+    expect_says(&failure, "it is a sentinel: write redis+sentinel://");
+}
+
+static void without_any_sentinel_there_is_no_primary(void **state)
+{
+    struct failure failure;
+    char url[200];
+    (void)state;
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", free_port());
+    assert_int_equal(preflight(url, &failure), -EAGAIN);
+    expect_says(&failure, "no sentinel tells where the primary \"mymaster\" is: cannot connect to "
+                          "the sentinel at 127.0.0.1:");
+}
+
+/* Whoever has the primary keeps it while no sentinel answers, but does not come back to it alone:
+ * it might have been replaced. */
+static void no_primary_is_taken_on_hearsay(void **state)
+{
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct store_fixture store;
+    store_fixture_open_up(&store, watched->url);
+    store_fixture_idle(&store, 300); /* until all are connected */
+    for (int i = 0; i < WATCHED_SENTINELS; i++)
+        process_signal(&watched->sentinels[i].process, SIGSTOP);
+    store_fixture_await(&store, &store.warnings, WATCHED_SENTINELS);
+    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
+    assert_int_equal(store.downs, 0);
+
+    int port = watched->servers[server_of(&store, watched)].port;
+    freeReplyObject(watched_ask(port, "CLIENT KILL TYPE normal SKIPME yes"));
+    store_fixture_idle(&store, 1500);
+    bool came_back = store_is_up(store.store);
+    for (int i = 0; i < WATCHED_SENTINELS; i++)
+        process_signal(&watched->sentinels[i].process, SIGCONT);
+    assert_false(came_back);
+    assert_non_null(strstr(store.reason, "no sentinel tells where the primary"));
+    store_fixture_await(&store, &store.ups, 2);
+    assert_int_equal(store_figures(store.store).switches, 0);
+    store_fixture_close(&store);
+}
+
+/* The one that the sentinels call the primary is a replica, as while they are yet to learn of it.
+ */
+static void a_replica_is_left_and_not_taken(void **state)
+{
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct store_fixture store;
+    store_fixture_open_up(&store, watched->url);
+    for (int i = 1; i < WATCHED_SENTINELS; i++) /* nor is there a majority to replace it */
+        process_signal(&watched->sentinels[i].process, SIGSTOP);
+    int old = watched_primary(watched, 0), other = (old + 1) % WATCHED_SERVERS;
+    freeReplyObject(watched_ask(watched->servers[old].port, "REPLICAOF 127.0.0.1 %d",
+                                watched->servers[other].port));
+    struct outcome outcome = store_fixture_run(&store, COUNT, "replica", "");
+    assert_int_equal(outcome.outcome, STORE_REFUSED);
+    store_fixture_await(&store, &store.downs, 2);
+    bool is_named = strstr(store.reason, "but it is a replica") != NULL;
+    freeReplyObject(watched_ask(watched->servers[old].port, "REPLICAOF NO ONE"));
+    for (int i = 1; i < WATCHED_SENTINELS; i++)
+        process_signal(&watched->sentinels[i].process, SIGCONT);
+    if (!is_named)
+        fail_msg("`%s`", store.reason);
+    store_fixture_await(&store, &store.ups, 2);
+    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
+    store_fixture_close(&store);
+}
+
+/* Runs a script every 10 ms until one has run on another server. Returns how long none did. */
+static int64_t stall_until_switched(struct store_fixture *store)
+{
+    int64_t last = clock_ms(), longest = 0, limit = last + 20000;
+    uint64_t switches = store_figures(store->store).switches;
+    while (clock_ms() < limit) {
+        struct outcome outcome = store_fixture_run(store, COUNT, "stall", "");
+        assert_in_range(outcome.took_ms, 0, 999);
+        if (outcome.outcome == STORE_REPLIED) {
+            longest = clock_ms() - last > longest ? clock_ms() - last : longest;
+            last = clock_ms();
+            if (store_figures(store->store).switches > switches)
+                return longest;
+        }
+        store_fixture_idle(store, 10);
+    }
+    fail_msg("the store does not follow: %s", store_trouble(store->store));
+    return -1;
+}
+
+static void follows_to_another(struct store_fixture *store, const struct watched *watched, int old,
+                               int64_t most_ms, const char *what)
+{
+    int listenings = store->listenings;
+    int64_t stall = stall_until_switched(store);
+    print_message("%s: no script ran for %d ms\n", what, (int)stall);
+    assert_in_range(stall, 0, most_ms);
+    int primary = watched_await_other(watched, old);
+    assert_int_equal(server_of(store, watched), primary);
+    store_fixture_await(store, &store->listenings, listenings + 1);
+    hears_itself(store);
+}
+
+static void a_planned_failover_is_followed(void **state)
+{
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct store_fixture store;
+    store_fixture_open_listening(&store, watched->url, CHANNEL);
+    int old = server_of(&store, watched);
+    watched_fail_over(watched);
+    follows_to_another(&store, watched, old, 4000, "SENTINEL FAILOVER");
+    assert_int_equal(store_figures(store.store).switches, 1);
+    store_fixture_close(&store);
+    watched_await_replica(watched, old);
+}
+
+/* The URL names one sentinel; the others are learnt from it, and outlive it. */
+static void a_killed_primary_is_replaced(void **state)
+{
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct store_fixture store;
+    char url[100];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
+    store_fixture_open_listening(&store, url, CHANNEL);
+    int old = server_of(&store, watched);
+    store_fixture_idle(&store, 1500); /* until the others are learnt */
+    process_kill(&watched->sentinels[0].process);
+    redis_process_kill(&watched->servers[old]);
+    int64_t stall = stall_until_switched(&store);
+    watched_resume_sentinel(watched, 0);
+    print_message("SIGKILL: no script ran for %d ms\n", (int)stall);
+    assert_in_range(stall, 0, 15000);
+    int primary = watched_await_other(watched, old);
+    assert_int_equal(server_of(&store, watched), primary);
+
+    watched_resume(watched, old); /* as a primary: it knows of nothing else */
+    watched_await_replica(watched, old);
+    assert_int_equal(server_of(&store, watched), primary);
+    assert_int_equal(store_figures(store.store).switches, 1);
+    hears_itself(&store);
+    store_fixture_close(&store);
+}
+
+static void a_frozen_primary_is_replaced(void **state)
+{
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct store_fixture store;
+    store_fixture_open_listening(&store, watched->url, CHANNEL);
+    int old = server_of(&store, watched);
+    redis_process_freeze(&watched->servers[old]);
+    follows_to_another(&store, watched, old, 15000, "SIGSTOP");
+    redis_process_thaw(&watched->servers[old]);
+    store_fixture_idle(&store, 500); /* it is a primary still, for its own part */
+    assert_int_not_equal(server_of(&store, watched), old);
+    watched_await_replica(watched, old);
+    assert_int_equal(store_figures(store.store).switches, 1);
+    store_fixture_close(&store);
+}
+
+/* Sentinels that want a password, and that call the servers by name. */
+static void names_and_passwords(void **state)
+{
+    struct watched watched;
+    struct failure failure, warning;
+    struct redis_url url;
+    (void)state;
+    watched_start(&watched, &(struct watched_options){.password = "watch-out", .names = true});
+    assert_int_equal(preflight(watched.url, &failure), -EPROTO);
+    expect_says(&failure, "give --redis-sentinel-password");
+
+    assert_int_equal(redis_url_parse(watched.url, &url, NULL), 0);
+    const struct redis_access wrong = {.sentinel_password = "wrong"};
+    assert_int_equal(redis_access_add(&url, &wrong, NULL), 0);
+    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &warning, &failure), -EPROTO);
+    expect_says(&failure, "check --redis-sentinel-user and --redis-sentinel-password");
+    free(url.sentinel_password);
+    url.sentinel_password = strdup("watch-out");
+    if (store_preflight(&url, PREFLIGHT_MS, &warning, &failure) != 0)
+        fail_msg("%s", failure.text);
+
+    struct store_fixture store;
+    store_fixture_open_with(&store, &url);
+    store_fixture_await(&store, &store.ups, 1);
+    assert_non_null(strstr(store_place(store.store), "redis://localhost:"));
+    assert_int_equal(server_of(&store, &watched), 0);
+    watched_fail_over(&watched);
+    stall_until_switched(&store);
+    assert_non_null(strstr(store_place(store.store), "redis://"));
+    assert_int_equal(server_of(&store, &watched), watched_await_other(&watched, 0));
+    store_fixture_close(&store);
+    redis_url_free(&url);
+    watched_stop(&watched);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_primary_is_found_and_checked),
+        cmocka_unit_test(a_dead_sentinel_is_passed_over),
+        cmocka_unit_test(a_frozen_sentinel_is_not_waited_for),
+        cmocka_unit_test(a_name_that_no_sentinel_knows_stops_the_start),
+        cmocka_unit_test(the_wrong_kind_of_server_is_named),
+        cmocka_unit_test(without_any_sentinel_there_is_no_primary),
+        cmocka_unit_test(a_planned_failover_is_followed),
+        cmocka_unit_test(a_killed_primary_is_replaced),
+        cmocka_unit_test(a_frozen_primary_is_replaced),
+        cmocka_unit_test(no_primary_is_taken_on_hearsay),
+        cmocka_unit_test(a_replica_is_left_and_not_taken),
+        cmocka_unit_test(names_and_passwords),
+    };
+    return cmocka_run_group_tests_name("sentinel", tests, set_up_all, tear_down_all);
+}

@@ -1,0 +1,272 @@
+#include "tests/support/watched.h"
+
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/free_port.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READY_MS = 20000, ANSWER_MS = 2000 };
+
+static const char PASSWORD_OF_SENTINELS[] = "watch-out";
+
+static redisContext *connect_to(int port)
+{
+    struct timeval limit = {.tv_sec = ANSWER_MS / 1000};
+    redisContext *link = redisConnectWithTimeout("127.0.0.1", port, limit);
+    if (link && !link->err)
+        redisSetTimeout(link, limit);
+    return link;
+}
+
+/* NULL where nobody answers. */
+static redisReply *try_to_ask(int port, const char *command)
+{
+    redisContext *link = connect_to(port);
+    redisReply *reply = link && !link->err ? redisCommand(link, command) : NULL;
+    if (reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOAUTH", 6) == 0) {
+        freeReplyObject(reply);
+        freeReplyObject(redisCommand(link, "AUTH %s", PASSWORD_OF_SENTINELS));
+        reply = redisCommand(link, command);
+    }
+    redisFree(link);
+    return reply;
+}
+
+redisReply *watched_ask(int port, const char *format, ...)
+{
+    char command[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    redisReply *reply = try_to_ask(port, command);
+    if (!reply)
+        fail_msg("port %d does not answer to %s", port, command);
+    return reply;
+}
+
+static bool text_has(int port, const char *command, const char *const *words)
+{
+    redisReply *reply = try_to_ask(port, command);
+    bool has = reply && reply->type == REDIS_REPLY_STRING;
+    for (; has && *words; words++)
+        has = strstr(reply->str, *words) != NULL;
+    freeReplyObject(reply);
+    return has;
+}
+
+/* The name's value in the answer to SENTINEL MASTER; -1 where nobody answers. */
+static long figure_of(int port, const char *name)
+{
+    long figure = -1;
+    redisReply *reply = try_to_ask(port, "SENTINEL MASTER mymaster");
+    for (size_t i = 0; reply && i + 1 < reply->elements; i += 2)
+        if (strcmp(reply->element[i]->str, name) == 0)
+            figure = strtol(reply->element[i + 1]->str, NULL, 10);
+    freeReplyObject(reply);
+    return figure;
+}
+
+static void write_config(const struct watcher *watcher, const struct watched *watched,
+                         const struct watched_options *options)
+{
+    char path[120];
+    snprintf(path, sizeof path, "%s/conf", watcher->dir.path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "port %d\nbind 127.0.0.1\ndir %s\n", watcher->port, watcher->dir.path);
+    if (options->names)
+        fprintf(file, "sentinel resolve-hostnames yes\nsentinel announce-hostnames yes\n");
+    if (options->password)
+        fprintf(file, "requirepass %s\nsentinel sentinel-pass %s\n", PASSWORD_OF_SENTINELS,
+                PASSWORD_OF_SENTINELS);
+    fprintf(file,
+            "sentinel monitor mymaster %s %d 2\n"
+            "sentinel down-after-milliseconds mymaster %d\n"
+            "sentinel failover-timeout mymaster 3000\n",
+            options->names ? "localhost" : "127.0.0.1", watched->servers[0].port, WATCHED_DOWN_MS);
+    fclose(file);
+}
+
+static void launch_sentinel(struct watcher *watcher)
+{
+    char config[120], log[100];
+    snprintf(config, sizeof config, "%s/conf", watcher->dir.path);
+    snprintf(log, sizeof log, "%s/log", watcher->dir.path);
+    process_start(&watcher->process,
+                  (const char *const[]){"redis-server", config, "--sentinel", NULL}, NULL, log);
+}
+
+static void start_sentinel(struct watched *watched, struct watcher *watcher,
+                           const struct watched_options *options)
+{
+    temp_dir_make(&watcher->dir);
+    watcher->port = free_port();
+    write_config(watcher, watched, options);
+    launch_sentinel(watcher);
+}
+
+/* hiredis cannot be told from outside that Sentinel ends connections: watched_ask makes its own. */
+static void disconnect(struct redis_process *server)
+{
+    if (server->link)
+        redisFree(server->link);
+    server->link = NULL;
+}
+
+static void start_servers(struct watched *watched)
+{
+    static const char *const COMMON[] = {"--repl-diskless-sync-delay", "0", "--repl-backlog-size",
+                                         "4mb", NULL};
+    for (int i = 0; i < WATCHED_SERVERS; i++) {
+        struct redis_process *server = &watched->servers[i];
+        redis_process_start(server, &(struct redis_options){.port = true, .arguments = COMMON});
+        if (i > 0)
+            freeReplyObject(
+                redis_process_command(server, "REPLICAOF 127.0.0.1 %d", watched->servers[0].port));
+        disconnect(server);
+    }
+    for (int i = 1; i < WATCHED_SERVERS; i++)
+        watched_await_replica(watched, i);
+}
+
+static bool all_are_known(void *context)
+{
+    const struct watched *watched = context;
+    for (int i = 0; i < WATCHED_SENTINELS; i++) {
+        int port = watched->sentinels[i].port;
+        if (figure_of(port, "num-slaves") != WATCHED_SERVERS - 1 ||
+            figure_of(port, "num-other-sentinels") != WATCHED_SENTINELS - 1)
+            return false;
+        clock_sleep_ms(50);
+    }
+    return true;
+}
+
+void watched_start(struct watched *watched, const struct watched_options *options)
+{
+    static const struct watched_options NONE = {.names = false};
+    *watched = (struct watched){.url = "redis+sentinel://"};
+    start_servers(watched);
+    for (int i = 0; i < WATCHED_SENTINELS; i++) {
+        start_sentinel(watched, &watched->sentinels[i], options ? options : &NONE);
+        size_t length = strlen(watched->url);
+        snprintf(watched->url + length, sizeof watched->url - length, "%s127.0.0.1:%d",
+                 i ? "," : "", watched->sentinels[i].port);
+    }
+    strcat(watched->url, "/mymaster");
+    if (!clock_wait_until(all_are_known, watched, READY_MS))
+        fail_msg("the sentinels do not find each other");
+}
+
+void watched_stop(struct watched *watched)
+{
+    for (int i = 0; i < WATCHED_SENTINELS; i++) {
+        process_kill(&watched->sentinels[i].process);
+        temp_dir_remove(&watched->sentinels[i].dir);
+    }
+    for (int i = 0; i < WATCHED_SERVERS; i++)
+        redis_process_stop(&watched->servers[i]);
+}
+
+/* -1 where it does not answer. */
+static int primary_of(const struct watched *watched, int index)
+{
+    int port = 0, found = -1;
+    redisReply *reply =
+        try_to_ask(watched->sentinels[index].port, "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster");
+    if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
+        port = atoi(reply->element[1]->str);
+    freeReplyObject(reply);
+    for (int i = 0; i < WATCHED_SERVERS; i++)
+        if (watched->servers[i].port == port)
+            found = i;
+    return found;
+}
+
+int watched_primary(const struct watched *watched, int index)
+{
+    int primary = primary_of(watched, index);
+    assert_in_range(primary, 0, WATCHED_SERVERS - 1);
+    return primary;
+}
+
+struct change {
+    const struct watched *watched;
+    int old;
+    int primary;
+};
+
+static bool has_changed(void *context)
+{
+    struct change *change = context;
+    const struct watched *watched = change->watched;
+    change->primary = -1;
+    for (int i = 0; i < WATCHED_SENTINELS; i++) {
+        int primary = watched->sentinels[i].process.pid ? primary_of(watched, i) : -1;
+        if (primary < 0)
+            continue;
+        if (primary == change->old || (change->primary >= 0 && change->primary != primary))
+            return false;
+        change->primary = primary;
+    }
+    clock_sleep_ms(20);
+    return change->primary >= 0 &&
+           text_has(watched->servers[change->primary].port, "INFO replication",
+                    (const char *const[]){"role:master", NULL});
+}
+
+int watched_await_other(const struct watched *watched, int old)
+{
+    struct change change = {.watched = watched, .old = old};
+    if (!clock_wait_until(has_changed, &change, READY_MS))
+        fail_msg("the sentinels do not switch");
+    return change.primary;
+}
+
+static bool is_replica(void *context)
+{
+    const struct redis_process *server = context;
+    clock_sleep_ms(20);
+    return text_has(server->port, "INFO replication",
+                    (const char *const[]){"role:slave", "master_link_status:up", NULL});
+}
+
+void watched_await_replica(const struct watched *watched, int server)
+{
+    if (!clock_wait_until(is_replica, (void *)(uintptr_t)&watched->servers[server], READY_MS))
+        fail_msg("server %d does not become a replica", server);
+}
+
+static bool begins_to_fail_over(void *context)
+{
+    const struct watched *watched = context;
+    redisReply *reply = watched_ask(watched->sentinels[0].port, "SENTINEL FAILOVER mymaster");
+    bool begins = reply->type == REDIS_REPLY_STATUS;
+    freeReplyObject(reply);
+    if (!begins)
+        clock_sleep_ms(50);
+    return begins;
+}
+
+void watched_fail_over(const struct watched *watched)
+{
+    if (!clock_wait_until(begins_to_fail_over, (void *)(uintptr_t)watched, READY_MS))
+        fail_msg("no sentinel begins a failover");
+}
+
+void watched_resume_sentinel(struct watched *watched, int index)
+{
+    launch_sentinel(&watched->sentinels[index]);
+}
+
+void watched_resume(struct watched *watched, int server)
+{
+    redis_process_resume(&watched->servers[server]);
+    disconnect(&watched->servers[server]);
+}

@@ -1,0 +1,54 @@
+/* watched.h: a primary and its replicas, and the sentinels that watch them. */
+#ifndef BATON_TESTS_SUPPORT_WATCHED_H
+#define BATON_TESTS_SUPPORT_WATCHED_H
+
+#include "tests/support/redis_process.h"
+
+enum { WATCHED_SERVERS = 3, WATCHED_SENTINELS = 3, WATCHED_DOWN_MS = 500 };
+
+struct watcher {
+    struct process process;
+    struct temp_dir dir;
+    int port;
+};
+
+struct watched {
+    struct redis_process servers[WATCHED_SERVERS]; /* use watched_ask: they are disconnected */
+    struct watcher sentinels[WATCHED_SENTINELS];
+    char url[160]; /* redis+sentinel://… with all of them */
+};
+
+struct watched_options {
+    const char *password; /* of the sentinels; NULL: none */
+    bool names;           /* the sentinels call servers by the name localhost */
+};
+
+/* Starts all on 127.0.0.1, and waits until each sentinel knows all the others. The primary is
+ * "mymaster", at first servers[0], down after WATCHED_DOWN_MS. `options` may be NULL. */
+void watched_start(struct watched *watched, const struct watched_options *options);
+void watched_stop(struct watched *watched);
+
+/* Which server the sentinel `index` calls the primary. */
+int watched_primary(const struct watched *watched, int index);
+
+/* Waits until all sentinels that answer call another server than `old` the primary, and until that
+ * one says so, too; at most 20 s. Returns which. */
+int watched_await_other(const struct watched *watched, int old);
+
+/* Waits until the server is a replica that has caught up. */
+void watched_await_replica(const struct watched *watched, int server);
+
+/* Has a sentinel promote another server, although the primary is well; does not wait. It can once
+ * all replicas are known to be well, which is waited for. */
+void watched_fail_over(const struct watched *watched);
+
+/* Starts a server again after redis_process_kill, a sentinel after process_kill. (One that stood
+ * still for two seconds does nothing for half a minute: it does not trust its clock.) */
+void watched_resume(struct watched *watched, int server);
+void watched_resume_sentinel(struct watched *watched, int index);
+
+/* Asks on a new connection (printf-like). Fails the test if nobody answers there; NULL is never
+ * returned. To be freed with freeReplyObject. */
+redisReply *watched_ask(int port, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
