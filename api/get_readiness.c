@@ -70,7 +70,7 @@ static void asked(void *context, const struct locks_reply *reply)
     bool is_well = reply->result == LOCKS_DONE;
     const char *trouble = reply->error ? reply->error : "Redis cannot be asked";
     check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE,
-          is_well ? locks_place(exchange->api->locks) : trouble);
+          is_well ? locks_primary(exchange->api->locks) : trouble);
     answer(exchange, &verdict);
     exchange_resume(exchange);
 }

@@ -362,8 +362,8 @@ void locks_inspect(struct locks *locks, struct slice name, struct slice token, l
 /* Whether a grant could be stored now: LOCKS_DONE or LOCKS_UNAVAILABLE. */
 void locks_ready(struct locks *locks, locks_done *done, void *context);
 
-/* Where the locks are kept, for people; valid until the loop goes on. */
-const char *locks_place(const struct locks *locks);
+/* As store_primary. */
+const char *locks_primary(const struct locks *locks);
 
 /* One page of the names that are held. The listener hears `each` for every lock, then `done`, where
  * `next` is the cursor to go on with, absent at the end. A page may have fewer than `limit` locks,

@@ -14,7 +14,7 @@ void locks_ready(struct locks *locks, locks_done *done, void *context)
     operation_run(locks, &script_ready, slice_of(""), NULL, 0, read_ready, done, context);
 }
 
-const char *locks_place(const struct locks *locks)
+const char *locks_primary(const struct locks *locks)
 {
-    return store_place(locks->store);
+    return store_primary(locks->store);
 }

@@ -229,6 +229,11 @@ const char *store_place(const struct store *store)
     return link_place(store->link);
 }
 
+const char *store_primary(const struct store *store)
+{
+    return store->sentinel ? store_place(store) : "";
+}
+
 struct store_figures store_figures(const struct store *store)
 {
     return link_figures(store->link);

@@ -106,6 +106,9 @@ const char *store_trouble(const struct store *store);
  * until the loop goes on. */
 const char *store_place(const struct store *store);
 
+/* The same where it is the sentinels that name it; "" where redis-url does. */
+const char *store_primary(const struct store *store);
+
 struct store_figures store_figures(const struct store *store);
 
 /* A look at Redis before anything starts, blocking for at most `timeout_ms` (only a resolver that

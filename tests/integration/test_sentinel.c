@@ -1,0 +1,117 @@
+/* A batond whose primary Sentinel names: its start, what it tells, and a switch. */
+#include "tests/integration/service.h"
+#include "tests/support/watched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { PATIENCE_MS = 10000, TRIES_MS = 15000 };
+
+static int set_up(void **state)
+{
+    struct watched *watched = calloc(1, sizeof *watched);
+    watched_start(watched, NULL);
+    *state = watched;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    watched_stop(*state);
+    free(*state);
+    return 0;
+}
+
+static void a_wrong_name_is_refused_at_the_start(void **state)
+{
+    struct watched *watched = *state;
+    struct batond_process batond;
+    char url[200];
+    snprintf(url, sizeof url, "%s-2", watched->url);
+    batond_process_launch(&batond, &(struct batond_options){.redis_url = url});
+    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&batond.process), 1);
+    char *output = process_output(&batond.process);
+    assert_ptr_equal(strchr(output, '\n'), output + strlen(output) - 1);
+    assert_non_null(strstr(output, "no sentinel knows a primary called \"mymaster-2\""));
+    free(output);
+    batond_process_stop(&batond);
+}
+
+static double figure(struct http_client *client, const char *name)
+{
+    assert_int_equal(http_call(client, "GET", "/metrics", NULL), 200);
+    char line[80];
+    snprintf(line, sizeof line, "\n%s ", name);
+    const char *found = strstr(client->reply.body, line);
+    assert_non_null(found);
+    return strtod(found + strlen(line), NULL);
+}
+
+static void expect_primary(struct http_client *client, const struct watched *watched, int server)
+{
+    char place[64];
+    snprintf(place, sizeof place, "Redis at redis://127.0.0.1:%d/0", watched->servers[server].port);
+    answers(client, "GET /readyz?verbose", NULL, 200, NULL);
+    assert_string_equal(member_text(client, "checks.2.name"), "redis");
+    assert_string_equal(member_text(client, "checks.2.detail"), place);
+}
+
+/* Acquires until it is granted, each time as soon as it is told that it cannot be. */
+static int64_t acquire_in_the_end(struct http_client *client, const char *path)
+{
+    int64_t until = clock_ms() + TRIES_MS;
+    while (clock_ms() < until) {
+        int64_t begun = clock_ms();
+        long status = http_call(client, "POST", path, NULL);
+        assert_in_range(clock_ms() - begun, 0, 2000);
+        if (status == 201)
+            return http_integer(client, "fence");
+        assert_int_equal(status, 503);
+        clock_sleep_ms(20);
+    }
+    fail_msg("nothing is granted any more");
+    return 0;
+}
+
+static void a_switch_is_followed_and_told(void **state)
+{
+    struct watched *watched = *state;
+    struct batond_process batond;
+    char line[1024];
+    batond_process_start(&batond, &(struct batond_options){.redis_url = watched->url,
+                                                           .arguments = LIST("--workers=1")});
+    struct http_client *client = http_client_new(batond.url);
+    assert_true(process_wait_line(&batond.process, "\"listening\"", NULL, line, sizeof line, 0));
+    assert_non_null(strstr(line, watched->url));
+    int old = watched_primary(watched, 0);
+    assert_true(
+        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, PATIENCE_MS));
+    assert_non_null(strstr(line, "\"server\":\"Redis at redis://127.0.0.1:"));
+    expect_primary(client, watched, old);
+    assert_true(figure(client, "baton_redis_switches_total") == 0);
+
+    int64_t before = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
+    redis_process_kill(&watched->servers[old]);
+    clock_sleep_ms(50);
+    int64_t after = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
+    assert_true(after > before);
+    expect_primary(client, watched, watched_await_other(watched, old));
+    assert_true(figure(client, "baton_redis_switches_total") == 1);
+    /* who waits is woken through the new one */
+    answers(client, "POST /locks/b?ttl=500ms", NULL, 201, NULL);
+    answers(client, "POST /locks/b?wait=3s", NULL, 201, NULL);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_name_is_refused_at_the_start),
+        cmocka_unit_test(a_switch_is_followed_and_told),
+    };
+    return cmocka_run_group_tests_name("sentinel", tests, set_up, tear_down);
+}
