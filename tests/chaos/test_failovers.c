@@ -31,7 +31,8 @@ struct scene {
     struct batond_process batond[REPLICAS];
     pthread_mutex_t lock;
     atomic_bool stop;
-    int64_t fence[NAMES];      /* the greatest that was told so far */
+    int64_t fence[NAMES]; /* the greatest that was told so far */
+    int holder[NAMES];
     int64_t held_until[NAMES]; /* by the clock of the client that has it; 0: nobody */
     size_t grants, refusals, away, doubles, backward, strange;
     int64_t last_grant, longest_stall, slowest;
@@ -52,13 +53,14 @@ static void show(struct scene *scene, const char *what, const struct http_client
                     http->reply.trouble);
 }
 
-static void note_grant(struct scene *scene, int name, int64_t before,
+static void note_grant(struct scene *scene, int name, int client, int64_t before,
                        const struct http_client *http)
 {
     int64_t now = clock_ms(), fence = http_integer(http, "fence");
     scene->grants++;
     scene->doubles += scene->held_until[name] > now;
     scene->held_until[name] = now + TTL_MS;
+    scene->holder[name] = client;
     if (fence <= before) {
         scene->backward++;
         show(scene, "a fence that fell", http);
@@ -70,7 +72,7 @@ static void note_grant(struct scene *scene, int name, int64_t before,
     scene->last_grant = now;
 }
 
-static bool note(struct scene *scene, int name, int64_t before, int64_t took,
+static bool note(struct scene *scene, int name, int client, int64_t before, int64_t took,
                  const struct http_client *http)
 {
     long status = http->reply.status;
@@ -78,7 +80,7 @@ static bool note(struct scene *scene, int name, int64_t before, int64_t took,
     if (took > scene->slowest)
         scene->slowest = took;
     if (status == 201)
-        note_grant(scene, name, before, http);
+        note_grant(scene, name, client, before, http);
     else if (status == 409)
         scene->refusals++;
     else if (status == 503)
@@ -100,14 +102,16 @@ static int64_t fence_so_far(struct scene *scene, int name)
 }
 
 /* From now on the client does not count on it. */
-static void let_go(struct scene *scene, struct http_client *http, int name, const char *path)
+static void let_go(struct scene *scene, struct http_client *http, int name, int client,
+                   const char *path)
 {
     char header[200];
     const char *token = http_text(http, "token");
     snprintf(header, sizeof header, "Lock-Token: %s", token ? token : "");
     clock_sleep_ms(HOLD_MS);
     pthread_mutex_lock(&scene->lock);
-    scene->held_until[name] = 0;
+    if (scene->holder[name] == client)
+        scene->held_until[name] = 0;
     pthread_mutex_unlock(&scene->lock);
     http_request(http, &(struct http_call){.method = "DELETE",
                                            .path = path,
@@ -128,8 +132,8 @@ static void *play(void *context)
         int64_t before = fence_so_far(scene, name), begun = clock_ms();
         http_request(
             http, &(struct http_call){.method = "POST", .path = ask, .timeout_ms = 3L * ANSWER_MS});
-        if (note(scene, name, before, clock_ms() - begun, http))
-            let_go(scene, http, name, path);
+        if (note(scene, name, client->number, before, clock_ms() - begun, http))
+            let_go(scene, http, name, client->number, path);
         clock_sleep_ms(10);
     }
     http_client_free(http);
@@ -240,7 +244,7 @@ static void clients_go_on_through_failovers(void **state)
             abort();
     }
     clock_sleep_ms(PAUSE_MS);
-    for (int i = 0; i < stage_amount(10, 1) * WAYS_OUT_COUNT; i++)
+    for (int i = 0; i < stage_amount(16, 1) * WAYS_OUT_COUNT; i++)
         fail_over(scene, &WAYS_OUT[i % WAYS_OUT_COUNT]);
     scene->stop = true;
     for (int i = 0; i < CLIENTS; i++)

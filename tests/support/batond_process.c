@@ -10,12 +10,27 @@ enum { START_MS = 30000, MAX_ARGUMENTS = 64 };
 
 /* A developer's own settings must not reach the batond under test, and nobody is to wait for its
  * end unless that is what the test is about. */
-static const char *const clean_environment[] = {
-    "BATON_LISTEN",       "BATON_REDIS_URL",       "BATON_REDIS_URL_FILE", "BATON_STATE_DIR",
-    "BATON_WORKERS",      "BATON_KEY_PREFIX",      "BATON_DEFAULT_TTL",    "BATON_MAX_TTL",
-    "BATON_LOG_LEVEL",    "BATON_LOG_FORMAT",      "BATON_ACCESS_LOG",     "BATON_AUDIT_LOG",
-    "BATON_RETENTION",    "BATON_ALLOW_ANONYMOUS", "BATON_MAX_WAIT",       "BATON_MAX_WAITERS",
-    "BATON_CLAIM_WINDOW", "BATON_WAITER_LEASE",    "BATON_DRAIN=0"};
+static const char *const clean_environment[] = {"BATON_LISTEN",
+                                                "BATON_REDIS_URL",
+                                                "BATON_REDIS_URL_FILE",
+                                                "BATON_REDIS_SENTINEL_USER",
+                                                "BATON_REDIS_SENTINEL_PASSWORD",
+                                                "BATON_STATE_DIR",
+                                                "BATON_WORKERS",
+                                                "BATON_KEY_PREFIX",
+                                                "BATON_DEFAULT_TTL",
+                                                "BATON_MAX_TTL",
+                                                "BATON_LOG_LEVEL",
+                                                "BATON_LOG_FORMAT",
+                                                "BATON_ACCESS_LOG",
+                                                "BATON_AUDIT_LOG",
+                                                "BATON_RETENTION",
+                                                "BATON_ALLOW_ANONYMOUS",
+                                                "BATON_MAX_WAIT",
+                                                "BATON_MAX_WAITERS",
+                                                "BATON_CLAIM_WINDOW",
+                                                "BATON_WAITER_LEASE",
+                                                "BATON_DRAIN=0"};
 
 static const char *program(void)
 {

@@ -32,7 +32,7 @@ void watched_stop(struct watched *watched);
 int watched_primary(const struct watched *watched, int index);
 
 /* Waits until all sentinels that answer call another server than `old` the primary, and until that
- * one says so, too; at most 20 s. Returns which. */
+ * one says so, too; at most 40 s. Returns which. */
 int watched_await_other(const struct watched *watched, int old);
 
 /* Waits until the server is a replica that has caught up. */
@@ -42,8 +42,7 @@ void watched_await_replica(const struct watched *watched, int server);
  * all replicas are known to be well, which is waited for. */
 void watched_fail_over(const struct watched *watched);
 
-/* Starts a server again after redis_process_kill, a sentinel after process_kill. (One that stood
- * still for two seconds does nothing for half a minute: it does not trust its clock.) */
+/* Starts a server again after redis_process_kill, a sentinel after process_kill. */
 void watched_resume(struct watched *watched, int server);
 void watched_resume_sentinel(struct watched *watched, int index);
 
