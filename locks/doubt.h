@@ -10,6 +10,13 @@
 struct attempt;
 struct locks;
 
+/* Where Sentinel has promoted another server meanwhile, that one is asked, and the old one never
+ * again. Nothing else is needed: a grant that the new one has is taken back there, and one that it
+ * has not is none, for nothing that only the old one has is ever served again. What that still
+ * reads from a connection of ours it does for itself alone: it becomes a replica, which throws away
+ * what it did on its own. Nor can such a grant come late to the new one: a replica that is promoted
+ * has ended its connection to the old primary. */
+
 /* How an attempt ended. */
 enum leaving {
     LEAVE_GONE,  /* its client has gone, or cannot have learnt of a grant */

@@ -64,15 +64,12 @@ static void count(const struct counted *counted)
     const struct vote *found =
         votes_winner(cast, number, counted->sentinels, counted->all_heard,
                      counted->current ? read_vote(counted->current, &current) : NULL);
-    char text[8] = "none";
-    if (found)
-        snprintf(text, sizeof text, "%s%d", found->host, (int)found->epoch);
     bool is_right = counted->winner
                         ? found && read_vote(counted->winner, &winner)->epoch == found->epoch &&
                               vote_names(found, winner.host, winner.port)
                         : !found;
     if (!is_right)
-        fail_msg("row %d: %s", (int)(counted - COUNTED), text);
+        fail_msg("row %d: %s", (int)(counted - COUNTED), found ? found->host : "none");
 }
 
 static void votes_are_counted(void **state)
