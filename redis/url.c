@@ -231,6 +231,8 @@ static bool is_master_name(struct slice name)
 {
     static const char ALLOWED[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    if (!name.bytes)
+        return false;
     for (size_t i = 0; i < name.length; i++)
         if (!name.bytes[i] || !strchr(ALLOWED, name.bytes[i]))
             return false;
@@ -389,8 +391,10 @@ static bool copy_text(const char *text, char **ret)
 
 static bool copy_nodes(const struct redis_url *url, struct redis_url *ret)
 {
-    ret->nodes = url->nodes ? calloc(url->node_count, sizeof url->nodes[0]) : NULL;
-    if (url->nodes && !ret->nodes)
+    if (!url->nodes)
+        return true;
+    ret->nodes = calloc(url->node_count, sizeof url->nodes[0]);
+    if (!ret->nodes)
         return false;
     bool is_whole = true;
     for (; is_whole && ret->node_count < url->node_count; ret->node_count++) {

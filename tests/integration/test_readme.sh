@@ -233,12 +233,17 @@ sudo apt-get install ./build/deb/baton_*.deb
 systemctl status baton
 man batond'
 
+# tests/redis/test_sentinel.c does much the same.
+sentinel='export BATON_REDIS_URL=redis+sentinel://baton:change-me@10.0.0.1,10.0.0.2:26380,[fd00::3]/mymaster/0
+build/batond'
+sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' "$readme" | sed '$d')
+
 # What is run neither here nor by `make container` is no more than this, and exists.
 rest_is_known() {
     local block target
     for block in "$dir"/blocks/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
-    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$other_batond" "$package") || fail "< not run, > known"
+    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$other_batond" "$sentinel" "$sentinel_user" "$package") || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z-]+|`make [a-z-]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"

@@ -313,6 +313,35 @@ static void a_frozen_primary_is_replaced(void **state)
     store_fixture_close(&store);
 }
 
+static void allow(const struct watched *watched, const char *rules)
+{
+    for (int i = 0; i < WATCHED_SENTINELS; i++) {
+        redisReply *reply = watched_ask(watched->sentinels[i].port, "ACL SETUSER baton %s", rules);
+        if (reply->type != REDIS_REPLY_STATUS)
+            fail_msg("%s", reply->str);
+        freeReplyObject(reply);
+    }
+}
+
+/* What README has a sentinel's user allowed is enough; with less, what is missing is named. */
+static void expect_least_rights(const struct watched *watched, const struct redis_url *whole)
+{
+    struct redis_url url;
+    struct failure failure, warning;
+    assert_int_equal(redis_url_copy(whole, &url), 0);
+    url.sentinel_user = strdup("baton");
+    free(url.sentinel_password);
+    url.sentinel_password = strdup("change-me-too");
+    allow(watched, "on >change-me-too -@all &+switch-master +info +client|id +sentinel|myid "
+                   "+sentinel|master +sentinel|sentinels +subscribe +unsubscribe");
+    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &warning, &failure), -EPROTO);
+    expect_says(&failure, "allow it there with `ACL SETUSER");
+    allow(watched, "+sentinel|get-master-addr-by-name");
+    if (store_preflight(&url, PREFLIGHT_MS, &warning, &failure) != 0)
+        fail_msg("%s", failure.text);
+    redis_url_free(&url);
+}
+
 /* Sentinels that want a password, and that call the servers by name. */
 static void names_and_passwords(void **state)
 {
@@ -333,6 +362,8 @@ static void names_and_passwords(void **state)
     url.sentinel_password = strdup("watch-out");
     if (store_preflight(&url, PREFLIGHT_MS, &warning, &failure) != 0)
         fail_msg("%s", failure.text);
+
+    expect_least_rights(&watched, &url);
 
     struct store_fixture store;
     store_fixture_open_with(&store, &url);
