@@ -231,8 +231,6 @@ static bool is_master_name(struct slice name)
 {
     static const char ALLOWED[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    if (!name.bytes)
-        return false;
     for (size_t i = 0; i < name.length; i++)
         if (!name.bytes[i] || !strchr(ALLOWED, name.bytes[i]))
             return false;
@@ -241,7 +239,7 @@ static bool is_master_name(struct slice name)
 
 static int read_master(struct slice name, struct redis_url *url, struct failure *failure)
 {
-    if (!is_master_name(name))
+    if (!name.bytes || !is_master_name(name))
         return failure_set(failure, -EINVAL,
                            "redis-url does not say what the sentinels call the primary (the NAME "
                            "of their `sentinel monitor NAME …`, of letters, digits and ._-): write "

@@ -113,6 +113,18 @@ const char *store_trouble(const struct store *store)
     return "";
 }
 
+const char *store_place(const struct store *store)
+{
+    (void)store;
+    return "Redis";
+}
+
+const char *store_primary(const struct store *store)
+{
+    (void)store;
+    return "";
+}
+
 struct store_figures store_figures(const struct store *store)
 {
     (void)store;
