@@ -47,7 +47,8 @@ struct costs {
     int64_t park, release, claim, tick, leave;
 };
 
-/* One hand-over with so many waiters at so many servers. */
+/* One hand-over with so many waiters at so many servers. Who comes behind others is written beside
+ * them: TIME, GET, the servers, and its record, its place and its server, with their expiries. */
 static struct costs costs_of(struct scripts *scripts, int waiters, size_t servers)
 {
     struct costs costs;
@@ -87,6 +88,7 @@ static void a_hand_over_costs_the_same_however_many_wait(void **state)
         struct costs few = costs_of(scripts, 8, servers);
         struct costs many = costs_of(scripts, LONG_QUEUE, servers);
         assert_int_equal(few.park, many.park);
+        assert_int_equal(many.park, 9);
         assert_int_equal(few.release, many.release);
         assert_int_equal(few.claim, many.claim);
         assert_int_equal(few.tick, many.tick);

@@ -348,6 +348,21 @@ static void the_end_of_a_place_is_an_end(void **state)
     assert_int_equal(inboxes_count(inboxes, "two g t1 t 5000 baton:{n}"), 1);
 }
 
+/* A tick that was planned for a hold before is due, and this one ends later: who comes behind
+ * others then is told when it does. */
+static void who_comes_behind_others_is_told_of_a_tick_to_come(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->clock_us = redis_now(scripts);
+    acquire(scripts, .token = "x", .ttl_ms = 1000);
+    park(scripts, "a", "one", .ttl_ms = 60000);
+    park(scripts, "b", "one", .ttl_ms = 60000);
+    assert_in_range(park(scripts, "c", "one", .ttl_ms = 60000).next_ms, 1, 1000);
+    assert_status(release_at(scripts, "n", "x", "one"), "released");
+    scripts->clock_us += 1500000;
+    assert_int_equal(park(scripts, "d", "one", .ttl_ms = 60000).next_ms, 58500);
+}
+
 static void the_end_of_a_lease_is_an_end_if_others_wait_behind(void **state)
 {
     struct scripts *scripts = *state;
@@ -420,6 +435,7 @@ int main(void)
         TEST(an_end_that_comes_after_all_is_told),
         TEST(an_end_is_told_again_once_the_tick_is_past),
         TEST(the_end_of_a_place_is_an_end),
+        TEST(who_comes_behind_others_is_told_of_a_tick_to_come),
         TEST(the_end_of_a_lease_is_an_end_if_others_wait_behind),
         TEST(a_tick_without_a_change_changes_nothing),
         TEST(an_end_that_was_put_off_is_planned_anew),

@@ -255,7 +255,7 @@ static void check_plans(const struct run *run)
 
 /* The steps. */
 
-/* The common cases of claim and release leave it to a later operation to strike off a server that
+/* The common cases of acquire and release leave it to a later operation to strike off a server that
  * has nothing to do with the name any more: whether they did is open. `before` are the servers as
  * they were. */
 static void find_out_who_is_listed(struct run *run, const struct model_server *before)
@@ -312,8 +312,10 @@ static void step_acquire(struct run *run)
     struct answer should_be = model_acquire(run->model, run->now, &acquiring);
     should_be.next_ms = is.next_ms;
     compare(run, "acquire", &is, &should_be);
-    if (acquiring.again && strcmp(is.status, "claimed") == 0)
+    if (strcmp(is.status, acquiring.again ? "claimed" : "waiting") == 0)
         find_out_who_is_listed(run, before);
+    if (strcmp(is.status, "waiting") == 0)
+        assert_true(is.next_ms >= 0);
     if (acquiring.server && strcmp(is.status, "waiting") == 0)
         for (size_t i = 0; i < MODEL_SERVERS; i++)
             if (!strcmp(MODEL_SERVER_NAMES[i], acquiring.server))

@@ -79,6 +79,7 @@ local HOLD_TEXTS = '<sssss'
 local HOLD_NUMBERS = '<dddd'
 local AFTER = 10       -- of a lone hold as it was unpacked: where in the record it ends
 local WAITER = '<sssssdddddddds'
+local WAITER_REST = '<dddddddds' -- behind the texts, which acquire is given packed
 local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
 
 -- A server's standing, packed by STANDING in the hash `:servers`, by id.
@@ -94,7 +95,7 @@ local STANDING = '<dBB'
 local VOUCHED = 15  -- its server lives while now < VOUCHED; the last of the record, see vouch.lua
 local LONE = '<sssssddddddddsd'
 local LONE_SERVER_AFTER = 64 -- its texts
-local LONE_REST = '<ddddddddsd' -- behind the texts, which acquire is given packed
+local LONE_REST = '<ddddddddsd' -- behind the texts
 
 -- The keys of those who wait outlive two leases by this, however short the retention is.
 local KEPT_LEAST = 60000000

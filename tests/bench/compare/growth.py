@@ -22,6 +22,7 @@ import time
 from bare import Http, Redis, allow_many_connections
 
 SIZES = {"waiters": (1, 100, 10_000), "shared": (1, 10_000)}
+CASES = {"held": "locks held", "waiters": "clients waiting", "shared": "shared holds"}
 PREFIX = "baton:"
 PIPELINE = 1000
 RETENTION_MS = 3_600_000  # batond's default
@@ -34,11 +35,22 @@ def trimmed(values):
     return statistics.mean(values[:max(1, len(values) * 9 // 10)])
 
 
+def memory(redis):
+    return int(redis.info("memory")["used_memory"])
+
+
+def report_memory(kind, count, before, after):
+    """Of few, what Redis needs for the first ones would say nothing."""
+    if count >= PIPELINE:
+        each = (after - before) / count
+        print(f"0\t{count} {CASES[kind]}\tmemory of each in Redis\tbytes\t{each:.0f}")
+
+
 def fill(count, redis_port, scripts):
     """Takes so many locks with the very script, as batond would send it for each of them."""
     redis, text = Redis(redis_port), (pathlib.Path(scripts) / "acquire.lua").read_bytes()
     sha1 = redis.call("SCRIPT", "LOAD", text)
-    before = int(redis.info("memory")["used_memory"])
+    before = memory(redis)
     start = time.monotonic()
     for first in range(0, count, PIPELINE):
         several = range(first, min(first + PIPELINE, count))
@@ -50,10 +62,9 @@ def fill(count, redis_port, scripts):
         for _ in several:
             if not isinstance(redis.take(), int):
                 raise AssertionError("a lock was not free")
-    memory = (int(redis.info("memory")["used_memory"]) - before) / count
     rate = count / (time.monotonic() - start)
+    report_memory("held", count, before, memory(redis))
     if count >= PIPELINE:
-        print(f"0\t{count} {CASES['held']}\tmemory of a held lock in Redis\tbytes\t{memory:.0f}")
         print(f"0\t{count} {CASES['held']}\tthe bare script, {PIPELINE} ahead\ta second\t{rate:.0f}")
 
 
@@ -65,11 +76,16 @@ class Place:
         self.http, self.port, self.redis = Http(int(port)), int(port), Redis(int(redis_port))
         self.scripts = {hashlib.sha1(file.read_bytes()).hexdigest(): file.stem
                         for file in pathlib.Path(scripts).glob("*.lua")}
-        self.redis.call("CONFIG", "SET", "slowlog-max-len", 100_000, "slowlog-log-slower-than", 0)
+        self.redis.call("CONFIG", "SET", "slowlog-max-len", 100_000)
+        self.log_slower_than(-1)
+
+    def log_slower_than(self, microseconds):
+        """-1: nothing, so that it is short, and takes no memory that is looked at."""
+        self.redis.call("CONFIG", "SET", "slowlog-log-slower-than", microseconds)
 
     def begin(self):
         self.times = {}
-        self.redis.call("SLOWLOG", "RESET")
+        self.log_slower_than(0)
 
     def timed(self, what, *request):
         """A request that answers what it should, and how long that took."""
@@ -81,10 +97,13 @@ class Place:
     def end(self):
         """{(figure, operation): us} of all since begin()."""
         busy = {}
-        for entry in self.redis.call("SLOWLOG", "GET", -1):
+        self.log_slower_than(-1)
+        entries = self.redis.call("SLOWLOG", "GET", -1)
+        self.redis.call("SLOWLOG", "RESET")
+        for entry in entries:
             words = [word.decode(errors="replace") for word in entry[3]]
             script = self.scripts.get(words[1]) if words[0].upper() == "EVALSHA" else None
-            if script in ("acquire", "release", "leave"):
+            if script in ("acquire", "renew", "inspect", "release", "leave"):
                 is_claim = script == "acquire" and words[8] == "2"
                 busy.setdefault("claim" if is_claim else script, []).append(entry[2])
         found = {("Redis busy", script): trimmed(values) for script, values in busy.items()}
@@ -93,7 +112,7 @@ class Place:
 
 
 class Held:
-    """Acquire and release of a free lock while others are held. Each size has a Redis of its own,
+    """What is done with a free lock while others are held. Each size has a Redis of its own,
     filled already."""
 
     def __init__(self, places, sizes):
@@ -111,8 +130,10 @@ class Held:
             self.number += 1
             names.append(f"free-{self.number}")
             hold = place.timed("acquire", 201, "POST", f"/locks/{names[-1]}")
-            place.timed("release", 200, "DELETE", f"/locks/{names[-1]}",
-                        f"Lock-Token: {hold['token']}\r\n")
+            token = f"Lock-Token: {hold['token']}\r\n"
+            place.timed("renew", 200, "PUT", f"/locks/{names[-1]}?ttl=1m", token)
+            place.timed("inspect", 200, "GET", f"/locks/{names[-1]}")
+            place.timed("release", 200, "DELETE", f"/locks/{names[-1]}", token)
         found = place.end()
         place.redis.call("DEL", *(f"{PREFIX}{{{name}}}" for name in names))
         return [("", found)]
@@ -124,6 +145,7 @@ class Waiters:
     def __init__(self, places, sizes):
         self.place, self.lines = places[0], {}
         for size in sizes:
+            before = memory(self.place.redis)
             self.lines[size] = line = {"name": f"/locks/line-{size}", "poll": select.epoll()}
             line["token"] = self.take_lock(line["name"])
             line["parked"] = {}
@@ -134,6 +156,7 @@ class Waiters:
                 self.park(line, client)
                 if i % 100 == 0 or i == size - 1:
                     self.await_length(line, i + 1)
+            report_memory("waiters", size, before, memory(self.place.redis))
 
     def take_lock(self, name):
         return json.loads(self.place.http.expect(201, "POST", f"{name}?ttl=1h"))["token"]
@@ -171,7 +194,8 @@ class Waiters:
             self.park(line, client)
             self.await_length(line, len(line["parked"]))
         found = self.place.end()
-        found.pop(("Redis busy", "acquire"), None)  # who comes next finds one waiting less
+        for script in ("acquire", "inspect"):  # who comes next finds one waiting less
+            found.pop(("Redis busy", script), None)
         return found
 
     def block(self, size, count):
@@ -185,9 +209,11 @@ class Shared:
     def __init__(self, places, sizes):
         self.place = places[0]
         for size in sizes:
+            before = memory(self.place.redis)
             for i in range(size):
                 self.place.http.expect(
                     201, "POST", f"/locks/shared-{size}?mode=shared&ttl=1h&owner=o{i}")
+            report_memory("shared", size, before, memory(self.place.redis))
 
     def block(self, size, count):
         name = f"/locks/shared-{size}"
@@ -199,7 +225,6 @@ class Shared:
 
 
 KINDS = {"held": Held, "waiters": Waiters, "shared": Shared}
-CASES = {"held": "locks held", "waiters": "clients waiting", "shared": "shared holds"}
 
 
 def measure(kind, places, sizes, rounds, count):
