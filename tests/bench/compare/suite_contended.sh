@@ -165,9 +165,10 @@ contest() { # URL CLIENTS: that ask what stands on standard input
 contest_etcd() { # CLIENTS LOCK
     local status=0
     launch_etcd || return
-    disown "$launched_pid" # or bash would announce its death
     contest "$launched" "$1" < <(ask_etcd "$2") || status=$?
     kill -KILL "$launched_pid"
+    wait "$launched_pid" 2>/dev/null || true
+    rm -rf "$folder"
     return $status
 }
 
