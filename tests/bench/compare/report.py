@@ -58,6 +58,8 @@ def shown(value):
     """Three digits that count."""
     if value == 0:
         return "0"
+    if 0 < value < 0.001:
+        return "<0.001"
     rounded = float(f"{value:.3g}")
     return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
