@@ -59,7 +59,8 @@ static void acquired(void *context, const struct several_reply *reply)
                                                : reply->each[reply->refused].name,
                            reply->result, NULL);
         happening_all_taken_back(exchange);
-        bool refused = reply->result != LOCKS_UNAVAILABLE && reply->result != LOCKS_DRAINING;
+        bool refused = reply->result != LOCKS_UNAVAILABLE && reply->result != LOCKS_DRAINING &&
+                       reply->result != LOCKS_UNCONFIRMED;
         acquisition_refuse(exchange, reply->result, &reply->view, reply->error,
                            refused ? reply->each[reply->refused].name : slice_of(NULL));
     }

@@ -17,6 +17,12 @@ struct slice acquisition_token(const struct exchange *exchange)
     return exchange->parameters.texts[FIELD_LOCK_TOKEN];
 }
 
+int64_t acquisition_replicas(const struct exchange *exchange)
+{
+    int64_t asked = exchange->parameters.numbers[FIELD_CONFIRM], set = exchange->api->replicas;
+    return asked > set ? asked : set;
+}
+
 /* Whether the fields go together; else the exchange has been answered. */
 static bool are_compatible(struct exchange *exchange)
 {
@@ -62,6 +68,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .meta = parameters->texts[FIELD_META],
         .wait_ms = parameters->numbers[FIELD_WAIT],
         .keep_ms = parameters->numbers[FIELD_KEEP],
+        .replicas = acquisition_replicas(exchange),
     };
     return true;
 }
@@ -166,6 +173,17 @@ static json_t *unavailable(struct exchange *exchange, const char *error)
     return document;
 }
 
+/* Of a hold that the token had before, nothing was given back. */
+static json_t *unconfirmed(struct exchange *exchange, const char *error)
+{
+    json_t *document = problem_new(exchange, PROBLEM_UNCONFIRMED,
+                                   "%s; what was granted to this request is given back: repeat it "
+                                   "with this token",
+                                   error);
+    add_token(exchange, document);
+    return document;
+}
+
 /* The document, and which problem it is. */
 static json_t *problem_of(struct exchange *exchange, enum locks_result result,
                           const struct lock_view *view, const char *error, enum problem *ret)
@@ -205,6 +223,9 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
     case LOCKS_DRAINING:
         *ret = PROBLEM_DRAINING;
         return draining(exchange);
+    case LOCKS_UNCONFIRMED:
+        *ret = PROBLEM_UNCONFIRMED;
+        return unconfirmed(exchange, error);
     case LOCKS_DONE:
     case LOCKS_REPEATED:
     case LOCKS_NOT_HELD:

@@ -10,6 +10,10 @@
  * the fields do not go together. */
 bool acquisition_read(struct exchange *exchange, struct acquire *ret);
 
+/* How many replicas of Redis are to confirm what the exchange asks for: as many as the server has
+ * it, or more if the client asks for more. */
+int64_t acquisition_replicas(const struct exchange *exchange);
+
 /* The token that the client gave, or that was made for it. */
 struct slice acquisition_token(const struct exchange *exchange);
 

@@ -5,6 +5,7 @@
 #include "api/target.h"
 #include "base/duration.h"
 #include "base/utf8.h"
+#include "locks/replicas.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
     [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
     [FIELD_VERBOSE] = {NULL, "verbose", FIELD_SWITCH, 0, 1, NULL},
+    [FIELD_CONFIRM] = {"confirm", "confirm", FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
 };
 
 enum { JSON_DEPTH = 16, EXPECTED_LENGTH = 160, NAME_SHOWN = 60 };
@@ -88,6 +90,10 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
         break;
     case FIELD_CHOICE:
         snprintf(text, EXPECTED_LENGTH, "\"%s\"", field->expected);
+        break;
+    case FIELD_REPLICAS:
+        snprintf(text, EXPECTED_LENGTH,
+                 "\"none\", or \"replicas:N\" with N from %" PRId64 " to %" PRId64, low, high);
         break;
     case FIELD_LIST:
         snprintf(text, EXPECTED_LENGTH,
@@ -180,6 +186,15 @@ static bool set_integer_text(const struct input *input, struct slice text)
     return text.length > 0 ? set_number(input, number) : refuse(input);
 }
 
+static bool set_replicas(const struct input *input, struct slice text)
+{
+    int64_t replicas;
+    if (!replicas_parse(text, &replicas))
+        return refuse(input);
+    input->exchange->parameters.numbers[input->id] = replicas;
+    return true;
+}
+
 static bool set_from_query(const struct input *input, struct slice text)
 {
     int64_t ms;
@@ -198,6 +213,8 @@ static bool set_from_query(const struct input *input, struct slice text)
         return set_choice(input, text);
     case FIELD_TEXT:
         return set_text(input, text);
+    case FIELD_REPLICAS:
+        return set_replicas(input, text);
     case FIELD_TOKEN:
     case FIELD_OBJECT:
     case FIELD_LIST:
@@ -258,6 +275,8 @@ static bool set_from_json(const struct input *input, const json_t *value)
                                       : refuse(input);
     if (!json_is_string(value))
         return refuse(input);
+    if (kind == FIELD_REPLICAS)
+        return set_replicas(input, text);
     return kind == FIELD_MODE ? set_mode(input, text) : set_text(input, text);
 }
 

@@ -14,13 +14,14 @@ enum field_kind {
     FIELD_DURATION, /* milliseconds in JSON, with a unit in the query */
     FIELD_INTEGER,
     FIELD_MODE,
-    FIELD_TEXT,   /* without control characters; the range is its length in bytes */
-    FIELD_TOKEN,  /* never in the query */
-    FIELD_OBJECT, /* a JSON object; the range is its length in bytes as compact text */
-    FIELD_FLAG,   /* true or false */
-    FIELD_SWITCH, /* the same, or nothing but its name, which is true */
-    FIELD_CHOICE, /* the only word that may stand there, which is `expected` */
-    FIELD_LIST,   /* of different names; the range is how many */
+    FIELD_TEXT,     /* without control characters; the range is its length in bytes */
+    FIELD_TOKEN,    /* never in the query */
+    FIELD_OBJECT,   /* a JSON object; the range is its length in bytes as compact text */
+    FIELD_FLAG,     /* true or false */
+    FIELD_SWITCH,   /* the same, or nothing but its name, which is true */
+    FIELD_CHOICE,   /* the only word that may stand there, which is `expected` */
+    FIELD_LIST,     /* of different names; the range is how many */
+    FIELD_REPLICAS, /* "none", which is 0, or "replicas:N"; the range is N */
 };
 
 enum field_id {
@@ -40,6 +41,7 @@ enum field_id {
     FIELD_AFTER,
     FIELD_NAMES,
     FIELD_VERBOSE,
+    FIELD_CONFIRM,
     FIELD_COUNT,
 };
 

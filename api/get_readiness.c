@@ -67,10 +67,13 @@ static void asked(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     struct verdict verdict = check_process(exchange);
-    bool is_well = reply->result == LOCKS_DONE;
+    bool is_confirmed = reply->result != LOCKS_UNCONFIRMED;
+    bool is_well = reply->result == LOCKS_DONE || !is_confirmed;
     const char *trouble = reply->error ? reply->error : "Redis cannot be asked";
     check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE,
           is_well ? locks_primary(exchange->api->locks) : trouble);
+    if (exchange->api->replicas > 0)
+        check(&verdict, "replicas", is_confirmed, PROBLEM_UNCONFIRMED, is_confirmed ? "" : trouble);
     answer(exchange, &verdict);
     exchange_resume(exchange);
 }
@@ -84,6 +87,6 @@ enum handling get_readiness(struct exchange *exchange)
         return ANSWERED;
     }
     json_decref(verdict.checks);
-    locks_ready(exchange->api->locks, asked, exchange);
+    locks_ready(exchange->api->locks, exchange->api->replicas, asked, exchange);
     return PARKED;
 }

@@ -20,6 +20,8 @@
     X(HAPPENING_LIMIT_MISMATCH, "limit_mismatch")                                                  \
     X(HAPPENING_UPGRADE_CONFLICT, "upgrade_conflict")                                              \
     X(HAPPENING_SPENT, "spent") /* its token was released, or its wait cancelled, before */        \
+    X(HAPPENING_UNCONFIRMED, "unconfirmed") /* too few replicas had it: what was granted is taken  \
+                                             * back */                                             \
     X(HAPPENING_UNAVAILABLE, "unavailable")
 
 /* How a hold ends. Each end is told once in all, by one of the batonds. */
@@ -101,7 +103,7 @@ void happening_abandoned(struct exchange *exchange);
 /* What was told of as granted was taken back, with all of exchange->grants. */
 void happening_all_taken_back(struct exchange *exchange);
 
-/* The end of a renewal; LOCKS_UNAVAILABLE is not told. */
+/* The end of a renewal; LOCKS_UNAVAILABLE and _UNCONFIRMED are not told. */
 void happening_renewed(struct exchange *exchange, struct slice name, enum locks_result result,
                        const struct hold *hold);
 

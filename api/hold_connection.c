@@ -134,7 +134,8 @@ static void begin(struct connection_hold *held, unsigned status, const struct ho
     struct api *api = exchange->api;
     const struct keeper_events events = {held, renewed, lost};
     held->keeper = locks_keep(api->locks, exchange->name, exchange->stored_token,
-                              exchange->parameters.numbers[FIELD_TTL], &events);
+                              exchange->parameters.numbers[FIELD_TTL],
+                              acquisition_replicas(exchange), &events);
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
     exchange->hung_up = hung_up;
@@ -169,7 +170,9 @@ static void prolonged(void *context, const struct locks_reply *reply)
     } else {
         exchange->hung_up = NULL;
         free(held);
-        if (reply->result == LOCKS_NOT_HELD)
+        if (reply->result == LOCKS_UNCONFIRMED)
+            problem_unconfirmed_renewal(exchange, reply->error);
+        else if (reply->result == LOCKS_NOT_HELD)
             problem_simply(exchange, PROBLEM_NOT_HELD,
                            "this token's hold has just ended; acquire the lock anew");
         else
@@ -191,7 +194,8 @@ void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
     exchange->below = held;
     exchange->hung_up = hung_up_early;
     locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
-                exchange->parameters.numbers[FIELD_TTL], prolonged, held);
+                exchange->parameters.numbers[FIELD_TTL], acquisition_replicas(exchange), prolonged,
+                held);
 }
 
 void hold_connection_drain(struct api *api)

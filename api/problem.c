@@ -97,6 +97,12 @@ void problem_simply(struct exchange *exchange, enum problem problem, const char 
     problem_answer(exchange, problem, document);
 }
 
+void problem_unconfirmed_renewal(struct exchange *exchange, const char *error)
+{
+    problem_simply(exchange, PROBLEM_UNCONFIRMED,
+                   "%s: count on the time that the hold had before, and repeat the request", error);
+}
+
 void problem_unavailable(struct exchange *exchange, const char *error)
 {
     problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "%s; it is safe to repeat the request",

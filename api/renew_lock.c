@@ -1,3 +1,4 @@
+#include "api/acquisition.h"
 #include "api/api.h"
 #include "api/etag.h"
 #include "api/operations.h"
@@ -17,6 +18,8 @@ static void renewed(void *context, const struct locks_reply *reply)
         problem_simply(exchange, PROBLEM_NOT_HELD,
                        "this token has no live hold, so nothing was renewed: stop what the lock "
                        "protects, and acquire it anew");
+    } else if (reply->result == LOCKS_UNCONFIRMED) {
+        problem_unconfirmed_renewal(exchange, reply->error);
     } else {
         problem_unavailable(exchange, reply->error);
     }
@@ -33,6 +36,6 @@ enum handling renew_lock(struct exchange *exchange)
     }
     /* A TTL that was not given is 0: the one that the hold had last. */
     locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
-                parameters->numbers[FIELD_TTL], renewed, exchange);
+                parameters->numbers[FIELD_TTL], acquisition_replicas(exchange), renewed, exchange);
     return PARKED;
 }

@@ -21,6 +21,8 @@ static void renewed(void *context, const struct several_reply *reply)
         several_not_held(exchange, reply,
                          "this token has no live hold of these names: stop what they protect, and "
                          "acquire them anew; the others were renewed");
+    } else if (reply->result == LOCKS_UNCONFIRMED) {
+        problem_unconfirmed_renewal(exchange, reply->error);
     } else {
         problem_unavailable(exchange, reply->error);
     }
@@ -33,7 +35,7 @@ enum handling renew_locks(struct exchange *exchange)
         return ANSWERED;
     /* A TTL that was not given is 0: the one that each hold had last. */
     locks_renew_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
-                        exchange->stored_token, exchange->parameters.numbers[FIELD_TTL], renewed,
-                        exchange);
+                        exchange->stored_token, exchange->parameters.numbers[FIELD_TTL],
+                        acquisition_replicas(exchange), renewed, exchange);
     return PARKED;
 }

@@ -10,8 +10,10 @@ enum {
     TOKEN = FIELD_BIT(FIELD_LOCK_TOKEN),
     WAIT = FIELD_BIT(FIELD_WAIT),
     NAMES = FIELD_BIT(FIELD_NAMES),
+    CONFIRM = FIELD_BIT(FIELD_CONFIRM),
     ACQUIRE = TTL | TOKEN | WAIT | FIELD_BIT(FIELD_OWNER) | FIELD_BIT(FIELD_LOCK_MODE) |
-              FIELD_BIT(FIELD_LIMIT) | FIELD_BIT(FIELD_META),
+              FIELD_BIT(FIELD_LIMIT) | FIELD_BIT(FIELD_META) | CONFIRM,
+    RENEW = TTL | TOKEN | CONFIRM,
     ACQUIRE_ONE = ACQUIRE | FIELD_BIT(FIELD_KEEP) | FIELD_BIT(FIELD_HOLD),
     LIST = FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE) | FIELD_BIT(FIELD_CURSOR),
     WATCH = FIELD_BIT(FIELD_AFTER) | WAIT,
@@ -21,13 +23,13 @@ enum {
 
 const struct route ROUTES[] = {
     {"POST", "/locks/{name}", "acquireLock", ACQUIRE_ONE, VERB_ACQUIRE, acquire_lock},
-    {"PUT", "/locks/{name}", "renewLock", TTL | TOKEN, VERB_ACQUIRE, renew_lock},
+    {"PUT", "/locks/{name}", "renewLock", RENEW, VERB_ACQUIRE, renew_lock},
     {"DELETE", "/locks/{name}", "releaseLock", RELEASE, VERB_ACQUIRE, release_lock},
     {"GET", "/locks/{name}", "inspectLock", TOKEN, VERB_READ, inspect_lock},
     {"GET", "/locks/{name}/events", "watchLock", WATCH | TOKEN, VERB_READ, watch_lock},
     {"GET", "/locks", "listLocks", LIST, VERB_READ, list_locks},
     {"POST", "/locks", "acquireLocks", ACQUIRE | NAMES, VERB_ACQUIRE, acquire_locks},
-    {"PUT", "/locks", "renewLocks", TTL | TOKEN | NAMES, VERB_ACQUIRE, renew_locks},
+    {"PUT", "/locks", "renewLocks", RENEW | NAMES, VERB_ACQUIRE, renew_locks},
     {"DELETE", "/locks", "releaseLocks", TOKEN | NAMES, VERB_ACQUIRE, release_locks},
     {"GET", "/events", "watchLocks", WATCH_ALL, VERB_READ, watch_locks},
     {"GET", "/livez", "getLiveness", 0, VERB_NONE, get_liveness},

@@ -1,3 +1,4 @@
+#include "locks/confirm.h"
 #include "locks/request.h"
 
 #include <stdlib.h>
@@ -15,22 +16,46 @@ struct acquiring {
 static void note_held(const struct acquiring *acquiring, const struct locks_reply *reply)
 {
     char key[KEY_LENGTH];
-    if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED)
+    if (reply_holds(reply))
         lookout_note(acquiring->locks,
                      operation_key(acquiring->locks, acquiring->acquire.name, key), &reply->hold);
+}
+
+static void take_back(const struct acquiring *acquiring)
+{
+    locks_take_back(acquiring->locks, acquiring->acquire.name, acquiring->acquire.token,
+                    &acquiring->attempt, 0);
+}
+
+static void conclude(struct acquiring *acquiring, const struct locks_reply *reply)
+{
+    note_held(acquiring, reply);
+    acquiring->done(acquiring->context, reply);
+    free(acquiring);
+}
+
+static void confirmed(void *context, const struct locks_reply *reply)
+{
+    struct acquiring *acquiring = context;
+    if (reply->result == LOCKS_UNCONFIRMED)
+        take_back(acquiring);
+    conclude(acquiring, reply);
 }
 
 static void acquire_done(void *context, const struct store_result *result)
 {
     struct acquiring *acquiring = context;
-    const struct acquire *acquire = &acquiring->acquire;
+    struct locks *locks = acquiring->locks;
+    int64_t replicas = acquiring->acquire.replicas;
     struct request_answer answer;
-    request_read(result, acquire, &acquiring->attempt, &answer);
+    request_read(result, &acquiring->acquire, &acquiring->attempt, &answer);
     if (request_is_in_doubt(result, &answer))
-        locks_take_back(acquiring->locks, acquire->name, acquire->token, &acquiring->attempt, 0);
-    note_held(acquiring, &answer.reply);
-    acquiring->done(acquiring->context, &answer.reply);
-    free(acquiring);
+        take_back(acquiring);
+    if (replicas > 0 && reply_holds(&answer.reply))
+        confirm_reply(locks, &answer.reply, store_mark(locks->store), replicas, confirmed,
+                      acquiring);
+    else
+        conclude(acquiring, &answer.reply);
 }
 
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,

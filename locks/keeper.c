@@ -11,9 +11,10 @@ struct keeper {
     uint64_t sent;
     uint64_t ends;
     uint64_t ttl_ms; /* that it was last given */
-    bool asking;     /* a renewal is under way */
-    bool stopped;    /* nobody wants to hear any more */
-    bool closed;     /* the timer is */
+    int64_t replicas;
+    bool asking;  /* a renewal is under way */
+    bool stopped; /* nobody wants to hear any more */
+    bool closed;  /* the timer is */
     size_t name_length;
     size_t token_length;
     char name_and_token[];
@@ -90,7 +91,7 @@ static void ask(struct keeper *keeper)
     operation_prolong(
         keeper->locks, (struct slice){keeper->name_and_token, keeper->name_length},
         (struct slice){keeper->name_and_token + keeper->name_length, keeper->token_length}, 0,
-        answered, keeper);
+        keeper->replicas, answered, keeper);
     sleep_until(keeper, keeper->ends);
 }
 
@@ -104,7 +105,7 @@ static void on_timer(uv_timer_t *timer)
 }
 
 struct keeper *locks_keep(struct locks *locks, struct slice name, struct slice token,
-                          int64_t ttl_ms, const struct keeper_events *events)
+                          int64_t ttl_ms, int64_t replicas, const struct keeper_events *events)
 {
     struct keeper *keeper = malloc(sizeof *keeper + name.length + token.length);
     if (!keeper)
@@ -113,6 +114,7 @@ struct keeper *locks_keep(struct locks *locks, struct slice name, struct slice t
                               .events = *events,
                               .sent = uv_now(locks->loop),
                               .ttl_ms = (uint64_t)ttl_ms,
+                              .replicas = replicas,
                               .name_length = name.length,
                               .token_length = token.length};
     keeper->ends = keeper->sent + keeper->ttl_ms;

@@ -19,6 +19,14 @@ static int listen_to_inbox(struct locks *locks)
     return store_listen(locks->store, slice_of(channel));
 }
 
+/* Outside the braces of names: nobody who watches a prefix is told of it. */
+static void expect_replicas(struct locks *locks, int64_t replicas)
+{
+    char key[KEY_PREFIX_LENGTH + sizeof "confirm"];
+    snprintf(key, sizeof key, "%.*sconfirm", (int)locks->key_prefix_length, locks->key_prefix);
+    store_expect_replicas(locks->store, slice_of(key), (int)replicas);
+}
+
 int locks_open(struct locks **ret, const struct locks_options *options)
 {
     struct locks *locks = calloc(1, sizeof *locks);
@@ -35,6 +43,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->retention_ms = options->retention_ms;
     locks->waiter_lease_ms = options->waiter_lease_ms;
     locks->claim_window_ms = options->claim_window_ms;
+    locks->confirm_timeout_ms = options->confirm_timeout_ms;
     locks->expired = options->expired;
     locks->expired_context = options->expired_context;
     number_text(options->retention_ms, locks->retention);
@@ -45,6 +54,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     doubts_init(&locks->doubts);
     interests_open(locks);
     lookout_open(locks);
+    expect_replicas(locks, options->replicas);
     *ret = locks;
     return listen_to_inbox(locks);
 }

@@ -41,6 +41,7 @@ struct acquire {
     struct slice meta; /* a JSON object as text, or absent */
     int64_t wait_ms;   /* for locks_wait: how long to wait at most */
     int64_t keep_ms;   /* for locks_wait: how long its place is kept while no request waits */
+    int64_t replicas;  /* of Redis that must have the hold before anybody is told of it; 0: none */
 };
 
 /* What an owner gets to know of its hold. */
@@ -115,6 +116,7 @@ enum locks_result {
     LOCKS_DRAINING,         /* waiting: this server stops; the place in the queue is kept */
     LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
     LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits to upgrade its shared hold already */
+    LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas have it; `error` says more */
     LOCKS_UNAVAILABLE,      /* Redis cannot be asked, or its answer was lost; `error` says more */
 };
 
@@ -157,7 +159,9 @@ struct locks_options {
     int64_t waiter_lease_ms; /* how long waiters outlive a server that stopped vouching for them */
     int64_t claim_window_ms; /* how long a grant that nobody collects blocks the next */
     int64_t max_waiters;     /* of one name */
-    uint32_t process;        /* a random number; those that have the same one die together */
+    int64_t replicas;        /* that are expected: confirming by as many is prepared now; 0: none */
+    int64_t confirm_timeout_ms; /* how long it may take, from when Redis was asked for the hold */
+    uint32_t process;           /* a random number; those that have the same one die together */
     /* Told of each hold that one of our scripts has ended as expired, before that script's own
      * answer; nobody else is. Whatever was granted or renewed here is looked at when its time is
      * over, about half a second later, though nobody asks for the name. What nobody claimed is left
@@ -194,7 +198,8 @@ void locks_try_again(struct locks *locks);
 bool locks_are_settled(const struct locks *locks);
 
 /* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE,
- * and is taken back once Redis can be asked again unless the token was used again by then. */
+ * and is taken back once Redis can be asked again unless the token was used again by then; so is
+ * what is LOCKS_UNCONFIRMED. */
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
                    void *context);
 
@@ -212,7 +217,7 @@ struct acquirer {
      * queues one after the other. */
     void (*queued)(void *context, struct slice name);
     /* Of several names alone, and may be NULL: this one is held now, DONE or REPEATED. Where the
-     * others are not to be had, what is DONE is given back. */
+     * others are not to be had, or not confirmed, what is DONE is given back. */
     void (*granted)(void *context, struct slice name, const struct locks_reply *reply);
 };
 
@@ -287,9 +292,10 @@ struct keeper_events {
 
 /* `ttl_ms` is what remains of the hold now, by the reply that told of it; it is renewed to the TTL
  * that it was last given. Such a renewal is the server's own: until the client itself renews or
- * repeats its request, the hold may still be taken back. The texts are copied. */
+ * repeats its request, the hold may still be taken back. Where `replicas` are asked for, only what
+ * they confirm counts as renewed. The texts are copied. */
 struct keeper *locks_keep(struct locks *locks, struct slice name, struct slice token,
-                          int64_t ttl_ms, const struct keeper_events *events);
+                          int64_t ttl_ms, int64_t replicas, const struct keeper_events *events);
 
 /* Stops renewing and frees the keeper, in which no event is called any more; the hold stays for
  * what remains of its TTL. To be called on the keeper's own events as well. */
@@ -311,7 +317,7 @@ struct several_reply {
     size_t count; /* names, sorted */
     struct {
         struct slice name;
-        enum locks_result result; /* DONE or REPEATED; DONE, NOT_HELD or UNAVAILABLE */
+        enum locks_result result; /* DONE or REPEATED; DONE, NOT_HELD, UNCONFIRMED or UNAVAILABLE */
         struct attempt attempt;   /* for locks_take_back, should the reply not reach the client */
         struct hold hold;
         struct release release;
@@ -333,9 +339,11 @@ struct several *locks_acquire_several(struct locks *locks, const struct slice *n
  * called. */
 void several_abandon(struct several *several);
 
-/* Each name is renewed or released, whatever becomes of the others; NOT_HELD if any was. */
+/* Each name is renewed or released, whatever becomes of the others; NOT_HELD if any was, before
+ * that UNCONFIRMED, before that UNAVAILABLE. */
 void locks_renew_several(struct locks *locks, const struct slice *names, size_t count,
-                         struct slice token, int64_t ttl_ms, several_done *done, void *context);
+                         struct slice token, int64_t ttl_ms, int64_t replicas, several_done *done,
+                         void *context);
 void locks_release_several(struct locks *locks, const struct slice *names, size_t count,
                            struct slice token, several_done *done, void *context);
 
@@ -344,9 +352,10 @@ void locks_release_several(struct locks *locks, const struct slice *names, size_
 void locks_drain(struct locks *locks);
 
 /* Sets what remains of a hold to `ttl_ms`, or for 0 to the TTL it was last given. LOCKS_DONE sets
- * `hold`. */
+ * `hold`. LOCKS_UNCONFIRMED: fewer than `replicas` of Redis have it, and what they have of the hold
+ * is what was told of it before. */
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                 locks_done *done, void *context);
+                 int64_t replicas, locks_done *done, void *context);
 
 /* LOCKS_DONE sets `release`, the same again for a repeated release. */
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
@@ -359,8 +368,9 @@ void locks_break(struct locks *locks, struct slice name, locks_done *done, void 
 void locks_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context);
 
-/* Whether a grant could be stored now: LOCKS_DONE or LOCKS_UNAVAILABLE. */
-void locks_ready(struct locks *locks, locks_done *done, void *context);
+/* Whether a grant could be stored now, and confirmed by `replicas`: LOCKS_DONE, LOCKS_UNCONFIRMED
+ * or LOCKS_UNAVAILABLE. */
+void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
 
 /* As store_primary. */
 const char *locks_primary(const struct locks *locks);

@@ -29,6 +29,7 @@ struct locks {
     int64_t retention_ms;
     int64_t waiter_lease_ms;
     int64_t claim_window_ms;
+    int64_t confirm_timeout_ms;
     void (*expired)(void *context, const struct expiry *expiry); /* may be NULL */
     void *expired_context;
     bool draining;
@@ -65,7 +66,7 @@ void operation_read(const struct store_result *result, operation_reader *read,
 /* As locks_renew, but of the server's own accord: its client need not know of the hold yet, so that
  * it may still be taken back. */
 void operation_prolong(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                       locks_done *done, void *context);
+                       int64_t replicas, locks_done *done, void *context);
 
 /* Why there is no answer, as far as a client may know it: where Redis is and what ails it is for
  * batond's own log. */

@@ -1,3 +1,4 @@
+#include "locks/confirm.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
 
@@ -16,9 +17,17 @@ struct renewing {
     struct locks *locks;
     locks_done *done;
     void *context;
+    int64_t replicas;
     size_t key_length;
     char key[];
 };
+
+static void conclude(void *context, const struct locks_reply *reply)
+{
+    struct renewing *renewing = context;
+    renewing->done(renewing->context, reply);
+    free(renewing);
+}
 
 static void renewed(void *context, const struct store_result *result)
 {
@@ -28,19 +37,22 @@ static void renewed(void *context, const struct store_result *result)
     if (reply.result == LOCKS_DONE)
         lookout_note(renewing->locks, (struct slice){renewing->key, renewing->key_length},
                      &reply.hold);
-    renewing->done(renewing->context, &reply);
-    free(renewing);
+    if (reply.result == LOCKS_DONE && renewing->replicas > 0)
+        confirm_reply(renewing->locks, &reply, store_mark(renewing->locks->store),
+                      renewing->replicas, conclude, renewing);
+    else
+        conclude(renewing, &reply);
 }
 
 static void renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                  struct slice by, locks_done *done, void *context)
+                  int64_t replicas, struct slice by, locks_done *done, void *context)
 {
     char bytes[KEY_LENGTH], text[NUMBER_TEXT];
     struct slice key = operation_key(locks, name, bytes);
     struct renewing *renewing = malloc(sizeof *renewing + key.length);
     if (!renewing)
         abort();
-    *renewing = (struct renewing){locks, done, context, key.length};
+    *renewing = (struct renewing){locks, done, context, replicas, key.length};
     memcpy(renewing->key, key.bytes, key.length);
     const struct slice arguments[] = {slice_of(locks->retention), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
@@ -48,13 +60,13 @@ static void renew(struct locks *locks, struct slice name, struct slice token, in
 }
 
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                 locks_done *done, void *context)
+                 int64_t replicas, locks_done *done, void *context)
 {
-    renew(locks, name, token, ttl_ms, slice_of(NULL), done, context);
+    renew(locks, name, token, ttl_ms, replicas, slice_of(NULL), done, context);
 }
 
 void operation_prolong(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                       locks_done *done, void *context)
+                       int64_t replicas, locks_done *done, void *context)
 {
-    renew(locks, name, token, ttl_ms, slice_of("server"), done, context);
+    renew(locks, name, token, ttl_ms, replicas, slice_of("server"), done, context);
 }

@@ -86,6 +86,11 @@ void request_send(struct locks *locks, struct slice key, const struct acquire *a
     explicit_bzero(texts, sizeof texts);
 }
 
+bool reply_holds(const struct locks_reply *reply)
+{
+    return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
+}
+
 void request_complete(const struct acquire *acquire, int64_t fence, struct hold *ret)
 {
     *ret = (struct hold){

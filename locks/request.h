@@ -36,6 +36,9 @@ void request_send(struct locks *locks, struct slice key, const struct acquire *a
 void request_read(const struct store_result *result, const struct acquire *acquire,
                   const struct attempt *attempt, struct request_answer *ret);
 
+/* Whether it tells of a hold. */
+bool reply_holds(const struct locks_reply *reply);
+
 /* The hold that a request has got as its owner's only one, of which Redis has told the fence. */
 void request_complete(const struct acquire *acquire, int64_t fence, struct hold *ret);
 

@@ -1,8 +1,9 @@
 /* Acquiring several names. One is asked for after the other, also where nobody waits: so of two
  * callers that want the same names, whoever gets the first one is in front for all of them, while
  * sent all at once they could refuse each other for ever. */
+#include "locks/confirm.h"
 #include "locks/names.h"
-#include "locks/operation.h"
+#include "locks/request.h"
 
 #include <stdlib.h>
 
@@ -13,7 +14,8 @@ struct part {
     enum locks_result result; /* DONE: it was granted to this request, REPEATED: held before */
     struct attempt attempt;
     struct hold hold;
-    uint64_t told; /* when, by the loop's clock, `hold` was true */
+    uint64_t told;          /* when, by the loop's clock, `hold` was true */
+    struct store_mark mark; /* where in what Redis has answered that stands */
     char owner[OWNER_LENGTH];
 };
 
@@ -101,6 +103,7 @@ static void note_hold(struct part *part, const struct hold *hold)
 {
     part->hold = *hold;
     part->told = uv_now(part->several->locks->loop);
+    part->mark = store_mark(part->several->locks->store);
     memcpy(part->owner, hold->owner.bytes, hold->owner.length);
     part->hold.owner.bytes = part->owner;
 }
@@ -123,7 +126,7 @@ static void on_lost(void *context, const char *why)
     fail(part->several, index_of(part), why);
 }
 
-static void finish(struct several *several)
+static void answer_held(struct several *several)
 {
     struct several_reply answer = {.result = LOCKS_REPEATED, .count = several->names->count};
     for (size_t i = 0; i < answer.count; i++) {
@@ -138,6 +141,52 @@ static void finish(struct several *several)
     }
     several->done(several->acquirer.context, &answer);
     free_several(several);
+}
+
+static void confirmed(void *context, const struct locks_reply *reply)
+{
+    struct several *several = context;
+    struct locks_reply verdict = {.result = reply->result, .error = reply->error};
+    several->asking = 0;
+    if (!several->done) {
+        free_several(several);
+        return;
+    }
+    for (size_t i = 0; i < several->held; i++)
+        if (reply_holds(&verdict) && remaining_ms(&several->parts[i]) == 0)
+            verdict = (struct locks_reply){.result = LOCKS_UNCONFIRMED,
+                                           .error = "a hold ended before replicas had it"};
+    if (reply_holds(&verdict))
+        answer_held(several);
+    else
+        refuse(several, 0, &verdict);
+}
+
+/* The one of the parts that Redis has told of last stands behind the others, if all were told by
+ * one connection; if not, the mark of none will do. */
+static struct store_mark mark_of(const struct several *several)
+{
+    struct store_mark last = several->parts[0].mark;
+    for (size_t i = 1; i < several->held; i++) {
+        struct store_mark mark = several->parts[i].mark;
+        if (mark.connection != last.connection)
+            return (struct store_mark){0};
+        if (mark.sent > last.sent)
+            last = mark;
+    }
+    return last;
+}
+
+static void finish(struct several *several)
+{
+    if (several->acquire.replicas == 0) {
+        answer_held(several);
+        return;
+    }
+    const struct part *any = &several->parts[0];
+    several->asking = 1;
+    confirm_reply(several->locks, &(struct locks_reply){.result = LOCKS_DONE, .hold = any->hold},
+                  mark_of(several), several->acquire.replicas, confirmed, several);
 }
 
 static void settled(void *context, const struct locks_reply *reply)
@@ -176,7 +225,7 @@ static void settle(struct several *several)
         if (part->result == LOCKS_DONE ? is_last : remaining_ms(part) >= acquire->ttl_ms)
             continue;
         several->asking++;
-        operation_prolong(several->locks, name_of(several, i), acquire->token, acquire->ttl_ms,
+        operation_prolong(several->locks, name_of(several, i), acquire->token, acquire->ttl_ms, 0,
                           settled, part);
     }
     if (several->asking == 0)
@@ -201,7 +250,7 @@ static void take(struct several *several, const struct locks_reply *reply)
     }
     const struct keeper_events events = {part, on_renewed, on_lost};
     part->keeper = locks_keep(several->locks, name_of(several, index_of(part)),
-                              several->acquire.token, part->hold.ttl_ms, &events);
+                              several->acquire.token, part->hold.ttl_ms, 0, &events);
     ask(several);
 }
 
@@ -250,6 +299,7 @@ static void ask(struct several *several)
     struct locks *locks = several->locks;
     struct acquire acquire = several->acquire;
     uint64_t now = uv_now(locks->loop);
+    acquire.replicas = 0; /* they are asked when all are held */
     acquire.name = name_of(several, several->held);
     if (several->held + 1 < several->names->count)
         acquire.ttl_ms = locks->claim_window_ms;

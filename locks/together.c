@@ -3,6 +3,7 @@
 #include "locks/operation.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct together;
@@ -17,16 +18,32 @@ struct together {
     void *context;
     struct names *names;
     size_t asking;
+    char error[128];
     struct several_reply reply;
     struct part parts[];
 };
 
-/* Redis being away says more of the whole than one name that is not held. */
+/* Redis being away says more of the whole than one name that is not held: whoever is told of that
+ * takes the others for renewed. */
+static int weight(enum locks_result result)
+{
+    switch (result) {
+    case LOCKS_DONE:
+        return 0;
+    case LOCKS_UNCONFIRMED:
+        return 2;
+    case LOCKS_UNAVAILABLE:
+        return 3;
+    default:
+        return 1;
+    }
+}
+
 static void conclude(struct together *together)
 {
     struct several_reply *reply = &together->reply;
     for (size_t i = 0; i < reply->count; i++)
-        if (reply->each[i].result != LOCKS_DONE && reply->result != LOCKS_UNAVAILABLE)
+        if (weight(reply->each[i].result) > weight(reply->result))
             reply->result = reply->each[i].result;
     together->done(together->context, reply);
     free(together->names);
@@ -45,8 +62,8 @@ static void answered(void *context, const struct locks_reply *reply)
         memcpy(part->owner, reply->hold.owner.bytes, reply->hold.owner.length);
         together->reply.each[i].hold.owner.bytes = part->owner;
     }
-    if (reply->result == LOCKS_UNAVAILABLE)
-        together->reply.error = reply->error;
+    if (weight(reply->result) > 1)
+        snprintf(together->error, sizeof together->error, "%s", reply->error);
     if (--together->asking == 0)
         conclude(together);
 }
@@ -63,6 +80,7 @@ static struct together *together_new(const struct slice *names, size_t count, se
     together->names = names_sorted(names, count, NULL, 0);
     together->asking = together->reply.count = count;
     together->reply.result = LOCKS_DONE;
+    together->reply.error = together->error;
     for (size_t i = 0; i < count; i++) {
         together->reply.each[i].name = together->names->each[i];
         together->parts[i].together = together;
@@ -71,11 +89,13 @@ static struct together *together_new(const struct slice *names, size_t count, se
 }
 
 void locks_renew_several(struct locks *locks, const struct slice *names, size_t count,
-                         struct slice token, int64_t ttl_ms, several_done *done, void *context)
+                         struct slice token, int64_t ttl_ms, int64_t replicas, several_done *done,
+                         void *context)
 {
     struct together *together = together_new(names, count, done, context);
     for (size_t i = 0; i < count; i++)
-        locks_renew(locks, together->names->each[i], token, ttl_ms, answered, &together->parts[i]);
+        locks_renew(locks, together->names->each[i], token, ttl_ms, replicas, answered,
+                    &together->parts[i]);
 }
 
 void locks_release_several(struct locks *locks, const struct slice *names, size_t count,

@@ -1,5 +1,6 @@
 #include "locks/waiting.h"
 
+#include "locks/confirm.h"
 #include "locks/request.h"
 #include "locks/scripts.h"
 
@@ -17,10 +18,11 @@ struct waiter {
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait */
     bool asking;
-    bool again;     /* to be asked again after that */
-    bool queued;    /* Redis has said that it waits */
-    bool over;      /* the wait has ended */
-    uint64_t heard; /* when this server heard that its turn has come; 0: not yet */
+    bool again;      /* to be asked again after that */
+    bool confirming; /* it is held: replicas are to have it before its client is told */
+    bool queued;     /* Redis has said that it waits */
+    bool over;       /* the wait has ended */
+    uint64_t heard;  /* when this server heard that its turn has come; 0: not yet */
     struct attempt attempt;
     struct acquire acquire;
     char bytes[];
@@ -66,8 +68,10 @@ static void append(struct waiter *waiter)
 }
 
 /* The memory goes when Redis has answered what is still being asked. */
-static void let_go(struct waiter *waiter)
+static void let_go_if_idle(struct waiter *waiter)
 {
+    if (waiter->asking || waiter->confirming)
+        return;
     uv_close((uv_handle_t *)&waiter->timer, on_closed);
     interest_leave(waiter->interest);
 }
@@ -78,8 +82,7 @@ static void end(struct waiter *waiter)
     detach(waiter);
     uv_timer_stop(&waiter->timer);
     waiter->done = NULL;
-    if (!waiter->asking)
-        let_go(waiter);
+    let_go_if_idle(waiter);
 }
 
 /* Whatever Redis has of this attempt is to be taken back. */
@@ -94,10 +97,38 @@ static void finish(struct waiter *waiter, const struct locks_reply *reply)
     locks_done *done = waiter->done;
     assert(done);
     waiter->done = NULL;
-    if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED)
+    if (reply_holds(reply))
         lookout_note(locks_of(waiter), waiter->interest->key, &reply->hold);
     done(waiter->acquirer.context, reply);
     end(waiter);
+}
+
+static void confirmed(void *context, const struct locks_reply *reply)
+{
+    struct waiter *waiter = context;
+    waiter->confirming = false;
+    if (!waiter->done) {
+        let_go_if_idle(waiter);
+        return;
+    }
+    if (reply->result == LOCKS_UNCONFIRMED)
+        leave(waiter, LEAVE_GONE);
+    finish(waiter, reply);
+}
+
+/* Redis has said what has become of it, by the answer that is just being read. Of a hold its client
+ * is told when replicas have it, if it is to be so; until then it is in nobody's way. */
+static void tell(struct waiter *waiter, const struct locks_reply *reply)
+{
+    struct locks *locks = locks_of(waiter);
+    if (!reply_holds(reply) || waiter->acquire.replicas == 0) {
+        finish(waiter, reply);
+        return;
+    }
+    uv_timer_stop(&waiter->timer);
+    waiter->confirming = true;
+    confirm_reply(locks, reply, store_mark(locks->store), waiter->acquire.replicas, confirmed,
+                  waiter);
 }
 
 static void answered(void *context, const struct store_result *result);
@@ -131,7 +162,7 @@ static void ask_again(struct waiter *waiter)
 {
     if (waiter->asking)
         waiter->again = true;
-    else if (!waiter->over)
+    else if (!waiter->over && !waiter->confirming)
         ask(waiter, REQUEST_AGAIN);
 }
 
@@ -153,7 +184,7 @@ static void conclude(struct waiter *waiter, const struct store_result *result,
     if (in_doubt)
         leave(waiter, LEAVE_GONE);
     answer->reply.heard = waiter->heard;
-    finish(waiter, &answer->reply);
+    tell(waiter, &answer->reply);
 }
 
 static void note_queued(struct waiter *waiter)
@@ -176,9 +207,11 @@ static void answered(void *context, const struct store_result *result)
     struct waiter *waiter = context;
     waiter->asking = false;
     if (!waiter->done) {
-        let_go(waiter);
+        let_go_if_idle(waiter);
         return;
     }
+    if (waiter->confirming) /* a release has told of its hold before this came */
+        return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
     if (answer.waits) {
@@ -282,7 +315,7 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
     reply.hold.owner = owner;
     reply.hold.mode = LOCK_EXCLUSIVE;
     reply.hold.limit = 0;
-    finish(waiter, &reply);
+    tell(waiter, &reply);
 }
 
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt)

@@ -58,6 +58,25 @@ static void read_run_id(struct facts *facts, struct slice value)
     copy(value, facts->run_id, sizeof facts->run_id);
 }
 
+static void read_replicas(struct facts *facts, struct slice value)
+{
+    char digits[16];
+    copy(value, digits, sizeof digits);
+    facts->replicas = (int)strtol(digits, NULL, 10);
+}
+
+/* The line is only there where the setting is not 0. */
+static void read_needs_replicas(struct facts *facts, struct slice value)
+{
+    (void)value;
+    facts->needs_replicas = true;
+}
+
+static void read_append_only(struct facts *facts, struct slice value)
+{
+    facts->has_no_file = slice_equals(value, "0");
+}
+
 static const struct field {
     const char *name;
     void (*read)(struct facts *facts, struct slice value);
@@ -71,6 +90,9 @@ static const struct field {
     {"slave_read_only", read_read_only},
     {"maxmemory_policy", read_eviction},
     {"run_id", read_run_id},
+    {"connected_slaves", read_replicas},
+    {"min_slaves_good_slaves", read_needs_replicas},
+    {"aof_enabled", read_append_only},
 };
 
 static void read_line(struct facts *facts, struct slice line)

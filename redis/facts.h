@@ -15,8 +15,11 @@ struct facts {
     bool sentinel; /* it watches others, and keeps nothing itself */
     bool replica;
     bool replica_writable;
-    char run_id[48];   /* of this run of the server; "" where it does not say */
-    char eviction[32]; /* maxmemory_policy; "" where it does not say */
+    char run_id[48];     /* of this run of the server; "" where it does not say */
+    char eviction[32];   /* maxmemory_policy; "" where it does not say */
+    int replicas;        /* that follow it now */
+    bool needs_replicas; /* it takes writes only where some of them do (min-replicas-to-write) */
+    bool has_no_file;    /* it says that it keeps no append-only file */
 };
 
 /* Reads the text that INFO answers; what is missing stays empty. */

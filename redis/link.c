@@ -35,6 +35,7 @@ struct link {
     char old_place[PLACE_SIZE]; /* of it; "" before the first */
     uint64_t heard; /* when Redis last answered: while it does, who waits longer is only queued */
     uint64_t complaint_due; /* errors are told of from then on */
+    uint64_t answering;     /* uv_hrtime at which the script was sent that was answered last */
     struct store_figures figures;
     void (*closed)(void *context);
     void *closed_context;
@@ -185,6 +186,7 @@ static void link_script_answered(struct link *link, struct call *call, const red
         link_script_failed(link, call, reply->str);
         return;
     }
+    link->answering = call->begun;
     link->events.answered(link->events.context, uv_hrtime() - call->begun);
     call_finish(call, STORE_REPLIED, (const struct value *)(const void *)reply, NULL);
 }
@@ -389,6 +391,16 @@ void link_close(struct link *link, void (*closed)(void *context), void *context)
     link->closed = closed ? closed : nobody_cares;
     link->closed_context = context;
     session_close(link->session);
+}
+
+struct store_mark link_mark(const struct link *link)
+{
+    return (struct store_mark){link->figures.connects, link->answering};
+}
+
+const char *link_run_id(const struct link *link)
+{
+    return link->old_run_id;
 }
 
 bool link_is_up(const struct link *link)

@@ -37,6 +37,12 @@ void link_eval(struct link *link, const struct script *script, struct slice key,
 void link_track(struct link *link, int64_t client_id, struct slice prefix);
 void link_untrack(struct link *link);
 
+/* As store_mark. */
+struct store_mark link_mark(const struct link *link);
+
+/* The run of Redis that answers, or did so last; "" where it does not say. */
+const char *link_run_id(const struct link *link);
+
 bool link_is_up(const struct link *link);
 const char *link_trouble(const struct link *link);
 

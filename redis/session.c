@@ -202,6 +202,7 @@ static void session_come_up(struct session *session)
         .run_id = greeting->facts.run_id,
         .client_id = greeting->client_id,
         .warning = greeting->warning.text[0] ? &greeting->warning : NULL,
+        .facts = &greeting->facts,
     };
     session->events.ready(session->events.context, &peer);
 }

@@ -17,6 +17,7 @@ enum {
 
 struct session;
 
+struct facts;
 struct redisReply;
 
 /* Who answers. */
@@ -24,6 +25,7 @@ struct session_peer {
     const char *run_id; /* of this run of the server; "" where it does not say */
     int64_t client_id;  /* of this connection, as Redis calls it; 0 where it does not say */
     const struct failure *warning; /* Redis is set up in a way that can lose locks, else NULL */
+    const struct facts *facts;     /* valid during the call */
 };
 
 struct session_loss {

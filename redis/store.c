@@ -1,5 +1,6 @@
 #include "redis/store.h"
 
+#include "redis/confirmer.h"
 #include "redis/inbox.h"
 #include "redis/link.h"
 #include "redis/sentinel.h"
@@ -7,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct store {
     uv_loop_t *loop;
@@ -18,7 +20,10 @@ struct store {
     bool inbox_loss_is_told; /* since it last listened */
     struct tracking tracking;
     struct store_events events;
-    int parts_open; /* the link and the inbox */
+    struct slice marker; /* the bytes are its own; absent before store_expect_replicas */
+    int expected;        /* replicas, always; 0: none */
+    struct confirmer *confirmers[STORE_REPLICAS_MOST]; /* by replicas - 1; NULL: nobody asked */
+    int parts_open;                                    /* the link, the inbox, and the confirmers */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -171,12 +176,13 @@ static void store_end(void *context)
     void *closed_context = store->closed_context;
     tracking_free(&store->tracking);
     redis_url_free(&store->url);
+    free((char *)store->marker.bytes);
     free(store);
     if (closed)
         closed(closed_context);
 }
 
-/* The link and the inbox follow the sentinel's guide, so that one goes last. */
+/* The link, the inbox and the confirmers follow the sentinel's guide, so that one goes last. */
 static void store_part_closed(void *context)
 {
     struct store *store = context;
@@ -196,6 +202,9 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
     store->closed_context = context;
     if (store->inbox)
         inbox_close(store->inbox, store_part_closed, store);
+    for (int i = 0; i < STORE_REPLICAS_MOST; i++)
+        if (store->confirmers[i])
+            confirmer_close(store->confirmers[i], store_part_closed, store);
     link_close(store->link, store_part_closed, store);
 }
 
@@ -212,6 +221,76 @@ void store_eval(struct store *store, const struct script *script, struct slice k
                 void *context)
 {
     link_eval(store_route(store, key), script, key, arguments, argument_count, done, context);
+}
+
+/* Confirming */
+
+static struct confirmer *store_confirmer(struct store *store, int replicas)
+{
+    struct confirmer *confirmer = store->confirmers[replicas - 1];
+    if (confirmer)
+        return confirmer;
+    const struct confirmer_options options = {.loop = store->loop,
+                                              .url = &store->url,
+                                              .guide = store->guide,
+                                              .marker = store->marker,
+                                              .replicas = replicas,
+                                              .warns = replicas == store->expected,
+                                              .events = {store, store_warning}};
+    store->parts_open++;
+    confirmer = confirmer_open(&options);
+    store->confirmers[replicas - 1] = confirmer;
+    return confirmer;
+}
+
+void store_expect_replicas(struct store *store, struct slice key, int replicas)
+{
+    char *bytes = malloc(key.length);
+    if (!bytes)
+        abort();
+    memcpy(bytes, key.bytes, key.length);
+    store->marker = (struct slice){bytes, key.length};
+    store->expected = replicas;
+    if (replicas > 0)
+        store_confirmer(store, replicas);
+}
+
+struct store_mark store_mark(const struct store *store)
+{
+    return link_mark(store->link);
+}
+
+/* One that asks, on behalf of somebody. */
+struct confirming {
+    struct store *store;
+    uint64_t sent;
+    store_confirmed *done;
+    void *context;
+};
+
+static void store_was_confirmed(void *context, const char *error)
+{
+    struct confirming *confirming = context;
+    const struct store_events *events = &confirming->store->events;
+    if (events->confirmed)
+        events->confirmed(events->context, uv_hrtime() - confirming->sent, !error);
+    confirming->done(confirming->context, error);
+    free(confirming);
+}
+
+void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
+                   store_confirmed *done, void *context)
+{
+    enum { NS_PER_MS = 1000000 };
+    /* By another connection there may be another server, and nobody knows what it has of this. */
+    bool is_same = link_is_up(store->link) && mark.connection == store_mark(store).connection;
+    struct confirming *confirming = malloc(sizeof *confirming);
+    if (!confirming)
+        abort();
+    *confirming = (struct confirming){store, mark.sent, done, context};
+    uint64_t due = is_same ? mark.sent / NS_PER_MS + (uint64_t)timeout_ms : 0;
+    confirmer_ask(store_confirmer(store, replicas), link_run_id(store->link), due,
+                  store_was_confirmed, confirming);
 }
 
 bool store_is_up(const struct store *store)

@@ -20,6 +20,7 @@ enum {
     /* A command without a reply for this long, to it or to those before it, counts as lost: its
      * connection is given up, and every call on it ends. Short enough for "503 within a second". */
     STORE_DEADLINE_MS = 800,
+    STORE_REPLICAS_MOST = 8, /* that can be asked to confirm */
 };
 
 enum store_outcome {
@@ -59,6 +60,8 @@ struct store_events {
     void (*touched)(void *context, struct slice key);
     /* A script has run, and replied so long after it was given to store_eval. */
     void (*answered)(void *context, uint64_t nanoseconds);
+    /* What store_confirm asked has been found out, so long after its script was sent. */
+    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
 };
 
 struct store_figures {
@@ -96,6 +99,33 @@ int store_listen(struct store *store, struct slice channel);
  * After a loss of either connection it is set up again, and then `touched` tells without a key. */
 void store_track(struct store *store, struct slice prefix);
 void store_untrack(struct store *store);
+
+/* Where an answer of Redis stands among all: which connection it came by, and when its script was
+ * sent (uv_hrtime). */
+struct store_mark {
+    uint64_t connection; /* 0: none */
+    uint64_t sent;
+};
+
+/* That of the last answer: to be taken while its `done` runs, with STORE_REPLIED. */
+struct store_mark store_mark(const struct store *store);
+
+/* `error` is NULL where enough replicas have it, else says why not or why that is not known, for
+ * clients; valid during the callback. */
+typedef void store_confirmed(void *context, const char *error);
+
+/* To be called once, before store_confirm. The markers that replicas are asked for are written to
+ * `key`, copied. With `replicas` > 0, as many are expected to be there from now on: the connection
+ * for that is made now, and `warning` tells where Redis is not set up for it. */
+void store_expect_replicas(struct store *store, struct slice key, int replicas);
+
+/* Finds out whether so many replicas of Redis (1 to STORE_REPLICAS_MOST) have what it had answered
+ * by `mark`, of which the connection must still be the same. It may take `timeout_ms` from when the
+ * script was sent. Replicas have received it then, and applied; whether they have written it to
+ * disk, nobody knows. `done` runs once, from the loop and never before this has returned. See
+ * redis/confirmer.h. */
+void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
+                   store_confirmed *done, void *context);
 
 bool store_is_up(const struct store *store);
 

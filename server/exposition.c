@@ -95,6 +95,8 @@ static const struct number {
      "Times that Redis was lost or could not be reached."},
     {offsetof(struct metrics, redis_switches), sum, "counter", "baton_redis_switches_total",
      "Times that a worker went to another server than before, as Sentinel told it to."},
+    {offsetof(struct metrics, unconfirmed), sum, "counter", "baton_unconfirmed_total",
+     "Grants, renewals and readiness checks that too few replicas of Redis had in time."},
     {offsetof(struct metrics, left_out), sum, "counter", "baton_expiries_left_out_total",
      "Grants and renewals whose expiry nobody looks out for here, for want of memory."},
 };
@@ -252,6 +254,8 @@ static const struct quick {
      "From hearing that who waits is granted the lock to its reply; without several at once."},
     {offsetof(struct metrics, redis_commands), "baton_redis_command_duration_seconds",
      "From a script on its way to Redis to its reply."},
+    {offsetof(struct metrics, confirmations), "baton_confirm_duration_seconds",
+     "From a script on its way to Redis to its grant or renewal being confirmed by replicas."},
 };
 
 static void write_quick(FILE *out, const struct exposition *from)

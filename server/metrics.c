@@ -108,6 +108,14 @@ void metrics_redis_took(struct metrics *metrics, uint64_t nanoseconds)
     histogram_observe(&metrics->redis_commands, HISTOGRAM_QUICK, in_microseconds(nanoseconds));
 }
 
+void metrics_confirmed(struct metrics *metrics, uint64_t nanoseconds, bool is_confirmed)
+{
+    if (is_confirmed)
+        histogram_observe(&metrics->confirmations, HISTOGRAM_QUICK, in_microseconds(nanoseconds));
+    else
+        metrics_add(&metrics->unconfirmed, 1);
+}
+
 void metrics_note_busy(struct metrics *metrics)
 {
     struct timespec time;

@@ -49,6 +49,8 @@ struct metrics {
     atomic_uint_fast64_t happenings[METRICS_HAPPENINGS]; /* by enum happening_kind */
     struct histogram redis_commands;
     struct histogram handovers;
+    struct histogram confirmations;   /* those that were given in time */
+    atomic_uint_fast64_t unconfirmed; /* the others */
     struct histogram waits[METRICS_WAITS];
     struct histogram holds[METRICS_HAPPENINGS]; /* of those kinds that end one */
     atomic_uint_fast64_t requests[METRICS_ROUTES][METRICS_METHODS][METRICS_STATUSES];
@@ -87,6 +89,9 @@ void metrics_happened(struct metrics *metrics, const struct happening *happening
 
 /* Counts a script's way to Redis and back. */
 void metrics_redis_took(struct metrics *metrics, uint64_t nanoseconds);
+
+/* Counts whether replicas had what Redis answered, and how long that took from asking Redis. */
+void metrics_confirmed(struct metrics *metrics, uint64_t nanoseconds, bool is_confirmed);
 
 /* Notes how much processor time the calling thread has had so far. */
 void metrics_note_busy(struct metrics *metrics);

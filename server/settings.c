@@ -3,6 +3,7 @@
 #include "api/principal.h"
 #include "base/duration.h"
 #include "locks/name.h"
+#include "locks/replicas.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum kind { TEXT, SECRET, DURATION, COUNT, CHOICE, FLAG };
+enum kind { TEXT, SECRET, DURATION, COUNT, CHOICE, FLAG, REPLICAS };
 
 static const char *const LOG_FORMATS[] = {"json", "text", NULL};
 static const char *const LOG_LEVELS[] = {"debug", "info", "warn", "error", NULL};
@@ -80,6 +81,11 @@ static const struct setting {
      PRINCIPAL_LIMIT_MOST, NULL},
     {"claim-window", DURATION, AT(claim_window_ms), "2s", "DURATION",
      "how long a grant that its waiter does not collect blocks the next waiter", 100, 60000, NULL},
+    {"confirm", REPLICAS, AT(replicas), "none", "none|replicas:N",
+     "how many replicas of Redis must have a grant before anybody is told of it", 0, 8, NULL},
+    {"confirm-timeout", DURATION, AT(confirm_timeout_ms), "1s", "DURATION",
+     "how long they have for it; then the grant is taken back, and the answer is 503", 10, 10000,
+     NULL},
     {"waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",
      "how long waiters keep their place when their batond has died", 1000, 600000, NULL},
     {"drain", DURATION, AT(drain_ms), "5s", "DURATION",
@@ -199,6 +205,14 @@ static int set_flag(struct settings *settings, const struct setting *setting, co
     return 0;
 }
 
+static int set_replicas(struct settings *settings, const struct setting *setting, const char *value)
+{
+    int64_t replicas;
+    if (!replicas_parse(slice_of(value), &replicas))
+        return -EINVAL;
+    return set_number(settings, setting, replicas);
+}
+
 /* What a value of the kind looks like, for people. */
 static void describe(const struct setting *setting, char *text, size_t size)
 {
@@ -220,6 +234,9 @@ static void describe(const struct setting *setting, char *text, size_t size)
                                setting->choices[i]);
         break;
     }
+    case REPLICAS:
+        snprintf(text, size, "none, or replicas:N with N from 1 to %" PRId64, setting->highest);
+        break;
     case FLAG:
         snprintf(text, size, "true or false");
         break;
@@ -235,8 +252,8 @@ static int set(struct settings *settings, const struct setting *setting, const c
                const char *origin, struct failure *failure)
 {
     static int (*const SETTERS[])(struct settings *, const struct setting *, const char *) = {
-        [TEXT] = set_text,   [SECRET] = set_text,   [DURATION] = set_duration,
-        [COUNT] = set_count, [CHOICE] = set_choice, [FLAG] = set_flag};
+        [TEXT] = set_text,     [SECRET] = set_text, [DURATION] = set_duration, [COUNT] = set_count,
+        [CHOICE] = set_choice, [FLAG] = set_flag,   [REPLICAS] = set_replicas};
     if (SETTERS[setting->kind](settings, setting, value) == 0)
         return 0;
     char expected[128];
@@ -364,6 +381,9 @@ static int check(struct settings *settings, struct failure *failure)
     if (settings->default_ttl_ms > settings->max_ttl_ms)
         return failure_set(failure, -EINVAL,
                            "--default-ttl is longer than --max-ttl: lower it, or raise --max-ttl");
+    if (settings->replicas > 0 && !settings->redis_url)
+        return failure_set(failure, -EINVAL,
+                           "--confirm needs a --redis-url: batond's own Redis has no replicas");
     if (networks_read(&settings->trusted, settings->trusted_proxies, &wrong) < 0)
         return failure_set(failure, -EINVAL,
                            "--trusted-proxies: %s; expected addresses and networks with commas "

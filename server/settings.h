@@ -33,6 +33,8 @@ struct settings {
     int64_t principal_waiters; /* 0: no limit */
     int64_t rate_limit;        /* requests per second of a principal; 0: no limit */
     int64_t claim_window_ms;
+    int64_t replicas;           /* that confirm each grant; 0: none */
+    int64_t confirm_timeout_ms; /* how long they have for it */
     int64_t waiter_lease_ms;
     int64_t drain_ms;
     int64_t head_timeout_ms;

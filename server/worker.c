@@ -95,6 +95,12 @@ static void on_answered(void *context, uint64_t nanoseconds)
     metrics_redis_took(worker->metrics, nanoseconds);
 }
 
+static void on_confirmed(void *context, uint64_t nanoseconds, bool is_confirmed)
+{
+    struct worker *worker = context;
+    metrics_confirmed(worker->metrics, nanoseconds, is_confirmed);
+}
+
 static void on_expired(void *context, const struct expiry *expiry)
 {
     struct worker *worker = context;
@@ -180,7 +186,8 @@ static int open_layers(struct worker *worker, int listen_fd)
                                         .listening = on_listening,
                                         .message = on_message,
                                         .touched = on_touched,
-                                        .answered = on_answered};
+                                        .answered = on_answered,
+                                        .confirmed = on_confirmed};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
     const struct locks_options locks = {
         .store = worker->store,
@@ -190,6 +197,8 @@ static int open_layers(struct worker *worker, int listen_fd)
         .waiter_lease_ms = settings->waiter_lease_ms,
         .claim_window_ms = settings->claim_window_ms,
         .max_waiters = settings->max_waiters,
+        .replicas = settings->replicas,
+        .confirm_timeout_ms = settings->confirm_timeout_ms,
         .process = worker->options->process,
         .expired = on_expired,
         .expired_context = worker,
@@ -210,6 +219,7 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .default_ttl_ms = settings->default_ttl_ms,
                      .max_ttl_ms = settings->max_ttl_ms,
                      .max_wait_ms = settings->max_wait_ms,
+                     .replicas = settings->replicas,
                      .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
                      .trusts_hosts = settings->allow_anonymous,
                      .metrics = worker->options->metrics,

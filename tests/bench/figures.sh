@@ -13,6 +13,7 @@
 #   metrics   what the figures of /metrics cost a request; with BEFORE=/another/batond, also how many
 #             requests a second this one serves beside that one
 #   logs      what access and audit log cost a request, written to a file, or where nobody reads
+#   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
 #   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -106,7 +107,7 @@ part_crowd() {
 rate() { # URL SCRIPT [ARGUMENT]: requests a second
     local address=$1 script=$2
     shift 2
-    wrk --latency -t1 -c64 -d"${SECONDS_EACH:-4}" -s "$script" "$address" -- "$@" >"$dir/wrk.log"
+    wrk --latency -t1 -c"${CONNECTIONS:-64}" -d"${SECONDS_EACH:-4}" -s "$script" "$address" -- "$@" >"$dir/wrk.log"
     if grep -q Non-2xx "$dir/wrk.log"; then
         cat "$dir/wrk.log" >&2
         return 1
@@ -312,6 +313,46 @@ part_logs() {
     exec {unheard}<&-
 }
 
+start_replica() { # of that Redis
+    local port folder=$dir/replica-${#pids[@]}
+    port=$(free_port)
+    mkdir "$folder"
+    redis-server --port "$port" --bind 127.0.0.1 --save '' --dir "$folder" \
+        --replicaof 127.0.0.1 "$redis_port" >"$folder/log" &
+    pids+=($!)
+}
+
+# The replicas share the two cores with the rest: their part of the work is in the figures.
+part_confirm() {
+    local round flavour connections median_of pids_of=()
+    local -A urls rates waits
+    redis config set repl-diskless-sync-delay 0 >/dev/null
+    start_replica
+    start_replica
+    for flavour in none replicas:1 replicas:2; do
+        launch "confirm-$flavour" --confirm="$flavour" --confirm-timeout=10s
+        urls[$flavour]=$launched
+        pids_of+=("$launched_pid")
+    done
+    for connections in 1 64; do
+        echo "acquires a second with $connections connection(s), and their median latency, two replicas:"
+        for flavour in none replicas:1 replicas:2; do rates[$flavour]='' waits[$flavour]=''; done
+        for round in 1 2 3 4 5; do
+            for flavour in none replicas:1 replicas:2; do
+                rates[$flavour]+=" $(CONNECTIONS=$connections rate "${urls[$flavour]}" tests/bench/acquire.lua)"
+                waits[$flavour]+=" $(sed -n 's/^ *50% *//p' "$dir/wrk.log")"
+                redis flushall >/dev/null
+            done
+        done
+        for flavour in none replicas:1 replicas:2; do
+            # shellcheck disable=SC2086
+            median_of=$(printf '%s\n' ${rates[$flavour]} | median)
+            echo "  $flavour: $median_of (all:${rates[$flavour]}; median latencies:${waits[$flavour]})"
+        done
+    done
+    end "${pids_of[@]}"
+}
+
 part_code() {
     local layer
     echo 'lines of functions, from opening to closing brace (base redis locks api server):'
@@ -335,7 +376,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs code)
+((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs confirm code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"

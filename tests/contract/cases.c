@@ -41,6 +41,10 @@
     {                                                                                              \
         .reply = answer, .request = asked, .while_stuck = true                                     \
     }
+#define ALONE(first, answer, asked)                                                                \
+    {                                                                                              \
+        .reply = answer, .request = asked, .before = {first}, .while_alone = true                  \
+    }
 #define LARGE(answer, asked)                                                                       \
     {                                                                                              \
         .reply = answer, .request = asked, .too_large = true                                       \
@@ -107,6 +111,8 @@ const struct contract_case CASES[] = {
     LARGE("acquireLock 413 too_large", "POST /locks/bad" AS_TEXT BODY("{}")),
     CASE("acquireLock 415 unsupported_media_type", "POST /locks/bad" FORM),
     CASE("acquireLock 415 unsupported_media_type", "POST /locks/bad" AS_TEXT FORM),
+    ALONE(NULL, "acquireLock 503 unconfirmed", "POST /locks/alone"),
+    ALONE(NULL, "acquireLock 503 unconfirmed", "POST /locks/alone" AS_TEXT),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x"),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x" WITH_ONE),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x" AS_TEXT),
@@ -125,6 +131,8 @@ const struct contract_case CASES[] = {
     AFTER("POST /locks/others" WITH_ONE, "renewLock 409 not_held", "PUT /locks/others" WITH_OTHER),
     LARGE("renewLock 413 too_large", "PUT /locks/bad" BODY("{}")),
     CASE("renewLock 415 unsupported_media_type", "PUT /locks/bad" FORM),
+    ALONE("POST /locks/alone-held" WITH_ONE, "renewLock 503 unconfirmed",
+          "PUT /locks/alone-held" WITH_ONE),
     DOWN("renewLock 503 store_unavailable", "PUT /locks/x" WITH_ONE),
 
     AFTER("POST /locks/released" WITH_ONE, "releaseLock 200",
@@ -223,6 +231,7 @@ const struct contract_case CASES[] = {
             "acquireLocks 429 too_many_waiters", "POST /locks?wait=1s" NAMES("\"set-crowded\"")),
     DRAINING("GET /livez", "acquireLocks 503 draining",
              "POST /locks?wait=1s" NAMES("\"set-drained\"")),
+    ALONE(NULL, "acquireLocks 503 unconfirmed", "POST /locks" NAMES("\"alone-a\",\"alone-b\"")),
     DOWN("acquireLocks 503 store_unavailable", "POST /locks" NAMES("\"a\",\"b\"")),
 
     AFTER("POST /locks" WITH_ONE NAMES("\"kept-1\",\"kept-2\""), "renewLocks 200",
@@ -236,6 +245,8 @@ const struct contract_case CASES[] = {
           "PUT /locks" WITH_ONE NAMES("\"kept-3\",\"kept-not\"")),
     LARGE("renewLocks 413 too_large", "PUT /locks" BODY("{}")),
     CASE("renewLocks 415 unsupported_media_type", "PUT /locks" FORM),
+    ALONE("POST /locks/alone-c" WITH_ONE, "renewLocks 503 unconfirmed",
+          "PUT /locks" WITH_ONE NAMES("\"alone-c\"")),
     DOWN("renewLocks 503 store_unavailable", "PUT /locks" WITH_ONE NAMES("\"a\"")),
 
     AFTER("POST /locks" WITH_ONE NAMES("\"given-1\",\"given-2\""), "releaseLocks 200",
@@ -275,6 +286,8 @@ const struct contract_case CASES[] = {
     CASE("getReadiness 400 invalid_request", "GET /readyz" NO_HOST),
     CASE("getReadiness 400 invalid_parameter", "GET /readyz?verbose=1"),
     CASE("getReadiness 405 method_not_allowed", "POST /readyz"),
+    ALONE(NULL, "getReadiness 503 unconfirmed", "GET /readyz"),
+    ALONE(NULL, "getReadiness 503 unconfirmed", "GET /readyz?verbose"),
     DOWN("getReadiness 503 store_unavailable", "GET /readyz"),
     DOWN("getReadiness 503 store_unavailable", "GET /readyz?verbose"),
     DRAINING("GET /livez", "getReadiness 503 draining", "GET /readyz"),

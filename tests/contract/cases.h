@@ -19,6 +19,7 @@ struct contract_case {
     bool without_redis;
     bool while_draining;
     bool while_stuck; /* another worker is */
+    bool while_alone; /* Redis has no replica, and one is to confirm */
 };
 
 extern const struct contract_case CASES[];

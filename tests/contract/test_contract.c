@@ -149,7 +149,7 @@ static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *pro
     size_t failed = 0;
     for (size_t i = 0; i < CASE_COUNT; i++) {
         if (CASES[i].without_redis != without_redis || CASES[i].while_draining ||
-            CASES[i].while_stuck)
+            CASES[i].while_stuck || CASES[i].while_alone)
             continue;
         arrange_case(fixture->client, &CASES[i]);
         failed += !run_case(fixture, fixture->client, &CASES[i], promises);
@@ -241,6 +241,27 @@ static size_t run_stuck_cases(struct fixture *fixture, json_t *promises)
     return failed;
 }
 
+/* A batond whose grants a replica is to confirm, and there is none. What has to be there before is
+ * granted by the other one. */
+static size_t run_alone_cases(struct fixture *fixture, json_t *promises)
+{
+    static const char *const arguments[] = {"--confirm=replicas:1", "--confirm-timeout=20ms", NULL};
+    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
+    struct batond_process batond;
+    size_t failed = 0;
+    batond_process_start(&batond, &options);
+    struct http_client *client = http_client_new(batond.url);
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        if (!CASES[i].while_alone)
+            continue;
+        arrange_case(fixture->client, &CASES[i]);
+        failed += !run_case(fixture, client, &CASES[i], promises);
+    }
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    return failed;
+}
+
 /* A batond that asks who it is, and does not let in. */
 static size_t run_guarded_cases(struct fixture *fixture, json_t *promises)
 {
@@ -308,6 +329,7 @@ static void replies_are_what_the_document_promises(void **state)
     size_t failed = run_cases(fixture, false, promises);
     failed += run_draining_cases(fixture, promises);
     failed += run_stuck_cases(fixture, promises);
+    failed += run_alone_cases(fixture, promises);
     failed += run_guarded_cases(fixture, promises);
     failed += run_limited_cases(fixture, promises);
     redis_process_halt(&fixture->redis);

@@ -136,6 +136,7 @@ static const struct {
     [FIELD_FLAG] = {NULL, "boolean", NULL, NULL},
     [FIELD_SWITCH] = {NULL, "boolean", NULL, NULL},
     [FIELD_CHOICE] = {NULL, "string", NULL, NULL},
+    [FIELD_REPLICAS] = {"string", "string", NULL, NULL},
     [FIELD_LIST] = {"array", NULL, "minItems", "maxItems"},
 };
 

@@ -210,7 +210,7 @@ struct answer fixture_lock(struct site *site, const char *name, const char *toke
 struct answer fixture_renew(struct site *site, const char *name, const char *token, int64_t ttl_ms)
 {
     struct answer answer = {0};
-    locks_renew(site->locks, slice_of(name), slice_of(token), ttl_ms, fixture_answered, &answer);
+    locks_renew(site->locks, slice_of(name), slice_of(token), ttl_ms, 0, fixture_answered, &answer);
     return awaited(site, &answer);
 }
 

@@ -47,7 +47,7 @@ static void keep(struct kept *kept, struct locks_fixture *fixture, int64_t remai
     const struct keeper_events events = {kept, on_renewed, on_lost};
     kept->fixture = fixture;
     kept->keeper =
-        locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), remaining_ms, &events);
+        locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), remaining_ms, 0, &events);
 }
 
 static void stop(struct kept *kept)
@@ -173,7 +173,7 @@ static void a_lost_keeper_can_be_stopped_in_its_event(void **state)
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     const struct keeper_events events = {&kept, on_renewed, on_lost_stop};
-    kept.keeper = locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), 100, &events);
+    kept.keeper = locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), 100, 0, &events);
     fixture_await(fixture, &kept.lost, 1);
     assert_int_equal(kept.renewed, 0); /* nobody held it */
 }

@@ -213,7 +213,8 @@ static void each_is_renewed_or_released_by_itself(void **state)
     fixture_lock(&fixture->here, "c", TOKEN, 30000);
     struct slice names[] = {slice_of("c"), slice_of("b"), slice_of("a")};
     outcome = (struct outcome){0};
-    locks_renew_several(fixture->here.locks, names, 3, slice_of(TOKEN), 60000, on_done, &outcome);
+    locks_renew_several(fixture->here.locks, names, 3, slice_of(TOKEN), 60000, 0, on_done,
+                        &outcome);
     fixture_await(fixture, &outcome.count, 1);
     assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
     assert_int_equal(outcome.reply.each[0].result, LOCKS_DONE);

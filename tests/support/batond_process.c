@@ -30,7 +30,9 @@ static const char *const clean_environment[] = {"BATON_LISTEN",
                                                 "BATON_MAX_WAITERS",
                                                 "BATON_CLAIM_WINDOW",
                                                 "BATON_WAITER_LEASE",
-                                                "BATON_DRAIN=0"};
+                                                "BATON_DRAIN=0",
+                                                "BATON_CONFIRM",
+                                                "BATON_CONFIRM_TIMEOUT"};
 
 static const char *program(void)
 {

@@ -1,0 +1,14 @@
+/* replicas.h: how many replicas of Redis are to confirm, as people write it. */
+#ifndef BATON_LOCKS_REPLICAS_H
+#define BATON_LOCKS_REPLICAS_H
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "none", which is 0, or "replicas:N" with N from 1 to STORE_REPLICAS_MOST. False, with *ret
+ * untouched, for anything else. */
+bool replicas_parse(struct slice text, int64_t *ret);
+
+#endif

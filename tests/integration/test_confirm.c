@@ -1,0 +1,423 @@
+/* Confirmed grants: nobody is told of a hold that too few replicas have. */
+#include "tests/integration/parked.h"
+#include "tests/integration/replicated.h"
+#include "tests/support/many.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WAY_MS = 10,      /* to a replica, and as much back */
+    TIMEOUT_MS = 500, /* as FLAGS have it */
+    LATE_MS = 700,    /* what a busy machine may add to it */
+    PATIENCE_MS = 10000,
+    LINE = 200,
+};
+
+static const char *const FLAGS[] = {"--confirm-timeout=500ms", NULL};
+static const char TOKEN[] = "a-token-to-be-confirmed-1";
+
+/* The second batond is another server for Redis, so what it waits for comes by a message. */
+struct scene {
+    struct replicated all;
+    struct batond_process far;
+    struct http_client *other;
+};
+
+static int set(void **state)
+{
+    static struct scene scene;
+    *state = &scene;
+    replicated_open(&scene.all, WAY_MS, FLAGS);
+    batond_process_start(
+        &scene.far,
+        &(struct batond_options){.redis_url = scene.all.primary.port_url, .arguments = FLAGS});
+    scene.other = http_client_new(scene.far.url);
+    return 0;
+}
+
+static int strike(void **state)
+{
+    struct scene *scene = *state;
+    http_client_free(scene->other);
+    int code = batond_process_stop(&scene->far);
+    replicated_close(&scene->all);
+    return code;
+}
+
+static void freeze(struct scene *scene)
+{
+    redis_process_freeze(&scene->all.replicas[0]);
+}
+
+static void thaw(struct scene *scene)
+{
+    redis_process_thaw(&scene->all.replicas[0]);
+}
+
+static int settle(void **state)
+{
+    thaw(*state);
+    return 0;
+}
+
+static bool has(struct redis_process *redis, const char *name)
+{
+    return redis_process_integer(redis, "EXISTS baton:{%s}", name) == 1;
+}
+
+static int64_t hold_count(struct scene *scene, const char *name)
+{
+    char request[LINE];
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(scene->other, request, NULL, 200, NULL);
+    return http_integer(scene->other, "hold_count");
+}
+
+static void becomes_free(struct scene *scene, const char *name)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    while (hold_count(scene, name) > 0) {
+        if (clock_ms() > deadline)
+            fail_msg("%s is still held: %s", name, scene->other->reply.body);
+        clock_sleep_ms(2);
+    }
+}
+
+/* The latest reply of `client` is 503 `unconfirmed`, in time, and says what a client needs. */
+static void is_unconfirmed(struct http_client *client, int64_t begun)
+{
+    int64_t took = clock_ms() - begun;
+    assert_string_equal(http_header(client, "Retry-After"), "1");
+    assert_non_null(http_text(client, "token"));
+    assert_non_null(strstr(http_text(client, "detail"), "1 of 2 replicas"));
+    if (took < TIMEOUT_MS - 5 || took > TIMEOUT_MS + LATE_MS)
+        fail_msg("it took %lld ms", (long long)took);
+}
+
+static void whoever_is_told_has_replicas_that_have_it(void **state)
+{
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    static const char *const BY_QUERY[] = {"one", "two", "three"};
+    char request[LINE];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(request, sizeof request, "POST /locks/%s?confirm=replicas:2", BY_QUERY[i]);
+        answers(all->client, request, NULL, 201, NULL);
+        assert_true(has(&all->replicas[0], BY_QUERY[i]) && has(&all->replicas[1], BY_QUERY[i]));
+    }
+    answers(all->client, "POST /locks/body", "{\"confirm\": \"replicas:2\"}", 201, NULL);
+    assert_true(has(&all->replicas[0], "body") && has(&all->replicas[1], "body"));
+    assert_in_range(http_integer(all->client, "ttl_ms"), 29000, 30000 - 2 * WAY_MS);
+
+    /* The other way round: the replicas are indeed that far away. */
+    answers(all->client, "POST /locks/unasked?confirm=none", NULL, 201, NULL);
+    assert_false(has(&all->replicas[0], "unasked"));
+}
+
+static void too_few_replicas_give_the_lock_to_the_next(void **state)
+{
+    struct scene *scene = *state;
+    struct http_client *client = scene->all.client;
+    char token[TOKEN_TEXT];
+    freeze(scene);
+    int64_t begun = clock_ms();
+    answers(client, "POST /locks/short?confirm=replicas:2&ttl=10m", NULL, 503, "unconfirmed");
+    is_unconfirmed(client, begun);
+    keep_token(client, token);
+    becomes_free(scene, "short");
+
+    /* One replica is there; and who comes again with its token gets it when the other is back. */
+    answers(client, "POST /locks/short?confirm=replicas:1", NULL, 201, NULL);
+    answers(client, "DELETE /locks/short?force=true", NULL, 200, NULL);
+    thaw(scene);
+    answers_token(client, token, "POST /locks/short?confirm=replicas:2", NULL, 201, NULL);
+    assert_true(has(&scene->all.replicas[0], "short"));
+}
+
+static void nobody_is_told_of_a_grant_that_was_not_confirmed(void **state)
+{
+    struct scene *scene = *state;
+    size_t offset = 0;
+    char line[512];
+    freeze(scene);
+    answers(scene->all.client, "POST /locks/untold?confirm=replicas:2", NULL, 503, "unconfirmed");
+    becomes_free(scene, "untold");
+    thaw(scene);
+    answers(scene->all.client, "POST /locks/untold?confirm=replicas:2", NULL, 201, NULL);
+    int64_t fence = http_integer(scene->all.client, "fence");
+    assert_true(process_wait_line(&scene->all.batond.process, "\"lock\":\"untold\",\"owner\"",
+                                  &offset, line, sizeof line, PATIENCE_MS));
+    while (!strstr(line, "\"msg\":\"lock "))
+        assert_true(process_wait_line(&scene->all.batond.process, "\"lock\":\"untold\"", &offset,
+                                      line, sizeof line, PATIENCE_MS));
+    char told[40];
+    snprintf(told, sizeof told, "\"fence\":%lld,", (long long)fence);
+    assert_non_null(strstr(line, "lock granted")); /* the first line of the lock is that of 201 */
+    assert_non_null(strstr(line, told));
+}
+
+/* What waits for `name` behind a hold that is about to be released by way of `releaser`. */
+static void the_next_one_gets_it(struct scene *scene, struct http_client *releaser,
+                                 const char *name)
+{
+    struct replicated *all = &scene->all;
+    char request[LINE];
+    snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", name);
+    answers_token(all->client, TOKEN, request, NULL, 201, NULL);
+    snprintf(request, sizeof request, "POST /locks/%s?wait=20s&confirm=replicas:2", name);
+    struct parked *first = parked_send(all->batond.port, NULL, request, NULL);
+    while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 1)
+        clock_sleep_ms(5);
+    snprintf(request, sizeof request, "POST /locks/%s?wait=20s", name);
+    struct parked *second = parked_send(all->batond.port, NULL, request, NULL);
+    while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 2)
+        clock_sleep_ms(5);
+    freeze(scene);
+    snprintf(request, sizeof request, "DELETE /locks/%s", name);
+    int64_t begun = clock_ms();
+    answers_token(releaser, TOKEN, request, NULL, 200, NULL);
+    assert_true(parked_waits(second, TIMEOUT_MS / 2));
+    assert_int_equal(parked_answer(first, PATIENCE_MS), 503);
+    assert_string_equal(http_text(&first->client, "code"), "unconfirmed");
+    assert_in_range(clock_ms() - begun, TIMEOUT_MS - 5, TIMEOUT_MS + LATE_MS);
+    assert_int_equal(parked_answer(second, LATE_MS), 201);
+    thaw(scene);
+    parked_close(first);
+    parked_close(second);
+}
+
+static void who_waits_is_confirmed_too_or_the_next_one_gets_it(void **state)
+{
+    struct scene *scene = *state;
+    the_next_one_gets_it(scene, scene->all.client, "direct"); /* claimed by the release itself */
+    the_next_one_gets_it(scene, scene->other, "message");     /* told by a message */
+}
+
+static void who_waits_is_told_when_replicas_have_it(void **state)
+{
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    struct http_client *const releasers[] = {all->client, scene->other};
+    static const char *const NAMES[] = {"near", "far"};
+    char request[LINE];
+    for (int i = 0; i < 2; i++) {
+        snprintf(request, sizeof request, "POST /locks/%s", NAMES[i]);
+        answers_token(all->client, TOKEN, request, NULL, 201, NULL);
+        snprintf(request, sizeof request, "POST /locks/%s?wait=20s&ttl=10m&confirm=replicas:2",
+                 NAMES[i]);
+        struct parked *waits = parked_send(all->batond.port, NULL, request, NULL);
+        while (hold_count(scene, NAMES[i]) != 1 || http_integer(scene->other, "queue_length") != 1)
+            clock_sleep_ms(5);
+        snprintf(request, sizeof request, "DELETE /locks/%s", NAMES[i]);
+        answers_token(releasers[i], TOKEN, request, NULL, 200, NULL);
+        assert_int_equal(parked_answer(waits, PATIENCE_MS), 201);
+        /* Its TTL is that of the hold it has now, and longer than any before. */
+        for (int j = 0; j < REPLICAS; j++)
+            assert_true(redis_process_integer(&all->replicas[j], "PTTL baton:{%s}", NAMES[i]) >
+                        3600000 + 500000);
+        parked_close(waits);
+    }
+}
+
+static void who_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
+{
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    freeze(scene);
+    struct parked *gone = parked_send(all->batond.port, NULL,
+                                      "POST /locks/gone?wait=20s&ttl=10m&confirm=replicas:2", NULL);
+    while (hold_count(scene, "gone") != 1)
+        clock_sleep_ms(2);
+    int64_t begun = clock_ms();
+    parked_close(gone);
+    answers(scene->other, "POST /locks/gone?wait=20s", NULL, 201, NULL);
+    assert_true(clock_ms() - begun < TIMEOUT_MS);
+    thaw(scene);
+}
+
+static void a_repeated_acquire_is_confirmed_and_takes_nothing_back(void **state)
+{
+    struct scene *scene = *state;
+    struct http_client *client = scene->all.client;
+    answers_token(client, TOKEN, "POST /locks/again?ttl=10m", NULL, 201, NULL);
+    int64_t fence = http_integer(client, "fence");
+    freeze(scene);
+    answers_token(client, TOKEN, "POST /locks/again?confirm=replicas:2", NULL, 503, "unconfirmed");
+    clock_sleep_ms(100);
+    answers_token(client, TOKEN, "GET /locks/again", NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "mine")));
+    thaw(scene);
+    answers_token(client, TOKEN, "POST /locks/again?confirm=replicas:2", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "fence"), fence);
+}
+
+static void several_names_are_confirmed_together(void **state)
+{
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    static const char BODY[] = "{\"names\": [\"set1\", \"set2\", \"set3\"], \"ttl_ms\": 600000, "
+                               "\"confirm\": \"replicas:2\"}";
+    static const char *const NAMES[] = {"set1", "set2", "set3"};
+    freeze(scene);
+    int64_t begun = clock_ms();
+    answers(all->client, "POST /locks", BODY, 503, "unconfirmed");
+    is_unconfirmed(all->client, begun);
+    for (int i = 0; i < 3; i++)
+        becomes_free(scene, NAMES[i]);
+    thaw(scene);
+    answers(all->client, "POST /locks", BODY, 201, NULL);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < REPLICAS; j++)
+            assert_true(redis_process_integer(&all->replicas[j], "PTTL baton:{%s}", NAMES[i]) >
+                        3600000 + 500000);
+
+    /* Each that was told of as granted is told of as taken back. */
+    char *log = process_output(&all->batond.process);
+    int granted = 0, taken_back = 0;
+    for (const char *at = strstr(log, "\"lock granted\",\"lock\":\"set"); at;
+         at = strstr(at + 1, "\"lock granted\",\"lock\":\"set"))
+        granted++;
+    for (const char *at = strstr(log, "lock taken back"); at;
+         at = strstr(at + 1, "lock taken back"))
+        taken_back++;
+    free(log);
+    assert_int_equal(granted, 6);
+    assert_int_equal(taken_back, 3);
+}
+
+static void a_renewal_counts_when_replicas_have_it(void **state)
+{
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    answers_token(all->client, TOKEN, "POST /locks/renewed?ttl=1m", NULL, 201, NULL);
+    answers_token(all->client, TOKEN, "PUT /locks/renewed?ttl=10m&confirm=replicas:2", NULL, 200,
+                  NULL);
+    for (int j = 0; j < REPLICAS; j++)
+        assert_true(redis_process_integer(&all->replicas[j], "PTTL baton:{renewed}") >
+                    3600000 + 500000);
+    freeze(scene);
+    answers_token(all->client, TOKEN, "PUT /locks/renewed?confirm=replicas:2", NULL, 503,
+                  "unconfirmed");
+    answers_token(all->client, TOKEN, "PUT /locks",
+                  "{\"names\": [\"renewed\"], \"confirm\": \"replicas:2\"}", 503, "unconfirmed");
+    answers_token(all->client, TOKEN, "GET /locks/renewed", NULL, 200, NULL);
+    assert_true(json_is_true(member(all->client, "mine")));
+    thaw(scene);
+    answers_token(all->client, TOKEN, "PUT /locks",
+                  "{\"names\": [\"renewed\"], \"confirm\": \"replicas:2\"}", 200, NULL);
+}
+
+static void a_connection_holds_what_replicas_have(void **state)
+{
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    static const char REQUEST[] = "POST /locks/stream?hold=connection&ttl=1s&confirm=replicas:2";
+    freeze(scene);
+    answers(all->client, REQUEST, NULL, 503, "unconfirmed");
+    becomes_free(scene, "stream");
+    thaw(scene);
+    struct parked *stream = parked_send(all->batond.port, NULL, REQUEST, NULL);
+    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    freeze(scene);
+    assert_true(parked_hears(stream, "\"lost\"", 1000 + LATE_MS));
+    thaw(scene);
+    parked_close(stream);
+}
+
+/* How long requests take that ask for no confirmation: us, sorted. */
+enum { PROBES = 200, CROWD = 16 };
+
+static int by_number(const void *one, const void *other)
+{
+    int64_t difference = *(const int64_t *)one - *(const int64_t *)other;
+    return difference < 0 ? -1 : difference > 0;
+}
+
+static void probe(struct http_client *client, const char *when, int64_t latencies[PROBES])
+{
+    char path[LINE];
+    for (int i = 0; i < PROBES; i++) {
+        snprintf(path, sizeof path, "/locks/probe-%s-%d?ttl=1s", when, i);
+        int64_t begun = clock_us();
+        assert_int_equal(http_call(client, "POST", path, NULL), 201);
+        latencies[i] = clock_us() - begun;
+    }
+    qsort(latencies, PROBES, sizeof *latencies, by_number);
+}
+
+static void others_do_not_wait_for_replicas(void **state)
+{
+    SKIP_UNDER_VALGRIND("it measures time");
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    struct parked *crowd[CROWD];
+    int64_t alone[PROBES], beside[PROBES];
+    char request[LINE];
+    probe(all->client, "alone", alone);
+    freeze(scene);
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(request, sizeof request, "POST /locks/pending-%d?confirm=replicas:2&wait=1s", i);
+        crowd[i] = parked_send(all->batond.port, NULL, request, NULL);
+    }
+    while (hold_count(scene, "pending-0") != 1)
+        clock_sleep_ms(1);
+    int64_t begun = clock_ms();
+    answers(all->client, "POST /locks/beside?confirm=replicas:1", NULL, 201, NULL);
+    assert_true(clock_ms() - begun <
+                TIMEOUT_MS / 2); /* those that ask for one do not wait for two */
+    probe(all->client, "beside", beside);
+    for (int i = 0; i < CROWD; i++) {
+        assert_int_equal(parked_answer(crowd[i], PATIENCE_MS), 503);
+        parked_close(crowd[i]);
+    }
+    thaw(scene);
+    print_message("%d requests while %d are being confirmed: median %lld us, 99 %% %lld us; alone: "
+                  "%lld us, %lld us\n",
+                  PROBES, CROWD, (long long)beside[PROBES / 2],
+                  (long long)beside[PROBES * 99 / 100], (long long)alone[PROBES / 2],
+                  (long long)alone[PROBES * 99 / 100]);
+    assert_true(beside[PROBES / 2] < 3 * alone[PROBES / 2] + 5000);
+    assert_true(beside[PROBES * 99 / 100] < TIMEOUT_MS * 1000 / 2);
+}
+
+static void a_wrong_confirm_is_refused(void **state)
+{
+    struct scene *scene = *state;
+    static const char *const WRONG[] = {"replicas:0",  "replicas:9", "replicas:", "replicas:12",
+                                        "replicas:1x", "all",        "",          "1"};
+    char request[LINE];
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        snprintf(request, sizeof request, "POST /locks/wrong?confirm=%s", WRONG[i]);
+        answers(scene->all.client, request, NULL, 400, "invalid_parameter");
+        assert_string_equal(http_text(scene->all.client, "parameter"), "confirm");
+        snprintf(request, sizeof request, "{\"confirm\": \"%s\"}", WRONG[i]);
+        answers(scene->all.client, "POST /locks/wrong", request, 400, "invalid_parameter");
+    }
+    answers(scene->all.client, "POST /locks/wrong", "{\"confirm\": 1}", 400, "invalid_parameter");
+    answers(scene->all.client, "DELETE /locks/wrong?confirm=none", NULL, 400, "invalid_parameter");
+    assert_int_equal(hold_count(scene, "wrong"), 0);
+}
+
+int main(void)
+{
+#define STORY(name) cmocka_unit_test_setup_teardown(name, settle, settle)
+    const struct CMUnitTest tests[] = {
+        STORY(whoever_is_told_has_replicas_that_have_it),
+        STORY(too_few_replicas_give_the_lock_to_the_next),
+        STORY(nobody_is_told_of_a_grant_that_was_not_confirmed),
+        STORY(who_waits_is_told_when_replicas_have_it),
+        STORY(who_waits_is_confirmed_too_or_the_next_one_gets_it),
+        STORY(who_hangs_up_meanwhile_leaves_the_lock_to_the_next),
+        STORY(a_repeated_acquire_is_confirmed_and_takes_nothing_back),
+        STORY(several_names_are_confirmed_together),
+        STORY(a_renewal_counts_when_replicas_have_it),
+        STORY(a_connection_holds_what_replicas_have),
+        STORY(others_do_not_wait_for_replicas),
+        STORY(a_wrong_confirm_is_refused),
+    };
+    return cmocka_run_group_tests(tests, set, strike);
+}

@@ -1,0 +1,211 @@
+/* `confirm` as a setting of batond: for everybody, told of by readiness, and warned of at start. */
+#include "tests/integration/parked.h"
+#include "tests/integration/replicated.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAY_MS = 1, PATIENCE_MS = 10000 };
+
+static const char *const TWO[] = {"--confirm=replicas:2", "--confirm-timeout=800ms", NULL};
+
+static bool logs(const struct batond_process *batond, const char *text)
+{
+    char *log = process_output(&batond->process);
+    bool found = strstr(log, text);
+    free(log);
+    return found;
+}
+
+static bool comes_to_log(const struct batond_process *batond, const char *text)
+{
+    return process_wait_line(&batond->process, text, NULL, (char[1024]){0}, 1024, PATIENCE_MS);
+}
+
+static void it_holds_for_everybody(void **state)
+{
+    (void)state;
+    static const char *const WEAKER[] = {"", "?confirm=none", "?confirm=replicas:1"};
+    struct replicated all;
+    char request[200];
+    replicated_open(&all, WAY_MS, TWO);
+    answers(all.client, "GET /readyz?verbose", NULL, 200, NULL);
+    assert_string_equal(member_text(all.client, "checks.3.name"), "replicas");
+    answers(all.client, "POST /locks/all", NULL, 201, NULL);
+    redis_process_freeze(&all.replicas[0]);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(request, sizeof request, "POST /locks/weaker-%zu%s", i, WEAKER[i]);
+        answers(all.client, request, NULL, 503, "unconfirmed");
+    }
+    answers(all.client, "GET /readyz?verbose", NULL, 503, "unconfirmed");
+    assert_true(json_is_true(member(all.client, "checks.2.ok"))); /* Redis itself is well */
+    assert_true(json_is_false(member(all.client, "checks.3.ok")));
+    assert_true(comes_to_log(&all.batond, "grants are taken back"));
+    answers(all.client, "GET /metrics", NULL, 200, NULL);
+    assert_non_null(strstr(all.client->reply.body, "\nbaton_unconfirmed_total 4\n"));
+    assert_non_null(
+        strstr(all.client->reply.body, "\nbaton_acquires_total{result=\"unconfirmed\"} 3\n"));
+    assert_non_null(strstr(all.client->reply.body, "\nbaton_confirm_duration_seconds_count 2\n"));
+    redis_process_thaw(&all.replicas[0]);
+    assert_true(comes_to_answer(all.client, "/readyz", 200, PATIENCE_MS));
+    replicated_close(&all);
+}
+
+static void a_primary_that_dies_meanwhile_confirms_nothing(void **state)
+{
+    (void)state;
+    struct replicated all;
+    replicated_open(&all, WAY_MS, TWO);
+    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
+    redis_process_freeze(&all.replicas[0]);
+    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/dying", NULL);
+    while (redis_process_integer(&all.primary, "EXISTS baton:{dying}") == 0)
+        clock_sleep_ms(1);
+    redis_process_kill(&all.primary);
+    assert_int_equal(parked_answer(asks, 2000), 503);
+    parked_close(asks);
+    replicated_close(&all);
+}
+
+/* As a primary does that another has replaced: what it answers is not what the others have. */
+static void a_primary_that_becomes_a_replica_confirms_nothing(void **state)
+{
+    (void)state;
+    struct replicated all;
+    replicated_open(&all, WAY_MS, TWO);
+    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
+    redis_process_freeze(&all.replicas[0]);
+    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/demoted", NULL);
+    while (redis_process_integer(&all.primary, "EXISTS baton:{demoted}") == 0)
+        clock_sleep_ms(1);
+    freeReplyObject(
+        redis_process_command(&all.primary, "REPLICAOF 127.0.0.1 %d", all.replicas[1].port));
+    assert_int_equal(parked_answer(asks, 2000), 503);
+    assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
+    parked_close(asks);
+    replicated_close(&all);
+}
+
+/* The scripts go to one server and the question to another, whose replica would say yes: so it is
+ * for a moment where a name or a balancer in front of Redis has changed. */
+static void another_server_cannot_confirm(void **state)
+{
+    (void)state;
+    static const char *const SHORT[] = {"--confirm-timeout=400ms", NULL};
+    struct replicated all;
+    struct redis_process lone;
+    struct wire_delay front;
+    char url[48];
+    replicated_start(&all, WAY_MS);
+    redis_process_start(&lone, &(struct redis_options){.port = true});
+    wire_delay_start(&front, lone.port, 0);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", front.port);
+    batond_process_start(&all.batond,
+                         &(struct batond_options){.redis_url = url, .arguments = SHORT});
+    all.client = http_client_new(all.batond.url);
+    answers(all.client, "POST /locks/here", NULL, 201, NULL);
+    front.target = all.primary.port; /* of new connections: that which asks is made only now */
+    answers(all.client, "POST /locks/there?confirm=replicas:1", NULL, 503, "unconfirmed");
+    assert_int_equal(redis_process_integer(&lone, "EXISTS baton:{here}"), 1);
+    assert_int_equal(redis_process_integer(&all.primary, "EXISTS baton:{there}"), 0);
+    redis_process_stop(&lone);
+    replicated_close(&all);
+    wire_delay_stop(&front);
+}
+
+/* One that was stopped meanwhile cannot know what has become of Redis: a yes from then is too old.
+ */
+static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
+{
+    (void)state;
+    struct replicated all;
+    replicated_open(&all, WAY_MS, TWO);
+    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
+    redis_process_freeze(&all.replicas[0]);
+    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/stopped?ttl=10m", NULL);
+    while (redis_process_integer(&all.primary, "EXISTS baton:{stopped}") == 0)
+        clock_sleep_ms(1);
+    clock_sleep_ms(50); /* the question is on its way */
+    process_signal(&all.batond.process, SIGSTOP);
+    redis_process_thaw(&all.replicas[0]);
+    clock_sleep_ms(1000);
+    process_signal(&all.batond.process, SIGCONT);
+    assert_int_equal(parked_answer(asks, 2000), 503);
+    assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
+    parked_close(asks);
+    replicated_close(&all);
+}
+
+static void it_is_said_at_start_what_redis_lacks(void **state)
+{
+    (void)state;
+    struct replicated all;
+    struct redis_process lone;
+    struct batond_process batond;
+    replicated_open(&all, WAY_MS, TWO);
+    assert_true(comes_to_log(&all.batond, "set min-replicas-to-write to 2"));
+    assert_true(comes_to_log(&all.batond, "set appendonly to yes"));
+    assert_false(logs(&all.batond, "but Redis has"));
+    replicated_close(&all);
+
+    static const char *const LEAST[] = {"--min-replicas-to-write", "1", NULL};
+    redis_process_start(&lone,
+                        &(struct redis_options){.durable = true, .port = true, .arguments = LEAST});
+    batond_process_start(&batond,
+                         &(struct batond_options){.redis_url = lone.url, .arguments = TWO});
+    assert_true(comes_to_log(&batond, "confirm is replicas:2, but Redis has 0"));
+    assert_false(logs(&batond, "set min-replicas-to-write") || logs(&batond, "set appendonly"));
+    assert_int_equal(batond_process_stop(&batond), 0);
+    redis_process_stop(&lone);
+}
+
+static void without_it_nothing_is_said(void **state)
+{
+    (void)state;
+    struct service service;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "GET /readyz?verbose", NULL, 200, NULL);
+    assert_null(member(service.client, "checks.3"));
+    assert_false(logs(&service.batond, "not as it should be"));
+    service_close(&service);
+}
+
+static void settings_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *flag, *says;
+    } CASES[] = {
+        {"--confirm=replicas:1", "--confirm needs a --redis-url"},
+        {"--confirm=replicas:9", "none, or replicas:N with N from 1 to 8"},
+        {"--confirm=2", "none, or replicas:N with N from 1 to 8"},
+        {"--confirm-timeout=9ms", "10ms to 10s"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct batond_process batond;
+        const char *const arguments[] = {CASES[i].flag, NULL};
+        batond_process_launch(&batond, &(struct batond_options){.arguments = arguments});
+        assert_true(process_wait(&batond.process, PATIENCE_MS));
+        assert_int_not_equal(process_exit_code(&batond.process), 0);
+        if (!logs(&batond, CASES[i].says))
+            fail_msg("%s: it does not say: %s", CASES[i].flag, CASES[i].says);
+        batond_process_stop(&batond);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_holds_for_everybody),
+        cmocka_unit_test(a_primary_that_dies_meanwhile_confirms_nothing),
+        cmocka_unit_test(a_primary_that_becomes_a_replica_confirms_nothing),
+        cmocka_unit_test(another_server_cannot_confirm),
+        cmocka_unit_test(a_batond_that_was_stopped_trusts_no_old_yes),
+        cmocka_unit_test(it_is_said_at_start_what_redis_lacks),
+        cmocka_unit_test(without_it_nothing_is_said),
+        cmocka_unit_test(settings_that_make_no_sense_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
