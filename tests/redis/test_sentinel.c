@@ -292,6 +292,7 @@ static void a_killed_primary_is_replaced(void **state)
     watched_await_replica(watched, old);
     assert_int_equal(server_of(&store, watched), primary);
     assert_int_equal(store_figures(store.store).switches, 1);
+    store_fixture_await(&store, &store.listenings, 2);
     hears_itself(&store);
     store_fixture_close(&store);
 }

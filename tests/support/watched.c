@@ -131,10 +131,12 @@ static void disconnect(struct redis_process *server)
     server->link = NULL;
 }
 
+/* Where the name localhost is ::1, too, it may be that one that a sentinel takes. */
 static void start_servers(struct watched *watched)
 {
-    static const char *const COMMON[] = {"--repl-diskless-sync-delay", "0", "--repl-backlog-size",
-                                         "4mb", NULL};
+    static const char *const COMMON[] = {
+        "--bind", "127.0.0.1",           "-::1", "--repl-diskless-sync-delay",
+        "0",      "--repl-backlog-size", "4mb",  NULL};
     for (int i = 0; i < WATCHED_SERVERS; i++) {
         struct redis_process *server = &watched->servers[i];
         redis_process_start(server, &(struct redis_options){.port = true, .arguments = COMMON});
