@@ -49,7 +49,7 @@ static int count_workers(struct process *process, struct failure *failure)
     size_t asked = (size_t)process->settings.workers;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     (void)failure;
-    /* Redis, and whatever sends the requests, want processors, too. */
+    /* Redis, and whatever sends the requests, want processors, too: docs/tuning.md. */
     process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
     return 0;
 }

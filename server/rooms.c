@@ -9,7 +9,7 @@
 
 enum {
     /* For the request line and the header fields. Its size costs time: the library wipes it after
-     * every request. */
+     * every request (docs/tuning.md). */
     CONNECTION_MEMORY = 8 * 1024,
     ROOM_CONNECTIONS = 64,
     ROOM_DESCRIPTORS = 2, /* of a daemon itself */

@@ -4,6 +4,8 @@
 #   start     from starting batond, and from `make run`, to a held lock
 #   command   what an acquire asks of Redis
 #   crowd     what an acquire costs Redis with 1 and with 10,000 shared holds
+#   workers   the same with 1 to 4 workers, and the processor time of batond and of Redis for each
+#   memory    what 1,000 connections that have asked once, and rest, keep of memory
 #   handover  from a DELETE to the 201 of the client that waits, beside BLPOP and LPUSH
 #   cost      what a hand-over asks of Redis with 1 and with 1,000 clients waiting
 #   parked    what 15,000 parked clients cost, and a hand-over among them; and 5,000 on one name
@@ -113,6 +115,68 @@ rate() { # URL SCRIPT [ARGUMENT]: requests a second
         return 1
     fi
     sed -n 's/^Requests.sec: *//p' "$dir/wrk.log"
+}
+
+ticks() { # PID...: hundredths of a second of processor time so far, of each
+    local pid
+    for pid in "$@"; do
+        awk '{ print $14 + $15 }' "/proc/$pid/stat"
+    done
+}
+
+# For one acquire: its rate and latency, and the microseconds of processor of batond and of Redis.
+part_workers() {
+    local workers round connections before after all=()
+    local -A urls processes
+    for workers in 1 2 3 4; do
+        launch "workers$workers" --workers="$workers"
+        urls[$workers]=$launched processes[$workers]=$launched_pid all+=("$launched_pid")
+    done
+    for connections in 1 64 512; do
+        for round in 1 2 3 4 5; do
+            for workers in 1 2 3 4; do
+                redis flushall >/dev/null
+                before=$(ticks "${processes[$workers]}" "${pids[0]}")
+                CONNECTIONS=$connections rate "${urls[$workers]}" tests/bench/acquire.lua >/dev/null
+                after=$(ticks "${processes[$workers]}" "${pids[0]}")
+                # shellcheck disable=SC2086 # two numbers each
+                echo $connections $workers $before $after \
+                    "$(sed -n 's/^ *\([0-9]*\) requests in.*/\1/p; s/^Requests.sec: *//p' "$dir/wrk.log" |
+                        tr '\n' ' ')"
+            done
+        done
+    done | awk '{ print $1, $2, $8, 10000 * ($5 - $3) / $7, 10000 * ($6 - $4) / $7 }' >"$dir/workers"
+    echo 'medians of 5 rounds: connections, workers, acquires a second, us of batond and of Redis for each'
+    for connections in 1 64 512; do
+        for workers in 1 2 3 4; do
+            echo "  $connections $workers" "$(of_workers 3)" "$(of_workers 4)" "$(of_workers 5)"
+        done
+    done
+    end "${all[@]}"
+}
+
+of_workers() { # COLUMN: its median, for so many connections and workers
+    awk -v connections="$connections" -v workers="$workers" -v column="$1" \
+        '$1 == connections && $2 == workers { printf "%.1f\n", $column }' "$dir/workers" | median
+}
+
+part_memory() {
+    local before after i fd fds=()
+    launch memory --workers=1
+    curl -fs "$launched/livez" >/dev/null
+    before=$(awk '/VmRSS/ { print $2 }' "/proc/$launched_pid/status")
+    for ((i = 0; i < 1000; i++)); do
+        exec {fd}<>"/dev/tcp/127.0.0.1/${launched##*:}"
+        fds+=("$fd")
+        printf 'POST /locks/memory-%d HTTP/1.1\r\nHost: localhost\r\n\r\n' $i >&"$fd"
+        read -r -u "$fd"
+    done
+    after=$(awk '/VmRSS/ { print $2 }' "/proc/$launched_pid/status")
+    echo "a connection that rests: $(((after - before) * 1024 / 1000)) bytes of batond"
+    for fd in "${fds[@]}"; do
+        exec {fd}<&-
+    done
+    end "$launched_pid"
 }
 
 part_handover() {

@@ -158,8 +158,7 @@ count_all() {
 # How long Redis takes decides how long a lock was held, and that now and then where batond keeps
 # note of it: of a difference that is in the code, no count is free.
 compare_thrice() {
-    local try
-    for try in 1 2 3; do
+    for _ in 1 2 3; do
         count_all
         if compare "$these" >"$dir/verdict"; then
             cat "$dir/figures" "$dir/verdict"
