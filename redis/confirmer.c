@@ -235,7 +235,12 @@ static void confirmer_turn_ends(void *context)
 static void refused(struct confirmer *confirmer, const char *error)
 {
     char text[TEXT_SIZE];
-    snprintf(text, sizeof text, "Redis answered with an error: %s", error);
+    if (error_has_code(error, "NOPERM"))
+        snprintf(text, sizeof text,
+                 "this user of Redis may not ask for it: allow it with `ACL "
+                 "SETUSER … +wait`");
+    else
+        snprintf(text, sizeof text, "Redis answered with an error: %s", error);
     complain(confirmer, text);
     answer(confirmer, is_covered, "Redis refused to say whether replicas have it");
 }

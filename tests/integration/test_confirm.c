@@ -288,6 +288,28 @@ static void several_names_are_confirmed_together(void **state)
     assert_int_equal(taken_back, 3);
 }
 
+/* What was granted by one connection is confirmed once another one has renewed it. */
+static void several_names_outlive_a_connection(void **state)
+{
+    struct scene *scene = *state;
+    struct replicated *all = &scene->all;
+    static const char BODY[] = "{\"names\": [\"k1\", \"k2\", \"k3\"], \"wait_ms\": 20000, "
+                               "\"confirm\": \"replicas:2\"}";
+    answers_token(scene->other, TOKEN, "POST /locks/k2", NULL, 201, NULL);
+    struct parked *waits = parked_send(all->batond.port, NULL, "POST /locks", BODY);
+    while (hold_count(scene, "k2") != 1 || http_integer(scene->other, "queue_length") != 1)
+        clock_sleep_ms(5);
+    assert_int_equal(hold_count(scene, "k1"), 1);
+    redis_process_integer(&all->primary, "CLIENT KILL TYPE normal");
+    assert_true(comes_to_answer(scene->other, "/readyz", 200, PATIENCE_MS));
+    answers_token(scene->other, TOKEN, "DELETE /locks/k2", NULL, 200, NULL);
+    assert_int_equal(parked_answer(waits, PATIENCE_MS), 201);
+    for (int j = 0; j < REPLICAS; j++)
+        assert_true(has(&all->replicas[j], "k1") && has(&all->replicas[j], "k3"));
+    parked_close(waits);
+    assert_true(comes_to_answer(all->client, "/readyz", 200, PATIENCE_MS));
+}
+
 static void a_renewal_counts_when_replicas_have_it(void **state)
 {
     struct scene *scene = *state;
@@ -414,6 +436,7 @@ int main(void)
         STORY(who_hangs_up_meanwhile_leaves_the_lock_to_the_next),
         STORY(a_repeated_acquire_is_confirmed_and_takes_nothing_back),
         STORY(several_names_are_confirmed_together),
+        STORY(several_names_outlive_a_connection),
         STORY(a_renewal_counts_when_replicas_have_it),
         STORY(a_connection_holds_what_replicas_have),
         STORY(others_do_not_wait_for_replicas),

@@ -138,6 +138,24 @@ static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
     replicated_close(&all);
 }
 
+static void a_user_that_may_not_wait_is_told_what_to_allow(void **state)
+{
+    (void)state;
+    struct replicated all;
+    char url[80];
+    replicated_start(&all, WAY_MS);
+    freeReplyObject(redis_process_command(&all.primary,
+                                          "ACL SETUSER baton on >secret ~baton:* &* +@all -wait"));
+    snprintf(url, sizeof url, "redis://baton:secret@127.0.0.1:%d", all.primary.port);
+    batond_process_start(&all.batond, &(struct batond_options){.redis_url = url, .arguments = TWO});
+    all.client = http_client_new(all.batond.url);
+    answers(all.client, "POST /locks/denied", NULL, 503, "unconfirmed");
+    assert_true(comes_to_log(&all.batond, "`ACL SETUSER … +wait`"));
+    freeReplyObject(redis_process_command(&all.primary, "ACL SETUSER baton +wait"));
+    answers(all.client, "POST /locks/denied", NULL, 201, NULL);
+    replicated_close(&all);
+}
+
 static void it_is_said_at_start_what_redis_lacks(void **state)
 {
     (void)state;
@@ -203,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_primary_that_becomes_a_replica_confirms_nothing),
         cmocka_unit_test(another_server_cannot_confirm),
         cmocka_unit_test(a_batond_that_was_stopped_trusts_no_old_yes),
+        cmocka_unit_test(a_user_that_may_not_wait_is_told_what_to_allow),
         cmocka_unit_test(it_is_said_at_start_what_redis_lacks),
         cmocka_unit_test(without_it_nothing_is_said),
         cmocka_unit_test(settings_that_make_no_sense_are_refused),
