@@ -1,5 +1,6 @@
 /* Redis Sentinel: which server is used, and how quickly it is another one. */
 #include "redis/access.h"
+#include "redis/tls.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -388,6 +389,40 @@ static void names_and_passwords(void **state)
     watched_stop(&watched);
 }
 
+/* rediss+sentinel://: where this build has TLS; tests/unit/test_redis_url.c has what others say. */
+static void over_tls_all_are_verified(void **state)
+{
+    struct watched watched;
+    struct failure failure, warning;
+    struct redis_url url;
+    struct store_fixture store;
+    (void)state;
+    if (!tls_available())
+        skip();
+    signal(SIGPIPE, SIG_IGN);
+    watched_start(&watched, &(struct watched_options){.tls = true});
+    assert_int_equal(preflight(watched.url, &failure), -EPROTO); /* who vouches for them? */
+    expect_says(&failure, "certificate");
+    assert_int_equal(redis_url_parse(watched.url, &url, NULL), 0);
+    assert_int_equal(
+        redis_access_add(&url, &(struct redis_access){.ca = watched.authority.file}, NULL), 0);
+    if (store_preflight(&url, PREFLIGHT_MS, &warning, &failure) != 0)
+        fail_msg("%s", failure.text);
+    store_fixture_open_with(&store, &url);
+    store_fixture_listen(&store, CHANNEL);
+    store_fixture_await(&store, &store.listenings, 1);
+    assert_non_null(strstr(store_place(store.store), "rediss://127.0.0.1:"));
+    hears_itself(&store);
+    watched_fail_over(&watched);
+    store_fixture_await(&store, &store.ups, 2);
+    store_fixture_await(&store, &store.listenings, 2);
+    assert_int_equal(store_figures(store.store).switches, 1);
+    hears_itself(&store);
+    store_fixture_close(&store);
+    redis_url_free(&url);
+    watched_stop(&watched);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +438,7 @@ int main(void)
         cmocka_unit_test(no_primary_is_taken_on_hearsay),
         cmocka_unit_test(a_replica_is_left_and_not_taken),
         cmocka_unit_test(names_and_passwords),
+        cmocka_unit_test(over_tls_all_are_verified),
     };
     return cmocka_run_group_tests_name("sentinel", tests, set_up_all, tear_down_all);
 }

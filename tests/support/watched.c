@@ -79,6 +79,12 @@ static void write_config(const struct watcher *watcher, const struct watched *wa
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file, "port %d\nbind 127.0.0.1\ndir %s\n", watcher->port, watcher->dir.path);
+    if (options->tls)
+        fprintf(file,
+                "tls-port %d\ntls-cert-file %s\ntls-key-file %s\ntls-ca-cert-file %s\n"
+                "tls-auth-clients no\ntls-replication yes\n",
+                watcher->tls_port, watched->certificate.file, watched->certificate.key,
+                watched->authority.file);
     if (options->names)
         fprintf(file, "sentinel resolve-hostnames yes\nsentinel announce-hostnames yes\n");
     if (options->password)
@@ -88,7 +94,8 @@ static void write_config(const struct watcher *watcher, const struct watched *wa
             "sentinel monitor mymaster %s %d 2\n"
             "sentinel down-after-milliseconds mymaster %d\n"
             "sentinel failover-timeout mymaster 3000\n",
-            options->names ? "localhost" : "127.0.0.1", watched->servers[0].port, WATCHED_DOWN_MS);
+            options->names ? "localhost" : "127.0.0.1",
+            options->tls ? watched->tls_ports[0] : watched->servers[0].port, WATCHED_DOWN_MS);
     fclose(file);
 }
 
@@ -119,6 +126,7 @@ static void start_sentinel(struct watched *watched, struct watcher *watcher,
 {
     temp_dir_make(&watcher->dir);
     watcher->port = free_port();
+    watcher->tls_port = options->tls ? free_port() : 0;
     write_config(watcher, watched, options);
     launch_sentinel(watcher);
 }
@@ -131,8 +139,31 @@ static void disconnect(struct redis_process *server)
     server->link = NULL;
 }
 
+static void make_certificates(struct watched *watched)
+{
+    temp_dir_make(&watched->certificates);
+    certificate_make(&watched->authority, &watched->certificates, "authority",
+                     &(struct certificate_options){.authority = true});
+    certificate_make(
+        &watched->certificate, &watched->certificates, "redis",
+        &(struct certificate_options){.issuer = &watched->authority, .names = "IP:127.0.0.1"});
+}
+
+/* At a port of its own, beside the plain one. */
+static void start_tls(struct watched *watched, int index)
+{
+    struct redis_process *server = &watched->servers[index];
+    watched->tls_ports[index] = free_port();
+    freeReplyObject(redis_process_command(
+        server,
+        "CONFIG SET tls-cert-file %s tls-key-file %s tls-ca-cert-file %s tls-auth-clients no "
+        "tls-replication yes tls-port %d",
+        watched->certificate.file, watched->certificate.key, watched->authority.file,
+        watched->tls_ports[index]));
+}
+
 /* Where the name localhost is ::1, too, it may be that one that a sentinel takes. */
-static void start_servers(struct watched *watched)
+static void start_servers(struct watched *watched, bool tls)
 {
     static const char *const COMMON[] = {
         "--bind", "127.0.0.1",           "-::1", "--repl-diskless-sync-delay",
@@ -140,9 +171,11 @@ static void start_servers(struct watched *watched)
     for (int i = 0; i < WATCHED_SERVERS; i++) {
         struct redis_process *server = &watched->servers[i];
         redis_process_start(server, &(struct redis_options){.port = true, .arguments = COMMON});
+        if (tls)
+            start_tls(watched, i);
+        int port = tls ? watched->tls_ports[0] : watched->servers[0].port;
         if (i > 0)
-            freeReplyObject(
-                redis_process_command(server, "REPLICAOF 127.0.0.1 %d", watched->servers[0].port));
+            freeReplyObject(redis_process_command(server, "REPLICAOF 127.0.0.1 %d", port));
         disconnect(server);
     }
     for (int i = 1; i < WATCHED_SERVERS; i++)
@@ -165,13 +198,19 @@ static bool all_are_known(void *context)
 void watched_start(struct watched *watched, const struct watched_options *options)
 {
     static const struct watched_options NONE = {.names = false};
-    *watched = (struct watched){.url = "redis+sentinel://"};
-    start_servers(watched);
+    options = options ? options : &NONE;
+    *watched = (struct watched){.url = ""};
+    snprintf(watched->url, sizeof watched->url, "%s+sentinel://",
+             options->tls ? "rediss" : "redis");
+    if (options->tls)
+        make_certificates(watched);
+    start_servers(watched, options->tls);
     for (int i = 0; i < WATCHED_SENTINELS; i++) {
-        start_sentinel(watched, &watched->sentinels[i], options ? options : &NONE);
+        start_sentinel(watched, &watched->sentinels[i], options);
         size_t length = strlen(watched->url);
         snprintf(watched->url + length, sizeof watched->url - length, "%s127.0.0.1:%d",
-                 i ? "," : "", watched->sentinels[i].port);
+                 i ? "," : "",
+                 options->tls ? watched->sentinels[i].tls_port : watched->sentinels[i].port);
     }
     strcat(watched->url, "/mymaster");
     if (!clock_wait_until(all_are_known, watched, READY_MS))
@@ -186,6 +225,7 @@ void watched_stop(struct watched *watched)
     }
     for (int i = 0; i < WATCHED_SERVERS; i++)
         redis_process_stop(&watched->servers[i]);
+    temp_dir_remove(&watched->certificates);
 }
 
 /* -1 where it does not answer. */

@@ -2,6 +2,7 @@
 #ifndef BATON_TESTS_SUPPORT_WATCHED_H
 #define BATON_TESTS_SUPPORT_WATCHED_H
 
+#include "tests/support/certificates.h"
 #include "tests/support/redis_process.h"
 
 enum { WATCHED_SERVERS = 3, WATCHED_SENTINELS = 3, WATCHED_DOWN_MS = 500 };
@@ -10,17 +11,22 @@ struct watcher {
     struct process process;
     struct temp_dir dir;
     int port;
+    int tls_port;
 };
 
 struct watched {
     struct redis_process servers[WATCHED_SERVERS]; /* use watched_ask: they are disconnected */
     struct watcher sentinels[WATCHED_SENTINELS];
-    char url[160]; /* redis+sentinel://… with all of them */
+    int tls_ports[WATCHED_SERVERS];
+    struct temp_dir certificates;
+    struct certificate authority, certificate; /* of all of them */
+    char url[160]; /* redis+sentinel://… with all of them; rediss+… with TLS */
 };
 
 struct watched_options {
     const char *password; /* of the sentinels; NULL: none */
     bool names;           /* the sentinels call servers by the name localhost */
+    bool tls;             /* they and the servers talk TLS to one another; watched_ask does not */
 };
 
 /* Starts all on 127.0.0.1, and waits until each sentinel knows all the others. The primary is
