@@ -4,7 +4,8 @@ import collections
 import html
 import math
 
-Bar = collections.namedtuple("Bar", "label kind value least most")  # kind: ours, peer or limit
+# `kind` is ours, peer or limit. Figures that there are not are NaN.
+Bar = collections.namedtuple("Bar", "label kind value least most")
 Panel = collections.namedtuple("Panel", "title subtitle scale axis bars")  # the same scale: comparable
 
 WIDTH, MARGIN, GAP = 920, 24, 36
@@ -41,6 +42,8 @@ STYLE = """
 
 def short(value):
     """A figure in few characters."""
+    if math.isnan(value):
+        return "no figure: see the table"
     if value >= 999_500:
         return f"{value / 1e6:.3g} M"
     if value >= 1000:
@@ -57,8 +60,9 @@ class Scale:
     """From figures to places on the axis."""
 
     def __init__(self, panels, width):
-        values = [bar.value for panel in panels for bar in panel.bars if bar.value > 0]
-        least, most = min(values, default=1), max([bar.most for panel in panels for bar in panel.bars])
+        bars = [bar for panel in panels for bar in panel.bars if not math.isnan(bar.value)]
+        least = min((bar.value for bar in bars if bar.value > 0), default=1)
+        most = max(bar.most for bar in bars)
         self.width = width
         self.logarithmic = most > LOGARITHMIC_FROM * least
         if self.logarithmic:
@@ -80,10 +84,13 @@ class Scale:
 
 
 def draw_bar(bar, scale, x, y):
-    length = max(scale.at(bar.value), 2)
     center = y + BAR / 2
     bold = "bold" if bar.kind == "ours" else ""
     yield text(x - 10, center + 4.5, bar.label, bold, "end")
+    if math.isnan(bar.value):
+        yield text(x + 7, center + 4.5, short(bar.value), "soft")
+        return
+    length = max(scale.at(bar.value), 2)
     yield f'<rect class="{bar.kind}" x="{x}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>'
     end = length
     if bar.most > bar.least:

@@ -18,6 +18,8 @@ import sys
 import chart
 from suites import BOUNDS, FAILURES, LIMITS, SUITES, VIOLATIONS
 
+BUSY = 1.0  # load before a suite from which on its figures say little
+
 
 class Results:
     """All records: values by round of each figure, and what is said of a suite or a contender."""
@@ -214,6 +216,7 @@ def introduction(results):
         "and the most in brackets. Clients, servers and stores share the cores, so what a figure "
         "says is how it compares with the others beside it.",
         "**This was a quick run: one short round.**" if quick else "",
+        "**The machine was busy with other things, so these figures say little.**" if load > BUSY else "",
         f"- {dates[0]}{f' to {dates[-1]}' if dates[-1] != dates[0] else ''}; {machine()}; load of the "
         f"machine before a suite at most {load:.2f}\n"
         f"- Baton {results.versions.get('Baton', '')}{f' ({commits})' if commits else ''}\n- {versions}",
@@ -222,12 +225,8 @@ def introduction(results):
 
 def draw(results, suite, folder):
     """The picture of a suite. Returns what Markdown says to show it."""
-    about, panels = SUITES[suite], []
-    for figure, axis in about.drawn.items():
-        if about.by_size:
-            panels += size_panels(results, suite, figure, axis)
-        else:
-            panels += case_panels(results, suite, figure, axis)
+    about = SUITES[suite]
+    panels = list((size_panels if about.by_size else case_panels)(results, suite))
     if not panels:
         return ""
     path = pathlib.Path(folder, f"bench-{suite}.svg")
@@ -236,18 +235,18 @@ def draw(results, suite, folder):
 
 
 def bar(results, label, kind, *key):
-    values = results.of(*key)
+    values = results.of(*key) or [math.nan]
     return chart.Bar(label, kind, statistics.median(values), min(values), max(values))
 
 
-def case_panels(results, suite, figure, axis):
+def case_panels(results, suite):
     for case, contenders in results.order[suite].items():
-        bars = [bar(results, contender,
-                    "ours" if contender == "Baton" else "limit" if contender in LIMITS else "peer",
-                    suite, case, contender, figure)
-                for contender in contenders if results.of(suite, case, contender, figure)]
-        if bars:
-            yield chart.Panel(titled(case), subtitle(suite, figure), figure, axis, bars)
+        for figure, axis in SUITES[suite].drawn.items():
+            bars = [bar(results, contender,
+                        "ours" if contender == "Baton" else "limit" if contender in LIMITS else "peer",
+                        suite, case, contender, figure) for contender in contenders]
+            if not all(math.isnan(bar.value) for bar in bars):
+                yield chart.Panel(titled(case), subtitle(suite, figure), figure, axis, bars)
 
 
 def titled(case):
@@ -261,17 +260,18 @@ def subtitle(suite, figure):
     return figure if len(SUITES[suite].drawn) > 1 else ""
 
 
-def size_panels(results, suite, figure, axis):
-    kinds = collections.defaultdict(list)
-    for case, contenders in results.order[suite].items():
-        contender = next(iter(contenders))
-        if results.of(suite, case, contender, figure):
-            size, kind = case.split(" ", 1)
-            kinds[kind].append((int(size), bar(results, f"{int(size):,}", "ours", suite, case,
-                                               contender, figure)))
-    for kind, bars in kinds.items():
-        yield chart.Panel(titled(kind), subtitle(suite, figure), f"{figure} {kind}", axis,
-                          [bar for _, bar in sorted(bars)])
+def size_panels(results, suite):
+    for figure, axis in SUITES[suite].drawn.items():
+        kinds = collections.defaultdict(list)
+        for case, contenders in results.order[suite].items():
+            contender = next(iter(contenders))
+            if results.of(suite, case, contender, figure):
+                size, kind = case.split(" ", 1)
+                kinds[kind].append((int(size), bar(results, f"{int(size):,}", "ours", suite, case,
+                                                   contender, figure)))
+        for kind, bars in kinds.items():
+            yield chart.Panel(titled(kind), subtitle(suite, figure), f"{figure} {kind}", axis,
+                              [bar for _, bar in sorted(bars)])
 
 
 def wrong(results):
