@@ -247,6 +247,27 @@ static void every_held_name_is_listed(void **state)
         }
 }
 
+/* They take Redis five times as long as plain ones, and all else waits meanwhile. */
+static void a_page_of_names_with_queues_ends_early(void **state)
+{
+    struct scripts *scripts = *state;
+    int seen[LOCKS] = {0};
+    make_locks(scripts);
+    scripts->unwatched = true;
+    for (int i = 0; i < LOCKS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "lock%d", i);
+        for (int j = 0; j < 2; j++)
+            acquire(scripts, .name = name, .token = j ? "x" : "w", .attempt = "p", .server = "one");
+    }
+    struct page *page = list(scripts, "0", "baton:{*}", 1000, 2000, NULL, 0);
+    assert_in_range(page->count, 100, 200);
+    free(page);
+    assert_int_equal(list_all(scripts, "baton:{*}", 1000, 2000, seen, LOCKS), LOCKS);
+    for (int i = 0; i < LOCKS; i++)
+        assert_int_equal(seen[i], 1);
+}
+
 static void what_is_free_or_other_is_not_listed(void **state)
 {
     struct scripts *scripts = *state;
@@ -309,6 +330,7 @@ int main(void)
         TEST(a_break_of_a_free_name_ends_nothing),
         TEST(a_break_does_not_count_what_had_expired),
         TEST(every_held_name_is_listed),
+        TEST(a_page_of_names_with_queues_ends_early),
         TEST(what_is_free_or_other_is_not_listed),
         TEST(a_page_that_overflows_hands_the_rest_back),
         TEST(a_listing_is_not_disturbed_by_the_ready_check),
