@@ -14,7 +14,8 @@ idle_round() {
     case_of '1000 clients wait for one lock' --waiting 1000
     if [[ -z $QUICK ]]; then
         case_of '15000 clients wait for one lock' --waiting 15000
-        case_of '15000 clients wait, each for a lock of its own' --waiting 15000 --names 15000
+        case_of '15000 clients wait, each for a lock of its own' --waiting 15000 --names 15000 \
+            --patience 90
     fi
 }
 
@@ -38,7 +39,7 @@ of_etcd() { # CASE ARGUMENT...
 }
 
 idle() { # CASE CONTENDER ARGUMENT...
-    if timeout 150 python3 -B tests/bench/compare/idle.py "${2,,}" --seconds "$(pick 8 20)" \
+    if timeout 200 python3 -B tests/bench/compare/idle.py "${2,,}" --seconds "$(pick 8 20)" \
         --patience 30 "${@:3}" >"$dir/idle" 2>"$dir/idle.err"; then
         record_lines "$1" "$2" <"$dir/idle"
     else

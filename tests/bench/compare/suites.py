@@ -53,7 +53,8 @@ list whose one element is the lock, without owner or TTL.""",
         """Clients wait for locks that nobody releases, each on a connection of its own. The server is
 batond, or etcd with its JSON gateway and all its data; the backend is the Redis behind batond. One
 who waits in etcd has a lease, which is kept alive every 20 s as etcd's own client does; one who
-waits in Baton has nothing to do. Where not all of them wait after 30 s, that is all that is said.""",
+waits in Baton has nothing to do. Where not all wait after 30 s (90 s with a lock
+each), that is all that is said.""",
         ["server, memory of one who waits", "backend, memory of one who waits", "server, processor",
          "backend, processor", "who wait", "until they wait"],
         {"server, memory of one who waits": "KiB", "server, processor": "% of a core"}),
