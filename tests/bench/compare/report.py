@@ -18,7 +18,7 @@ import sys
 import chart
 from suites import BOUNDS, FAILURES, LIMITS, SUITES, VIOLATIONS
 
-BUSY = 1.0  # load before a suite from which on its figures say little
+BUSY = 1.0  # load before the first suite from which on the figures say little
 
 
 class Results:
@@ -206,7 +206,9 @@ def introduction(results):
     dates = sorted(facts["date"] for facts in results.facts.values() if "date" in facts)
     commits = " ".join(sorted({facts["commit"] for facts in results.facts.values() if "commit" in facts}))
     quick = any(facts.get("quick") for facts in results.facts.values())
-    load = max((float(facts["load"]) for facts in results.facts.values() if "load" in facts), default=0)
+    first = min((facts for facts in results.facts.values() if "load" in facts), default={},
+                key=lambda facts: facts["date"])
+    load = float(first.get("load", 0))
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items()
                          if name != "Baton")
     return [
@@ -218,7 +220,7 @@ def introduction(results):
         "**This was a quick run: one short round.**" if quick else "",
         "**The machine was busy with other things, so these figures say little.**" if load > BUSY else "",
         f"- {dates[0]}{f' to {dates[-1]}' if dates[-1] != dates[0] else ''}; {machine()}; load of the "
-        f"machine before a suite at most {load:.2f}\n"
+        f"machine before all of it {load:.2f}\n"
         f"- Baton {results.versions.get('Baton', '')}{f' ({commits})' if commits else ''}\n- {versions}",
     ]
 
