@@ -26,7 +26,7 @@ growth_start() {
     # shellcheck disable=SC2034 # measure.sh reads it
     rounds=1 # growth.py has its own
     version Redis "$(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')"
-    for count in 1 10000 "$(pick 100000 1000000)"; do
+    for count in 1 $(pick 100000 "10000 1000000"); do
         deploy "held$count"
         held[$count]=$ports
         grow fill "$count" "$redis_port"
