@@ -133,8 +133,7 @@ static void begin(struct connection_hold *held, unsigned status, const struct ho
     struct exchange *exchange = held->exchange;
     struct api *api = exchange->api;
     const struct keeper_events events = {held, renewed, lost};
-    held->keeper = locks_keep(api->locks, exchange->name, exchange->stored_token,
-                              exchange->parameters.numbers[FIELD_TTL],
+    held->keeper = locks_keep(api->locks, exchange->name, exchange->stored_token, hold->ttl_ms,
                               acquisition_replicas(exchange), &events);
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
