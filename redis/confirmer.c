@@ -204,6 +204,8 @@ static void begin_round(struct confirmer *confirmer)
         return;
     uint64_t now = uv_now(confirmer->loop);
     if (!confirmer->run_id[0]) {
+        complain(confirmer, "this user of Redis may not ask which server it is: allow it with `ACL "
+                            "SETUSER … +info`");
         answer(confirmer, is_any, "Redis does not say which server it is");
         return;
     }

@@ -177,6 +177,22 @@ static void a_user_that_may_not_wait_is_told_what_to_allow(void **state)
     replicated_close(&all);
 }
 
+static void a_user_that_may_not_ask_who_answers_is_told_what_to_allow(void **state)
+{
+    (void)state;
+    struct replicated all;
+    char url[80];
+    replicated_start(&all, WAY_MS);
+    freeReplyObject(redis_process_command(&all.primary,
+                                          "ACL SETUSER baton on >secret ~baton:* &* +@all -info"));
+    snprintf(url, sizeof url, "redis://baton:secret@127.0.0.1:%d", all.primary.port);
+    batond_process_start(&all.batond, &(struct batond_options){.redis_url = url, .arguments = TWO});
+    all.client = http_client_new(all.batond.url);
+    answers(all.client, "POST /locks/unknown", NULL, 503, "unconfirmed");
+    assert_true(comes_to_log(&all.batond, "do not confirm them: this user of Redis may not ask"));
+    replicated_close(&all);
+}
+
 static void it_is_said_at_start_what_redis_lacks(void **state)
 {
     (void)state;
@@ -244,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_batond_that_was_stopped_trusts_no_old_yes),
         cmocka_unit_test(a_stream_that_was_confirmed_late_is_renewed_in_time),
         cmocka_unit_test(a_user_that_may_not_wait_is_told_what_to_allow),
+        cmocka_unit_test(a_user_that_may_not_ask_who_answers_is_told_what_to_allow),
         cmocka_unit_test(it_is_said_at_start_what_redis_lacks),
         cmocka_unit_test(without_it_nothing_is_said),
         cmocka_unit_test(settings_that_make_no_sense_are_refused),
