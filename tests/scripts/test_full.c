@@ -208,6 +208,21 @@ static void a_waiter_is_granted_and_cancelled(void **state)
     assert_int_equal(inspect(scripts, "n", "d").mine, 1);
 }
 
+/* Its record and the hold's are one, so that nothing can be freed first. */
+static void a_lone_waiter_claims(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    acquire(scripts, .token = "a", .attempt = "a1", .server = "one");
+    release_at(scripts, "n", "x", "two");
+    fill(scripts);
+    struct answer claimed =
+        acquire(scripts, .token = "a", .attempt = "a1", .server = "one", .again = true);
+    assert_status(claimed, "claimed");
+    assert_in_range(claimed.ttl_ms, 29000, 30000);
+    assert_status(release(scripts, "n", "a"), "released");
+}
+
 /* Whatever is due of those who wait can be done, and what they have can be kept. */
 static void those_who_wait_are_looked_after(void **state)
 {
@@ -278,6 +293,7 @@ int main(void)
         TEST(holds_are_broken),
         TEST(an_expiry_is_noticed),
         TEST(a_waiter_is_granted_and_cancelled),
+        TEST(a_lone_waiter_claims),
         TEST(those_who_wait_are_looked_after),
         TEST(nobody_new_waits_or_watches),
     };

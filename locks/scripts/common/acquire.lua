@@ -166,11 +166,14 @@ if ARGV[5] == '2' then
             if state[WAITERS] + state[SERVERS] > 0 then
                 kept = math.max(kept, state[QUEUE_KEPT])
             end
-            call('set', key, struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
-                             struct.pack(HOLD, unpack(hold, 1, TTL)),
-                 'pxat', string.format('%d', kept / 1000 + 1))
-            return {'claimed', hold[FENCE], hold[TTL], 1, state[VERSION], hold[OWNER], hold[MODE],
-                    hold[MODE] == 'shared' and state[LIMIT] or 0}
+            local write = lone and redis.pcall or call -- the lone waiter's is the first write
+            local reply = write('set', key, struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
+                                            struct.pack(HOLD, unpack(hold, 1, TTL)),
+                                'pxat', string.format('%d', kept / 1000 + 1))
+            if not reply.err then -- a full Redis refuses, and then acquire.lua finds another way
+                return {'claimed', hold[FENCE], hold[TTL], 1, state[VERSION], hold[OWNER],
+                        hold[MODE], hold[MODE] == 'shared' and state[LIMIT] or 0}
+            end
         end
     end
 end
