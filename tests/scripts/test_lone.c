@@ -105,6 +105,27 @@ static void it_claims_what_another_server_released(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
+static int64_t kept_ms(struct scripts *scripts)
+{
+    return redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", "").text);
+}
+
+/* What was to be held for a day, or is asked for so long, does not keep the name that long. */
+static void a_long_ttl_does_not_outlast_its_hold(void **state)
+{
+    enum { SECOND_MS = 1000, DAY_MS = 24 * 3600 * SECOND_MS };
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = DAY_MS);
+    assert_in_range(kept_ms(scripts), 0, 2 * scripts->retention_ms);
+
+    scripts_clean_with_own_clock(state);
+    acquire(scripts, .token = "x", .ttl_ms = DAY_MS);
+    park(scripts, "a", "one", .ttl_ms = SECOND_MS);
+    release_at(scripts, "n", "x", "one");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    assert_in_range(kept_ms(scripts), 0, 2 * scripts->retention_ms);
+}
+
 static void it_goes_back_to_the_queue_where_it_does_not_claim(void **state)
 {
     struct scripts *scripts = *state;
@@ -319,6 +340,7 @@ int main(void)
         TEST(it_needs_no_key_of_its_own),
         TEST(it_is_granted_by_the_answer_to_its_own_server),
         TEST(it_claims_what_another_server_released),
+        TEST(a_long_ttl_does_not_outlast_its_hold),
         TEST(it_goes_back_to_the_queue_where_it_does_not_claim),
         TEST(its_server_hears_that_the_hold_ends_earlier),
         TEST(its_server_is_told_of_an_end_once),

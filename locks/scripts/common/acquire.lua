@@ -97,8 +97,10 @@ do
             state[WAITERS], state[ARRIVAL] = state[WAITERS] + 1, arrival
             if is_first then
                 state[SERVERS], state[TICK] = 1, state[NEXT]
+                -- So that a release need not move it, if it is not held for long then.
+                local held = math.min(ARGV[4] * 1000, retention / 10)
                 state[QUEUE_KEPT] = math.max(state[QUEUE_KEPT],
-                                             now + ARGV[4] * 1000 + retention + retention / 10)
+                                             now + held + retention + retention / 10)
                 tail = ARGV[2] .. struct.pack(LONE_REST, 0, arrival, 0, ARGV[4], ARGV[3], ARGV[8],
                                               ARGV[9], arrival, ARGV[6], now + lease)
             else

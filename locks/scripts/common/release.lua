@@ -65,13 +65,14 @@ do
                 write = call
             end
             local reply
-            if kept <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then -- it ends no earlier
+            -- Until then the record is kept already, unless it is for the hold that ends now.
+            if math.max(kept, ends + retention) <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then
                 reply = write('set', key, text, 'keepttl')
             else
                 reply = write('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
             end
             if not reply.err then
-                return {'released', fence, held, 0, version, next_attempt, owner}
+                return {'released', fence, held, 0, version, next_attempt, owner, ttl}
             end
         end
     end
