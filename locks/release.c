@@ -20,6 +20,16 @@ static bool read_released(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "not_held");
 }
 
+/* Whose turn it is, where that is claimed already: a request by its attempt, and what it holds. */
+static bool read_next(const struct value *value, int64_t fence, struct slice *ret_attempt,
+                      struct hold *ret)
+{
+    *ret = (struct hold){.fence = fence, .version = fence, .holds = 1, .mode = LOCK_EXCLUSIVE};
+    return value_text(value_at(value, 5), ret_attempt) &&
+           read_owner(value_at(value, 6), &ret->owner) &&
+           value_integer(value_at(value, 7), &ret->ttl_ms);
+}
+
 /* A release under way. */
 struct releasing {
     struct locks *locks;
@@ -34,16 +44,16 @@ struct releasing {
 static void released(void *context, const struct store_result *result)
 {
     struct releasing *releasing = context;
-    struct slice key = {releasing->key, releasing->key_length}, attempt, owner;
+    struct slice key = {releasing->key, releasing->key_length}, attempt;
+    struct hold hold;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_released, &reply);
     const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)
         lookout_released(releasing->locks, key);
-    if (reply.result == LOCKS_DONE && value_text(value_at(result->reply, 5), &attempt) &&
-        read_owner(value_at(result->reply, 6), &owner))
-        waiting_claimed(releasing->locks, key, attempt, owner, reply.release.version);
+    if (reply.result == LOCKS_DONE && read_next(result->reply, release->version, &attempt, &hold))
+        waiting_claimed(releasing->locks, key, attempt, &hold);
     releasing->done(releasing->context, &reply);
     free(releasing);
 }

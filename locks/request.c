@@ -91,7 +91,8 @@ bool reply_holds(const struct locks_reply *reply)
     return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
 }
 
-void request_complete(const struct acquire *acquire, int64_t fence, struct hold *ret)
+/* A hold of its owner alone, as it was asked for. */
+static void complete(const struct acquire *acquire, int64_t fence, struct hold *ret)
 {
     *ret = (struct hold){
         .fence = fence,
@@ -113,7 +114,7 @@ static bool read_granted(const struct value *value, const struct acquire *acquir
         !(reply_says(value, "granted") && read_fence(value_at(value, 1), &fence) &&
           value_integer(value_at(value, 2), &holds)))
         return false;
-    request_complete(acquire, fence, &ret->hold);
+    complete(acquire, fence, &ret->hold);
     ret->hold.holds = holds;
     return true;
 }

@@ -39,9 +39,6 @@ void request_read(const struct store_result *result, const struct acquire *acqui
 /* Whether it tells of a hold. */
 bool reply_holds(const struct locks_reply *reply);
 
-/* The hold that a request has got as its owner's only one, of which Redis has told the fence. */
-void request_complete(const struct acquire *acquire, int64_t fence, struct hold *ret);
-
 /* Whether the request may have been granted or queued all the same, so that it has to be taken
  * back. */
 bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer);

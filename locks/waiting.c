@@ -300,7 +300,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
 }
 
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
-                     struct slice owner, int64_t fence)
+                     const struct hold *hold)
 {
     struct waiter *waiter = find(interest_find(locks, key), attempt);
     if (!waiter)
@@ -310,11 +310,7 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
               LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
         return;
     }
-    struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime()};
-    request_complete(&waiter->acquire, fence, &reply.hold);
-    reply.hold.owner = owner;
-    reply.hold.mode = LOCK_EXCLUSIVE;
-    reply.hold.limit = 0;
+    struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};
     tell(waiter, &reply);
 }
 

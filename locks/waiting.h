@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+struct hold;
 struct interest;
 struct locks;
 
@@ -19,10 +20,11 @@ size_t waiting_check(struct interest *interest);
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token);
 
-/* A release that was asked for here has given it an exclusive hold, with this fence, and claimed
- * it. Its owner is the one it has queued with first. */
+/* A release that was asked for here has given it this hold, and claimed it: owner and mode are
+ * those it has queued with first, the TTL is that of its token's last request, be it another one.
+ */
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
-                     struct slice owner, int64_t fence);
+                     const struct hold *hold);
 
 /* A release has taken it out of the queue. */
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt);

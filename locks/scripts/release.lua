@@ -4,8 +4,9 @@
 -- ARGV  2 token, 3 the server that asks
 -- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; for a
 --         repeated release, as long as it is remembered, 'repeated' in place of 'released', or
---         'cancelled' again. Two more may follow on 'released': the attempt of a request parked at that server which has got an exclusive
---         hold, with `version` as its fence, and the owner.
+--         'cancelled' again. Three more may follow on 'released': the attempt of a request
+--         parked at that server which has got an exclusive hold, with `version` as its fence, the
+--         owner, and the TTL in ms.
 local token = ARGV[2]
 
 local state = open()

@@ -130,6 +130,32 @@ static void a_hand_over_within_a_server_is_one_command(void **state)
     assert_free(fixture);
 }
 
+/* The hold lasts as long as its token's last request said, be that one that does not wait. */
+static void a_hand_over_within_a_server_tells_the_ttl_that_redis_has(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    for (int others = 0; others < 2; others++) {
+        struct guest guest, other;
+        fixture_lock(&fixture->here, "n", HOLDER, 20000);
+        wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
+        await_queue(fixture, 1);
+        if (others)
+            wait_as(&other, &fixture->here, 2, PATIENCE_MS, 0);
+        await_queue(fixture, 1 + others);
+        struct acquire again = guest.request;
+        again.wait_ms = 0;
+        again.ttl_ms = 2000;
+        assert_int_equal(fixture_acquire(&fixture->here, &again).reply.result, LOCKS_LOCKED);
+        fixture_release(&fixture->here, "n", HOLDER);
+        assert_result(fixture, &guest, LOCKS_DONE);
+        assert_in_range(guest.answer.reply.hold.ttl_ms, 1000, 2000);
+        fixture_release(&fixture->here, "n", guest.token);
+        if (others)
+            locks_abandon(other.waiter);
+        redis_process_flush(&fixture->redis);
+    }
+}
+
 /* The server that hears of the loss of its own waiter's client does not keep the lock for it. */
 static void a_hand_over_within_a_server_looks_for_the_client(void **state)
 {
@@ -690,6 +716,7 @@ int main(void)
         TEST(a_free_lock_is_granted_without_a_wait),
         TEST(waiters_of_two_servers_are_granted_in_order_of_arrival),
         TEST(a_hand_over_within_a_server_is_one_command),
+        TEST(a_hand_over_within_a_server_tells_the_ttl_that_redis_has),
         TEST(a_hand_over_within_a_server_looks_for_the_client),
         TEST(an_expiry_hands_over_at_once),
         TEST(the_expiry_of_what_was_handed_over_is_noticed),

@@ -692,6 +692,7 @@ void model_claim_at_release(struct model *model, int64_t now, size_t server, str
         return;
     strcpy(answer->next_attempt, waiter->hold.attempt);
     strcpy(answer->owner, hold->owner);
+    answer->ttl_ms = hold->ttl_ms;
     claim(model, now, hold, answer->next_attempt);
     model->messages.count = 0; /* it is told by the answer; watchers make it another release */
     for (size_t i = 0; i < MODEL_SERVERS; i++)

@@ -353,6 +353,7 @@ static void read_ended(const redisReply *reply, struct answer *ret)
     if (reply->elements > 6) {
         text(reply, 5, ret->next_attempt, sizeof ret->next_attempt);
         text(reply, 6, ret->owner, sizeof ret->owner);
+        ret->ttl_ms = integer(reply, 7);
     }
 }
 

@@ -186,7 +186,7 @@ do
             end
             local told = {'released', hold[FENCE], held, 0, version}
             if direct then
-                told[6], told[7] = waiter[ATTEMPT], waiter[OWNER]
+                told[6], told[7], told[8] = waiter[ATTEMPT], waiter[OWNER], waiter[TTL]
             end
             return told
         end
