@@ -57,12 +57,22 @@ struct sentinel {
 
 /* What is to be thought of the answers */
 
-/* A sentinel that is known by two addresses counts once. */
+static bool answers(const struct scout *scout)
+{
+    return !scout->trouble.text[0];
+}
+
+/* A sentinel that is known by two addresses counts once: by the one at which it answers. */
 static bool is_twin(const struct scout *scout)
 {
-    for (const struct scout *other = scout->sentinel->scouts; other != scout; other = other->next)
-        if (scout->id[0] && !other->is_dropped && strcmp(other->id, scout->id) == 0)
+    bool is_before = true;
+    for (const struct scout *other = scout->sentinel->scouts; other; other = other->next) {
+        bool is_same = scout->id[0] && !other->is_dropped && strcmp(other->id, scout->id) == 0;
+        if (other == scout)
+            is_before = false;
+        else if (is_same && (answers(other) == answers(scout) ? is_before : answers(other)))
             return true;
+    }
     return false;
 }
 
@@ -84,7 +94,7 @@ static void hear(struct hearing *hearing, const struct scout *scout)
     hearing->strangers += scout->knows_no_such_name;
     if (scout->has_vote)
         hearing->votes[hearing->count++] = &scout->vote;
-    if (!scout->trouble.text[0])
+    if (answers(scout))
         return;
     if (!hearing->worst || (scout->code == -EPROTO && hearing->worst->code != -EPROTO))
         hearing->worst = scout;
@@ -146,7 +156,7 @@ static void judge(struct sentinel *sentinel)
 
 /* Asking */
 
-static int scout_add(struct sentinel *sentinel, const char *host, int port, bool is_learnt,
+static int scout_add(struct sentinel *sentinel, const char *host, int port, const char *learnt_id,
                      struct failure *failure);
 
 static struct slice text_of(const redisReply *reply)
@@ -223,20 +233,28 @@ static bool told_address(struct scout *scout, const redisReply *reply)
     return read_place(text_of(element(reply, 0)), text_of(element(reply, 1)), &scout->draft);
 }
 
+/* By another address it is the same as long as it answers at the one that is known: else it may
+ * have moved. A learnt one that is not there any more is then forgotten in its time. */
+static bool is_same(const struct scout *scout, const struct vote *place, const char *id)
+{
+    return vote_names(place, scout->host, scout->port) ||
+           (id[0] && answers(scout) && strcmp(id, scout->id) == 0);
+}
+
 static void meet(struct sentinel *sentinel, const redisReply *fields)
 {
     struct vote place;
+    char id[ID_SIZE] = "";
     if (!read_place(field(fields, "ip"), field(fields, "port"), &place))
         return;
-    struct slice id = field(fields, "runid");
+    copy_text(field(fields, "runid"), id, sizeof id);
     for (struct scout *scout = sentinel->scouts; scout; scout = scout->next) {
-        if (scout->is_dropped || (!vote_names(&place, scout->host, scout->port) &&
-                                  !(scout->id[0] && slice_equals(id, scout->id))))
+        if (scout->is_dropped || !is_same(scout, &place, id))
             continue;
         scout->mentioned = uv_now(sentinel->loop);
         return;
     }
-    scout_add(sentinel, place.host, place.port, true, NULL);
+    scout_add(sentinel, place.host, place.port, id, NULL);
 }
 
 static bool told_others(struct scout *scout, const redisReply *reply)
@@ -456,7 +474,8 @@ static int scout_open(struct scout *scout, struct failure *failure)
     return result;
 }
 
-static int scout_add(struct sentinel *sentinel, const char *host, int port, bool is_learnt,
+/* `learnt_id` is NULL for one of the URL. */
+static int scout_add(struct sentinel *sentinel, const char *host, int port, const char *learnt_id,
                      struct failure *failure)
 {
     struct scout *scout = sentinel->scout_count < SENTINELS_MOST ? calloc(1, sizeof *scout) : NULL;
@@ -465,7 +484,8 @@ static int scout_add(struct sentinel *sentinel, const char *host, int port, bool
     scout->sentinel = sentinel;
     snprintf(scout->host, sizeof scout->host, "%s", host);
     scout->port = port;
-    scout->is_learnt = is_learnt;
+    scout->is_learnt = learnt_id != NULL;
+    snprintf(scout->id, sizeof scout->id, "%s", learnt_id ? learnt_id : "");
     scout->mentioned = uv_now(sentinel->loop);
     int result = scout_open(scout, failure);
     if (result < 0) {
@@ -503,7 +523,7 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
     if (result < 0)
         failure_set(failure, result, "no memory");
     for (size_t i = 0; result == 0 && i < url->node_count; i++)
-        result = scout_add(sentinel, url->nodes[i].host, url->nodes[i].port, false, failure);
+        result = scout_add(sentinel, url->nodes[i].host, url->nodes[i].port, NULL, failure);
     if (result == 0) {
         *ret = sentinel;
     } else if (sentinel->scouts) {

@@ -298,6 +298,41 @@ static void a_killed_primary_is_replaced(void **state)
     store_fixture_close(&store);
 }
 
+static bool is_subscribed(const struct watcher *sentinel)
+{
+    redisReply *reply = watched_ask(sentinel->port, "CLIENT LIST");
+    bool is = strstr(reply->str, " sub=1 ");
+    freeReplyObject(reply);
+    return is;
+}
+
+static void await_subscribed(struct store_fixture *store, const struct watcher *sentinel)
+{
+    int64_t limit = clock_ms() + 5000;
+    while (!is_subscribed(sentinel)) {
+        if (clock_ms() > limit)
+            fail_msg("the sentinel at %d is not asked", sentinel->port);
+        store_fixture_idle(store, 50);
+    }
+}
+
+/* As a container does that starts again: it has another address, and the id that it had. */
+static void a_sentinel_that_moves_is_asked_where_it_is(void **state)
+{
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct watcher *moving = &watched->sentinels[2];
+    struct store_fixture store;
+    char url[100];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
+    store_fixture_open_up(&store, url);
+    await_subscribed(&store, moving);
+    process_kill(&moving->process);
+    watched_move_sentinel(watched, 2);
+    await_subscribed(&store, moving);
+    store_fixture_close(&store);
+}
+
 /* It is left because another is named, and not because it is found to be silent: nothing is asked
  * of it. */
 static void a_frozen_primary_is_replaced(void **state)
@@ -437,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_frozen_primary_is_replaced),
         cmocka_unit_test(no_primary_is_taken_on_hearsay),
         cmocka_unit_test(a_replica_is_left_and_not_taken),
+        cmocka_unit_test(a_sentinel_that_moves_is_asked_where_it_is), /* last: the URL is old */
         cmocka_unit_test(names_and_passwords),
         cmocka_unit_test(over_tls_all_are_verified),
     };

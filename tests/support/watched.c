@@ -319,6 +319,46 @@ void watched_resume_sentinel(struct watched *watched, int index)
     launch_sentinel(&watched->sentinels[index]);
 }
 
+struct move {
+    const struct watched *watched;
+    int index;
+};
+
+static bool others_know_its_place(void *context)
+{
+    const struct move *move = context;
+    bool all = true;
+    for (int i = 0; all && i < WATCHED_SENTINELS; i++) {
+        int known = i == move->index ? 0 : -1;
+        redisReply *reply =
+            try_to_ask(move->watched->sentinels[i].port, "SENTINEL SENTINELS mymaster");
+        for (size_t j = 0; known < 0 && reply && j < reply->elements; j++)
+            if (atoi(reply->element[j]->element[5]->str) ==
+                move->watched->sentinels[move->index].port)
+                known = 0;
+        all = known == 0;
+        if (reply)
+            freeReplyObject(reply);
+    }
+    return all;
+}
+
+void watched_move_sentinel(struct watched *watched, int index)
+{
+    struct watcher *watcher = &watched->sentinels[index];
+    char path[120];
+    snprintf(path, sizeof path, "%s/conf", watcher->dir.path);
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    watcher->port = free_port();
+    fprintf(file, "\nport %d\n", watcher->port); /* the last one counts */
+    fclose(file);
+    launch_sentinel(watcher);
+    struct move move = {watched, index};
+    if (!clock_wait_until(others_know_its_place, &move, READY_MS))
+        fail_msg("the other sentinels do not learn where it is");
+}
+
 void watched_resume(struct watched *watched, int server)
 {
     redis_process_resume(&watched->servers[server]);

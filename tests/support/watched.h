@@ -52,6 +52,9 @@ void watched_fail_over(const struct watched *watched);
 void watched_resume(struct watched *watched, int server);
 void watched_resume_sentinel(struct watched *watched, int index);
 
+/* The same, at another port; waits until the others know it there. Its id stays. */
+void watched_move_sentinel(struct watched *watched, int index);
+
 /* Asks on a new connection (printf-like). Fails the test if nobody answers there; NULL is never
  * returned. To be freed with freeReplyObject. */
 redisReply *watched_ask(int port, const char *format, ...) __attribute__((format(printf, 2, 3)));
