@@ -19,11 +19,13 @@ static int listen_to_inbox(struct locks *locks)
     return store_listen(locks->store, slice_of(channel));
 }
 
-/* Outside the braces of names: nobody who watches a prefix is told of it. */
+/* Outside the braces of names: nobody who watches a prefix is told of it. It is called by this
+ * server's name, so that it is no key of somebody else, even where the prefix is empty. */
 static void expect_replicas(struct locks *locks, int64_t replicas)
 {
-    char key[KEY_PREFIX_LENGTH + sizeof "confirm"];
-    snprintf(key, sizeof key, "%.*sconfirm", (int)locks->key_prefix_length, locks->key_prefix);
+    char key[KEY_PREFIX_LENGTH + sizeof "confirm:" + SERVER_LENGTH];
+    snprintf(key, sizeof key, "%.*sconfirm:%s", (int)locks->key_prefix_length, locks->key_prefix,
+             locks->server);
     store_expect_replicas(locks->store, slice_of(key), (int)replicas);
 }
 

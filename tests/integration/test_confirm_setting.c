@@ -193,6 +193,24 @@ static void a_user_that_may_not_ask_who_answers_is_told_what_to_allow(void **sta
     replicated_close(&all);
 }
 
+/* Where keys begin with nothing of their own, Redis may have others that are called like a word. */
+static void no_key_of_others_is_written_to(void **state)
+{
+    (void)state;
+    static const char *const BARE[] = {"--confirm=replicas:1", "--key-prefix=", NULL};
+    struct replicated all;
+    replicated_start(&all, WAY_MS);
+    freeReplyObject(redis_process_command(&all.primary, "SET confirm 77"));
+    batond_process_start(&all.batond, &(struct batond_options){.redis_url = all.primary.port_url,
+                                                               .arguments = BARE});
+    all.client = http_client_new(all.batond.url);
+    answers(all.client, "POST /locks/bare", NULL, 201, NULL);
+    redisReply *reply = redis_process_command(&all.primary, "GET confirm");
+    assert_string_equal(reply->str, "77");
+    freeReplyObject(reply);
+    replicated_close(&all);
+}
+
 static void it_is_said_at_start_what_redis_lacks(void **state)
 {
     (void)state;
@@ -261,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_was_confirmed_late_is_renewed_in_time),
         cmocka_unit_test(a_user_that_may_not_wait_is_told_what_to_allow),
         cmocka_unit_test(a_user_that_may_not_ask_who_answers_is_told_what_to_allow),
+        cmocka_unit_test(no_key_of_others_is_written_to),
         cmocka_unit_test(it_is_said_at_start_what_redis_lacks),
         cmocka_unit_test(without_it_nothing_is_said),
         cmocka_unit_test(settings_that_make_no_sense_are_refused),
