@@ -24,6 +24,7 @@ struct store {
     int expected;        /* replicas, always; 0: none */
     struct confirmer *confirmers[STORE_REPLICAS_MOST]; /* by replicas - 1; NULL: nobody asked */
     int parts_open;                                    /* the link, the inbox, and the confirmers */
+    bool closing;
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -198,6 +199,7 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
 {
     if (!store)
         return;
+    store->closing = true;
     store->closed = closed;
     store->closed_context = context;
     if (store->inbox)
@@ -240,6 +242,8 @@ static struct confirmer *store_confirmer(struct store *store, int replicas)
     store->parts_open++;
     confirmer = confirmer_open(&options);
     store->confirmers[replicas - 1] = confirmer;
+    if (store->closing) /* by one whose script was still answered */
+        confirmer_close(confirmer, store_part_closed, store);
     return confirmer;
 }
 

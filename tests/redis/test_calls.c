@@ -241,6 +241,39 @@ static void a_script_that_may_not_be_loaded_says_why(void **state)
     fake_redis_stop(&fake);
 }
 
+static void count_error(void *context, const char *error)
+{
+    *(int *)context += error != NULL;
+}
+
+struct closing {
+    struct store_fixture *fixture;
+    int refused;
+};
+
+static void close_and_confirm(void *context, const struct store_result *result)
+{
+    struct closing *closing = context;
+    struct store *store = closing->fixture->store;
+    assert_int_equal(result->outcome, STORE_REPLIED);
+    store_fixture_close_begin(closing->fixture);
+    store_confirm(store, store_mark(store), 3, 1000, count_error, &closing->refused);
+}
+
+/* It is answered, and the store closes. */
+static void a_question_to_replicas_on_the_way_out(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture fixture;
+    struct closing closing = {&fixture, 0};
+    store_fixture_open_up(&fixture, world->redis.url);
+    store_expect_replicas(fixture.store, slice_of("marker"), 0);
+    store_eval(fixture.store, fixture_script(COUNT), slice_of("a"), NULL, 0, close_and_confirm,
+               &closing);
+    store_fixture_close_end(&fixture);
+    assert_int_equal(closing.refused, 1);
+}
+
 int main(void)
 {
 #define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -254,6 +287,7 @@ int main(void)
         ON_REDIS(a_refused_write_is_no_doubt),
         ON_REDIS(a_script_that_fails_halfway_leaves_a_doubt),
         ON_REDIS(a_busy_redis_refuses),
+        ON_REDIS(a_question_to_replicas_on_the_way_out),
         cmocka_unit_test(loading_again_has_an_end),
         cmocka_unit_test(a_script_that_may_not_be_loaded_says_why),
     };
