@@ -206,8 +206,8 @@ static redisReply *eval(struct scripts *scripts, const struct script *script, co
 }
 
 /* What must be true of a name's keys at any time: each has an expiry, the main key outlives the
- * last number issued by the retention, or a later number could be lower, and what the main key
- * counts is what the other keys hold. */
+ * last number issued by the retention, or a later number could be lower, and those who wait, and
+ * what it counts is what the other keys hold. */
 static const char CHECK[] =
     "local key, all, count = KEYS[1], {}, {} "
     "for i, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', ':released:1', "
@@ -238,6 +238,8 @@ static const char CHECK[] =
     "waiters .. ' waiters, ' .. unclaimed .. ' unclaimed, records ' .. count[':waiters'] or "
     "servers ~= count[':servers'] and servers .. ' servers, entries ' .. count[':servers'] or ''}";
 
+enum { FIRST_OF_QUEUE = 7 }; /* in what CHECK returns: those who wait */
+
 static void check_keys(struct scripts *scripts, const char *key, int64_t version)
 {
     static const struct script script = {"check", CHECK, sizeof CHECK - 1,
@@ -257,6 +259,9 @@ static void check_keys(struct scripts *scripts, const char *key, int64_t version
     if (version > 0 && pttl >= 0 && now + pttl * 1000 < version + scripts->retention_ms * 1000)
         fail_msg("the main key of %s ends %" PRId64 " us before its version is past", key,
                  version + scripts->retention_ms * 1000 - now - pttl * 1000);
+    for (size_t i = FIRST_OF_QUEUE; !scripts->keys_were_lost && i < all->elements; i++)
+        if (all->element[i]->integer > pttl)
+            fail_msg("key %zu of %s outlives the main key", i, key);
     if (reply->element[1]->len > 0)
         fail_msg("%s: %s", key, reply->element[1]->str);
     freeReplyObject(reply);

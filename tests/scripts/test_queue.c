@@ -371,6 +371,19 @@ static void a_release_at_their_server_claims_for_the_next(void **state)
     assert_int_equal(seen.waiters, 2);
 }
 
+/* Though what was released had made the name be kept for longer. */
+static void a_release_at_their_server_keeps_the_name_as_long_as_the_queue(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    for (int i = 0; i < 3; i++)
+        wait_for(scripts, .token = (const char *[]){"a", "b", "c"}[i]);
+    assert_status(renew(scripts, "n", "x", 24 * 3600 * 1000), "renewed");
+    assert_string_not_equal(release_at(scripts, "n", "x", "one").next_attempt, "");
+    int64_t pttl = redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", "").text);
+    assert_true(pttl < 2 * scripts->retention_ms);
+}
+
 static void a_release_of_what_has_expired_claims_nothing(void **state)
 {
     struct scripts *scripts = *state;
@@ -441,6 +454,7 @@ int main(void)
         TEST(a_queue_that_was_lost_blocks_nobody),
         TEST(waiters_of_a_lost_name_can_wait_again),
         TEST(a_release_at_their_server_claims_for_the_next),
+        TEST(a_release_at_their_server_keeps_the_name_as_long_as_the_queue),
         TEST(a_release_of_what_has_expired_claims_nothing),
         TEST(a_release_at_a_server_whose_lease_is_over_claims_nothing),
         TEST(a_release_at_a_suspect_server_claims_nothing),

@@ -65,10 +65,12 @@ do
                 write = call
             end
             local reply
-            -- Until then the record is kept already, unless it is for the hold that ends now.
-            if math.max(kept, ends + retention) <= struct.unpack('<d', packed, QUEUE_KEPT_FROM) then
+            local queue_kept = struct.unpack('<d', packed, QUEUE_KEPT_FROM)
+            -- Until then the record is kept already, and no longer but for the hold that ends now.
+            if math.max(kept, ends + retention) <= queue_kept then
                 reply = write('set', key, text, 'keepttl')
             else
+                kept = is_lone and kept or math.max(kept, queue_kept)
                 reply = write('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
             end
             if not reply.err then
