@@ -17,7 +17,8 @@ static void confirmed(void *context, const char *error)
 {
     struct confirm *confirm = context;
     struct locks_reply *reply = &confirm->reply;
-    reply->hold.ttl_ms -= (int64_t)(uv_now(confirm->locks->loop) - confirm->told);
+    reply->confirmed_ms = (int64_t)(uv_now(confirm->locks->loop) - confirm->told);
+    reply->hold.ttl_ms -= reply->confirmed_ms;
     if (!error && reply->hold.ttl_ms <= 0)
         error = "the hold ended before replicas had it";
     if (error) {

@@ -61,9 +61,9 @@ static void sleep_until(struct keeper *keeper, uint64_t at)
     uv_timer_start(&keeper->timer, on_timer, at > now ? at - now : 0, 0);
 }
 
-static void renewed(struct keeper *keeper, const struct hold *hold)
+static void renewed(struct keeper *keeper, const struct hold *hold, int64_t confirmed_ms)
 {
-    keeper->ttl_ms = (uint64_t)hold->ttl_ms;
+    keeper->ttl_ms = (uint64_t)(hold->ttl_ms + confirmed_ms);
     keeper->ends = keeper->sent + keeper->ttl_ms;
     sleep_until(keeper, keeper->sent + keeper->ttl_ms / RENEW_PART);
     if (keeper->events.renewed)
@@ -77,7 +77,7 @@ static void answered(void *context, const struct locks_reply *reply)
     if (keeper->stopped)
         free_if_unknown(keeper);
     else if (reply->result == LOCKS_DONE)
-        renewed(keeper, &reply->hold);
+        renewed(keeper, &reply->hold, reply->confirmed_ms);
     else if (reply->result == LOCKS_NOT_HELD)
         lose(keeper, "the hold has ended: it expired, was released, or was broken by force");
     else

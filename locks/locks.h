@@ -127,6 +127,7 @@ struct locks_reply {
     const char *error;
     struct attempt attempt;
     struct hold hold;
+    int64_t confirmed_ms; /* of its TTL that went by until replicas had it */
     struct lock_view view;
     bool changed; /* watching: the version has passed the one asked about */
     struct release release;

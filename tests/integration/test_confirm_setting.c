@@ -159,6 +159,26 @@ static void a_stream_that_was_confirmed_late_is_renewed_in_time(void **state)
     replicated_close(&all);
 }
 
+/* What is confirmed after a while holds from when it was asked for, and not only for the rest of
+ * its time from then on. */
+static void a_stream_goes_on_though_replicas_are_far_away(void **state)
+{
+    SKIP_UNDER_VALGRIND("it measures time");
+    (void)state;
+    enum { FAR_MS = 600 };
+    static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=5s", NULL};
+    struct replicated all;
+    replicated_open(&all, WAY_MS, SLOW);
+    struct parked *stream =
+        parked_send(all.batond.port, NULL, "POST /locks/far?hold=connection&ttl=3s", NULL);
+    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
+    all.wire.ms = FAR_MS;
+    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    parked_close(stream);
+    replicated_close(&all);
+}
+
 static void a_user_that_may_not_wait_is_told_what_to_allow(void **state)
 {
     (void)state;
@@ -277,6 +297,7 @@ int main(void)
         cmocka_unit_test(another_server_cannot_confirm),
         cmocka_unit_test(a_batond_that_was_stopped_trusts_no_old_yes),
         cmocka_unit_test(a_stream_that_was_confirmed_late_is_renewed_in_time),
+        cmocka_unit_test(a_stream_goes_on_though_replicas_are_far_away),
         cmocka_unit_test(a_user_that_may_not_wait_is_told_what_to_allow),
         cmocka_unit_test(a_user_that_may_not_ask_who_answers_is_told_what_to_allow),
         cmocka_unit_test(no_key_of_others_is_written_to),
