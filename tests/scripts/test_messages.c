@@ -412,11 +412,41 @@ static void an_end_that_was_put_off_is_planned_anew(void **state)
     assert_int_equal(tick(scripts, "n", "one").next_ms, 18999);
 }
 
+/* What it claims may end before anything did until then. */
+static void a_claim_of_a_short_hold_plans_a_tick(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    for (int i = 0; i < 2; i++)
+        acquire(scripts, .token = i ? "b" : "a", .attempt = i ? "b1" : "a1", .ttl_ms = 1000,
+                .server = i ? "two" : "one");
+    release_at(scripts, "n", "x", "three");
+    inboxes_read(inboxes);
+    assert_status(acquire(scripts, .token = "a", .attempt = "a1", .again = true, .server = "one"),
+                  "claimed");
+    assert_told(inboxes, "two n 1000 baton:{n}"); /* nobody waits at one any more */
+}
+
+static void a_release_at_their_server_tells_who_watches_there(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    watch(scripts, "n", "one", 0);
+    for (int i = 0; i < 3; i++)
+        acquire(scripts, .token = (const char *[]){"a", "b", "c"}[i], .server = "one");
+    inboxes_read(inboxes);
+    release_at(scripts, "n", "x", "one");
+    inboxes_read(inboxes);
+    assert_int_equal(inboxes_count(inboxes, "one c "), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_claim_of_a_short_hold_plans_a_tick),
+        TEST(a_release_at_their_server_tells_who_watches_there),
         TEST(who_waits_for_nothing_is_told_nothing),
         TEST(a_grant_is_told_to_the_server_of_its_waiter),
         TEST(each_way_to_hand_over_tells),
