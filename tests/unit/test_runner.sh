@@ -1,7 +1,8 @@
 #!/bin/bash
 # A runner that overlooks a failure would make every other test worthless.
 set -euo pipefail
-unset BATON_TEST_AGAIN 
+unset BATON_TEST_AGAIN # which a gate sets
+runner=$PWD/tests/run.sh
 cd "$(mktemp -d)"
 
 program() { # NAME EXIT_CODE OUTPUT...: stands for a test program
