@@ -13,8 +13,8 @@ static void claim_same_place(const struct redis_url *one, const struct redis_url
 {
     CLAIM(same(one->path, other->path) && same(one->host, other->host));
     CLAIM(one->kind == other->kind && same(one->master, other->master));
-    CLAIM(one->node_count == other->node_count);
-    for (size_t i = 0; i < one->node_count; i++)
+    CLAIM(one->node_count == other->node_count && !one->nodes == !other->nodes);
+    for (size_t i = 0; one->nodes && i < one->node_count; i++)
         CLAIM(same(one->nodes[i].host, other->nodes[i].host) &&
               one->nodes[i].port == other->nodes[i].port);
     CLAIM(one->port == other->port && one->database == other->database && one->tls == other->tls);
