@@ -180,16 +180,16 @@ part_memory() {
 }
 
 part_handover() {
-    local one one_pid pause
-    launch one --workers=1
-    one=$launched one_pid=$launched_pid
-    launch many
+    local own own_pid pause
+    launch own --redis-url="unix://$dir/redis.sock" # as batond reaches a Redis of its own
+    own=$launched own_pid=$launched_pid
+    launch remote
     for pause in 20 5 0; do
         echo "quiet for $pause ms before each:"
-        load handover --url "$one" --label '1 worker' --url "$launched" --label 'workers by default' \
-            --count 1000 --pause $pause
+        load handover --url "$own" --label 'Redis by its socket' --url "$launched" \
+            --label 'Redis over TCP' --count 1000 --pause $pause
     done
-    end "$one_pid" "$launched_pid"
+    end "$own_pid" "$launched_pid"
 }
 
 part_cost() {
