@@ -17,6 +17,7 @@ sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c)))
 operations := $(wildcard locks/scripts/*.lua)
 shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
 common_lua := $(wildcard locks/scripts/common/*.lua)
+alone_lua  := $(wildcard locks/scripts/alone/*.lua)
 generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c $(BUILD)/generated/ui.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
@@ -30,6 +31,7 @@ test_helpers := $(filter-out $(tests) $(chaos),$(wildcard $(suites:%=tests/%/*.c
 has_a_word    = $(strip $(foreach word,$(ONLY),$(findstring $(word),$(1))))
 chosen       := $(foreach test,$(tests) $(test_shell),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
 chaos_programs := $(patsubst %.c,$(BUILD)/%,$(foreach test,$(chaos),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test))))
+guarantees   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/chaos/test_partitions*.c tests/chaos/test_clock_jumps.c))
 in_container := $(patsubst %,$(BUILD)/tests/integration/test_%,acquire holds waiting several events list hold_connection)
 programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
 test_support := $(wildcard tests/support/*.c)
@@ -78,7 +80,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test clean help FORCE
+.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -113,11 +115,17 @@ fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replay
 	@$(submake) SANITIZE=fuzz CC=clang fuzz-programs
 	@tests/fuzz/run.sh build/fuzz '$(or $(SECONDS),30)' $(fuzz_programs:$(BUILD)/%=build/fuzz/%)
 
-chaos: ## kill, freeze, restart and cut off whatever waits (20 minutes; QUICK=1: 2; BATON_SEED=n as before)
+chaos: ## kill, freeze, restart and cut off whatever waits (40 minutes; QUICK=1: 3; BATON_SEED=n as before)
 	@$(packages) build run test
 	@$(submake) $(chaos_programs) $(BUILD)/batond
-	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_LIMIT=$(if $(QUICK),120,900) \
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_LIMIT=$(if $(QUICK),120,1200) \
 	    BATON_TEST_JOBS=$(if $(QUICK),2,1) QUICK=$(QUICK) tests/run.sh $(chaos_programs)
+
+guarantees: ## lose servers 100 times with each engine and setting, and print what clients saw (three hours; CYCLES=n, JOBS=2)
+	@$(packages) build run test
+	@$(submake) $(guarantees) $(BUILD)/batond
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) CYCLES='$(CYCLES)' JOBS='$(JOBS)' ENGINES='$(ENGINES)' \
+	    tests/chaos/guarantees.sh $(BUILD)/tests/chaos
 
 model: ## check the protocol of waiting with spin, and that it catches seeded mistakes (QUICK=1: a part)
 	@$(packages) model
@@ -159,6 +167,7 @@ install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (defa
 	install -D -m 755 $(BUILD)/batond $(prefix)/bin/batond
 	install -D -m 644 -t $(prefix)/share/man/man8 $(BUILD)/batond.8
 	install -D -m 644 -t $(prefix)/share/doc/baton README.md openapi.yaml
+	install -D -m 644 -t $(prefix)/share/doc/baton/docs docs/*
 	install -D -m 644 deploy/systemd/baton.sysusers $(prefix)/lib/sysusers.d/baton.conf
 	install -D -m 644 -t $(prefix)/lib/systemd/system deploy/systemd/baton.service deploy/systemd/baton.socket
 	sed -i 's|/usr/bin/batond|$(PREFIX)/bin/batond|' $(prefix)/lib/systemd/system/baton.service
@@ -259,10 +268,11 @@ $(BUILD)/generated/%.o: $(BUILD)/generated/%.c $(BUILD)/flags
 
 # The Lua that the operations share is put in front of each, since Redis knows no modules.
 $(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk locks/scripts/compose.sh $(operations) \
-                              $(shared_lua) $(common_lua) $(BUILD)/inputs
+                              $(shared_lua) $(common_lua) $(alone_lua) $(BUILD)/inputs
 	@mkdir -p $(@D)/lua
 	@rm -f $(@D)/lua/*
 	@for file in $(operations); do locks/scripts/compose.sh $$file $(shared_lua) | awk -f locks/scripts/fold.awk > $(@D)/lua/$${file##*/}; done
+	@for file in $(alone_lua); do awk -f locks/scripts/fold.awk $$file > $(@D)/lua/$${file##*/}; done
 	@locks/scripts/embed.sh scripts $(@D)/lua/*.lua > $@
 
 $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml

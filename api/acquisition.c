@@ -184,9 +184,30 @@ static json_t *unconfirmed(struct exchange *exchange, const char *error)
     return document;
 }
 
+/* It tells until when; a wait that is longer is granted then. */
+static json_t *quarantined(struct exchange *exchange, struct slice name)
+{
+    enum quarantine_reason reason;
+    int64_t left_ms = locks_quarantine(exchange->api->locks, name, &reason);
+    int64_t retry_ms = left_ms > 0 ? left_ms : 1;
+    const char *why = quarantine_text(reason);
+    json_t *document = problem_new(
+        exchange, PROBLEM_QUARANTINED,
+        "%s, so locks that are still held may be missing there: nothing is granted until the last "
+        "of them must have ended, in %lld s; renewals and releases are served. Repeat the request "
+        "with this token then, or wait that long",
+        why[0] ? why : "Redis may have lost data", (long long)((retry_ms + 999) / 1000));
+    add_token(exchange, document);
+    json_object_set_new(document, "reason", json_string(quarantine_word(reason)));
+    json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
+    reply_header(exchange, "Retry-After", "%lld", (long long)((retry_ms + 999) / 1000));
+    return document;
+}
+
 /* The document, and which problem it is. */
 static json_t *problem_of(struct exchange *exchange, enum locks_result result,
-                          const struct lock_view *view, const char *error, enum problem *ret)
+                          const struct lock_view *view, const char *error, struct slice name,
+                          enum problem *ret)
 {
     switch (result) {
     case LOCKS_LOCKED:
@@ -226,6 +247,9 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
     case LOCKS_UNCONFIRMED:
         *ret = PROBLEM_UNCONFIRMED;
         return unconfirmed(exchange, error);
+    case LOCKS_QUARANTINED:
+        *ret = PROBLEM_QUARANTINED;
+        return quarantined(exchange, name);
     case LOCKS_DONE:
     case LOCKS_REPEATED:
     case LOCKS_NOT_HELD:
@@ -240,7 +264,8 @@ void acquisition_refuse(struct exchange *exchange, enum locks_result result,
                         const struct lock_view *view, const char *error, struct slice refused)
 {
     enum problem problem;
-    json_t *document = problem_of(exchange, result, view, error, &problem);
+    struct slice name = refused.bytes ? refused : exchange->name;
+    json_t *document = problem_of(exchange, result, view, error, name, &problem);
     if (refused.bytes)
         json_object_set_new(document, "name", represent_text(refused));
     problem_answer(exchange, problem, document);

@@ -2,6 +2,7 @@
 
 #include "api/credentials.h"
 #include "api/cross_site.h"
+#include "api/offered.h"
 #include "api/ownership.h"
 #include "api/permission.h"
 #include "api/problem.h"
@@ -37,7 +38,8 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
                        "a lock's name is one segment: write a slash inside a name as %%2F");
     } else {
         problem_simply(exchange, PROBLEM_NOT_FOUND,
-                       "locks are at /locks/{name}; /openapi.yaml describes all there is");
+                       "locks are at /locks/{name}, and /ui shows them; /openapi.yaml describes "
+                       "all there is");
     }
 }
 
@@ -92,7 +94,7 @@ enum handling api_handle(struct api *api, struct exchange *exchange)
     if (raw_name.bytes && !read_name(exchange, raw_name))
         return ANSWERED;
     if (!fields_read(exchange, exchange->route->fields) || !permission_check(exchange) ||
-        !limits_enter(exchange))
+        !offered_check(exchange) || !limits_enter(exchange))
         return ANSWERED;
     ownership_set_token(exchange);
     return exchange->route->handle(exchange);

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BUCKETS = 1024 }; /* of the names that are waited for; as many as requests that wait */
+enum {
+    BUCKETS = 1024, /* of the names that are waited for; as many as requests that wait */
+    AT_ONCE = 256,  /* names that are looked at while their worker may have to wait */
+};
 
 /* A name that is waited for at this worker. */
 struct waited {
@@ -163,38 +166,61 @@ struct gathering {
     void *context;
     struct window *windows;
     size_t count; /* of them */
+    size_t room;  /* for names that are waited for */
 };
 
-static void gather_waiting(struct gathering *gathering, const struct contention_part *part)
+static void grow(struct gathering *gathering, size_t room)
 {
     struct contention_view *view = &gathering->view;
-    uint64_t now = now_ms();
-    view->waiting = realloc(view->waiting,
-                            (view->waiting_count + part->waited_count + 1) * sizeof *view->waiting);
+    gathering->room = room;
+    view->waiting = realloc(view->waiting, room * sizeof *view->waiting);
     if (!view->waiting)
         abort();
-    for (size_t i = 0; part->waited_count > 0 && i < BUCKETS; i++)
-        for (const struct waited *waited = part->waited[i]; waited; waited = waited->next) {
-            struct slice name = {waited->name, waited->length};
-            if (!gathering->wants(gathering->context, name))
-                continue;
-            struct contention_waiting *waiting = &view->waiting[view->waiting_count++];
-            waiting->waiters = waited->waiters;
-            waiting->since_ms = now - waited->since;
-            waiting->length = waited->length;
-            memcpy(waiting->name, waited->name, waited->length);
-        }
 }
 
+static void gather_one(struct gathering *gathering, const struct waited *waited, uint64_t now)
+{
+    struct contention_view *view = &gathering->view;
+    struct slice name = {waited->name, waited->length};
+    if (!gathering->wants(gathering->context, name))
+        return;
+    if (view->waiting_count == gathering->room)
+        grow(gathering, 2 * gathering->room + AT_ONCE);
+    struct contention_waiting *waiting = &view->waiting[view->waiting_count++];
+    waiting->waiters = waited->waiters;
+    waiting->since_ms = now - waited->since;
+    waiting->length = waited->length;
+    memcpy(waiting->name, waited->name, waited->length);
+}
+
+/* From this bucket on, until there were enough names. Returns the next bucket. */
+static size_t gather_some(struct gathering *gathering, struct contention_part *part, size_t bucket)
+{
+    size_t seen = 0;
+    pthread_mutex_lock(&part->mutex);
+    uint64_t now = now_ms(); /* nobody has begun to wait after that */
+    for (; bucket < BUCKETS && seen < AT_ONCE; bucket++)
+        for (const struct waited *waited = part->waited[bucket]; waited; waited = waited->next) {
+            gather_one(gathering, waited, now);
+            seen++;
+        }
+    pthread_mutex_unlock(&part->mutex);
+    return bucket;
+}
+
+/* The names bit by bit, so that a worker which takes note of one does not wait for thousands. */
 static void gather(struct gathering *gathering, struct contention_part *part)
 {
     pthread_mutex_lock(&part->mutex);
-    gather_waiting(gathering, part);
     current(part);
     for (size_t i = 0; i < 2; i++)
         if (part->windows[i].begun)
             gathering->windows[gathering->count++] = part->windows[i];
+    size_t names = part->waited_count;
     pthread_mutex_unlock(&part->mutex);
+    grow(gathering, gathering->view.waiting_count + names + AT_ONCE);
+    for (size_t bucket = 0; bucket < BUCKETS;)
+        bucket = gather_some(gathering, part, bucket);
 }
 
 static int by_name(const void *left, const void *right)
@@ -266,6 +292,7 @@ struct contention_view contention_view(const struct contention *contention,
     gathering.windows = malloc((2 * parts + 1) * sizeof *gathering.windows);
     if (!gathering.windows)
         abort();
+    memset(gathering.windows, 0, 2 * parts * sizeof *gathering.windows); /* has the pages made */
     for (size_t i = 0; i < parts; i++)
         gather(&gathering, contention->parts[i]);
     uint64_t now = now_ms(); /* no window has begun after that */

@@ -47,7 +47,7 @@ enum contention_list {
     CONTENTION_LISTS
 };
 
-/* All of it at one moment: each list has the greatest first. */
+/* Each list has the greatest first. */
 struct contention_view {
     struct contention_waiting *waiting;
     size_t waiting_count;
@@ -58,8 +58,9 @@ struct contention_view {
     } lists[CONTENTION_LISTS];
 };
 
-/* NULL: nothing was seen. From any worker's thread; each part is held up for as long as it takes to
- * copy it. Of the names that are waited for now only those that are wanted are told. */
+/* NULL: nothing was seen. From any worker's thread; each part is held up again and again for some
+ * 100 us, so a name that is waited for just then may be missing. Of the names that are waited for
+ * now only those that are wanted are told. */
 struct contention_view contention_view(const struct contention *contention,
                                        bool (*wants)(void *context, struct slice name),
                                        void *context);

@@ -116,6 +116,12 @@ bool credentials_check(struct exchange *exchange)
     return false;
 }
 
+bool credentials_allow(const struct exchange *exchange, enum verb verb)
+{
+    const char *why;
+    return principal_may_somewhere(find(exchange, &why), verb);
+}
+
 bool credentials_last(const struct exchange *exchange)
 {
     const char *why;

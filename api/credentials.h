@@ -16,6 +16,9 @@ enum {
  * proxy that asks for many. */
 bool credentials_check(struct exchange *exchange);
 
+/* On a route for everybody: whether whoever asks has also said who it is, and has this verb. */
+bool credentials_allow(const struct exchange *exchange, enum verb verb);
+
 /* Whether who asked then would be let in now, too, and may do what it could: SIGHUP may have
  * changed either. For what goes on for longer than a request may wait. */
 bool credentials_last(const struct exchange *exchange);

@@ -1,15 +1,18 @@
 #include "api/api.h"
+#include "api/credentials.h"
 #include "api/operations.h"
 #include "api/problem.h"
 
 #include <stdio.h>
+
+enum { DETAIL_SIZE = 640 };
 
 /* What has been checked so far. The first check that fails is the one that the reply tells of. */
 struct verdict {
     json_t *checks; /* each of them, for `verbose`; else NULL */
     bool fails;
     enum problem problem;
-    char detail[192];
+    char detail[DETAIL_SIZE];
 };
 
 /* `detail` says why it is not well, or may be told of what is; "" for nothing. */
@@ -63,6 +66,46 @@ static void answer(struct exchange *exchange, const struct verdict *verdict)
         reply_json(exchange, 200, "application/json", document);
 }
 
+/* All batonds of this Redis are in it, and serve all but grants: none is to be taken out for it. */
+static void check_quarantine(const struct exchange *exchange, struct verdict *verdict)
+{
+    enum quarantine_reason reason;
+    char detail[192];
+    int64_t left_ms = locks_quarantine(exchange->api->locks, slice_of(NULL), &reason);
+    if (left_ms == 0)
+        return;
+    snprintf(detail, sizeof detail, "nothing is granted for another %lld s: %s",
+             (long long)((left_ms + 999) / 1000), quarantine_text(reason));
+    check(verdict, "quarantine", true, PROBLEM_QUARANTINED, detail);
+}
+
+/* Where Redis is, and what is wrong there, is for those who run batond: whoever may see its
+ * figures. `trouble` is what everybody may know; NULL: Redis is well. */
+static void describe_redis(const struct exchange *exchange, const char *trouble,
+                           char text[DETAIL_SIZE])
+{
+    const struct locks *locks = exchange->api->locks;
+    bool may_know = credentials_allow(exchange, VERB_METRICS);
+    int length = snprintf(text, DETAIL_SIZE, "%s", may_know ? locks_primary(locks) : "");
+    if (!trouble)
+        return;
+    if (may_know && locks_trouble(locks)[0])
+        trouble = locks_trouble(locks);
+    snprintf(text + length, DETAIL_SIZE - (size_t)length, "%s%s", length > 0 ? "; " : "", trouble);
+}
+
+/* It is no trouble while no slot moves. */
+static void check_clocks(const struct exchange *exchange, struct verdict *verdict)
+{
+    char detail[192];
+    int64_t apart_ms = locks_clocks_apart(exchange->api->locks);
+    if (apart_ms == 0)
+        return;
+    snprintf(detail, sizeof detail, "the clocks of the nodes of Redis differ by %lld ms",
+             (long long)apart_ms);
+    check(verdict, "clocks", true, PROBLEM_STORE_UNAVAILABLE, detail);
+}
+
 static void asked(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
@@ -70,10 +113,13 @@ static void asked(void *context, const struct locks_reply *reply)
     bool is_confirmed = reply->result != LOCKS_UNCONFIRMED;
     bool is_well = reply->result == LOCKS_DONE || !is_confirmed;
     const char *trouble = reply->error ? reply->error : "Redis cannot be asked";
-    check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE,
-          is_well ? locks_primary(exchange->api->locks) : trouble);
+    char detail[DETAIL_SIZE];
+    describe_redis(exchange, is_well ? NULL : trouble, detail);
+    check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE, detail);
     if (exchange->api->replicas > 0)
         check(&verdict, "replicas", is_confirmed, PROBLEM_UNCONFIRMED, is_confirmed ? "" : trouble);
+    check_quarantine(exchange, &verdict);
+    check_clocks(exchange, &verdict);
     answer(exchange, &verdict);
     exchange_resume(exchange);
 }

@@ -22,6 +22,7 @@
     X(HAPPENING_SPENT, "spent") /* its token was released, or its wait cancelled, before */        \
     X(HAPPENING_UNCONFIRMED, "unconfirmed") /* too few replicas had it: what was granted is taken  \
                                              * back */                                             \
+    X(HAPPENING_QUARANTINED, "quarantined") /* Redis may have lost holds that still run */         \
     X(HAPPENING_UNAVAILABLE, "unavailable")
 
 /* How a hold ends. Each end is told once in all, by one of the batonds. */

@@ -78,7 +78,7 @@ static void answer_line(struct exchange *exchange, const struct kind *kind, cons
 void problem_answer(struct exchange *exchange, enum problem problem, json_t *document)
 {
     const struct kind *kind = &KINDS[problem];
-    if (kind->status == 503)
+    if (kind->status == 503 && problem != PROBLEM_QUARANTINED) /* which knows better */
         reply_header(exchange, "Retry-After", "1");
     if (exchange->wants_text) {
         answer_line(exchange, kind, document);
@@ -95,6 +95,14 @@ void problem_simply(struct exchange *exchange, enum problem problem, const char 
     json_t *document = document_new(exchange, problem, detail, arguments);
     va_end(arguments);
     problem_answer(exchange, problem, document);
+}
+
+void problem_parameter(struct exchange *exchange, const char *name, const char *detail)
+{
+    json_t *document = problem_new(exchange, PROBLEM_INVALID_PARAMETER, "%s: %s", name, detail);
+    json_t *parameter = json_string(name);
+    json_object_set_new(document, "parameter", parameter ? parameter : json_string("?"));
+    problem_answer(exchange, PROBLEM_INVALID_PARAMETER, document);
 }
 
 void problem_unconfirmed_renewal(struct exchange *exchange, const char *error)

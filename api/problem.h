@@ -28,8 +28,10 @@ struct exchange;
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not JSON")       \
     X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many requests wait")                 \
     X(PROBLEM_RATE_LIMITED, "rate_limited", 429, "Too many requests in a second")                  \
+    X(PROBLEM_UNSUPPORTED, "unsupported", 501, "It is not offered where the locks are kept")       \
     X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")                \
     X(PROBLEM_UNCONFIRMED, "unconfirmed", 503, "Too few replicas of Redis have it")                \
+    X(PROBLEM_QUARANTINED, "quarantined", 503, "Redis may have lost locks that are still held")    \
     X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")                                \
     X(PROBLEM_STUCK, "stuck", 503, "A worker of this batond does not turn")
 
@@ -54,6 +56,9 @@ void problem_answer(struct exchange *exchange, enum problem problem, json_t *doc
 /* The two in one, for a problem without further members. */
 void problem_simply(struct exchange *exchange, enum problem problem, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* invalid_parameter, of the one with this name. */
+void problem_parameter(struct exchange *exchange, const char *name, const char *detail);
 
 /* The answer to a renewal that replicas have not confirmed. */
 void problem_unconfirmed_renewal(struct exchange *exchange, const char *error);

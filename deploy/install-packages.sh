@@ -22,10 +22,11 @@ run    redis-server          redis-server          keeps the locks
 run    curl                  curl                  to try it
 test   libcmocka-dev         lib:cmocka            the test framework
 test   libcurl4-openssl-dev  lib:libcurl           the HTTP client of the tests
-test   openssl               openssl               makes the certificates of the README
+test   openssl               openssl               makes the certificates of docs/access.md
 test   haproxy               /usr/sbin/haproxy     a proxy in front of the replicas under test
 test   nginx-light           /usr/sbin/nginx       another one
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
+test   iproute2              /usr/sbin/ip          joins hosts of their own, which can be cut off
 test   prometheus            promtool              checks the format of the figures
 test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
 deploy prometheus            promtool              checks the rules and alerts, and runs them
@@ -44,6 +45,7 @@ deb-test debootstrap          debootstrap           makes clean roots of Debian
 deb-test podman               podman                runs systemd in them
 deb-test runc                 runc                  starts its processes
 deb-test lintian              lintian               checks the package
+valkey valkey-server         valkey-server         stands in for Redis in some tests
 valgrind valgrind            valgrind              finds what is read before it is written, and leaks
 fuzz   clang                 clang                 compiles the fuzz targets
 fuzz   libclang-rt-dev       -                     libFuzzer and the sanitizers of clang

@@ -1,4 +1,5 @@
 #include "locks/confirm.h"
+#include "locks/majority.h"
 #include "locks/request.h"
 
 #include <stdlib.h>
@@ -15,10 +16,11 @@ struct acquiring {
 
 static void note_held(const struct acquiring *acquiring, const struct locks_reply *reply)
 {
-    char key[KEY_LENGTH];
-    if (reply_holds(reply))
-        lookout_note(acquiring->locks,
-                     operation_key(acquiring->locks, acquiring->acquire.name, key), &reply->hold);
+    char bytes[KEY_LENGTH];
+    if (!reply_holds(reply))
+        return;
+    struct slice key = operation_key(acquiring->locks, acquiring->acquire.name, bytes);
+    lookout_note(acquiring->locks, key, &reply->hold);
 }
 
 static void take_back(const struct acquiring *acquiring)
@@ -37,7 +39,7 @@ static void conclude(struct acquiring *acquiring, const struct locks_reply *repl
 static void confirmed(void *context, const struct locks_reply *reply)
 {
     struct acquiring *acquiring = context;
-    if (reply->result == LOCKS_UNCONFIRMED)
+    if (!reply_holds(reply))
         take_back(acquiring);
     conclude(acquiring, reply);
 }
@@ -46,21 +48,22 @@ static void acquire_done(void *context, const struct store_result *result)
 {
     struct acquiring *acquiring = context;
     struct locks *locks = acquiring->locks;
-    int64_t replicas = acquiring->acquire.replicas;
     struct request_answer answer;
     request_read(result, &acquiring->acquire, &acquiring->attempt, &answer);
     if (request_is_in_doubt(result, &answer))
         take_back(acquiring);
-    if (replicas > 0 && reply_holds(&answer.reply))
-        confirm_reply(locks, &answer.reply, store_mark(locks->store), replicas, confirmed,
-                      acquiring);
-    else
+    if (!confirm_reply(locks, &answer.reply, store_mark(locks->store), acquiring->acquire.replicas,
+                       confirmed, acquiring))
         conclude(acquiring, &answer.reply);
 }
 
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
                    void *context)
 {
+    if (locks->majority) {
+        majority_acquire(locks, acquire, done, context);
+        return;
+    }
     struct acquire kept = *acquire;
     kept.meta = slice_of(NULL);
     struct acquiring *acquiring = malloc(sizeof *acquiring + request_length(&kept));
@@ -74,5 +77,6 @@ void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_don
     sent.wait_ms = 0;
     char key[KEY_LENGTH];
     request_send(locks, operation_key(locks, acquire->name, key), &sent, &acquiring->attempt,
-                 acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST, acquire_done, acquiring);
+                 acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST, NULL, acquire_done,
+                 acquiring);
 }

@@ -6,6 +6,9 @@
 
 struct asking {
     struct locks *locks;
+    bool is_at; /* that part has been asked for */
+    unsigned part;
+    bool (*is_wanted)(const void *context); /* NULL: always */
     store_done *done;
     void *context;
 };
@@ -18,7 +21,7 @@ static bool read_expiry(const struct value *entry, struct expiry *ret)
         return value_integer(value_at(entry, 1), &ret->count) && ret->count > 0;
     ret->count = 1;
     if (!read_fence(value_at(entry, 1), &ret->fence) ||
-        !value_integer(value_at(entry, 2), &ret->held_ms) ||
+        !read_passed(value_at(entry, 2), &ret->held_ms) ||
         !read_owner(value_at(entry, 3), &ret->owner) || !value_text(value_at(entry, 4), &mode))
         return false;
     ret->mode = slice_equals(mode, "shared") ? LOCK_SHARED : LOCK_EXCLUSIVE;
@@ -37,15 +40,29 @@ static void tell(const struct locks *locks, const struct value *entry)
         locks->expired(locks->expired_context, &expiry);
 }
 
+static bool still_wants(const struct asking *asking)
+{
+    return !asking->is_wanted || asking->is_wanted(asking->context);
+}
+
 static void answered(void *context, const struct store_result *result)
 {
     struct asking asking = *(struct asking *)context;
+    if (result->outcome == STORE_LATE)
+        guard_late(asking.locks, asking.is_at ? asking.part : store_mark(asking.locks->store).part,
+                   result->error);
+    if (result->outcome == STORE_LATE && still_wants(&asking)) {
+        *result->again = true;
+        return;
+    }
     struct store_result inner = *result;
     free(context);
     if (reply_says(result->reply, "expired")) {
         const struct value *all = value_at(result->reply, 2);
         inner.reply = value_at(result->reply, 1);
-        for (size_t i = 0; asking.locks->expired && i < value_count(all); i++)
+        /* Of a quorum each member finds it: nobody could say how often it is to be told. */
+        bool tells = asking.locks->expired && !asking.locks->majority;
+        for (size_t i = 0; tells && i < value_count(all); i++)
             tell(asking.locks, value_at(all, i));
     }
     asking.done(asking.context, &inner);
@@ -55,9 +72,53 @@ void ask_redis(struct locks *locks, const struct script *script, struct slice ke
                const struct slice *arguments, size_t argument_count, store_done *done,
                void *context)
 {
+    ask_redis_while(locks, NULL, script, key, arguments, argument_count, done, context);
+}
+
+static struct asking *asking_new(struct locks *locks, bool (*is_wanted)(const void *context),
+                                 store_done *done, void *context)
+{
     struct asking *asking = malloc(sizeof *asking);
     if (!asking)
         abort();
-    *asking = (struct asking){locks, done, context};
-    store_eval(locks->store, script, key, arguments, argument_count, answered, asking);
+    *asking =
+        (struct asking){.locks = locks, .is_wanted = is_wanted, .done = done, .context = context};
+    return asking;
+}
+
+void ask_redis_while(struct locks *locks, bool (*is_wanted)(const void *context),
+                     const struct script *script, struct slice key, const struct slice *arguments,
+                     size_t argument_count, store_done *done, void *context)
+{
+    store_eval(locks->store, script, key, arguments, argument_count, answered,
+               asking_new(locks, is_wanted, done, context));
+}
+
+static struct asking *asking_at(struct asking *asking, unsigned part)
+{
+    asking->is_at = true;
+    asking->part = part;
+    return asking;
+}
+
+void ask_redis_at(struct locks *locks, unsigned part, const struct script *script, struct slice key,
+                  const struct slice *arguments, size_t argument_count, store_done *done,
+                  void *context)
+{
+    store_eval_at(locks->store, part, script, key, arguments, argument_count, answered,
+                  asking_at(asking_new(locks, NULL, done, context), part));
+}
+
+static bool is_not_wanted(const void *context)
+{
+    (void)context;
+    return false;
+}
+
+void ask_redis_at_once(struct locks *locks, unsigned part, const struct script *script,
+                       struct slice key, const struct slice *arguments, size_t argument_count,
+                       store_done *done, void *context)
+{
+    store_eval_at(locks->store, part, script, key, arguments, argument_count, answered,
+                  asking_at(asking_new(locks, is_not_wanted, done, context), part));
 }

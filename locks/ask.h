@@ -7,11 +7,28 @@
 
 struct locks;
 
-/* As store_eval. Any script may find holds that have expired, and then tells of them beside its
- * reply: they are told to the `expired` of struct locks_options, and `done` gets the reply alone.
- * So each is told once, by the server whose script it was; not at all, where the reply got lost. */
+/* As store_eval. A call that came too late to be run is made again. Any script may find holds that
+ * have expired, and then tells of them beside its reply: they are told to the `expired` of struct
+ * locks_options, and `done` gets the reply alone. So each is told once, by the server whose script
+ * it was; not at all, where the reply got lost. */
 void ask_redis(struct locks *locks, const struct script *script, struct slice key,
                const struct slice *arguments, size_t argument_count, store_done *done,
                void *context);
+
+/* The same for who may not want it any more: of a call that came too late `is_wanted` is asked,
+ * with the same context as `done`, whether it is to be made again. */
+void ask_redis_while(struct locks *locks, bool (*is_wanted)(const void *context),
+                     const struct script *script, struct slice key, const struct slice *arguments,
+                     size_t argument_count, store_done *done, void *context);
+
+/* As ask_redis for a part of the store as a whole: see store_eval_at. */
+void ask_redis_at(struct locks *locks, unsigned part, const struct script *script, struct slice key,
+                  const struct slice *arguments, size_t argument_count, store_done *done,
+                  void *context);
+
+/* The same for what is not to be made again: too late is too late. */
+void ask_redis_at_once(struct locks *locks, unsigned part, const struct script *script,
+                       struct slice key, const struct slice *arguments, size_t argument_count,
+                       store_done *done, void *context);
 
 #endif

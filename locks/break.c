@@ -1,3 +1,4 @@
+#include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
 
@@ -9,5 +10,8 @@ static bool read_broken(const struct value *value, struct locks_reply *ret)
 
 void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context)
 {
-    operation_run(locks, &script_break, name, NULL, 0, read_broken, done, context);
+    if (locks->majority)
+        majority_break(locks, name, done, context);
+    else
+        operation_run(locks, &script_break, name, NULL, 0, read_broken, done, context);
 }

@@ -1,6 +1,6 @@
 #include "locks/confirm.h"
 
-#include "locks/operation.h"
+#include "locks/bound.h"
 
 #include <stdlib.h>
 
@@ -8,16 +8,27 @@ struct confirm {
     struct locks *locks;
     locks_done *done;
     void *context;
-    uint64_t told; /* by the loop's clock, when Redis has told of the hold */
+    struct store_mark mark; /* where Redis has told of the hold, */
+    int64_t replicas;
+    uint64_t told; /* and when, by the loop's clock */
     struct locks_reply reply;
     char owner[OWNER_LENGTH];
 };
 
+static void conclude(struct confirm *confirm)
+{
+    confirm->done(confirm->context, &confirm->reply);
+    free(confirm);
+}
+
 static void confirmed(void *context, const char *error)
 {
     struct confirm *confirm = context;
+    struct locks *locks = confirm->locks;
     struct locks_reply *reply = &confirm->reply;
-    reply->confirmed_ms = (int64_t)(uv_now(confirm->locks->loop) - confirm->told);
+    if (locks->confirmed)
+        locks->confirmed(locks->expired_context, uv_hrtime() - confirm->mark.sent, !error);
+    reply->confirmed_ms = (int64_t)(uv_now(locks->loop) - confirm->told);
     reply->hold.ttl_ms -= reply->confirmed_ms;
     if (!error && reply->hold.ttl_ms <= 0)
         error = "the hold ended before replicas had it";
@@ -25,19 +36,44 @@ static void confirmed(void *context, const char *error)
         reply->result = LOCKS_UNCONFIRMED;
         reply->error = error;
     }
-    confirm->done(confirm->context, reply);
-    free(confirm);
+    conclude(confirm);
 }
 
-void confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
+static void ask_replicas(struct confirm *confirm)
+{
+    store_confirm(confirm->locks->store, confirm->mark, (int)confirm->replicas,
+                  confirm->locks->confirm_timeout_ms, confirmed, confirm);
+}
+
+static void covered(void *context, const char *error)
+{
+    struct confirm *confirm = context;
+    if (!error && confirm->replicas > 0) {
+        ask_replicas(confirm);
+        return;
+    }
+    if (error) {
+        confirm->reply.result = LOCKS_UNAVAILABLE;
+        confirm->reply.error = error;
+    }
+    conclude(confirm);
+}
+
+bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
                    int64_t replicas, locks_done *done, void *context)
 {
+    bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
+    bool is_covered = !holds || bound_covers(locks, mark.part, reply->hold.ttl_ms, replicas);
+    if (!holds || (is_covered && replicas == 0))
+        return false;
     struct confirm *confirm = calloc(1, sizeof *confirm);
     if (!confirm)
         abort();
     confirm->locks = locks;
     confirm->done = done;
     confirm->context = context;
+    confirm->mark = mark;
+    confirm->replicas = replicas;
     confirm->told = uv_now(locks->loop);
     confirm->reply.result = reply->result;
     confirm->reply.attempt = reply->attempt;
@@ -46,5 +82,9 @@ void confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
     if (reply->hold.owner.length > 0)
         memcpy(confirm->owner, reply->hold.owner.bytes, reply->hold.owner.length);
     confirm->reply.hold.owner.bytes = confirm->owner;
-    store_confirm(locks->store, mark, (int)replicas, locks->confirm_timeout_ms, confirmed, confirm);
+    if (is_covered)
+        ask_replicas(confirm);
+    else
+        bound_await(locks, mark.part, covered, confirm);
+    return true;
 }

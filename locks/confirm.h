@@ -1,11 +1,11 @@
-/* confirm.h: keeps back the word of a hold until enough replicas of Redis have it. Internal to
- * locks/. */
+/* confirm.h: keeps back the word of a hold until it may be told: until Redis' record says how long
+ * there may be holds (bound.h), and enough replicas have it. Internal to locks/. */
 #ifndef BATON_LOCKS_CONFIRM_H
 #define BATON_LOCKS_CONFIRM_H
 
 #include "locks/locks.h"
 
-/* Which words are kept back, where a request asks for replicas:
+/* Which words are kept back for replicas, where a request asks for them:
  *
  * - a new grant, at once or by hand-over: not told before. Short of replicas, whoever asked takes
  *   it back as one in doubt (doubt.h), so the next waiter gets the lock; a client that comes again
@@ -22,9 +22,11 @@
  * its request: the grant is taken back. */
 
 /* As `reply` says of a hold (DONE or REPEATED), of which Redis has told by `mark`: `done` gets the
- * same when so many replicas have it, else LOCKS_UNCONFIRMED with `error` and `attempt`. `done`
- * runs once, from the loop and never before this has returned. */
-void confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
+ * same when the record covers it and so many replicas have it; else LOCKS_UNCONFIRMED, or
+ * LOCKS_UNAVAILABLE where Redis was lost meanwhile, with `error` and `attempt`. It runs once, from
+ * the loop and never before this has returned. False: nothing is kept back, it may be told at once,
+ * and `done` does not run. */
+bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
                    int64_t replicas, locks_done *done, void *context);
 
 #endif

@@ -1,14 +1,21 @@
 #include "locks/cursor.h"
 
 #include <errno.h>
+#include <stdio.h>
 
-/* Before it is encoded: SCAN's cursor, and each name with a NUL in front of it. */
+enum { POSITION_MOST = 99999 };
+
+/* Before it is encoded: the part's position and a colon, where it is not the first one, SCAN's
+ * cursor, and each name with a NUL in front of it. */
 
 void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
 {
     char bytes[CURSOR_BYTES];
-    size_t length = cursor->scan.length;
-    memcpy(bytes, cursor->scan.bytes, length);
+    size_t length = 0;
+    if (cursor->position > 0)
+        length = (size_t)snprintf(bytes, sizeof bytes, "%u:", cursor->position);
+    memcpy(bytes + length, cursor->scan.bytes, cursor->scan.length);
+    length += cursor->scan.length;
     for (size_t i = 0; i < cursor->name_count; i++) {
         struct slice name = cursor->names[i];
         bytes[length++] = '\0';
@@ -16,6 +23,25 @@ void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
         length += name.length;
     }
     base64url_encode(bytes, length, text);
+}
+
+/* False where a position is written as none is. */
+static bool take_position(struct slice *scan, unsigned *ret)
+{
+    const char *colon = scan->length > 0 ? memchr(scan->bytes, ':', scan->length) : NULL;
+    size_t length = colon ? (size_t)(colon - scan->bytes) : 0;
+    unsigned position = 0;
+    *ret = 0;
+    if (!colon)
+        return true;
+    for (size_t i = 0; i < length; i++) {
+        if (scan->bytes[i] < '0' || scan->bytes[i] > '9' || position > POSITION_MOST)
+            return false;
+        position = position * 10 + (unsigned)(scan->bytes[i] - '0');
+    }
+    *scan = (struct slice){colon + 1, scan->length - length - 1};
+    *ret = position;
+    return length > 0 && position > 0 && position <= POSITION_MOST;
 }
 
 /* A number of 64 bits, as Redis writes it: any other it would answer with an error. */
@@ -47,6 +73,8 @@ int cursor_decode(struct slice text, char bytes[CURSOR_BYTES], struct cursor *re
         return -EINVAL;
 
     ret->scan = next_part(&rest);
+    if (!take_position(&ret->scan, &ret->position))
+        return -EINVAL;
     ret->name_count = 0;
     while (rest.bytes) {
         struct slice name = next_part(&rest);

@@ -1,5 +1,6 @@
 #include "locks/doubt.h"
 
+#include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
 
@@ -35,6 +36,18 @@ void doubts_free(struct doubts *doubts)
     }
 }
 
+static struct slice key_of(const struct doubt *doubt)
+{
+    return (struct slice){doubt->key_and_token, doubt->key_length};
+}
+
+/* Whether the part of the store that serves its name is up. */
+static bool can_ask(const struct doubt *doubt)
+{
+    const struct store *store = doubt->locks->store;
+    return store_part_is_up(store, store_part(store, key_of(doubt)));
+}
+
 static void forget(struct doubt *doubt)
 {
     *doubt->place = doubt->next;
@@ -49,7 +62,7 @@ static void asked(void *context, const struct store_result *result)
 {
     struct doubt *doubt = context;
     doubt->asked = false;
-    if (result->outcome == STORE_IN_DOUBT && store_is_up(doubt->locks->store))
+    if (result->outcome == STORE_IN_DOUBT && can_ask(doubt))
         doubt->tries++;
     if (result->outcome == STORE_REPLIED || doubt->tries == TRIES_MOST)
         forget(doubt);
@@ -60,10 +73,10 @@ static void ask(struct doubt *doubt)
     static const char *const WORDS[] = {
         [LEAVE_GONE] = "gone", [LEAVE_DRAIN] = "drain", [LEAVE_STALE] = "stale"};
     struct locks *locks = doubt->locks;
-    struct slice key = {doubt->key_and_token, doubt->key_length};
+    struct slice key = key_of(doubt);
     char keep[NUMBER_TEXT];
     const struct slice arguments[] = {
-        slice_of(locks->retention),
+        stamp_room(),
         {doubt->key_and_token + doubt->key_length, doubt->token_length},
         slice_of(doubt->attempt.text),
         number_text(doubt->keep_ms, keep),
@@ -79,7 +92,7 @@ static void ask(struct doubt *doubt)
 void doubts_ask(struct locks *locks)
 {
     for (struct doubt *doubt = locks->doubts.first; doubt; doubt = doubt->next) {
-        if (!doubt->asked)
+        if (!doubt->asked && can_ask(doubt))
             ask(doubt);
     }
 }
@@ -103,7 +116,7 @@ void doubts_add(struct locks *locks, struct slice key, struct slice token,
     if (doubt->next)
         doubt->next->place = &doubt->next;
     locks->doubts.first = doubt;
-    if (store_is_up(locks->store))
+    if (can_ask(doubt))
         ask(doubt);
 }
 
@@ -111,10 +124,16 @@ void locks_take_back(struct locks *locks, struct slice name, struct slice token,
                      const struct attempt *attempt, int64_t keep_ms)
 {
     char key[KEY_LENGTH];
+    if (locks->majority) {
+        majority_take_back(locks, name, token, attempt);
+        return;
+    }
     doubts_add(locks, operation_key(locks, name, key), token, attempt, LEAVE_GONE, keep_ms);
 }
 
 bool locks_are_settled(const struct locks *locks)
 {
+    if (locks->majority)
+        return majority_is_settled(locks);
     return !locks->doubts.first && !locks->interests.first;
 }

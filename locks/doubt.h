@@ -38,7 +38,7 @@ void doubts_free(struct doubts *doubts);
 void doubts_add(struct locks *locks, struct slice key, struct slice token,
                 const struct attempt *attempt, enum leaving how, int64_t keep_ms);
 
-/* Asks for all of them that Redis is not being asked about. */
+/* Asks for all of them that Redis can be asked about, and is not being asked about yet. */
 void doubts_ask(struct locks *locks);
 
 #endif

@@ -1,4 +1,7 @@
 /* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
+#include "locks/bound.h"
+#include "locks/epoch.h"
+#include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/prefix.h"
 #include "locks/waiting.h"
@@ -91,27 +94,62 @@ void locks_store_message(struct locks *locks, struct slice text)
         {"g", on_granted}, {"x", on_cancelled}, {"n", on_next_end},
         {"c", on_changed}, {"s", on_suspected},
     };
+    if (locks->majority) {
+        majority_message(locks, text);
+        return;
+    }
     struct slice kind = take_word(&text);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
         if (slice_equals(kind, MESSAGES[i].word))
             MESSAGES[i].handle(locks, text);
 }
 
-void locks_store_is_up(struct locks *locks)
+void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
+                 char stamp[STORE_STAMP_LENGTH])
 {
+    guard_stamp(locks, part, now, stamp);
+}
+
+void locks_store_is_up(struct locks *locks, unsigned part)
+{
+    epoch_connected(locks, part);
+}
+
+void locks_serve(struct locks *locks, unsigned part)
+{
+    if (locks->serving)
+        locks->serving(locks->expired_context, part);
+    if (locks->majority) {
+        majority_is_up(locks, part);
+        return;
+    }
     doubts_ask(locks);
-    interests_check(locks);
+    interests_check_part(locks, part);
+}
+
+void locks_store_has_moved(struct locks *locks)
+{
+    bound_level(locks);
+    doubts_ask(locks);
+}
+
+void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from)
+{
+    epoch_taken(locks, to, from);
 }
 
 void locks_store_is_listening(struct locks *locks)
 {
+    if (locks->majority)
+        majority_is_listening(locks);
     interests_check(locks);
 }
 
 void locks_try_again(struct locks *locks)
 {
-    if (!store_is_up(locks->store))
-        return;
+    epoch_check(locks);
+    if (locks->majority)
+        majority_try_again(locks);
     doubts_ask(locks);
     if (locks->check_again)
         interests_check(locks);
@@ -121,6 +159,8 @@ void locks_try_again(struct locks *locks)
 void locks_drain(struct locks *locks)
 {
     locks->draining = true;
+    if (locks->majority)
+        majority_drain(locks);
     waiting_drain(locks);
     watch_drain(locks);
     prefixes_drain(locks);

@@ -94,11 +94,32 @@ void interest_check(struct interest *interest)
     check(interest);
 }
 
+static bool can_ask(const struct interest *interest)
+{
+    const struct store *store = interest->locks->store;
+    return store_part_is_up(store, store_part(store, interest->key));
+}
+
+/* Those that cannot be asked about now will be when their part is up. */
 void interests_check(struct locks *locks)
 {
-    for (struct interest *interest = locks->interests.first; interest; interest = interest->next)
-        interest->unsure = true;
-    if (locks->interests.first)
+    bool any = false;
+    for (struct interest *interest = locks->interests.first; interest; interest = interest->next) {
+        interest->unsure |= can_ask(interest);
+        any |= interest->unsure;
+    }
+    if (any)
+        uv_timer_start(&locks->interests.vouch, on_vouch, 0, 0);
+}
+
+void interests_check_part(struct locks *locks, unsigned part)
+{
+    bool any = false;
+    for (struct interest *interest = locks->interests.first; interest; interest = interest->next) {
+        interest->unsure |= store_part(locks->store, interest->key) == part;
+        any |= interest->unsure;
+    }
+    if (any)
         uv_timer_start(&locks->interests.vouch, on_vouch, 0, 0);
 }
 
@@ -127,7 +148,9 @@ static void vouched(void *context, const struct store_result *result)
     free(vouching);
 }
 
-static void vouch(struct locks *locks, struct interest *const *interests, size_t count)
+/* All at one part of the store. */
+static void vouch(struct locks *locks, unsigned part, struct interest *const *interests,
+                  size_t count)
 {
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
@@ -137,8 +160,8 @@ static void vouch(struct locks *locks, struct interest *const *interests, size_t
         abort();
     vouching->locks = locks;
     vouching->count = count;
-    struct slice arguments[3 + VOUCHED_AT_ONCE] = {
-        slice_of(locks->retention), slice_of(locks->server), slice_of(locks->waiter_lease)};
+    struct slice arguments[3 + VOUCHED_AT_ONCE] = {stamp_room(), slice_of(locks->server),
+                                                   slice_of(locks->waiter_lease)};
     char *end = vouching->bytes;
     for (size_t i = 0; i < count; i++) {
         struct slice key = interests[i]->key;
@@ -146,7 +169,33 @@ static void vouch(struct locks *locks, struct interest *const *interests, size_t
         vouching->keys[i] = arguments[3 + i] = (struct slice){end, key.length};
         end += key.length;
     }
-    ask_redis(locks, &script_vouch, vouching->keys[0], arguments, 3 + count, vouched, vouching);
+    ask_redis_at(locks, part, &script_vouch, vouching->keys[0], arguments, 3 + count, vouched,
+                 vouching);
+}
+
+/* Moves those of the first one's part to the front. Returns how many they are. */
+static size_t gather(const struct locks *locks, struct interest **interests, size_t count)
+{
+    unsigned part = store_part(locks->store, interests[0]->key);
+    size_t found = 1;
+    for (size_t i = 1; i < count; i++) {
+        struct interest *interest = interests[i];
+        if (store_part(locks->store, interest->key) != part)
+            continue;
+        interests[i] = interests[found];
+        interests[found++] = interest;
+    }
+    return found;
+}
+
+static void vouch_for_all(struct locks *locks, struct interest **interests, size_t count)
+{
+    while (count > 0) {
+        size_t found = gather(locks, interests, count);
+        vouch(locks, store_part(locks->store, interests[0]->key), interests, found);
+        interests += found;
+        count -= found;
+    }
 }
 
 /* Vouches for those that are due, or will be before long: what came at one time goes together. */
@@ -156,6 +205,8 @@ static void on_vouch(uv_timer_t *timer)
     uint64_t now = uv_now(locks->loop), soon = now + vouching_period(locks) / 8;
     struct interest *batch[VOUCHED_AT_ONCE], *interest;
     size_t count = 0, checked = 0;
+    if (store_is_closing(locks->store)) /* it takes no calls any more */
+        return;
     while ((interest = locks->interests.first) && is_due(interest, soon) &&
            count + checked < VOUCHED_AT_ONCE) {
         /* After a lease without a word of this server, held up or asleep, Redis may have dropped
@@ -170,8 +221,7 @@ static void on_vouch(uv_timer_t *timer)
         else
             batch[count++] = interest;
     }
-    if (count > 0)
-        vouch(locks, batch, count);
+    vouch_for_all(locks, batch, count);
     plan_vouching(locks);
 }
 
@@ -202,7 +252,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct interest *interest = timer->data;
     struct locks *locks = interest->locks;
-    const struct slice arguments[] = {slice_of(locks->retention), slice_of(locks->server)};
+    const struct slice arguments[] = {stamp_room(), slice_of(locks->server)};
     interest->users++;
     ask_redis(locks, &script_tick, interest->key, arguments, 2, ticked, interest);
 }

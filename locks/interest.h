@@ -60,6 +60,9 @@ void interest_plan(struct interest *interest, int64_t next_ms);
  * at once as Redis answers well before its deadline. */
 void interests_check(struct locks *locks);
 
+/* The same for the names that this part of the store serves. */
+void interests_check_part(struct locks *locks, unsigned part);
+
 /* The same for one name, at once. */
 void interest_check(struct interest *interest);
 

@@ -16,12 +16,13 @@ struct listing {
     struct locks_listener listener;
     size_t limit;
     size_t told;
-    uint64_t started; /* nanoseconds */
+    uint64_t started;  /* nanoseconds */
+    unsigned position; /* of the part of the store that is asked */
     size_t prefix_length;
     char prefix[NAME_LENGTH];
 };
 
-static void ask(struct listing *listing, const struct cursor *cursor);
+static void ask(struct listing *listing, const struct cursor *from);
 
 static void listing_end(struct listing *listing, enum locks_result result, struct slice next,
                         const char *error)
@@ -81,6 +82,15 @@ static bool read_cursor(const struct listing *listing, const struct value *reply
     return true;
 }
 
+/* After one part of the store comes the next, if there is one. */
+static bool next_part(const struct listing *listing, struct cursor *cursor)
+{
+    unsigned part;
+    cursor->position++;
+    cursor->scan = slice_of("0");
+    return store_seek_part(listing->locks->store, &cursor->position, &part);
+}
+
 static bool is_patient(const struct listing *listing)
 {
     return uv_hrtime() - listing->started < PATIENCE_MS * UINT64_C(1000000);
@@ -93,6 +103,7 @@ static bool go_on(struct listing *listing, const struct value *reply)
     char names[CURSOR_NAMES][NAME_LENGTH];
     struct cursor cursor;
     const struct value *page = value_at(reply, 2);
+    cursor.position = listing->position;
     if (!read_cursor(listing, reply, names, &cursor))
         return false;
     for (size_t i = 0; i < value_count(page); i++)
@@ -100,7 +111,11 @@ static bool go_on(struct listing *listing, const struct value *reply)
             return false;
 
     bool at_end = cursor.scan.length == 0 && cursor.name_count == 0;
-    if (!at_end && listing->told == 0 && is_patient(listing)) {
+    bool part_ends = at_end;
+    if (at_end)
+        at_end = !next_part(listing, &cursor);
+    bool has_room = listing->told == 0 || (part_ends && listing->told < listing->limit);
+    if (!at_end && has_room && is_patient(listing)) {
         ask(listing, &cursor);
         return true;
     }
@@ -118,22 +133,29 @@ static void listed(void *context, const struct store_result *result)
         listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), unavailable_because(result));
 }
 
-static void ask(struct listing *listing, const struct cursor *cursor)
+static void ask(struct listing *listing, const struct cursor *from)
 {
+    struct cursor cursor = *from;
+    unsigned part = 0;
+    /* Where the part has other slots by now, another one has its place, and is looked at all. */
+    if (store_seek_part(listing->locks->store, &cursor.position, &part) &&
+        cursor.position != from->position)
+        cursor.scan = slice_of("0");
+    listing->position = cursor.position;
     struct slice beginning = {listing->prefix, listing->prefix_length};
     char pattern[KEY_PATTERN_LENGTH], limit[NUMBER_TEXT], budget[NUMBER_TEXT];
     char keys[CURSOR_NAMES][KEY_LENGTH];
     struct slice arguments[5 + CURSOR_NAMES] = {
-        slice_of(listing->locks->retention),
-        cursor->scan,
+        stamp_room(),
+        cursor.scan,
         {pattern, name_to_pattern(key_prefix(listing), beginning, pattern)},
-        number_text((int64_t)listing->limit, limit),
+        number_text((int64_t)(listing->limit - listing->told), limit),
         number_text(KEYS_LOOKED_AT, budget),
     };
-    for (size_t i = 0; i < cursor->name_count; i++)
-        arguments[5 + i] = operation_key(listing->locks, cursor->names[i], keys[i]);
-    ask_redis(listing->locks, &script_list, key_prefix(listing), arguments, 5 + cursor->name_count,
-              listed, listing);
+    for (size_t i = 0; i < cursor.name_count; i++)
+        arguments[5 + i] = operation_key(listing->locks, cursor.names[i], keys[i]);
+    ask_redis_at(listing->locks, part, &script_list, key_prefix(listing), arguments,
+                 5 + cursor.name_count, listed, listing);
 }
 
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,

@@ -1,6 +1,7 @@
 #include "locks/locks.h"
 
 #include "base/random.h"
+#include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/prefix.h"
 
@@ -46,31 +47,56 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->waiter_lease_ms = options->waiter_lease_ms;
     locks->claim_window_ms = options->claim_window_ms;
     locks->confirm_timeout_ms = options->confirm_timeout_ms;
+    locks->replicas = options->replicas;
+    locks->quarantine_ms = options->quarantine_ms;
+    locks->keeps_all = options->keeps_all;
     locks->expired = options->expired;
+    locks->quarantined = options->quarantined;
+    locks->serving = options->serving;
+    locks->confirmed = options->confirmed;
+    locks->warning = options->warning;
     locks->expired_context = options->expired_context;
-    number_text(options->retention_ms, locks->retention);
     number_text(options->waiter_lease_ms, locks->waiter_lease);
     number_text(options->claim_window_ms, locks->claim_window);
     number_text(options->max_waiters, locks->max_waiters);
+    locks->most_waiters = options->max_waiters;
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
     doubts_init(&locks->doubts);
     interests_open(locks);
     lookout_open(locks);
+    if (options->tickets)
+        majority_open(locks, options->tickets);
     expect_replicas(locks, options->replicas);
     *ret = locks;
     return listen_to_inbox(locks);
 }
 
-static void on_closed(uv_handle_t *vouch)
+static void end(struct locks *locks)
+{
+    doubts_free(&locks->doubts);
+    guard_close(locks);
+    majority_free(locks);
+    free(locks);
+}
+
+static void on_majority_closed(uv_handle_t *timer)
+{
+    struct fans *fans = timer->data;
+    end(fans->locks);
+}
+
+static void on_interests_closed(uv_handle_t *vouch)
 {
     struct locks *locks = vouch->data;
-    doubts_free(&locks->doubts);
-    free(locks);
+    if (locks->majority)
+        majority_close(locks, on_majority_closed);
+    else
+        end(locks);
 }
 
 static void on_lookout_closed(uv_handle_t *timer)
 {
-    interests_close(timer->data, on_closed);
+    interests_close(timer->data, on_interests_closed);
 }
 
 void locks_close(struct locks *locks)

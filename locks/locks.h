@@ -4,6 +4,7 @@
 
 #include "locks/name.h"
 #include "locks/owner.h"
+#include "locks/quarantine.h"
 #include "locks/token.h"
 #include "redis/store.h"
 
@@ -17,7 +18,7 @@ enum {
     LOCK_HOLDERS_SHOWN = 10,
     LOCK_WAITERS_SHOWN = 10,
     LOCK_ATTEMPT_LENGTH = 16,       /* characters */
-    LOCKS_COUNT_CURSOR_LENGTH = 20, /* characters, at most */
+    LOCKS_COUNT_CURSOR_LENGTH = 32, /* characters, at most */
     LOCKS_LIST_LONGEST = 1000,      /* locks in a page, at most */
     LOCKS_SEVERAL_MOST = 64,        /* names acquired together, at most */
 };
@@ -117,6 +118,7 @@ enum locks_result {
     LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
     LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits to upgrade its shared hold already */
     LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas have it; `error` says more */
+    LOCKS_QUARANTINED,      /* acquire, waiting: nothing is granted now; see locks_quarantine */
     LOCKS_UNAVAILABLE,      /* Redis cannot be asked, or its answer was lost; `error` says more */
 };
 
@@ -152,6 +154,8 @@ struct expiry {
     enum lock_mode mode;
 };
 
+struct tickets;
+
 struct locks_options {
     struct store *store; /* outlives the locks; its events are to be passed on, see below */
     uv_loop_t *loop;
@@ -162,15 +166,34 @@ struct locks_options {
     int64_t max_waiters;     /* of one name */
     int64_t replicas;        /* that are expected: confirming by as many is prepared now; 0: none */
     int64_t confirm_timeout_ms; /* how long it may take, from when Redis was asked for the hold */
-    uint32_t process;           /* a random number; those that have the same one die together */
+    /* Not NULL: the parts of the store are the members of a quorum, and these are of all workers of
+     * the process, which they outlive. */
+    struct tickets *tickets;
+    uint32_t process; /* a random number; those that have the same one die together */
     /* Told of each hold that one of our scripts has ended as expired, before that script's own
      * answer; nobody else is. Whatever was granted or renewed here is looked at when its time is
      * over, about half a second later, though nobody asks for the name. What nobody claimed is left
      * out, since nobody was told of it. Valid during the call, in which no lock may be asked for.
      * May be NULL. */
     void (*expired)(void *context, const struct expiry *expiry);
-    void *expired_context;
+    /* A quarantine of a part has begun, been found to be longer, or ended. May be NULL. */
+    void (*quarantined)(void *context, const struct quarantine *quarantine);
+    /* A part of the store that is up has been looked at, and may be used. May be NULL. */
+    void (*serving)(void *context, unsigned part);
+    /* Replicas have a hold that they were to confirm, or do not have it, so long after Redis was
+     * asked for it. May be NULL. */
+    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
+    /* The store is not as it should be for locks. Told once. May be NULL. */
+    void (*warning)(void *context, const char *text);
+    void *expired_context; /* of all five */
+    int64_t quarantine_ms; /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
+    bool keeps_all; /* this Redis has all that it ever answered, also when it was started anew */
 };
+
+/* Who waits for locks of a quorum, over all workers of a process, in order of arrival. To be freed
+ * when all workers have closed; takes NULL. From any thread. */
+struct tickets *tickets_new(void);
+void tickets_free(struct tickets *tickets);
 
 /* Returns 0 or -ENOMEM. Makes this one a server among those that share Redis: it has an inbox of
  * its own, by a random name. */
@@ -180,12 +203,28 @@ int locks_open(struct locks **ret, const struct locks_options *options);
  * loop runs on until the memory is gone. Takes NULL. */
 void locks_close(struct locks *locks);
 
-/* The store's events `up`, `listening`, `message` and `touched`. When the store is up again, what
- * was in doubt is taken back; when it listens again, every waiter and watch is checked again. */
-void locks_store_is_up(struct locks *locks);
+/* The store's events `up`, `moved`, `taken`, `listening`, `message` and `touched`. When a part of
+ * the store is up again, it is looked at whether it has lost data, then what was in doubt there is
+ * taken back; when it listens again, every waiter and watch is checked again. */
+void locks_store_is_up(struct locks *locks, unsigned part);
+void locks_store_has_moved(struct locks *locks);
+void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from);
 void locks_store_is_listening(struct locks *locks);
 void locks_store_message(struct locks *locks, struct slice text);
 void locks_store_touched(struct locks *locks, struct slice key);
+
+/* For how many milliseconds yet the name will not be granted to anybody, as far as is known, and
+ * why; 0: it may be now. Where the name is absent, the longest of all. */
+int64_t locks_quarantine(const struct locks *locks, struct slice name,
+                         enum quarantine_reason *ret_reason);
+
+/* By how much the clocks of the nodes of a Redis Cluster differ, at least; 0: by nothing that
+ * matters. */
+int64_t locks_clocks_apart(const struct locks *locks);
+
+/* The store's event `stamp`. */
+void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
+                 char stamp[STORE_STAMP_LENGTH]);
 
 /* How many grants and renewals were not remembered, for want of memory: where such a hold expires,
  * that is not told before somebody asks for its name. */
@@ -373,8 +412,9 @@ void locks_inspect(struct locks *locks, struct slice name, struct slice token, l
  * or LOCKS_UNAVAILABLE. */
 void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
 
-/* As store_primary. */
+/* As store_primary and store_trouble. */
 const char *locks_primary(const struct locks *locks);
+const char *locks_trouble(const struct locks *locks);
 
 /* One page of the names that are held. The listener hears `each` for every lock, then `done`, where
  * `next` is the cursor to go on with, absent at the end. A page may have fewer than `limit` locks,

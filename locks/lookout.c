@@ -142,7 +142,7 @@ static void asked(void *context, const struct store_result *result)
 {
     struct batch *batch = context;
     struct locks *locks = batch->locks;
-    locks->lookout.asking = false;
+    locks->lookout.asking--;
     for (size_t i = 0; i < batch->count; i++) {
         int64_t next_ms = AGAIN_MS;
         if (result->outcome == STORE_REPLIED)
@@ -153,7 +153,8 @@ static void asked(void *context, const struct store_result *result)
     plan(locks, PAUSE_MS);
 }
 
-static void ask(struct locks *locks, struct ending *const *endings, size_t count)
+/* All at one part of the store. */
+static void ask(struct locks *locks, unsigned part, struct ending *const *endings, size_t count)
 {
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
@@ -164,15 +165,45 @@ static void ask(struct locks *locks, struct ending *const *endings, size_t count
     batch->locks = locks;
     batch->sent = uv_now(locks->loop);
     batch->count = count;
-    struct slice arguments[1 + ASKED_AT_ONCE] = {slice_of(locks->retention)};
+    struct slice arguments[1 + ASKED_AT_ONCE] = {stamp_room()};
     char *end = batch->bytes;
     for (size_t i = 0; i < count; i++) {
         memcpy(end, endings[i]->key, endings[i]->key_length);
         batch->keys[i] = arguments[1 + i] = (struct slice){end, endings[i]->key_length};
         end += endings[i]->key_length;
     }
-    locks->lookout.asking = true;
-    ask_redis(locks, &script_ended, batch->keys[0], arguments, 1 + count, asked, batch);
+    locks->lookout.asking++;
+    ask_redis_at(locks, part, &script_ended, batch->keys[0], arguments, 1 + count, asked, batch);
+}
+
+static unsigned part_of(const struct locks *locks, const struct ending *ending)
+{
+    return store_part(locks->store, (struct slice){ending->key, ending->key_length});
+}
+
+/* Moves those of the first one's part to the front. Returns how many they are. */
+static size_t gather(const struct locks *locks, struct ending **endings, size_t count)
+{
+    unsigned part = part_of(locks, endings[0]);
+    size_t found = 1;
+    for (size_t i = 1; i < count; i++) {
+        struct ending *ending = endings[i];
+        if (part_of(locks, ending) != part)
+            continue;
+        endings[i] = endings[found];
+        endings[found++] = ending;
+    }
+    return found;
+}
+
+static void ask_all(struct locks *locks, struct ending **endings, size_t count)
+{
+    while (count > 0) {
+        size_t found = gather(locks, endings, count);
+        ask(locks, part_of(locks, endings[0]), endings, found);
+        endings += found;
+        count -= found;
+    }
 }
 
 /* Takes those out of a slot that are due, as many as there is room for, and moves the others on.
@@ -200,6 +231,8 @@ static void on_timer(uv_timer_t *timer)
     struct ending *due[ASKED_AT_ONCE];
     uint64_t over = uv_now(locks->loop) / LOOKOUT_SLOT_MS;
     size_t count = 0;
+    if (store_is_closing(locks->store)) /* it takes no calls any more */
+        return;
     while (lookout->slot <= over && count < ASKED_AT_ONCE) {
         uint64_t slot = lookout->slot;
         lookout->slot = slot + 1; /* so that what is moved on goes elsewhere */
@@ -207,8 +240,7 @@ static void on_timer(uv_timer_t *timer)
         if (count == ASKED_AT_ONCE)
             lookout->slot = slot;
     }
-    if (count > 0)
-        ask(locks, due, count);
+    ask_all(locks, due, count);
     plan(locks, (over + 1) * LOOKOUT_SLOT_MS - uv_now(locks->loop));
 }
 

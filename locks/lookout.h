@@ -35,7 +35,7 @@ struct lookout {
     uint64_t left_out; /* holds that there was no room for */
     struct ending *slots[LOOKOUT_SLOTS];
     uint64_t slot; /* the number of the next slot to be looked at; they count from time 0 */
-    bool asking;
+    unsigned asking;
     uv_timer_t timer;
 };
 

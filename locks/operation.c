@@ -30,6 +30,8 @@ const char *unavailable_because(const struct store_result *result)
                "why)";
     case STORE_REFUSED:
         return result->error ? result->error : "Redis refused, so nothing was done";
+    case STORE_LATE:
+        return "Redis was too slow, so nothing was done";
     case STORE_REPLIED:
         break;
     }
@@ -63,7 +65,7 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
     *operation = (struct operation){locks, read, done, context};
 
     assert(argument_count < ARGUMENTS_MOST);
-    struct slice all[ARGUMENTS_MOST] = {slice_of(locks->retention)};
+    struct slice all[ARGUMENTS_MOST] = {stamp_room()};
     if (argument_count > 0)
         memcpy(all + 1, arguments, argument_count * sizeof *arguments);
     char key[KEY_LENGTH];
@@ -111,13 +113,23 @@ bool read_hold(const struct value *value, struct hold *ret)
            value_integer(value_at(value, 7), &ret->limit);
 }
 
+/* Milliseconds that have gone by: none, where the clock of Redis has gone back meanwhile. */
+bool read_passed(const struct value *value, int64_t *ret)
+{
+    if (!value_integer(value, ret))
+        return false;
+    if (*ret < 0)
+        *ret = 0;
+    return true;
+}
+
 static bool read_holder(const struct value *value, struct holder *ret)
 {
     return read_owner(value_at(value, 0), &ret->owner) &&
            read_mode(value_at(value, 1), &ret->mode) &&
            read_fence(value_at(value, 2), &ret->fence) &&
            value_integer(value_at(value, 3), &ret->ttl_ms) &&
-           value_integer(value_at(value, 4), &ret->held_ms) &&
+           read_passed(value_at(value, 4), &ret->held_ms) &&
            value_text(value_at(value, 5), &ret->meta);
 }
 
@@ -155,7 +167,7 @@ bool read_view(const struct value *value, struct lock_view *ret)
     ret->last_release.fence = 0;
     if (value_count(last) > 0 && (!value_integer(value_at(last, 0), &ret->last_release.fence) ||
                                   !value_text(value_at(last, 1), &ret->last_release.reason) ||
-                                  !value_integer(value_at(last, 2), &ret->last_release.ago_ms)))
+                                  !read_passed(value_at(last, 2), &ret->last_release.ago_ms)))
         return false;
 
     const struct value *holders = value_at(value, 6);

@@ -5,15 +5,18 @@
 
 #include "locks/ask.h"
 #include "locks/doubt.h"
+#include "locks/guard.h"
 #include "locks/interest.h"
 #include "locks/locks.h"
 #include "locks/lookout.h"
 
+struct majority;
 struct prefixes;
 
 enum {
     NUMBER_TEXT = 24,
-    SERVER_LENGTH = 16, /* characters: 8 for the process, 8 for the worker */
+    PROCESS_LENGTH = 8, /* characters */
+    SERVER_LENGTH = 16, /* the process, and 8 for the worker */
 };
 
 struct locks {
@@ -22,22 +25,31 @@ struct locks {
     char key_prefix[KEY_PREFIX_LENGTH];
     size_t key_prefix_length;
     char server[SERVER_LENGTH + 1]; /* what this worker is called among all that share Redis */
-    char retention[NUMBER_TEXT];    /* these as arguments of scripts; milliseconds */
-    char waiter_lease[NUMBER_TEXT];
+    char waiter_lease[NUMBER_TEXT]; /* these as arguments of scripts; milliseconds */
     char claim_window[NUMBER_TEXT];
     char max_waiters[NUMBER_TEXT];
+    int64_t most_waiters; /* of one name: the same as a number */
     int64_t retention_ms;
     int64_t waiter_lease_ms;
     int64_t claim_window_ms;
     int64_t confirm_timeout_ms;
+    int64_t replicas;      /* that confirm each grant, at least */
+    int64_t quarantine_ms; /* or QUARANTINE_AUTO, _OFF */
+    bool keeps_all;
     void (*expired)(void *context, const struct expiry *expiry); /* may be NULL */
-    void *expired_context;
+    void (*quarantined)(void *context, const struct quarantine *quarantine);
+    void (*serving)(void *context, unsigned part);
+    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
+    void (*warning)(void *context, const char *text);
+    void *expired_context; /* of all five */
     bool draining;
     bool check_again; /* Redis failed to answer what is to be asked once more */
     uint64_t next_attempt;
+    struct guard guard;
     struct doubts doubts;
     struct interests interests;
     struct lookout lookout;
+    struct majority *majority; /* NULL unless the store is a quorum; see majority.h */
     struct prefixes *prefixes; /* NULL while no prefix was ever watched */
 };
 
@@ -52,7 +64,7 @@ struct operation {
     void *context;
 };
 
-/* Runs `script` for `name`, whose ARGV is the retention and then `arguments`, and answers through
+/* Runs `script` for `name`, whose ARGV is the stamp and then `arguments`, and answers through
  * locks_done: LOCKS_UNAVAILABLE where the store has no reply, else what `read` makes of it. */
 void operation_run(struct locks *locks, const struct script *script, struct slice name,
                    const struct slice *arguments, size_t argument_count, operation_reader *read,
@@ -72,6 +84,9 @@ void operation_prolong(struct locks *locks, struct slice name, struct slice toke
  * batond's own log. */
 const char *unavailable_because(const struct store_result *result);
 
+/* A part of the store may be used from now on: what was in doubt there is taken back. */
+void locks_serve(struct locks *locks, unsigned part);
+
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);
 
@@ -85,6 +100,7 @@ bool reply_says(const struct value *value, const char *word);
  * element 1 on, and `view`. False where something is missing, of another kind, or nothing that was
  * ever let in: who writes to Redis by other ways must not write behind the end of a buffer here. */
 bool read_fence(const struct value *value, int64_t *ret);
+bool read_passed(const struct value *value, int64_t *ret);
 bool read_owner(const struct value *value, struct slice *ret);
 bool read_hold(const struct value *value, struct hold *ret);
 bool read_view(const struct value *value, struct lock_view *ret);

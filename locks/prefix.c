@@ -356,7 +356,9 @@ void prefixes_drain(struct locks *locks)
 
 static void on_closed(uv_handle_t *timer)
 {
-    free(timer->data);
+    struct prefixes *prefixes = timer->data;
+    free(prefixes->round.touched);
+    free(prefixes);
 }
 
 void prefixes_close(struct prefixes *prefixes)

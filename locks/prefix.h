@@ -9,7 +9,8 @@
  * watches are served in rounds:
  *
  * 1. A mark: a script changes a key of ours and returns the time. When Redis has told of that key,
- *    it has told of all that was changed before that time.
+ *    it has told of all that was changed before that time. Each part of the store has its mark, and
+ *    the earliest of their times counts, since their clocks may differ.
  * 2. Each name that was touched by then, or of which a hold may have ended, is looked at once, for
  *    all watches. What is newer than a watch asked for is told.
  * 3. A watch that was told something is answered, with the time of the mark: asked again from there
@@ -20,7 +21,7 @@
 
 enum {
     MARK_ID_LENGTH = 16,
-    MARK_LENGTH = MARK_ID_LENGTH + 1 + NUMBER_TEXT,
+    MARK_LENGTH = MARK_ID_LENGTH + 1 + NUMBER_TEXT + 1 + NUMBER_TEXT,
 };
 
 enum round_phase {
@@ -41,9 +42,10 @@ struct round {
     enum round_phase phase;
     char mark[MARK_LENGTH];
     uint64_t overdue;
-    bool replied; /* the mark's script has; */
-    bool touched; /* Redis has told that its key has changed */
-    int64_t time; /* of the mark; us */
+    unsigned parts; /* of the store, that are marked */
+    unsigned due;   /* of each the script's reply, and Redis' word that its key has changed */
+    bool *touched;  /* by its part's number: that word has come */
+    int64_t time;   /* of the earliest mark; us */
     struct look *looks;
     size_t count;
     size_t next;    /* to be sent */

@@ -80,6 +80,8 @@ static void ask(struct region *region, struct slice cursor);
 static void begin(struct region *region)
 {
     region->forgotten = 0;
+    region->position = 0;
+    region->began = 0;
     ask(region, slice_of("0"));
 }
 
@@ -124,13 +126,21 @@ static bool read_part(struct region *region, const struct value *part)
     for (size_t i = 0; i < value_count(found); i++)
         if (!note(region, value_at(found, i)))
             return false;
-    if (region->scan_since == 0)
-        region->scan_since = time; /* of later changes Redis tells */
+    if (region->began == 0 || time < region->began)
+        region->began = time;
     regions_forget_oldest(*region->list, region->known);
-    if (cursor.length > 0)
+    if (cursor.length > 0) {
         ask(region, cursor);
-    else
-        finish(region, NULL);
+        return true;
+    }
+    region->position++;
+    if (store_seek_part(region->locks->store, &region->position, &(unsigned){0})) {
+        ask(region, slice_of("0"));
+        return true;
+    }
+    if (region->scan_since == 0)
+        region->scan_since = region->began; /* of later changes Redis tells */
+    finish(region, NULL);
     return true;
 }
 
@@ -153,16 +163,18 @@ static void ask(struct region *region, struct slice cursor)
     struct slice prefix = {region->prefix, region->prefix_length};
     char pattern[KEY_PATTERN_LENGTH], since[NUMBER_TEXT], keys[NUMBER_TEXT], names[NUMBER_TEXT];
     const struct slice arguments[] = {
-        slice_of(locks->retention),
+        stamp_room(),
         cursor,
         {pattern, name_to_pattern(key_prefix, prefix, pattern)},
         region->scan_since ? number_text(region->scan_since, since) : slice_of(""),
         number_text(KEYS_LOOKED_AT, keys),
         number_text(NAMES_FOUND, names),
     };
+    unsigned part = 0;
+    store_seek_part(locks->store, &region->position, &part);
     region->asked = uv_now(locks->loop);
-    ask_redis(locks, &script_changes, key_prefix, arguments, sizeof arguments / sizeof arguments[0],
-              answered, region);
+    ask_redis_at(locks, part, &script_changes, key_prefix, arguments,
+                 sizeof arguments / sizeof arguments[0], answered, region);
 }
 
 void region_scan(struct region *region, int64_t since)

@@ -1,3 +1,4 @@
+#include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
 #include "locks/waiting.h"
@@ -9,7 +10,7 @@ static bool read_released(const struct value *value, struct locks_reply *ret)
     ret->release.repeated = reply_says(value, "repeated");
     if (ret->release.repeated || reply_says(value, "released"))
         return read_fence(value_at(value, 1), &ret->release.fence) &&
-               value_integer(value_at(value, 2), &ret->release.held_ms) &&
+               read_passed(value_at(value, 2), &ret->release.held_ms) &&
                value_integer(value_at(value, 3), &ret->release.holds) &&
                read_fence(value_at(value, 4), &ret->release.version);
     if (reply_says(value, "cancelled")) {
@@ -61,6 +62,10 @@ static void released(void *context, const struct store_result *result)
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context)
 {
+    if (locks->majority) {
+        majority_release(locks, name, token, done, context);
+        return;
+    }
     char bytes[KEY_LENGTH];
     struct slice key = operation_key(locks, name, bytes);
     struct releasing *releasing = malloc(sizeof *releasing + key.length);
@@ -68,7 +73,7 @@ void locks_release(struct locks *locks, struct slice name, struct slice token, l
         abort();
     *releasing = (struct releasing){locks, done, context, key.length};
     memcpy(releasing->key, key.bytes, key.length);
-    const struct slice arguments[] = {slice_of(locks->retention), token, slice_of(locks->server)};
+    const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server)};
     ask_redis(locks, &script_release, key, arguments, sizeof arguments / sizeof arguments[0],
               released, releasing);
 }

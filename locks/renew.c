@@ -1,4 +1,5 @@
 #include "locks/confirm.h"
+#include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
 
@@ -34,19 +35,21 @@ static void renewed(void *context, const struct store_result *result)
     struct renewing *renewing = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_renewed, &reply);
+    struct slice key = {renewing->key, renewing->key_length};
     if (reply.result == LOCKS_DONE)
-        lookout_note(renewing->locks, (struct slice){renewing->key, renewing->key_length},
-                     &reply.hold);
-    if (reply.result == LOCKS_DONE && renewing->replicas > 0)
-        confirm_reply(renewing->locks, &reply, store_mark(renewing->locks->store),
-                      renewing->replicas, conclude, renewing);
-    else
+        lookout_note(renewing->locks, key, &reply.hold);
+    if (!confirm_reply(renewing->locks, &reply, store_mark(renewing->locks->store),
+                       renewing->replicas, conclude, renewing))
         conclude(renewing, &reply);
 }
 
 static void renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                   int64_t replicas, struct slice by, locks_done *done, void *context)
 {
+    if (locks->majority) {
+        majority_renew(locks, name, token, ttl_ms, by, done, context);
+        return;
+    }
     char bytes[KEY_LENGTH], text[NUMBER_TEXT];
     struct slice key = operation_key(locks, name, bytes);
     struct renewing *renewing = malloc(sizeof *renewing + key.length);
@@ -54,7 +57,7 @@ static void renew(struct locks *locks, struct slice name, struct slice token, in
         abort();
     *renewing = (struct renewing){locks, done, context, replicas, key.length};
     memcpy(renewing->key, key.bytes, key.length);
-    const struct slice arguments[] = {slice_of(locks->retention), token,
+    const struct slice arguments[] = {stamp_room(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     ask_redis(locks, &script_renew, key, arguments, by.length > 0 ? 4 : 3, renewed, renewing);
 }

@@ -1,11 +1,21 @@
 #include "locks/request.h"
 
+#include "locks/bound.h"
 #include "locks/scripts.h"
 
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
     TEXTS_LENGTH =
         TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH + LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
+    ARGUMENTS_MOST = 10, /* of a request that waits */
+};
+
+/* The arguments of the script, and the texts that they point to. */
+struct packed {
+    char texts[TEXTS_LENGTH];
+    char limit[NUMBER_TEXT], ttl[NUMBER_TEXT], keep[NUMBER_TEXT];
+    struct slice arguments[ARGUMENTS_MOST];
+    size_t count;
 };
 
 struct attempt request_attempt(struct locks *locks)
@@ -62,28 +72,53 @@ static struct slice pack_texts(const struct acquire *acquire, const struct attem
     return (struct slice){texts, (size_t)(end - texts)};
 }
 
-void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
-                  const struct attempt *attempt, enum request_kind kind, store_done *done,
-                  void *context)
+static void pack(const struct locks *locks, const struct acquire *acquire,
+                 const struct attempt *attempt, enum request_kind kind, struct packed *ret)
 {
     static const char *const KINDS[] = {
-        [REQUEST_NEW] = "0", [REQUEST_FIRST] = "1", [REQUEST_AGAIN] = "2"};
-    char texts[TEXTS_LENGTH], limit[NUMBER_TEXT], ttl[NUMBER_TEXT], keep[NUMBER_TEXT];
-    const struct slice arguments[] = {
-        slice_of(locks->retention),
-        pack_texts(acquire, attempt, texts),
-        number_text(acquire->limit, limit),
-        number_text(acquire->ttl_ms, ttl),
-        slice_of(KINDS[kind]),
-        slice_of(locks->server),
-        slice_of(locks->waiter_lease),
-        slice_of(locks->claim_window),
-        acquire->wait_ms ? number_text(acquire->keep_ms, keep) : slice_of(NULL),
-        slice_of(locks->max_waiters),
+        [REQUEST_NEW] = "0",
+        [REQUEST_FIRST] = "1",
+        [REQUEST_AGAIN] = "2",
+        [REQUEST_AT_MEMBER] = "3",
     };
-    size_t count = sizeof arguments / sizeof arguments[0];
-    ask_redis(locks, &script_acquire, key, arguments, acquire->wait_ms ? count : 5, done, context);
-    explicit_bzero(texts, sizeof texts);
+    struct slice *next = ret->arguments;
+    *next++ = stamp_room();
+    *next++ = pack_texts(acquire, attempt, ret->texts);
+    *next++ = number_text(acquire->limit, ret->limit);
+    *next++ = number_text(acquire->ttl_ms, ret->ttl);
+    *next++ = slice_of(KINDS[kind]);
+    if (acquire->wait_ms) {
+        *next++ = slice_of(locks->server);
+        *next++ = slice_of(locks->waiter_lease);
+        *next++ = slice_of(locks->claim_window);
+        *next++ = number_text(acquire->keep_ms, ret->keep);
+        *next++ = slice_of(locks->max_waiters);
+    }
+    ret->count = (size_t)(next - ret->arguments);
+}
+
+void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
+                  const struct attempt *attempt, enum request_kind kind,
+                  bool (*is_wanted)(const void *context), store_done *done, void *context)
+{
+    struct packed packed;
+    pack(locks, acquire, attempt, kind, &packed);
+    ask_redis_while(locks, is_wanted, &script_acquire, key, packed.arguments, packed.count, done,
+                    context);
+    explicit_bzero(packed.texts, sizeof packed.texts);
+}
+
+/* What came too late at one of several is not sent again: by then it may have been taken back. */
+void request_send_at(struct locks *locks, unsigned part, struct slice key,
+                     const struct acquire *acquire, const struct attempt *attempt,
+                     enum request_kind kind, store_done *done, void *context)
+{
+    struct packed packed;
+    bound_move(locks, part, acquire->ttl_ms);
+    pack(locks, acquire, attempt, kind, &packed);
+    ask_redis_at_once(locks, part, &script_acquire, key, packed.arguments, packed.count, done,
+                      context);
+    explicit_bzero(packed.texts, sizeof packed.texts);
 }
 
 bool reply_holds(const struct locks_reply *reply)
@@ -143,6 +178,10 @@ static bool read_ended(const struct value *value, struct locks_reply *ret)
     if (reply_says(value, "too_many_waiters")) {
         ret->result = LOCKS_TOO_MANY_WAITERS;
         return value_integer(value_at(value, 1), &ret->view.queue_length);
+    }
+    if (reply_says(value, "quarantined")) {
+        ret->result = LOCKS_QUARANTINED;
+        return true;
     }
     if (reply_says(value, "superseded")) {
         ret->result = LOCKS_SUPERSEDED;

@@ -11,6 +11,8 @@ enum request_kind {
     REQUEST_FIRST, /* this attempt comes for the first time, an earlier one may have used the token
                     */
     REQUEST_AGAIN, /* this attempt looks what has become of it: it claims its grant, or waits on */
+    REQUEST_AT_MEMBER, /* as _FIRST at a member of a quorum: what it finds can be taken back, too,
+                        * and goes when all have done so whom it was told */
 };
 
 /* What only the script's answer to a request that waits can say. */
@@ -27,10 +29,16 @@ struct attempt request_attempt(struct locks *locks);
 struct acquire request_copy(const struct acquire *acquire, char *bytes);
 size_t request_length(const struct acquire *acquire);
 
-/* Runs the script for the main key `key`. It only waits, for the queue, if `wait_ms` is not 0. */
+/* Runs the script for the main key `key`. It only waits, for the queue, if `wait_ms` is not 0.
+ * `is_wanted` as of ask_redis_while. */
 void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
-                  const struct attempt *attempt, enum request_kind kind, store_done *done,
-                  void *context);
+                  const struct attempt *attempt, enum request_kind kind,
+                  bool (*is_wanted)(const void *context), store_done *done, void *context);
+
+/* The same at one part of the store. */
+void request_send_at(struct locks *locks, unsigned part, struct slice key,
+                     const struct acquire *acquire, const struct attempt *attempt,
+                     enum request_kind kind, store_done *done, void *context);
 
 /* What an answer means; where there is none, LOCKS_UNAVAILABLE. */
 void request_read(const struct store_result *result, const struct acquire *acquire,

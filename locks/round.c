@@ -236,7 +236,7 @@ void round_fail(struct prefixes *prefixes, const char *error)
  * the loop is let go on first. */
 static void on_mark(struct prefixes *prefixes)
 {
-    if (!prefixes->round.replied || !prefixes->round.touched)
+    if (--prefixes->round.due > 0)
         return;
     prefixes->round.phase = ROUND_MARKED;
     prefixes_plan(prefixes);
@@ -253,48 +253,79 @@ static void marked(void *context, const struct store_result *result)
     struct prefixes *prefixes = marking->prefixes;
     struct round *round = &prefixes->round;
     bool is_current = round->phase == ROUND_MARKING && strcmp(round->mark, marking->mark) == 0;
+    int64_t time;
     free(marking);
     if (!is_current)
         return;
-    round->replied = result->outcome == STORE_REPLIED && value_integer(result->reply, &round->time);
-    if (round->replied)
-        on_mark(prefixes);
-    else
+    if (result->outcome != STORE_REPLIED || !value_integer(result->reply, &time)) {
         round_fail(prefixes, unavailable_because(result));
+        return;
+    }
+    if (round->time == 0 || time < round->time)
+        round->time = time;
+    on_mark(prefixes);
+}
+
+/* By a key beside the main key of a name that no lock has, or, where the part's own slots are to be
+ * hit, one that has nothing else called so beside it. */
+static void mark(struct prefixes *prefixes, unsigned part)
+{
+    struct locks *locks = prefixes->locks;
+    struct marking *marking = malloc(sizeof *marking);
+    char key[KEY_LENGTH], tag[STORE_TAG_SIZE], text[MARK_LENGTH];
+    if (!marking)
+        abort();
+    marking->prefixes = prefixes;
+    memcpy(marking->mark, prefixes->round.mark, sizeof marking->mark);
+    snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - NUMBER_TEXT, prefixes->round.mark, part);
+    store_tag(locks->store, part, tag);
+    prefixes->round.due += 2;
+    const struct slice arguments[] = {stamp_room(), slice_of(text)};
+    ask_redis(locks, &script_mark, operation_key(locks, slice_of(tag), key), arguments,
+              sizeof arguments / sizeof arguments[0], marked, marking);
 }
 
 void round_begin(struct prefixes *prefixes)
 {
     struct locks *locks = prefixes->locks;
     struct round *round = &prefixes->round;
-    struct marking *marking = malloc(sizeof *marking);
-    if (!marking)
-        abort();
+    unsigned position = 0, part;
     prefixes->wanted = false;
-    *round = (struct round){.phase = ROUND_MARKING, .overdue = now_of(prefixes) + MARK_LONGEST_MS};
+    free(round->touched);
+    *round = (struct round){.phase = ROUND_MARKING,
+                            .overdue = now_of(prefixes) + MARK_LONGEST_MS,
+                            .parts = store_part_count(locks->store)};
     snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, prefixes->mark_id, ++prefixes->marks);
-    marking->prefixes = prefixes;
-    memcpy(marking->mark, round->mark, sizeof round->mark);
-    char key[KEY_LENGTH];
-    const struct slice arguments[] = {slice_of(locks->retention), slice_of(round->mark)};
-    ask_redis(locks, &script_mark, operation_key(locks, (struct slice){"", 0}, key), arguments,
-              sizeof arguments / sizeof arguments[0], marked, marking);
+    round->touched = calloc(round->parts + 1, sizeof *round->touched);
+    if (!round->touched)
+        abort();
+    for (; store_seek_part(locks->store, &position, &part); position++)
+        mark(prefixes, part);
 }
 
-static bool is_mark(const struct prefixes *prefixes, struct slice key)
+/* …:mark:MARK.PART; -1 where it is no mark of this round. */
+static int part_of_mark(const struct prefixes *prefixes, struct slice key)
 {
-    char mark[KEY_LENGTH + MARK_LENGTH + sizeof ":mark:"];
-    struct slice empty = {"", 0};
-    size_t length = operation_key(prefixes->locks, empty, mark).length;
-    length += (size_t)sprintf(mark + length, ":mark:%s", prefixes->round.mark);
-    return key.length == length && memcmp(key.bytes, mark, length) == 0;
+    char end[MARK_LENGTH + sizeof ":mark:."], digits[16];
+    size_t length = (size_t)snprintf(end, sizeof end, ":mark:%s.", prefixes->round.mark);
+    const char *found = memmem(key.bytes, key.length, end, length);
+    if (!found)
+        return -1;
+    const char *number = found + length;
+    snprintf(digits, sizeof digits, "%.*s", (int)(key.bytes + key.length - number), number);
+    unsigned long part = strtoul(digits, NULL, 10);
+    return part < prefixes->round.parts ? (int)part : -1;
 }
 
 bool round_takes(struct prefixes *prefixes, struct slice key)
 {
-    if (prefixes->round.phase != ROUND_MARKING || !is_mark(prefixes, key))
+    struct round *round = &prefixes->round;
+    int part = round->phase == ROUND_MARKING ? part_of_mark(prefixes, key) : -1;
+    if (part < 0)
         return false;
-    prefixes->round.touched = true;
-    on_mark(prefixes);
+    if (!round->touched[part]) {
+        round->touched[part] = true;
+        on_mark(prefixes);
+    }
     return true;
 }

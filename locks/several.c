@@ -5,6 +5,7 @@
 #include "locks/names.h"
 #include "locks/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* One of the names, once it is held. */
@@ -26,10 +27,12 @@ struct several {
     struct acquire acquire; /* its texts are in `names` */
     uint64_t deadline;      /* of the wait, by the loop's clock */
     struct names *names;
-    size_t held;           /* how many of the names, from the first on */
-    size_t asking;         /* scripts under way */
-    struct waiter *waiter; /* for the name after those held */
-    const char *failed;    /* why all is to be given back as soon as nothing is under way */
+    size_t held;             /* how many of the names, from the first on */
+    size_t asking;           /* scripts under way */
+    struct waiter *waiter;   /* for the name after those held */
+    const char *unconfirmed; /* why the replicas of a part of the store do not have it; else NULL */
+    char why[256];
+    const char *failed; /* why all is to be given back as soon as nothing is under way */
     size_t failed_at;
     struct part parts[];
 };
@@ -143,15 +146,11 @@ static void answer_held(struct several *several)
     free_several(several);
 }
 
-static void confirmed(void *context, const struct locks_reply *reply)
+static void conclude(struct several *several)
 {
-    struct several *several = context;
-    struct locks_reply verdict = {.result = reply->result, .error = reply->error};
-    several->asking = 0;
-    if (!several->done) {
-        free_several(several);
-        return;
-    }
+    struct locks_reply verdict = {.result = LOCKS_DONE};
+    if (several->unconfirmed)
+        verdict = (struct locks_reply){.result = LOCKS_UNCONFIRMED, .error = several->unconfirmed};
     for (size_t i = 0; i < several->held; i++)
         if (reply_holds(&verdict) && remaining_ms(&several->parts[i]) == 0)
             verdict = (struct locks_reply){.result = LOCKS_UNCONFIRMED,
@@ -162,31 +161,64 @@ static void confirmed(void *context, const struct locks_reply *reply)
         refuse(several, 0, &verdict);
 }
 
-/* The one of the parts that Redis has told of last stands behind the others, if all were told by
- * one connection; if not, the mark of none will do. */
-static struct store_mark mark_of(const struct several *several)
+static void confirmed(void *context, const struct locks_reply *reply)
 {
-    struct store_mark last = several->parts[0].mark;
-    for (size_t i = 1; i < several->held; i++) {
+    struct several *several = context;
+    if (!reply_holds(reply) && !several->unconfirmed) {
+        several->unconfirmed = several->why;
+        snprintf(several->why, sizeof several->why, "%s", reply->error ? reply->error : "");
+    }
+    if (--several->asking > 0)
+        return;
+    if (several->done)
+        conclude(several);
+    else
+        free_several(several);
+}
+
+/* What a part of the store has told last stands behind what it told before, if all was told by one
+ * connection; if not, the mark of none will do. */
+static struct store_mark mark_of(const struct several *several, unsigned part)
+{
+    struct store_mark last = {.part = part};
+    bool any = false;
+    for (size_t i = 0; i < several->held; i++) {
         struct store_mark mark = several->parts[i].mark;
-        if (mark.connection != last.connection)
-            return (struct store_mark){0};
-        if (mark.sent > last.sent)
+        if (mark.part != part)
+            continue;
+        if (any && mark.connection != last.connection)
+            return (struct store_mark){.part = part};
+        if (!any || mark.sent > last.sent)
             last = mark;
+        any = true;
     }
     return last;
 }
 
+static bool is_first_of_its_part(const struct several *several, size_t i)
+{
+    for (size_t before = 0; before < i; before++)
+        if (several->parts[before].mark.part == several->parts[i].mark.part)
+            return false;
+    return true;
+}
+
+/* Each part of the store has replicas of its own. */
 static void finish(struct several *several)
 {
     if (several->acquire.replicas == 0) {
         answer_held(several);
         return;
     }
-    const struct part *any = &several->parts[0];
-    several->asking = 1;
-    confirm_reply(several->locks, &(struct locks_reply){.result = LOCKS_DONE, .hold = any->hold},
-                  mark_of(several), several->acquire.replicas, confirmed, several);
+    for (size_t i = 0; i < several->held; i++) {
+        const struct part *part = &several->parts[i];
+        if (!is_first_of_its_part(several, i))
+            continue;
+        several->asking++;
+        confirm_reply(
+            several->locks, &(struct locks_reply){.result = LOCKS_DONE, .hold = part->hold},
+            mark_of(several, part->mark.part), several->acquire.replicas, confirmed, several);
+    }
 }
 
 static void settled(void *context, const struct locks_reply *reply)

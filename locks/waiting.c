@@ -1,6 +1,8 @@
 #include "locks/waiting.h"
 
 #include "locks/confirm.h"
+#include "locks/majority.h"
+#include "locks/parked.h"
 #include "locks/request.h"
 #include "locks/scripts.h"
 
@@ -11,7 +13,8 @@
 /* A request from its first try to its answer. It asks Redis one thing at a time: for the lock or a
  * place in the queue, whether its turn has come, and at the end of its wait to be let go. */
 struct waiter {
-    struct waiter *next; /* of the same name, in order of arrival */
+    struct parked parked; /* the first member */
+    struct waiter *next;  /* of the same name, in order of arrival */
     struct waiter *previous;
     struct interest *interest;
     locks_done *done; /* NULL: answered or abandoned, and only waits for Redis' last answer */
@@ -19,7 +22,7 @@ struct waiter {
     uv_timer_t timer; /* the end of the wait */
     bool asking;
     bool again;      /* to be asked again after that */
-    bool confirming; /* it is held: replicas are to have it before its client is told */
+    bool confirming; /* it is held, but its client may not be told yet: see confirm.h */
     bool queued;     /* Redis has said that it waits */
     bool over;       /* the wait has ended */
     uint64_t heard;  /* when this server heard that its turn has come; 0: not yet */
@@ -111,34 +114,39 @@ static void confirmed(void *context, const struct locks_reply *reply)
         let_go_if_idle(waiter);
         return;
     }
-    if (reply->result == LOCKS_UNCONFIRMED)
+    if (!reply_holds(reply))
         leave(waiter, LEAVE_GONE);
     finish(waiter, reply);
 }
 
-/* Redis has said what has become of it, by the answer that is just being read. Of a hold its client
- * is told when replicas have it, if it is to be so; until then it is in nobody's way. */
+/* Redis has said what has become of it, by the answer that is just being read. Its client may not
+ * be told at once of a hold; until then it is in nobody's way. */
 static void tell(struct waiter *waiter, const struct locks_reply *reply)
 {
     struct locks *locks = locks_of(waiter);
-    if (!reply_holds(reply) || waiter->acquire.replicas == 0) {
+    waiter->confirming = confirm_reply(locks, reply, store_mark(locks->store),
+                                       waiter->acquire.replicas, confirmed, waiter);
+    if (waiter->confirming)
+        uv_timer_stop(&waiter->timer);
+    else
         finish(waiter, reply);
-        return;
-    }
-    uv_timer_stop(&waiter->timer);
-    waiter->confirming = true;
-    confirm_reply(locks, reply, store_mark(locks->store), waiter->acquire.replicas, confirmed,
-                  waiter);
 }
 
 static void answered(void *context, const struct store_result *result);
+
+/* What an abandoned one has is being taken back: it must not be asked for again after that. */
+static bool is_wanted(const void *context)
+{
+    const struct waiter *waiter = context;
+    return waiter->done != NULL;
+}
 
 static void ask(struct waiter *waiter, enum request_kind kind)
 {
     waiter->asking = true;
     waiter->again = false;
     request_send(locks_of(waiter), waiter->interest->key, &waiter->acquire, &waiter->attempt, kind,
-                 answered, waiter);
+                 is_wanted, answered, waiter);
 }
 
 /* The wait has ended: Redis decides whether the grant or the end came first. */
@@ -147,15 +155,15 @@ static void ask_to_go(struct waiter *waiter)
     struct locks *locks = locks_of(waiter);
     char keep[NUMBER_TEXT];
     const struct slice arguments[] = {
-        slice_of(locks->retention),
+        stamp_room(),
         waiter->acquire.token,
         slice_of(waiter->attempt.text),
         number_text(waiter->acquire.keep_ms, keep),
         slice_of("timeout"),
     };
     waiter->asking = true;
-    ask_redis(locks, &script_leave, waiter->interest->key, arguments,
-              sizeof arguments / sizeof arguments[0], answered, waiter);
+    ask_redis_while(locks, is_wanted, &script_leave, waiter->interest->key, arguments,
+                    sizeof arguments / sizeof arguments[0], answered, waiter);
 }
 
 static void ask_again(struct waiter *waiter)
@@ -177,8 +185,12 @@ static bool can_stay(const struct waiter *waiter, const struct request_answer *a
 static void conclude(struct waiter *waiter, const struct store_result *result,
                      struct request_answer *answer)
 {
-    if (answer->reply.result == LOCKS_TOKEN_RELEASED && waiter->queued)
-        answer->reply.result = LOCKS_CANCELLED;
+    struct locks_reply *reply = &answer->reply;
+    if (reply->result == LOCKS_TIMEOUT && reply->view.hold_count == 0 &&
+        guard_is_closed(locks_of(waiter), waiter->interest->key))
+        reply->result = LOCKS_QUARANTINED;
+    if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
+        reply->result = LOCKS_CANCELLED;
     bool in_doubt = request_is_in_doubt(result, answer) ||
                     (answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued);
     if (in_doubt)
@@ -237,14 +249,24 @@ static void on_over(uv_timer_t *timer)
         ask_to_go(waiter);
 }
 
+static void abandon(struct parked *parked)
+{
+    struct waiter *waiter = (struct waiter *)parked;
+    leave(waiter, LEAVE_GONE);
+    end(waiter);
+}
+
 struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
                           const struct acquirer *acquirer, locks_done *done)
 {
+    if (locks->majority)
+        return majority_wait(locks, acquire, acquirer, done);
     struct waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
     if (!waiter)
         abort();
     char key[KEY_LENGTH];
     waiter->interest = interest_join(locks, operation_key(locks, acquire->name, key));
+    waiter->parked.give_up = abandon;
     waiter->done = done;
     waiter->acquirer = *acquirer;
     waiter->attempt = request_attempt(locks);
@@ -262,8 +284,7 @@ struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
 
 void locks_abandon(struct waiter *waiter)
 {
-    leave(waiter, LEAVE_GONE);
-    end(waiter);
+    parked_give_up((struct parked *)waiter);
 }
 
 size_t waiting_check(struct interest *interest)

@@ -1,6 +1,8 @@
 #include "locks/watch.h"
 
+#include "locks/majority.h"
 #include "locks/operation.h"
+#include "locks/parked.h"
 #include "locks/scripts.h"
 
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 /* One look serves all watches of a name. A watch that also asks whether its token holds the lock is
  * given a look of its own when it is due. */
 struct watch {
+    struct parked parked; /* the first member */
     struct watch *next;
     struct watch *previous;
     struct interest *interest;
@@ -137,7 +140,7 @@ static void looked(void *context, const struct store_result *result)
 static void look(struct interest *interest)
 {
     struct locks *locks = interest->locks;
-    const struct slice arguments[] = {slice_of(locks->retention), slice_of(locks->server),
+    const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
                                       slice_of(locks->waiter_lease), slice_of("")};
     interest->looking = true;
     interest->look_again = false;
@@ -165,14 +168,27 @@ static void on_over(uv_timer_t *timer)
     watch_check(watch->interest);
 }
 
+static void unwatch(struct parked *parked)
+{
+    struct watch *watch = (struct watch *)parked;
+    watch->done = NULL;
+    if (watch->inspecting)
+        return; /* it goes when Redis has answered */
+    detach(watch);
+    let_go(watch);
+}
+
 struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
                           int64_t wait_ms, locks_done *done, void *context)
 {
+    if (locks->majority)
+        return majority_watch(locks, name, token, after, wait_ms, done, context);
     struct watch *watch = calloc(1, sizeof *watch + token.length);
     if (!watch)
         abort();
     char key[KEY_LENGTH];
     watch->interest = interest_join(locks, operation_key(locks, name, key));
+    watch->parked.give_up = unwatch;
     watch->done = done;
     watch->context = context;
     watch->after = after;
@@ -192,11 +208,7 @@ struct watch *locks_watch(struct locks *locks, struct slice name, struct slice t
 
 void locks_unwatch(struct watch *watch)
 {
-    watch->done = NULL;
-    if (watch->inspecting)
-        return; /* it goes when Redis has answered */
-    detach(watch);
-    let_go(watch);
+    parked_give_up((struct parked *)watch);
 }
 
 void watch_drain(struct locks *locks)

@@ -7,7 +7,8 @@
 
 enum {
     WORD_OVERHEAD = DECIMAL_LONGEST + 5, /* $, the length, and two line ends */
-    SCRIPT_WORDS = 4,                    /* EVALSHA, the SHA-1, the number of keys, the key */
+    SCRIPT_WORDS = 3,                    /* EVALSHA, the SHA-1, the number of keys */
+    KEYS_MOST = 2,
 };
 
 static char *put_number(char *at, char prefix, size_t number)
@@ -52,6 +53,7 @@ static struct call *call_make(enum call_kind kind, const struct slice *head, siz
     *call = (struct call){.kind = kind};
     char *at = put_number(call->bytes, '*', head_count + tail_count);
     at = put_words(at, head, head_count);
+    call->stamp = (size_t)(at - call->bytes) + sizeof "$32\r\n" - 1; /* STORE_STAMP_LENGTH */
     at = put_words(at, tail, tail_count);
     call->length = (size_t)(at - call->bytes);
     return call;
@@ -71,23 +73,38 @@ struct call *call_new_load(const struct script *script)
     return call;
 }
 
-struct call *call_new_script(const struct script *script, struct slice key,
+struct call *call_new_script(const struct script *script, struct slice key, size_t key_count,
                              const struct slice *arguments, size_t argument_count, store_done *done,
                              void *context)
 {
-    const struct slice words[SCRIPT_WORDS] = {{"EVALSHA", 7}, {script->sha1, 40}, {"1", 1}, key};
-    struct call *call = call_make(CALL_SCRIPT, words, SCRIPT_WORDS, arguments, argument_count);
+    const struct slice words[SCRIPT_WORDS + KEYS_MOST] = {
+        {"EVALSHA", 7}, {script->sha1, 40}, {&"012"[key_count], 1}, key, key};
+    struct call *call =
+        call_make(CALL_SCRIPT, words, SCRIPT_WORDS + key_count, arguments, argument_count);
     call->script = script;
     call->done = done;
     call->context = context;
     return call;
 }
 
+static void leave_slot(const struct call *call)
+{
+    if (call->routing.open)
+        --*call->routing.open;
+}
+
 void call_finish(struct call *call, enum store_outcome outcome, const struct value *reply,
                  const char *error)
 {
+    leave_slot(call);
     if (call->done)
-        call->done(call->context, &(struct store_result){outcome, reply, error});
+        call->done(call->context, &(struct store_result){outcome, reply, error, NULL});
+    free(call);
+}
+
+void call_forget(struct call *call)
+{
+    leave_slot(call);
     free(call);
 }
 

@@ -2,6 +2,7 @@
 
 #include "redis/durability.h"
 #include "redis/errors.h"
+#include "redis/facts.h"
 #include "redis/session.h"
 
 #include <errno.h>
@@ -24,8 +25,8 @@ struct question {
     store_confirmed *done;
     void *context;
     uint64_t due;
-    bool covered; /* by the round under way */
-    char run_id[RUN_ID_SIZE];
+    bool covered;                                   /* by the round under way */
+    char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of who has answered what it is about */
 };
 
 /* In the order in which they came. */
@@ -43,16 +44,16 @@ struct confirmer {
     bool warns;
     bool closing;
     struct questions questions;
-    int replies_due;          /* of the round under way; 0: there is none */
-    uint64_t overdue;         /* when its connection counts as lost */
-    int64_t reached;          /* replicas, at the end of the last one; -1: none has ended so far */
-    char run_id[RUN_ID_SIZE]; /* of who answers */
+    int replies_due;  /* of the round under way; 0: there is none */
+    uint64_t overdue; /* when its connection counts as lost */
+    int64_t reached;  /* replicas, at the end of the last one; -1: none has ended so far */
+    char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of who answers */
     uint64_t complaint_due;
     int parts_open;
     void (*closed)(void *context);
     void *closed_context;
     size_t marker_length;
-    char marker[];
+    char *marker;
 };
 
 /* Questions */
@@ -190,7 +191,8 @@ static bool cover(struct confirmer *confirmer)
     bool any = false;
     for (struct question *question = confirmer->questions.first; question;
          question = question->next) {
-        question->covered = strcmp(question->run_id, confirmer->run_id) == 0;
+        question->covered = strcmp(question->run_id, confirmer->run_id) == 0 &&
+                            strcmp(question->history, confirmer->history) == 0;
         any |= question->covered;
     }
     return any;
@@ -247,6 +249,14 @@ static void refused(struct confirmer *confirmer, const char *error)
     answer(confirmer, is_covered, "Redis refused to say whether replicas have it");
 }
 
+/* The marker was not written. Whatever is said of this round, it is said of nobody's grant; those
+ * who ask are in the next one, which goes by another key. */
+static void marker_astray(struct confirmer *confirmer)
+{
+    uncover(confirmer);
+    confirmer->events.astray(confirmer->events.context);
+}
+
 static void confirmer_replied(void *context, const redisReply *reply)
 {
     struct confirmer *confirmer = context;
@@ -257,7 +267,9 @@ static void confirmer_replied(void *context, const redisReply *reply)
         return;
     }
     bool is_last = --confirmer->replies_due == 0;
-    if (is_error) {
+    if (is_error && error_kind(reply->str) == ERROR_ELSEWHERE && confirmer->events.astray) {
+        marker_astray(confirmer);
+    } else if (is_error) {
         refused(confirmer, reply->str);
     } else if (is_last && reply->type == REDIS_REPLY_INTEGER) {
         confirmer->reached = reply->integer;
@@ -296,6 +308,8 @@ static void confirmer_ready(void *context, const struct session_peer *peer)
 {
     struct confirmer *confirmer = context;
     snprintf(confirmer->run_id, sizeof confirmer->run_id, "%s", peer->run_id);
+    snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->facts->history);
+    confirmer->events.connected(confirmer->events.context, confirmer->run_id, confirmer->history);
     if (confirmer->warns)
         durability_warn(peer->facts, confirmer->replicas, confirmer_warn, confirmer);
     session_request_turn(confirmer->session);
@@ -324,6 +338,7 @@ static void confirmer_part_closed(void *context)
     answer(confirmer, is_any, "batond is stopping"); /* whoever asked on the way out */
     void (*closed)(void *context) = confirmer->closed;
     void *closed_context = confirmer->closed_context;
+    free(confirmer->marker);
     free(confirmer);
     closed(closed_context);
 }
@@ -333,9 +348,20 @@ static void confirmer_timer_closed(uv_handle_t *timer)
     confirmer_part_closed(timer->data);
 }
 
+void confirmer_mark_by(struct confirmer *confirmer, struct slice marker)
+{
+    free(confirmer->marker);
+    confirmer->marker = malloc(marker.length + 1);
+    if (!confirmer->marker)
+        abort();
+    confirmer->marker_length = marker.length;
+    if (marker.length > 0)
+        memcpy(confirmer->marker, marker.bytes, marker.length);
+}
+
 struct confirmer *confirmer_open(const struct confirmer_options *options)
 {
-    struct confirmer *confirmer = calloc(1, sizeof *confirmer + options->marker.length);
+    struct confirmer *confirmer = calloc(1, sizeof *confirmer);
     if (!confirmer)
         abort();
     confirmer->loop = options->loop;
@@ -344,8 +370,7 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     confirmer->warns = options->warns;
     confirmer->reached = -1;
     confirmer->questions.end = &confirmer->questions.first;
-    confirmer->marker_length = options->marker.length;
-    memcpy(confirmer->marker, options->marker.bytes, options->marker.length);
+    confirmer_mark_by(confirmer, options->marker);
     uv_timer_init(options->loop, &confirmer->timer);
     confirmer->timer.data = confirmer;
     const struct session_events events = {
@@ -380,14 +405,15 @@ void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context),
     uv_close((uv_handle_t *)&confirmer->timer, confirmer_timer_closed);
 }
 
-void confirmer_ask(struct confirmer *confirmer, const char *run_id, uint64_t due,
+void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, uint64_t due,
                    store_confirmed *done, void *context)
 {
     struct question *question = malloc(sizeof *question);
     if (!question)
         abort();
     *question = (struct question){.done = done, .context = context, .due = due};
-    snprintf(question->run_id, sizeof question->run_id, "%s", run_id);
+    snprintf(question->run_id, sizeof question->run_id, "%s", peer->run_id);
+    snprintf(question->history, sizeof question->history, "%s", peer->history);
     append(&confirmer->questions, question);
     if (confirmer->session)
         session_request_turn(confirmer->session);

@@ -21,8 +21,10 @@
  * - That server became a replica, whose history is another's: it refuses the marker (READONLY), and
  *   ends a WAIT that is under way (UNBLOCKED). The connection is given up.
  * - It became a replica and a primary again before the marker, and has forgotten what it answered:
- *   all of that within the time that a question has, which counts from when the script was sent. A
- *   batond that was stopped meanwhile finds its questions too old and says no.
+ *   then it has begun another history (master_replid), which a question carries, too. Sentinel ends
+ *   the connections of whom it demotes, so what is asked of is told anew; and who demotes a server
+ *   by hand without that would have to be done with it between an answer and the marker, within the
+ *   time that a question has, which counts from when the script was sent.
  * - A WAIT that was answered short: whoever has time left is asked for again by a new marker, and
  *   never counted together from two rounds.
  * A no may be wrong (the replica has it, its word came late); then what was granted is taken back.
@@ -34,6 +36,10 @@ struct confirmer;
 struct confirmer_events {
     void *context;
     void (*warning)(void *context, const char *text);
+    /* To this run of Redis, which has this history (store_peer). */
+    void (*connected)(void *context, const char *run_id, const char *history);
+    /* The marker's key is none that this node of a Cluster serves; may be NULL. */
+    void (*astray)(void *context);
 };
 
 struct confirmer_options {
@@ -51,9 +57,12 @@ struct confirmer *confirmer_open(const struct confirmer_options *options);
 /* No event comes any more; those that ask are told no. `closed` when the memory is gone. */
 void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context), void *context);
 
-/* Asks for what the run `run_id` of Redis has answered by now; `due` on the loop's clock, in ms.
+/* Another key for the marker; copied. */
+void confirmer_mark_by(struct confirmer *confirmer, struct slice marker);
+
+/* Asks for what `peer` has answered by now; `due` on the loop's clock, in ms.
  * `done` as that of store_confirm. */
-void confirmer_ask(struct confirmer *confirmer, const char *run_id, uint64_t due,
+void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, uint64_t due,
                    store_confirmed *done, void *context);
 
 #endif

@@ -251,7 +251,7 @@ static int await_answer(struct embedded *embedded, struct failure *failure)
     struct failure why = {""};
     uint64_t deadline = uv_hrtime() / 1000000 + START_WAIT_MS;
     while (uv_hrtime() / 1000000 < deadline) {
-        result = store_preflight(&url, ANSWER_WAIT_MS, NULL, &why);
+        result = store_preflight(&url, ANSWER_WAIT_MS, &why);
         if (result != -EAGAIN)
             break;
         if (embedded_has_ended(embedded)) {

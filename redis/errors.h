@@ -8,6 +8,8 @@ enum error_kind {
     ERROR_UNKNOWN,      /* the script may have written something before it failed */
     ERROR_FORGOTTEN,    /* NOSCRIPT: Redis does not have the script (any more) */
     ERROR_REFUSED,      /* given before a script's first write: nothing was changed */
+    ERROR_LATE,         /* the same: the script itself says that it came too late */
+    ERROR_ELSEWHERE,    /* the same, of a Cluster: another node serves the key, or none now */
     ERROR_WRONG_SERVER, /* the same, and this connection will go on refusing: find another */
 };
 

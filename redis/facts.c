@@ -36,6 +36,7 @@ static void read_loading(struct facts *facts, struct slice value)
 static void read_mode(struct facts *facts, struct slice value)
 {
     facts->sentinel = slice_equals(value, "sentinel");
+    facts->clustered = slice_equals(value, "cluster");
 }
 
 static void read_role(struct facts *facts, struct slice value)
@@ -56,6 +57,23 @@ static void read_eviction(struct facts *facts, struct slice value)
 static void read_run_id(struct facts *facts, struct slice value)
 {
     copy(value, facts->run_id, sizeof facts->run_id);
+}
+
+static void read_history(struct facts *facts, struct slice value)
+{
+    copy(value, facts->history, sizeof facts->history);
+}
+
+static void read_history_before(struct facts *facts, struct slice value)
+{
+    copy(value, facts->history_before, sizeof facts->history_before);
+}
+
+static void read_up(struct facts *facts, struct slice value)
+{
+    char digits[24];
+    copy(value, digits, sizeof digits);
+    facts->up_s = strtoll(digits, NULL, 10);
 }
 
 static void read_replicas(struct facts *facts, struct slice value)
@@ -90,6 +108,9 @@ static const struct field {
     {"slave_read_only", read_read_only},
     {"maxmemory_policy", read_eviction},
     {"run_id", read_run_id},
+    {"master_replid", read_history},
+    {"master_replid2", read_history_before},
+    {"uptime_in_seconds", read_up},
     {"connected_slaves", read_replicas},
     {"min_slaves_good_slaves", read_needs_replicas},
     {"aof_enabled", read_append_only},

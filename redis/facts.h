@@ -6,18 +6,23 @@
 #include "base/slice.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct facts {
     char version[32]; /* as Redis writes it; "" where it does not say */
     int major;
     int minor;
-    bool loading;  /* it reads its data and serves nobody yet */
-    bool sentinel; /* it watches others, and keeps nothing itself */
+    bool loading;   /* it reads its data and serves nobody yet */
+    bool sentinel;  /* it watches others, and keeps nothing itself */
+    bool clustered; /* it is a node of a Redis Cluster */
     bool replica;
     bool replica_writable;
-    char run_id[48];     /* of this run of the server; "" where it does not say */
-    char eviction[32];   /* maxmemory_policy; "" where it does not say */
-    int replicas;        /* that follow it now */
+    char run_id[48];         /* of this run of the server; "" where it does not say */
+    char history[48];        /* what its replicas follow (master_replid); the same */
+    char history_before[48]; /* what it followed itself before it was promoted; zeros: nothing */
+    int64_t up_s;            /* for how long it has been running */
+    char eviction[32];       /* maxmemory_policy; "" where it does not say */
+    int replicas;            /* that follow it now */
     bool needs_replicas; /* it takes writes only where some of them do (min-replicas-to-write) */
     bool has_no_file;    /* it says that it keeps no append-only file */
 };

@@ -69,13 +69,19 @@ static int id_answered(struct greeting *greeting, const redisReply *reply, struc
 /* What answers is another kind of server than was asked for. */
 static const char *misplaced(const struct greeting *greeting)
 {
-    bool is_sentinel = greeting->facts.sentinel;
-    if (is_sentinel == (greeting->kind == REDIS_SENTINEL))
-        return NULL;
-    return is_sentinel
-               ? "it is a sentinel: write redis+sentinel://host:26379/MASTER"
-               : "it is no sentinel: redis+sentinel:// names sentinels (port 26379 as a rule), "
-                 "which know where Redis is";
+    const struct facts *facts = &greeting->facts;
+    if (facts->sentinel && greeting->kind != REDIS_SENTINEL)
+        return "it is a sentinel: write redis+sentinel://host:26379/MASTER";
+    if (!facts->sentinel && greeting->kind == REDIS_SENTINEL)
+        return "it is no sentinel: redis+sentinel:// names sentinels (port 26379 as a rule), "
+               "which know where Redis is";
+    if (facts->clustered && greeting->kind == REDIS_SERVER)
+        return "it is a node of a Redis Cluster, which has a part of the locks at most: write "
+               "redis+cluster://host:port";
+    if (!facts->clustered && greeting->kind == REDIS_NODE)
+        return "it is no node of a Redis Cluster: write redis://host:port, or set cluster-enabled "
+               "to yes";
+    return NULL;
 }
 
 static int judge(struct greeting *greeting, const redisReply *reply, struct failure *failure)
@@ -88,14 +94,17 @@ static int judge(struct greeting *greeting, const redisReply *reply, struct fail
         return failure_set(failure, -EPROTO, "cannot use %s: %s", greeting->place, wrong);
     if (greeting->primary_only && facts->replica)
         return failure_set(failure, -EAGAIN,
-                           "cannot use %s: the sentinels call it the primary, but it is a replica "
+                           "cannot use %s: %s call it the primary, but it is a replica "
                            "(yet, or again)",
-                           greeting->place);
-    int result = facts_check(facts, &why);
+                           greeting->place,
+                           greeting->kind == REDIS_NODE ? "other nodes" : "the sentinels");
+    struct facts judged = *facts;
+    judged.replica &= !greeting->replica_will_do;
+    int result = facts_check(&judged, &why);
     if (result < 0)
         return failure_set(failure, result, "cannot use %s: %s", greeting->place, why.text);
     if (greeting->kind != REDIS_SENTINEL)
-        facts_warn(facts, &greeting->warning);
+        facts_warn(&judged, &greeting->warning);
     return 0;
 }
 

@@ -14,7 +14,8 @@ enum greeting_step { GREETING_AUTH, GREETING_SELECT, GREETING_ID, GREETING_INFO,
 struct greeting {
     const char *place;                        /* for messages */
     enum redis_kind kind;                     /* what is to answer */
-    bool primary_only;                        /* even a writable replica won't do */
+    bool primary_only;                        /* even a writable replica won't do, */
+    bool replica_will_do;                     /* or any replica will */
     enum greeting_step steps[GREETING_STEPS]; /* in the order in which replies will come */
     size_t answered;
     int64_t client_id;      /* of this connection, as Redis calls it; 0 where it does not say */

@@ -1,11 +1,13 @@
 #include "redis/guide.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 void guide_init(struct guide *guide, void (*doubted)(void *context), void *context)
 {
-    *guide = (struct guide){.asks = true, .doubted = doubted, .context = context};
+    *guide =
+        (struct guide){.asks = true, .until = UINT64_MAX, .doubted = doubted, .context = context};
 }
 
 static struct follower **place_of(struct guide *guide, const struct follower *follower)
@@ -46,9 +48,15 @@ void guide_point(struct guide *guide, const char *host, int port)
         return;
     guide->knows = true;
     guide->asks = false;
+    guide->forbids = false;
     snprintf(guide->host, sizeof guide->host, "%s", host);
     guide->port = port;
     tell(guide);
+}
+
+void guide_limit(struct guide *guide, uint64_t until)
+{
+    guide->until = until;
 }
 
 void guide_despair(struct guide *guide, int code, const char *reason)
@@ -60,4 +68,26 @@ void guide_despair(struct guide *guide, int code, const char *reason)
     failure_set(&guide->reason, code, "%s", reason);
     if (is_news)
         tell(guide);
+}
+
+static void forbid(struct guide *guide, bool asks, const char *reason)
+{
+    bool is_news = !guide->forbids || guide->asks != asks;
+    guide->knows = false;
+    guide->asks = asks;
+    guide->forbids = true;
+    guide->code = -EAGAIN;
+    failure_set(&guide->reason, guide->code, "%s", reason);
+    if (is_news)
+        tell(guide);
+}
+
+void guide_forbid(struct guide *guide, const char *reason)
+{
+    forbid(guide, false, reason);
+}
+
+void guide_withdraw(struct guide *guide, const char *reason)
+{
+    forbid(guide, true, reason);
 }

@@ -7,6 +7,7 @@
 #include "redis/url.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What a session follows whose URL names no server: redis/sentinel.h knows where the guide points
  * to. All are used on the loop's thread alone. */
@@ -23,6 +24,9 @@ struct guide {
     struct follower *first; /* in the order in which they came */
     bool knows;             /* where the server is; else, with a reason, that nobody can tell; */
     bool asks;              /* else it is still being asked for */
+    bool forbids; /* while nobody can tell: who uses the last one that was known has to leave it */
+    uint64_t until;                    /* on the loop's clock, in ms: see guide_limit */
+    bool takes_replicas;               /* a replica will do, too */
     char host[REDIS_HOST_LONGEST + 1]; /* the last one that was known; "" for none */
     int port;
     int code; /* -EPROTO where somebody has to act, else -EAGAIN */
@@ -41,8 +45,19 @@ void guide_leave(struct guide *guide, struct follower *follower);
  * REDIS_HOST_LONGEST. */
 void guide_point(struct guide *guide, const char *host, int port);
 
+/* What it points to is to be used until then and no longer, even by those who have not been told
+ * that it points elsewhere: this process may have stood still, and what it does first is by chance.
+ */
+void guide_limit(struct guide *guide, uint64_t until);
+
 /* Nobody can tell where it is. Who uses the last one that was known goes on doing so. */
 void guide_despair(struct guide *guide, int code, const char *reason);
+
+/* Nobody can tell, and nobody may go on. */
+void guide_forbid(struct guide *guide, const char *reason);
+
+/* The same, but somebody is being asked: who follows waits quietly until it is told of one. */
+void guide_withdraw(struct guide *guide, const char *reason);
 
 bool guide_points_to(const struct guide *guide, const char *host, int port);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUBSCRIPTIONS = 2 };
+enum { SUBSCRIPTIONS_MOST = 2 };
 
 static const char INVALIDATE[] = "__redis__:invalidate";
 
@@ -17,9 +17,9 @@ struct inbox {
     struct session *session;
     struct inbox_events events;
     int64_t client_id;
-    int confirmed; /* subscriptions */
-    bool awaiting; /* a reply to SUBSCRIBE or PING, until `due`; */
-    uint64_t due;  /* else the next PING is to be sent then */
+    size_t confirmed; /* subscriptions */
+    bool awaiting;    /* a reply to SUBSCRIBE or PING, until `due`; */
+    uint64_t due;     /* else the next PING is to be sent then */
     uint64_t ping_due;
     bool closing;
     void (*closed)(void *context);
@@ -31,6 +31,11 @@ struct inbox {
 static struct slice inbox_channel(const struct inbox *inbox)
 {
     return (struct slice){inbox->channel, inbox->channel_length};
+}
+
+static size_t subscriptions(const struct inbox *inbox)
+{
+    return inbox->channel_length > 0 ? SUBSCRIPTIONS_MOST : SUBSCRIPTIONS_MOST - 1;
 }
 
 /* Asking, and the time it takes */
@@ -50,10 +55,10 @@ static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t cou
 static void inbox_ready(void *context, const struct session_peer *peer)
 {
     struct inbox *inbox = context;
-    const struct slice words[] = {slice_of("SUBSCRIBE"), inbox_channel(inbox),
-                                  slice_of(INVALIDATE)};
+    const struct slice words[1 + SUBSCRIPTIONS_MOST] = {slice_of("SUBSCRIBE"), slice_of(INVALIDATE),
+                                                        inbox_channel(inbox)};
     inbox->client_id = peer->client_id;
-    inbox_ask(inbox, words, 1 + SUBSCRIPTIONS);
+    inbox_ask(inbox, words, 1 + subscriptions(inbox));
 }
 
 static void inbox_overdue(struct inbox *inbox)
@@ -104,7 +109,7 @@ static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
     (void)reply;
     if (inbox_is_listening(inbox))
         inbox_strange(inbox);
-    else if (++inbox->confirmed == SUBSCRIPTIONS)
+    else if (++inbox->confirmed == subscriptions(inbox))
         inbox->events.listening(inbox->events.context);
 }
 
@@ -229,7 +234,8 @@ int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
     inbox->loop = loop;
     inbox->events = *events;
     inbox->channel_length = channel.length;
-    memcpy(inbox->channel, channel.bytes, channel.length);
+    if (channel.length > 0)
+        memcpy(inbox->channel, channel.bytes, channel.length);
     const struct session_events session_events = {
         .context = inbox,
         .ready = inbox_ready,
@@ -257,7 +263,7 @@ void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *conte
 
 bool inbox_is_listening(const struct inbox *inbox)
 {
-    return inbox->confirmed == SUBSCRIPTIONS;
+    return inbox->confirmed == subscriptions(inbox);
 }
 
 int64_t inbox_client_id(const struct inbox *inbox)

@@ -34,8 +34,8 @@ struct inbox_events {
     void (*lost)(void *context, const char *reason);
 };
 
-/* Starts connecting. `url` and `channel` are copied; `guide` is as in session.h. Returns 0 or a
- * negative errno. */
+/* Starts connecting. `url` and `channel` (which may be absent: then it hears of keys alone) are
+ * copied; `guide` is as in session.h. Returns 0 or a negative errno. */
 int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
                struct guide *guide, struct slice channel, const struct inbox_events *events);
 

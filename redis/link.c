@@ -2,6 +2,7 @@
 
 #include "redis/call.h"
 #include "redis/errors.h"
+#include "redis/facts.h"
 #include "redis/loaded.h"
 #include "redis/session.h"
 
@@ -23,12 +24,15 @@ enum {
 struct link {
     uv_loop_t *loop;
     struct session *session;
+    const struct guide *guide; /* NULL: none */
     struct link_events events;
     struct call_queue pending;  /* sent, in the order in which replies will come */
     struct call_queue unsent;   /* to be failed at the end of the turn */
     char leaving[TROUBLE_SIZE]; /* why no new call is taken, and the connection is given up once
                                  * the open ones are answered; "" while all is well */
     struct loaded loaded;
+    bool gate_is_closed;
+    struct store_peer peer;
     int64_t
         old_client_id; /* of the last connection that was up, on the server's run `old_run_id` */
     char old_run_id[RUN_ID_SIZE];
@@ -45,6 +49,17 @@ struct link {
 
 static void link_send(struct link *link, struct call *call)
 {
+    static const struct slice ASKING = {"ASKING", 6};
+    if (call->asking) {
+        struct call *asking = call_new(CALL_ASKING, &ASKING, 1);
+        asking->deadline = call->deadline;
+        link_send(link, asking);
+    }
+    if (call->kind == CALL_SCRIPT) {
+        call->begun = uv_hrtime();
+        if (link->events.stamp)
+            link->events.stamp(link->events.context, call->begun, call->bytes + call->stamp);
+    }
     call_queue_push(&link->pending, call);
     call->end = session_send(link->session, call->bytes, call->length);
 }
@@ -67,25 +82,50 @@ static void link_send_load(struct link *link, const struct script *script)
     link_send(link, load);
 }
 
+static void link_send_script(struct link *link, struct call *call)
+{
+    /* Each connection is given a script before its first use, so that after a reconnect no call is
+     * overtaken by later ones because its script alone was forgotten. */
+    const struct loaded_script *known = loaded_find(&link->loaded, call->script);
+    if (!known || known->refused)
+        link_send_load(link, call->script);
+    call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    link_send_timed(link, call);
+}
+
+static void link_fail_later(struct link *link, struct call *call)
+{
+    call_queue_push(&link->unsent, call);
+    session_request_turn(link->session);
+}
+
 void link_eval(struct link *link, const struct script *script, struct slice key,
                const struct slice *arguments, size_t argument_count, store_done *done,
                void *context)
 {
-    struct call *call = call_new_script(script, key, arguments, argument_count, done, context);
-    if (!link_is_up(link)) {
-        call_queue_push(&link->unsent, call);
-        session_request_turn(link->session);
-        return;
+    link_send_call(link, call_new_script(script, key, 1, arguments, argument_count, done, context));
+}
+
+void link_send_call(struct link *link, struct call *call)
+{
+    if (link_serves(link)) {
+        link->figures.calls++;
+        link_send_script(link, call);
+    } else {
+        link_fail_later(link, call);
     }
-    /* Each connection is given a script before its first use, so that after a reconnect no call is
-     * overtaken by later ones because its script alone was forgotten. */
-    const struct loaded_script *known = loaded_find(&link->loaded, script);
-    if (!known || known->refused)
-        link_send_load(link, script);
-    call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
-    call->begun = uv_hrtime();
-    link->figures.calls++;
-    link_send_timed(link, call);
+}
+
+void link_eval_first(struct link *link, const struct script *script, struct slice key,
+                     const struct slice *arguments, size_t argument_count, store_done *done,
+                     void *context)
+{
+    struct call *call =
+        call_new_script(script, key, key.bytes ? 1 : 0, arguments, argument_count, done, context);
+    if (link_is_up(link))
+        link_send_script(link, call);
+    else
+        link_fail_later(link, call);
 }
 
 static void link_send_words(struct link *link, enum call_kind kind, const struct slice *words,
@@ -138,6 +178,20 @@ static void link_load_again(struct link *link, struct call *call, const char *er
     link_send_timed(link, call);
 }
 
+/* Nothing was done. Whoever called decides whether it is still to be. */
+static void link_script_late(struct link *link, struct call *call, const char *error)
+{
+    bool again = false;
+    link->answering = call->begun;
+    call->done(call->context, &(struct store_result){STORE_LATE, NULL, error, &again});
+    if (!again)
+        call_forget(call);
+    else if (++call->tries >= MOST_TRIES || !link_serves(link))
+        call_refused(call, STORE_REFUSED, "Redis was too slow, so nothing was done");
+    else
+        link_send_timed(link, call);
+}
+
 static void link_leave(struct link *link, const char *error)
 {
     if (link_is_up(link))
@@ -162,12 +216,21 @@ static void link_script_failed(struct link *link, struct call *call, const char 
 {
     const struct script *script = call->script;
     switch (error_kind(error)) {
+    case ERROR_ELSEWHERE:
+        if (call->routing.is_on)
+            link->events.redirected(link->events.context, call, error);
+        else
+            call_refused(call, STORE_REFUSED, error);
+        break;
     case ERROR_FORGOTTEN:
         link_load_again(link, call, error);
         break;
     case ERROR_WRONG_SERVER:
         link_leave(link, error);
         call_refused(call, STORE_REFUSED, error);
+        break;
+    case ERROR_LATE:
+        link_script_late(link, call, error);
         break;
     case ERROR_REFUSED:
         call_refused(call, STORE_REFUSED, error);
@@ -238,9 +301,21 @@ static void link_count(struct link *link)
     snprintf(link->old_place, sizeof link->old_place, "%s", place);
 }
 
+static void link_note_peer(struct link *link, const struct facts *facts)
+{
+    struct store_peer *peer = &link->peer;
+    snprintf(peer->run_id, sizeof peer->run_id, "%s", facts->run_id);
+    snprintf(peer->history, sizeof peer->history, "%s", facts->history);
+    snprintf(peer->history_before, sizeof peer->history_before, "%s", facts->history_before);
+    peer->up_s = facts->up_s;
+    peer->replicas = facts->replicas;
+}
+
 static void link_ready(void *context, const struct session_peer *peer)
 {
     struct link *link = context;
+    link->gate_is_closed = false;
+    link_note_peer(link, peer->facts);
     link_bury_predecessor(link, peer);
     link->loaded = (struct loaded){0};
     link_count(link);
@@ -263,7 +338,7 @@ static void link_replied(void *context, const redisReply *reply)
                                     const redisReply *reply) = {
         [CALL_LOAD] = link_load_answered,     [CALL_SCRIPT] = link_script_answered,
         [CALL_KILL] = link_ended_answered,    [CALL_TRACK] = link_track_answered,
-        [CALL_UNTRACK] = link_ended_answered,
+        [CALL_UNTRACK] = link_ended_answered, [CALL_ASKING] = link_ended_answered,
     };
     struct link *link = context;
     struct call *call = call_queue_pop(&link->pending);
@@ -337,10 +412,19 @@ static void link_woken(void *context)
     session_lose(link->session, -EAGAIN, reason.text);
 }
 
+static bool link_is_outdated(const struct link *link)
+{
+    return link->guide && link->guide->until <= uv_now(link->loop);
+}
+
 static void link_turn_ends(void *context)
 {
     struct link *link = context;
     const char *trouble = link_trouble(link);
+    if (!trouble[0] && link->gate_is_closed)
+        trouble = "batond has just connected to Redis, and looks whether it has lost anything";
+    else if (!trouble[0] && link_is_outdated(link))
+        trouble = "batond stood still, and asks whether Redis is still the primary";
     link_fail_unsent(link, trouble[0] ? trouble : "the store is being closed");
 }
 
@@ -362,6 +446,7 @@ int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, s
     if (!link)
         return failure_set(failure, -ENOMEM, "no memory");
     link->loop = loop;
+    link->guide = guide;
     link->events = *events;
     const struct session_events session_events = {
         .context = link,
@@ -393,14 +478,38 @@ void link_close(struct link *link, void (*closed)(void *context), void *context)
     session_close(link->session);
 }
 
-struct store_mark link_mark(const struct link *link)
+bool link_is_idle(const struct link *link)
 {
-    return (struct store_mark){link->figures.connects, link->answering};
+    return !link->pending.head;
 }
 
-const char *link_run_id(const struct link *link)
+struct store_mark link_mark(const struct link *link)
 {
-    return link->old_run_id;
+    return (struct store_mark){.connection = link->figures.connects, .sent = link->answering};
+}
+
+const struct store_peer *link_peer(const struct link *link)
+{
+    return &link->peer;
+}
+
+void link_set_gate(struct link *link, bool is_open)
+{
+    link->gate_is_closed = !is_open;
+}
+
+bool link_serves(const struct link *link)
+{
+    return link_is_up(link) && !link->gate_is_closed && !link_is_outdated(link);
+}
+
+void link_retire(struct link *link, const char *reason)
+{
+    if (!link_is_up(link))
+        return;
+    snprintf(link->leaving, sizeof link->leaving, "%s", reason);
+    if (!link->pending.head)
+        session_lose(link->session, -EAGAIN, link->leaving);
 }
 
 bool link_is_up(const struct link *link)

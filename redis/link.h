@@ -6,6 +6,7 @@
 #include "redis/store.h"
 
 struct link;
+struct call;
 
 /* As struct store_events; `code` is -EPROTO where trying again won't help unless somebody acts,
  * else -EAGAIN. */
@@ -17,8 +18,13 @@ struct link_events {
     /* Redis answered a link_track: with an error, or NULL. Not told where the link is lost first.
      */
     void (*tracked)(void *context, const char *error);
-    /* A script has run, so long after it was given to link_eval. */
+    /* A script has run, so long after it was sent. */
     void (*answered)(void *context, uint64_t nanoseconds);
+    /* As in struct store_events; may be NULL. */
+    void (*stamp)(void *context, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
+    /* Redis has answered that another node serves the call's slot, or none now: nothing was done.
+     * The call is the callee's from now on. For calls with a routing alone; may be NULL. */
+    void (*redirected)(void *context, struct call *call, const char *error);
 };
 
 /* All as their namesakes in store.h, `guide` as in session.h; no event may be NULL, but `answered`
@@ -32,16 +38,35 @@ void link_eval(struct link *link, const struct script *script, struct slice key,
                const struct slice *arguments, size_t argument_count, store_done *done,
                void *context);
 
+/* As store_close_gate and store_open_gate; the gate of a new connection is open. A script that is
+ * `first` passes it when closed. */
+void link_set_gate(struct link *link, bool is_open);
+void link_eval_first(struct link *link, const struct script *script, struct slice key,
+                     const struct slice *arguments, size_t argument_count, store_done *done,
+                     void *context);
+
+/* Whether it is up, and its gate open. */
+bool link_serves(const struct link *link);
+
+/* The same for a call that is made already, or has come back by `redirected`. */
+void link_send_call(struct link *link, struct call *call);
+
+/* Whether no script is under way. */
+bool link_is_idle(const struct link *link);
+
 /* While it is up: CLIENT TRACKING for the keys that begin with `prefix`, told to the connection
  * that Redis calls `client_id`; and no more of that. */
 void link_track(struct link *link, int64_t client_id, struct slice prefix);
 void link_untrack(struct link *link);
 
-/* As store_mark. */
+/* As store_mark, but for the part. */
 struct store_mark link_mark(const struct link *link);
 
-/* The run of Redis that answers, or did so last; "" where it does not say. */
-const char *link_run_id(const struct link *link);
+/* As store_peer. */
+const struct store_peer *link_peer(const struct link *link);
+
+/* Makes another connection, once what is under way has been answered; `reason` says why. */
+void link_retire(struct link *link, const char *reason);
 
 bool link_is_up(const struct link *link);
 const char *link_trouble(const struct link *link);

@@ -10,20 +10,22 @@
 
 /* It keeps a connection to every sentinel: those of the URL, and those that they name. All are
  * asked at once rather than in turn, so one that is dead or cut off delays nothing, and none that
- * is behind is believed (redis/votes.h says who is). Each is asked every second, at once when it
- * publishes a switch of primaries, and when a follower of the guide has lost the server; so a
- * message that is lost costs a second. One that does not answer in time has no vote until it does.
+ * is behind is believed (redis/votes.h says who is, redis/electorate.h whose votes count). Each is
+ * asked every second, at once when it publishes a switch of primaries, and when a follower of the
+ * guide has lost the server; so a message that is lost costs a second. One that does not answer in
+ * time has no vote until it does.
  *
  * While no sentinel can be heard, whoever is connected to the primary goes on, but nobody connects
- * to it anew: it might have been replaced. Used on its loop's thread alone. */
+ * to it anew: it might have been replaced. With sentinel_require_sight nobody goes on for longer
+ * than SENTINEL_SIGHT_MS after most of the sentinels were last asked and named it: they may have
+ * promoted another meanwhile, and this one may live on, cut off from them together with whoever
+ * uses it. So a primary that was replaced grants nothing more that long after the switch.
+ *
+ * Used on its loop's thread alone. */
 struct sentinel;
 
 enum {
-    SENTINEL_ASK_MS = 1000,     /* between two questions to the same sentinel, at most */
-    SENTINEL_ANSWER_MS = 500,   /* without an answer for this long its connection is given up */
-    SENTINEL_SPACE_MS = 100,    /* between two questions to the same sentinel, at least */
-    SENTINEL_FORGET_MS = 60000, /* a learnt one that is gone, and that nobody named for so long */
-    SENTINELS_MOST = 24,
+    SENTINEL_SIGHT_MS = 2500, /* enough for an answer that is lost, and a new connection */
 };
 
 /* Starts asking. `url`, of the kind REDIS_WATCHED, is copied. `warning` is called from the loop
@@ -31,6 +33,9 @@ enum {
 int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url *url,
                   void (*warning)(void *context, const char *text), void *context,
                   struct failure *failure);
+
+/* From now on the guide points nowhere without most of the sentinels. */
+void sentinel_require_sight(struct sentinel *sentinel);
 
 /* What sessions with the primary follow; lives as long as the sentinel. */
 struct guide *sentinel_guide(struct sentinel *sentinel);

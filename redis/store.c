@@ -1,49 +1,51 @@
 #include "redis/store.h"
 
-#include "redis/confirmer.h"
-#include "redis/inbox.h"
-#include "redis/link.h"
+#include "redis/nodes.h"
+#include "redis/part.h"
+#include "redis/quorum.h"
 #include "redis/sentinel.h"
-#include "redis/tracking.h"
+#include "redis/sight.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { ONLY_PART = 0 };
+
 struct store {
     uv_loop_t *loop;
     struct redis_url url;
+    struct quorum *quorum;     /* NULL unless it has members: then there is nothing else */
+    struct nodes *nodes;       /* the same of a Cluster */
     struct sentinel *sentinel; /* NULL where the URL names the server itself */
+    bool requires_sight;       /* of the sentinels */
     struct guide *guide;       /* the same */
-    struct link *link;
+    struct part *part;
+    unsigned answering;      /* the part whose answer is being told */
     struct inbox *inbox;     /* NULL before store_listen */
     bool inbox_loss_is_told; /* since it last listened */
-    struct tracking tracking;
+    bool tracks;
     struct store_events events;
-    struct slice marker; /* the bytes are its own; absent before store_expect_replicas */
-    int expected;        /* replicas, always; 0: none */
-    struct confirmer *confirmers[STORE_REPLICAS_MOST]; /* by replicas - 1; NULL: nobody asked */
-    int parts_open;                                    /* the link, the inbox, and the confirmers */
-    bool closing;
+    int open; /* the part and the inbox */
     void (*closed)(void *context);
     void *closed_context;
+    bool closing;
 };
 
-static void store_up(void *context)
+/* What the parts tell */
+
+static void store_up(void *context, unsigned part)
 {
     struct store *store = context;
-    tracking_reset(&store->tracking);
     if (store->events.up)
-        store->events.up(store->events.context);
-    tracking_resume(&store->tracking, store->link, store->inbox);
+        store->events.up(store->events.context, part);
 }
 
-static void store_down(void *context, int code, const char *reason)
+static void store_down(void *context, unsigned part, const char *reason)
 {
     struct store *store = context;
-    (void)code; /* a service goes on trying, whatever the reason */
     if (store->events.down)
-        store->events.down(store->events.context, reason);
+        store->events.down(store->events.context, part, reason);
 }
 
 static void store_warning(void *context, const char *text)
@@ -53,11 +55,28 @@ static void store_warning(void *context, const char *text)
         store->events.warning(store->events.context, text);
 }
 
+static void store_touched(void *context, struct slice key)
+{
+    struct store *store = context;
+    if (store->tracks && store->events.touched)
+        store->events.touched(store->events.context, key);
+}
+
+static void store_answered(void *context, unsigned part, uint64_t nanoseconds)
+{
+    struct store *store = context;
+    store->answering = part;
+    if (store->events.answered)
+        store->events.answered(store->events.context, nanoseconds);
+}
+
+/* What the inbox tells */
+
 static void store_listening(void *context)
 {
     struct store *store = context;
     store->inbox_loss_is_told = false;
-    tracking_resume(&store->tracking, store->link, store->inbox);
+    part_heard_by(store->part, store->inbox);
     if (store->events.listening)
         store->events.listening(store->events.context);
 }
@@ -69,35 +88,11 @@ static void store_message(void *context, struct slice text)
         store->events.message(store->events.context, text);
 }
 
-static void store_touched(void *context, struct slice key)
-{
-    struct store *store = context;
-    if (store->tracking.wanted && store->events.touched)
-        store->events.touched(store->events.context, key);
-}
-
-static void store_tracked(void *context, const char *error)
-{
-    struct store *store = context;
-    struct failure warning;
-    if (tracking_answered(&store->tracking, error))
-        store_touched(store, (struct slice){NULL, 0});
-    else if (error && tracking_warn(&store->tracking, store->inbox, error, &warning))
-        store_warning(store, warning.text);
-}
-
-static void store_answered(void *context, uint64_t nanoseconds)
-{
-    struct store *store = context;
-    if (store->events.answered)
-        store->events.answered(store->events.context, nanoseconds);
-}
-
-/* While the link is down, `down` has told enough. */
+/* While the store is down, `down` has told enough. */
 static void store_inbox_lost(void *context, const char *reason)
 {
     struct store *store = context;
-    if (store->inbox_loss_is_told || !link_is_up(store->link))
+    if (store->inbox_loss_is_told || !store_is_up(store))
         return;
     store->inbox_loss_is_told = true;
     struct failure warning;
@@ -106,10 +101,33 @@ static void store_inbox_lost(void *context, const char *reason)
     store_warning(store, warning.text);
 }
 
-static int store_open_link(struct store *store)
+static void store_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
 {
-    const struct link_events events = {store,         store_up,      store_down,
-                                       store_warning, store_tracked, store_answered};
+    struct store *store = context;
+    store->events.stamp(store->events.context, part, now, stamp);
+}
+
+/* The beginning */
+
+static int store_open_part(struct store *store)
+{
+    const struct part_options options = {
+        .loop = store->loop,
+        .url = &store->url,
+        .guide = store->guide,
+        .number = ONLY_PART,
+        .events = {.context = store,
+                   .up = store_up,
+                   .down = store_down,
+                   .warning = store_warning,
+                   .touched = store_touched,
+                   .answered = store_answered,
+                   .stamp = store->events.stamp ? store_stamp : NULL}};
+    return part_open(&store->part, &options);
+}
+
+static int store_open_parts(struct store *store)
+{
     int result = 0;
     if (store->url.kind == REDIS_WATCHED)
         result =
@@ -117,10 +135,19 @@ static int store_open_link(struct store *store)
     if (result < 0)
         return result;
     store->guide = store->sentinel ? sentinel_guide(store->sentinel) : NULL;
-    result = link_open(&store->link, store->loop, &store->url, store->guide, &events, NULL);
+    result = store_open_part(store);
     if (result < 0 && store->sentinel)
         sentinel_close(store->sentinel, NULL, NULL);
     return result;
+}
+
+static int store_open_engine(struct store *store)
+{
+    if (store->url.kind == REDIS_QUORUM)
+        return quorum_open(&store->quorum, store->loop, &store->url, &store->events);
+    if (store->url.kind == REDIS_CLUSTER)
+        return nodes_open(&store->nodes, store->loop, &store->url, &store->events);
+    return store_open_parts(store);
 }
 
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
@@ -131,10 +158,10 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
         return -ENOMEM;
     store->loop = loop;
     store->events = *events;
-    store->parts_open = 1;
+    store->open = 1;
     int result = redis_url_copy(url, &store->url);
     if (result == 0)
-        result = store_open_link(store);
+        result = store_open_engine(store);
     if (result < 0) {
         redis_url_free(&store->url);
         free(store);
@@ -153,46 +180,63 @@ int store_listen(struct store *store, struct slice channel)
         .touched = store_touched,
         .lost = store_inbox_lost,
     };
+    if (store->quorum)
+        return quorum_listen(store->quorum, channel);
+    if (store->nodes)
+        return nodes_listen(store->nodes, channel);
     int result =
         inbox_open(&store->inbox, store->loop, &store->url, store->guide, channel, &events);
     if (result == 0)
-        store->parts_open++;
+        store->open++;
     return result;
 }
 
 void store_track(struct store *store, struct slice prefix)
 {
-    tracking_begin(&store->tracking, store->link, store->inbox, prefix);
+    store->tracks = true;
+    if (store->nodes)
+        nodes_track(store->nodes, prefix);
+    else if (!store->quorum)
+        part_track(store->part, prefix);
 }
 
 void store_untrack(struct store *store)
 {
-    tracking_end(&store->tracking, store->link);
+    store->tracks = false;
+    if (store->nodes)
+        nodes_untrack(store->nodes);
+    else if (!store->quorum)
+        part_untrack(store->part);
 }
+
+/* The end */
 
 static void store_end(void *context)
 {
     struct store *store = context;
     void (*closed)(void *context) = store->closed;
     void *closed_context = store->closed_context;
-    tracking_free(&store->tracking);
     redis_url_free(&store->url);
-    free((char *)store->marker.bytes);
     free(store);
     if (closed)
         closed(closed_context);
 }
 
-/* The link, the inbox and the confirmers follow the sentinel's guide, so that one goes last. */
-static void store_part_closed(void *context)
+/* The part and the inbox follow the sentinel's guide, so that one goes last. */
+static void store_one_closed(void *context)
 {
     struct store *store = context;
-    if (--store->parts_open > 0)
+    if (--store->open > 0)
         return;
     if (store->sentinel)
         sentinel_close(store->sentinel, store_end, store);
     else
         store_end(store);
+}
+
+bool store_is_closing(const struct store *store)
+{
+    return store->closing;
 }
 
 void store_close(struct store *store, void (*closed)(void *context), void *context)
@@ -202,122 +246,229 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
     store->closing = true;
     store->closed = closed;
     store->closed_context = context;
+    if (store->quorum) {
+        quorum_close(store->quorum, store_one_closed, store);
+        return;
+    }
+    if (store->nodes) {
+        nodes_close(store->nodes, store_one_closed, store);
+        return;
+    }
     if (store->inbox)
-        inbox_close(store->inbox, store_part_closed, store);
-    for (int i = 0; i < STORE_REPLICAS_MOST; i++)
-        if (store->confirmers[i])
-            confirmer_close(store->confirmers[i], store_part_closed, store);
-    link_close(store->link, store_part_closed, store);
+        inbox_close(store->inbox, store_one_closed, store);
+    part_close(store->part, store_one_closed, store);
 }
+
+/* Calls */
 
 /* The one place that decides which Redis serves a name. With a single Redis it is the same for all.
  */
-static struct link *store_route(struct store *store, struct slice key)
+unsigned store_part(const struct store *store, struct slice key)
 {
-    (void)key;
-    return store->link;
+    return store->nodes ? nodes_part(store->nodes, key) : ONLY_PART; /* a quorum: all do */
+}
+
+unsigned store_part_count(const struct store *store)
+{
+    if (store->nodes)
+        return nodes_part_count(store->nodes);
+    return store->quorum ? quorum_count(store->quorum) : 1;
+}
+
+bool store_part_serves(const struct store *store, unsigned part)
+{
+    return !store->nodes || nodes_part_serves(store->nodes, part);
+}
+
+bool store_seek_part(const struct store *store, unsigned *position, unsigned *ret_part)
+{
+    if (store->nodes)
+        return nodes_seek(store->nodes, position, ret_part);
+    *ret_part = ONLY_PART;
+    return *position == 0;
+}
+
+void store_tag(struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+{
+    tag[0] = '\0';
+    if (store->nodes)
+        nodes_tag(store->nodes, part, tag);
+}
+
+void store_first_tag(const struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+{
+    tag[0] = '\0';
+    if (store->nodes)
+        nodes_first_tag(store->nodes, part, tag);
+}
+
+void store_eval_at(struct store *store, unsigned part, const struct script *script,
+                   struct slice key, const struct slice *arguments, size_t argument_count,
+                   store_done *done, void *context)
+{
+    if (store->quorum) {
+        store_eval(quorum_member(store->quorum, part), script, key, arguments, argument_count, done,
+                   context);
+        return;
+    }
+    if (store->nodes)
+        nodes_eval_at(store->nodes, part, script, arguments, argument_count, done, context);
+    else
+        link_eval(part_link(store->part), script, key, arguments, argument_count, done, context);
+}
+
+/* The link to a part: that of a quorum's member is its own. */
+static struct link *store_link(const struct store *store, unsigned part)
+{
+    if (store->nodes)
+        return nodes_link(store->nodes, part);
+    return part_link(store->quorum ? quorum_member(store->quorum, part)->part : store->part);
+}
+
+void store_eval_first(struct store *store, unsigned part, const struct script *script,
+                      struct slice key, const struct slice *arguments, size_t argument_count,
+                      store_done *done, void *context)
+{
+    link_eval_first(store_link(store, part), script, key, arguments, argument_count, done, context);
+}
+
+void store_close_gate(struct store *store, unsigned part)
+{
+    link_set_gate(store_link(store, part), false);
+}
+
+void store_open_gate(struct store *store, unsigned part)
+{
+    link_set_gate(store_link(store, part), true);
+}
+
+const char *store_part_place(const struct store *store, unsigned part)
+{
+    return link_place(store_link(store, part));
+}
+
+const struct store_peer *store_peer(const struct store *store, unsigned part)
+{
+    return link_peer(store_link(store, part));
 }
 
 void store_eval(struct store *store, const struct script *script, struct slice key,
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context)
 {
-    link_eval(store_route(store, key), script, key, arguments, argument_count, done, context);
+    if (store->nodes)
+        nodes_eval(store->nodes, script, key, arguments, argument_count, done, context);
+    else
+        store_eval_at(store, store_part(store, key), script, key, arguments, argument_count, done,
+                      context);
 }
 
 /* Confirming */
 
-static struct confirmer *store_confirmer(struct store *store, int replicas)
-{
-    struct confirmer *confirmer = store->confirmers[replicas - 1];
-    if (confirmer)
-        return confirmer;
-    const struct confirmer_options options = {.loop = store->loop,
-                                              .url = &store->url,
-                                              .guide = store->guide,
-                                              .marker = store->marker,
-                                              .replicas = replicas,
-                                              .warns = replicas == store->expected,
-                                              .events = {store, store_warning}};
-    store->parts_open++;
-    confirmer = confirmer_open(&options);
-    store->confirmers[replicas - 1] = confirmer;
-    if (store->closing) /* by one whose script was still answered */
-        confirmer_close(confirmer, store_part_closed, store);
-    return confirmer;
-}
-
 void store_expect_replicas(struct store *store, struct slice key, int replicas)
 {
-    char *bytes = malloc(key.length);
-    if (!bytes)
-        abort();
-    memcpy(bytes, key.bytes, key.length);
-    store->marker = (struct slice){bytes, key.length};
-    store->expected = replicas;
-    if (replicas > 0)
-        store_confirmer(store, replicas);
+    if (store->nodes)
+        nodes_expect_replicas(store->nodes, key, replicas);
+    else if (!store->quorum)
+        part_expect_replicas(store->part, key, replicas);
 }
 
 struct store_mark store_mark(const struct store *store)
 {
-    return link_mark(store->link);
+    if (store->quorum)
+        return (struct store_mark){0};
+    if (store->nodes)
+        return nodes_mark(store->nodes);
+    return part_mark(store->part);
 }
 
-/* One that asks, on behalf of somebody. */
-struct confirming {
-    struct store *store;
-    uint64_t sent;
-    store_confirmed *done;
-    void *context;
-};
-
-static void store_was_confirmed(void *context, const char *error)
+struct store_mark store_mark_at(const struct store *store, unsigned part)
 {
-    struct confirming *confirming = context;
-    const struct store_events *events = &confirming->store->events;
-    if (events->confirmed)
-        events->confirmed(events->context, uv_hrtime() - confirming->sent, !error);
-    confirming->done(confirming->context, error);
-    free(confirming);
+    struct store_mark mark = link_mark(store_link(store, part));
+    mark.part = part;
+    return mark;
 }
 
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context)
 {
-    enum { NS_PER_MS = 1000000 };
-    /* By another connection there may be another server, and nobody knows what it has of this. */
-    bool is_same = link_is_up(store->link) && mark.connection == store_mark(store).connection;
-    struct confirming *confirming = malloc(sizeof *confirming);
-    if (!confirming)
-        abort();
-    *confirming = (struct confirming){store, mark.sent, done, context};
-    uint64_t due = is_same ? mark.sent / NS_PER_MS + (uint64_t)timeout_ms : 0;
-    confirmer_ask(store_confirmer(store, replicas), link_run_id(store->link), due,
-                  store_was_confirmed, confirming);
+    if (store->nodes)
+        nodes_confirm(store->nodes, mark, replicas, timeout_ms, done, context);
+    else
+        part_confirm(store->part, mark, replicas, timeout_ms, done, context);
+}
+
+/* How it is */
+
+bool store_part_is_up(const struct store *store, unsigned part)
+{
+    if (store->quorum)
+        return part < quorum_count(store->quorum) &&
+               store_is_up(quorum_member(store->quorum, part));
+    if (store->nodes)
+        return nodes_part_is_up(store->nodes, part);
+    return part == ONLY_PART && link_serves(part_link(store->part));
 }
 
 bool store_is_up(const struct store *store)
 {
-    return link_is_up(store->link);
+    if (store->nodes)
+        return nodes_is_up(store->nodes);
+    return store->quorum ? quorum_is_up(store->quorum) : store_part_is_up(store, ONLY_PART);
 }
 
 const char *store_trouble(const struct store *store)
 {
-    return link_trouble(store->link);
+    if (store->quorum)
+        return quorum_trouble(store->quorum);
+    if (store->nodes)
+        return nodes_trouble(store->nodes);
+    return link_trouble(part_link(store->part));
 }
 
 const char *store_place(const struct store *store)
 {
-    return link_place(store->link);
+    if (store->quorum)
+        return quorum_place(store->quorum);
+    if (store->nodes)
+        return nodes_place(store->nodes);
+    return link_place(part_link(store->part));
 }
 
 const char *store_primary(const struct store *store)
 {
+    if (store->quorum)
+        return quorum_summary(store->quorum);
+    if (store->nodes)
+        return nodes_summary(store->nodes);
     return store->sentinel ? store_place(store) : "";
+}
+
+unsigned store_telling(const struct store *store)
+{
+    return store->quorum ? quorum_telling(store->quorum) : ONLY_PART;
 }
 
 struct store_figures store_figures(const struct store *store)
 {
-    return link_figures(store->link);
+    if (store->quorum)
+        return quorum_figures(store->quorum);
+    if (store->nodes)
+        return nodes_figures(store->nodes);
+    return link_figures(part_link(store->part));
+}
+
+void store_require_sight(struct store *store)
+{
+    store->requires_sight = store->sentinel || store->nodes;
+    if (store->sentinel)
+        sentinel_require_sight(store->sentinel);
+    if (store->nodes)
+        nodes_require_sight(store->nodes);
+}
+
+int64_t store_sight_ms(const struct store *store)
+{
+    int64_t sight = store->nodes ? (int64_t)SIGHT_MS : (int64_t)SENTINEL_SIGHT_MS;
+    return store->requires_sight ? sight : 0;
 }

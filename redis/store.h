@@ -16,17 +16,30 @@
  * forgotten it. */
 struct store;
 
+/* A store has parts: the independent primaries behind it, each with a connection of its own. Behind
+ * redis://, unix:// and redis+sentinel:// there is one; each name is served by one part at a time,
+ * and only an engine that has several may have another one serve it later. Parts are numbered from
+ * 0; a part keeps its number for the life of the store, and one that is gone for good is down.
+ *
+ * Behind redis+quorum:// each part is a member, and every member serves all names: who asks only
+ * one of them (store_eval) asks the wrong question. Confirming, tracking and marks are not for a
+ * quorum. */
+
 enum {
     /* A command without a reply for this long, to it or to those before it, counts as lost: its
      * connection is given up, and every call on it ends. Short enough for "503 within a second". */
     STORE_DEADLINE_MS = 800,
     STORE_REPLICAS_MOST = 8, /* that can be asked to confirm */
+    STORE_STAMP_LENGTH = 32, /* bytes */
+    STORE_TAG_SIZE = 8,
 };
 
 enum store_outcome {
     STORE_REPLIED,  /* the script ran to its end: `reply` is what it returned */
     STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` is its text */
     STORE_UNSENT,   /* there was no usable connection: nothing happened */
+    STORE_LATE,     /* the script says that it came too late (LATE in its `error`), and has done
+                     * nothing */
     STORE_IN_DOUBT, /* the connection was lost before the reply, or the script failed in a way that
                      * may have come after a write: it may have run or not */
 };
@@ -35,22 +48,30 @@ struct store_result {
     enum store_outcome outcome;
     const struct value *reply; /* with STORE_REPLIED, else NULL; valid during the callback */
     const char *error;         /* a line for a log, else NULL; valid during the callback */
+    bool *again; /* with STORE_LATE: to be set where the same call is to be made again, some few
+                  * times at most, behind those made meanwhile; `done` runs once more then */
 };
 
 typedef void store_done(void *context, const struct store_result *result);
 
 /* What the store tells whoever opened it, always from the loop and never from inside a call to the
- * store. Each may be NULL. */
+ * store (but for `stamp`). Each may be NULL. */
 struct store_events {
     void *context;
-    /* A connection is usable. What is called from in here reaches Redis before anything else. */
-    void (*up)(void *context);
-    /* The connection was lost or could not be made; `reason` says why and what to look at. Told
-     * once for each loss and, while Redis stays away, again only when the reason changes. */
-    void (*down)(void *context, const char *reason);
+    /* The part has a new connection. What is called from in here for this part reaches it before
+     * anything else. */
+    void (*up)(void *context, unsigned part);
+    /* That was lost or could not be made; `reason` says why and what to look at. Told once for each
+     * loss and, while this part of Redis stays away, again only when the reason changes. */
+    void (*down)(void *context, unsigned part, const char *reason);
     /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), told after
      * each connect; or it answers scripts with errors, told every 10 s at most. */
     void (*warning)(void *context, const char *text);
+    /* Names may be served by other parts than before, which have their connections already. */
+    void (*moved)(void *context);
+    /* Before that, and before anything is sent there that `from` has sent away: the part `to`
+     * serves names that `from` has served, or begins to. May be told often. */
+    void (*taken)(void *context, unsigned to, unsigned from);
     /* The inbox (store_listen) is subscribed, for the first time or again after a loss: whatever
      * was published to it before may have been missed. */
     void (*listening)(void *context);
@@ -60,12 +81,13 @@ struct store_events {
     void (*touched)(void *context, struct slice key);
     /* A script has run, and replied so long after it was given to store_eval. */
     void (*answered)(void *context, uint64_t nanoseconds);
-    /* What store_confirm asked has been found out, so long after its script was sent. */
-    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
+    /* The first argument of each script is a stamp: this writes it whenever the script is sent to a
+     * part, at `now` (uv_hrtime). NULL: scripts have no such argument. */
+    void (*stamp)(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
 };
 
 struct store_figures {
-    uint64_t calls;    /* scripts sent to Redis */
+    uint64_t calls;    /* scripts sent to Redis, those of store_eval_first left out */
     uint64_t connects; /* connections that became usable */
     uint64_t switches; /* those of them to another server than the one before */
 };
@@ -81,6 +103,9 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
  * Takes NULL: then `closed` is not called. */
 void store_close(struct store *store, void (*closed)(void *context), void *context);
 
+/* Whether that was called: its parts end one by one, and none may be asked anything any more. */
+bool store_is_closing(const struct store *store);
+
 /* Runs `script` with KEYS[1] = `key` and the given ARGV, all copied. The key routes the call: this
  * is the one place that decides which Redis serves a name. `done` runs once, from the loop and
  * never before store_eval has returned. Calls are executed in the order in which they are made;
@@ -88,6 +113,59 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
 void store_eval(struct store *store, const struct script *script, struct slice key,
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context);
+
+/* How many parts there have been so far. May grow. */
+unsigned store_part_count(const struct store *store);
+
+/* The part that serves the key now: it may be down. */
+unsigned store_part(const struct store *store, struct slice key);
+
+/* Whether the part serves any keys at all now. */
+bool store_part_serves(const struct store *store, unsigned part);
+
+/* For what looks at all keys, part by part: finds the first that serves any, from `*position` on (0
+ * at first; after a part, its position and 1), and sets both. False where there is none. Positions
+ * mean the same to every store of the same Redis, though its parts have other numbers. While keys
+ * move from one part to another, what is looked at may have moved to one that was looked at before.
+ */
+bool store_seek_part(const struct store *store, unsigned *position, unsigned *ret_part);
+
+/* Writes a text that, in the braces of a key, has this part serve it, for keys that concern the
+ * part itself: "" where every part would. The next one may be another. */
+void store_tag(struct store *store, unsigned part, char tag[STORE_TAG_SIZE]);
+
+/* The same one each time, and for everybody, for as long as the part serves it. */
+void store_first_tag(const struct store *store, unsigned part, char tag[STORE_TAG_SIZE]);
+
+/* As store_eval for what concerns a part as a whole, such as a script that SCANs: it runs there,
+ * wherever `key` is served. UNSENT where the part is down. In a Cluster the script gets no key, so
+ * that Redis does not ask which slot it is in, and sees what has come there of a slot that is on
+ * its way. */
+void store_eval_at(struct store *store, unsigned part, const struct script *script,
+                   struct slice key, const struct slice *arguments, size_t argument_count,
+                   store_done *done, void *context);
+
+/* Closes the gate of a part, or opens it; that of a new connection is open. While it is closed the
+ * part counts as down, and only store_eval_first passes: for who has to ask Redis something before
+ * it may be used, from within `up`. Where `key` is absent, the script gets none. */
+void store_close_gate(struct store *store, unsigned part);
+void store_open_gate(struct store *store, unsigned part);
+void store_eval_first(struct store *store, unsigned part, const struct script *script,
+                      struct slice key, const struct slice *arguments, size_t argument_count,
+                      store_done *done, void *context);
+
+/* What the server of a part said of itself when it was connected to. */
+struct store_peer {
+    char run_id[48];         /* of this run of it; "" where it does not say, as below */
+    char history[48];        /* of its data, as replicas follow it (master_replid) */
+    char history_before[48]; /* what it followed itself before it was promoted; zeros: nothing */
+    int64_t up_s;            /* for how long it had been running */
+    int replicas;            /* that followed it */
+};
+
+/* Valid until the loop goes on. */
+const char *store_part_place(const struct store *store, unsigned part); /* as store_place */
+const struct store_peer *store_peer(const struct store *store, unsigned part);
 
 /* Subscribes to `channel` on a connection of its own, and again whenever that was lost; `listening`
  * tells. To be called once, from the thread of the loop, before anything is published there. The
@@ -103,12 +181,16 @@ void store_untrack(struct store *store);
 /* Where an answer of Redis stands among all: which connection it came by, and when its script was
  * sent (uv_hrtime). */
 struct store_mark {
-    uint64_t connection; /* 0: none */
+    unsigned part;
+    uint64_t connection; /* of that part; 0: none */
     uint64_t sent;
 };
 
 /* That of the last answer: to be taken while its `done` runs, with STORE_REPLIED. */
 struct store_mark store_mark(const struct store *store);
+
+/* The same of that part's last answer, also where that was LATE. */
+struct store_mark store_mark_at(const struct store *store, unsigned part);
 
 /* `error` is NULL where enough replicas have it, else says why not or why that is not known, for
  * clients; valid during the callback. */
@@ -127,7 +209,23 @@ void store_expect_replicas(struct store *store, struct slice key, int replicas);
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context);
 
+/* From now on a primary that most of the sentinels, or of a Cluster's primaries, do not name any
+ * more is not used for longer than store_sight_ms, even if none of them names another. To be called
+ * right after store_open; changes nothing where nobody else can be asked. */
+void store_require_sight(struct store *store);
+
+/* How long the primary before this one may have gone on serving others after the switch, in ms: 0
+ * where sight is required of none. What waits for the end of what that one granted has to wait so
+ * much longer. */
+int64_t store_sight_ms(const struct store *store);
+
+/* Whether every name can be asked for: all parts that serve any have a connection, or of a quorum
+ * more than half. */
 bool store_is_up(const struct store *store);
+bool store_part_is_up(const struct store *store, unsigned part);
+
+/* The part whose event is being told: for `listening` and `message`, which do not say. */
+unsigned store_telling(const struct store *store);
 
 /* Why the store is down, for people; "" while it is up. Valid until the loop goes on. */
 const char *store_trouble(const struct store *store);
@@ -136,7 +234,8 @@ const char *store_trouble(const struct store *store);
  * until the loop goes on. */
 const char *store_place(const struct store *store);
 
-/* The same where it is the sentinels that name it; "" where redis-url does. */
+/* The same where it is the sentinels that name it, and of a quorum who is away; "" where redis-url
+ * names the server. */
 const char *store_primary(const struct store *store);
 
 struct store_figures store_figures(const struct store *store);
@@ -145,9 +244,8 @@ struct store_figures store_figures(const struct store *store);
  * does not answer can take longer): connects, logs in and checks the version (6.2 or newer).
  * Returns 0; -EAGAIN where Redis cannot be reached or is still loading (a service may start and
  * wait for it); -EPROTO, with a failure that says how to mend it, where waiting would not help:
- * wrong password, no such database, a version too old, a primary that no sentinel knows. Where
- * Redis may evict keys, 0 is returned and `warning` is filled; otherwise it is made empty. */
-int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *warning,
-                    struct failure *failure);
+ * wrong password, no such database, a version too old, a primary that no sentinel knows. What only
+ * deserves a warning is left to the event of those who serve. */
+int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *failure);
 
 #endif

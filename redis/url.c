@@ -265,6 +265,61 @@ static int read_sentinels(struct slice rest, struct redis_url *url, struct failu
     return result < 0 ? result : read_database(rest, url, failure);
 }
 
+/* [user:password@]host[:port][,host[:port]]…[/0] */
+static int read_cluster(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice places;
+    url->kind = REDIS_CLUSTER;
+    int result = read_authority(&rest, &places, url, failure);
+    if (result == 0)
+        result = read_nodes(places, DEFAULT_PORT, url, failure);
+    if (result == 0)
+        result = read_database(rest, url, failure);
+    if (result == 0 && url->database != 0)
+        return failure_set(failure, -EINVAL,
+                           "redis-url asks for database %d, but a Redis Cluster has database 0 "
+                           "alone: leave the number out",
+                           url->database);
+    return result;
+}
+
+static bool is_same_node(const struct redis_node *one, const struct redis_node *other)
+{
+    return one->port == other->port && strcasecmp(one->host, other->host) == 0;
+}
+
+/* An even number would tolerate no more losses than one less. */
+static int check_members(const struct redis_url *url, struct failure *failure)
+{
+    if (url->node_count < REDIS_QUORUM_LEAST || url->node_count > REDIS_QUORUM_MOST ||
+        url->node_count % 2 == 0)
+        return failure_set(failure, -EINVAL,
+                           "redis-url names %zu servers for a quorum: it takes an odd number from "
+                           "%d to %d",
+                           url->node_count, REDIS_QUORUM_LEAST, REDIS_QUORUM_MOST);
+    for (size_t i = 0; i < url->node_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (is_same_node(&url->nodes[i], &url->nodes[j]))
+                return failure_set(failure, -EINVAL,
+                                   "redis-url names one server of the quorum twice: members "
+                                   "%zu and %zu have the same address; name each server once",
+                                   j + 1, i + 1);
+    return 0;
+}
+
+/* [user:password@]host[:port],host[:port]…[/db] */
+static int read_quorum(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice places;
+    url->kind = REDIS_QUORUM;
+    int result = read_authority(&rest, &places, url, failure);
+    if (result == 0)
+        result = read_nodes(places, DEFAULT_PORT, url, failure);
+    if (result == 0)
+        result = check_members(url, failure);
+    return result < 0 ? result : read_database(rest, url, failure);
+}
+
 static int read_path(struct slice path, struct redis_url *url, struct failure *failure)
 {
     struct sockaddr_un address;
@@ -324,6 +379,10 @@ static const struct scheme {
     {"unix://", false, read_unix},
     {"redis+sentinel://", false, read_sentinels},
     {"rediss+sentinel://", true, read_sentinels},
+    {"redis+cluster://", false, read_cluster},
+    {"rediss+cluster://", true, read_cluster},
+    {"redis+quorum://", false, read_quorum},
+    {"rediss+quorum://", true, read_quorum},
 };
 
 static int read_scheme(const struct scheme *scheme, struct slice rest, struct redis_url *url,
@@ -355,5 +414,6 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
     }
     return failure_set(failure, -EINVAL,
                        "redis-url begins with none of redis://, rediss://, unix://, "
-                       "redis+sentinel:// and rediss+sentinel://");
+                       "redis+sentinel://, redis+cluster:// and redis+quorum:// (or rediss+… of "
+                       "these three)");
 }

@@ -114,12 +114,17 @@ static void describe_place(const char *host, int port, FILE *out)
 
 static void describe_nodes(const struct redis_url *url, FILE *out)
 {
-    fprintf(out, "%s+sentinel://", url->tls ? "rediss" : "redis");
+    static const char *const ENGINES[] = {
+        [REDIS_WATCHED] = "sentinel", [REDIS_CLUSTER] = "cluster", [REDIS_QUORUM] = "quorum"};
+    fprintf(out, "%s+%s://", url->tls ? "rediss" : "redis", ENGINES[url->kind]);
     for (size_t i = 0; i < url->node_count; i++) {
         fputs(i ? "," : "", out);
         describe_place(url->nodes[i].host, url->nodes[i].port, out);
     }
-    fprintf(out, "/%s/%d", url->master, url->database);
+    if (url->kind == REDIS_WATCHED)
+        fprintf(out, "/%s", url->master);
+    if (url->kind != REDIS_CLUSTER)
+        fprintf(out, "/%d", url->database);
 }
 
 static void describe_host(const struct redis_url *url, FILE *out)

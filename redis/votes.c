@@ -12,11 +12,16 @@ static bool same_place(const struct vote *one, const struct vote *other)
     return vote_names(one, other->host, other->port);
 }
 
+bool vote_equals(const struct vote *one, const struct vote *other)
+{
+    return one->epoch == other->epoch && same_place(one, other);
+}
+
 static size_t agreeing(const struct vote *const *votes, size_t count, const struct vote *vote)
 {
     size_t number = 0;
     for (size_t i = 0; i < count; i++)
-        number += votes[i]->epoch == vote->epoch && same_place(votes[i], vote);
+        number += vote_equals(votes[i], vote);
     return number;
 }
 
@@ -46,6 +51,6 @@ const struct vote *votes_winner(const struct vote *const *votes, size_t count, s
     if (!current)
         return most || all_heard ? winner : NULL;
     bool is_behind = winner->epoch < current->epoch;
-    bool is_same = winner->epoch == current->epoch && same_place(winner, current);
+    bool is_same = vote_equals(winner, current);
     return most || is_same || (!is_behind && winner->epoch > current->epoch) ? winner : NULL;
 }

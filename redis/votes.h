@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SENTINELS_MOST = 24 }; /* that are asked */
+
 /* What one sentinel says. Each failover that a majority of them has agreed to has a higher epoch
  * than those before, so a sentinel that was cut off, or has slept, gives itself away. */
 struct vote {
@@ -15,6 +17,8 @@ struct vote {
     int port;
     uint64_t epoch;
 };
+
+bool vote_equals(const struct vote *one, const struct vote *other);
 
 bool vote_names(const struct vote *vote, const char *host, int port);
 

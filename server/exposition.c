@@ -96,7 +96,10 @@ static const struct number {
     {offsetof(struct metrics, redis_switches), sum, "counter", "baton_redis_switches_total",
      "Times that a worker went to another server than before, as Sentinel told it to."},
     {offsetof(struct metrics, unconfirmed), sum, "counter", "baton_unconfirmed_total",
-     "Grants, renewals and readiness checks that too few replicas of Redis had in time."},
+     "Grants and renewals that too few replicas of Redis had in time."},
+    {offsetof(struct metrics, quarantine_seconds), most, "gauge", "baton_quarantine_seconds",
+     "For so long nothing will be granted, since Redis may have lost locks; 0: there is no "
+     "quarantine."},
     {offsetof(struct metrics, left_out), sum, "counter", "baton_expiries_left_out_total",
      "Grants and renewals whose expiry nobody looks out for here, for want of memory."},
 };
@@ -194,6 +197,16 @@ static void write_histogram(FILE *out, const struct exposition *from, size_t off
         return;
     snprintf(labels, sizeof labels, "%s=\"%s\",", label, value);
     histograms_write(out, &all, scale, name, labels);
+}
+
+static void write_quarantines(FILE *out, const struct exposition *from)
+{
+    static const char NAME[] = "baton_quarantines_total";
+    write_head(out, NAME, "counter",
+               "Quarantines by why, counted by the worker that was the first to notice.");
+    for (enum quarantine_reason i = QUARANTINE_NONE + 1; i < QUARANTINE_REASON_COUNT; i++)
+        fprintf(out, "%s{reason=\"%s\"} %" PRIu64 "\n", NAME, quarantine_word(i),
+                together(from, offsetof(struct metrics, quarantines[i]), sum));
 }
 
 static void write_acquires(FILE *out, const struct exposition *from)
@@ -298,6 +311,7 @@ char *exposition_text(const struct exposition *exposition)
     fprintf(out, "baton_build_info{version=\"%s\"} 1\n", BATON_VERSION);
     write_numbers(out, exposition);
     write_http(out, exposition);
+    write_quarantines(out, exposition);
     write_acquires(out, exposition);
     write_holds(out, exposition);
     write_census(out, exposition->census);

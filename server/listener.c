@@ -125,6 +125,20 @@ int listener_read(struct listener *ret, const char *text, struct failure *failur
     return 0;
 }
 
+static const char *remedy(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "; stop what does, or choose another port";
+    case EADDRNOTAVAIL:
+        return "; this machine has no such address";
+    case EACCES:
+        return "; choose a port from 1024 on, or give batond CAP_NET_BIND_SERVICE";
+    default:
+        return "";
+    }
+}
+
 int listener_init(struct listener *ret, const char *text, struct failure *failure)
 {
     struct listener listener = {.length = 0};
@@ -135,7 +149,7 @@ int listener_init(struct listener *ret, const char *text, struct failure *failur
     int fd = bound_socket(&listener, 0);
     if (fd < 0)
         return failure_set(failure, fd, "--listen: cannot serve on %s: %s%s", text, strerror(-fd),
-                           fd == -EADDRINUSE ? "; stop what does, or choose another port" : "");
+                           remedy(-fd));
     result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
                  ? -errno
                  : describe(&listener);

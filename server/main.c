@@ -7,6 +7,7 @@
 #include "server/prepare.h"
 #include "server/readings.h"
 #include "server/sandbox.h"
+#include "server/sources.h"
 #include "server/steward.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ static char *write_metrics(void *context)
 static int start_workers(struct process *process, struct failure *failure)
 {
     size_t count = process->health.loops = process->worker_count;
+    process->tickets = tickets_new();
     process->worker_options = (struct worker_options){
         .settings = &process->settings,
         .redis_url = &process->redis_url,
@@ -38,6 +40,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .limits = &process->limits,
         .census = &process->census,
         .contention = &process->contention,
+        .tickets = process->tickets,
         .health = &process->health,
         .log = &process->log,
         .addresses = process->addresses,
@@ -152,7 +155,7 @@ int main(int argc, char **argv)
     int result = sandbox_harden(&failure);
     if (result == 0)
         result = settings_read(&process.settings, argc, argv, &failure);
-    settings_hide(argc, argv);
+    sources_hide(argc, argv);
     if (result < 0) {
         fprintf(stderr, "batond: %s\n", failure.text);
         return EXIT_SETTINGS;
@@ -182,6 +185,7 @@ int main(int argc, char **argv)
     uv_run(&process.loop, UV_RUN_DEFAULT);
     uv_loop_close(&process.loop);
     contention_close(&process.contention);
+    tickets_free(process.tickets);
     principals_drop(process.principals);
     https_drop(process.https);
     redis_url_free(&process.redis_url);

@@ -2,6 +2,7 @@
 #ifndef BATON_SERVER_METRICS_H
 #define BATON_SERVER_METRICS_H
 
+#include "locks/quarantine.h"
 #include "server/histogram.h"
 
 #include <stdatomic.h>
@@ -49,8 +50,10 @@ struct metrics {
     atomic_uint_fast64_t happenings[METRICS_HAPPENINGS]; /* by enum happening_kind */
     struct histogram redis_commands;
     struct histogram handovers;
-    struct histogram confirmations;   /* those that were given in time */
-    atomic_uint_fast64_t unconfirmed; /* the others */
+    struct histogram confirmations;                            /* those that were given in time */
+    atomic_uint_fast64_t unconfirmed;                          /* the others */
+    atomic_uint_fast64_t quarantine_seconds;                   /* that are left; 0: there is none */
+    atomic_uint_fast64_t quarantines[QUARANTINE_REASON_COUNT]; /* that it has noticed first */
     struct histogram waits[METRICS_WAITS];
     struct histogram holds[METRICS_HAPPENINGS]; /* of those kinds that end one */
     atomic_uint_fast64_t requests[METRICS_ROUTES][METRICS_METHODS][METRICS_STATUSES];

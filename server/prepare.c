@@ -1,8 +1,8 @@
 #include "server/prepare.h"
 
 #include "redis/access.h"
-#include "redis/sentinel.h"
 #include "redis/store.h"
+#include "redis/votes.h"
 #include "server/activation.h"
 #include "server/farewells.h"
 #include "server/http.h"
@@ -120,14 +120,17 @@ static int prepare_redis(struct process *process, struct failure *failure)
         return result < 0 ? result : start_redis(process, failure);
     }
     result = redis_url_parse(settings->redis_url, &process->redis_url, failure);
+    if (result == 0 && process->redis_url.kind == REDIS_QUORUM && settings->replicas > 0)
+        result = failure_set(failure, -EINVAL,
+                             "--confirm does not go with redis+quorum://: a majority of its "
+                             "servers has each hold, and replicas of them count for nothing");
     return result < 0 ? result : redis_access_add(&process->redis_url, &access, failure);
 }
 
 /* A Redis that will never do stops the start; one that is away may come back. */
 static int check_redis(struct process *process, struct failure *failure)
 {
-    struct failure warning;
-    int result = store_preflight(&process->redis_url, PREFLIGHT_MS, &warning, failure);
+    int result = store_preflight(&process->redis_url, PREFLIGHT_MS, failure);
     if (result == -EAGAIN) {
         log_line(&process->log, LOG_WARN, "redis does not answer yet; serving 503 until it does",
                  "reason", failure->text, NULL);

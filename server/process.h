@@ -41,6 +41,7 @@ struct process {
     struct limits limits;
     struct census census;
     struct contention contention;
+    struct tickets *tickets; /* who waits for locks of a quorum */
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];

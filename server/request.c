@@ -4,39 +4,13 @@
 #include "server/headers.h"
 #include "server/journal.h"
 #include "server/origin.h"
+#include "server/sending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum {
-    SWALLOWED_MOST = 1 << 20, /* bytes of a body that is too long */
-    STREAM_BLOCK = 1024,      /* the piece that is read at once where a stream is not chunked */
-};
-
-/* Made with the request line, freed when libmicrohttpd has done with it. */
-struct record {
-    struct exchange exchange; /* the first member: the API hands this back */
-    struct counter *counter;
-    struct MHD_Connection *connection;
-    struct caller *caller;
-    struct hangup hangup;
-    bool begun;
-    bool too_large;
-    bool refused; /* the connection is not to be trusted any further */
-    bool suspended;
-    bool waiting; /* suspended for long: counted as such */
-    bool waited;
-    bool streaming; /* the head of a stream is on its way, and what follows is read when written */
-    bool gone;      /* the client has hung up, and the API knows */
-    uint64_t complete; /* when the request was, by uv_hrtime; 0: it was refused before */
-    char *body;
-    size_t body_length;
-    size_t received;                      /* of the body, kept or not */
-    size_t sent;                          /* of a stream */
-    char forwarded_for[INET6_ADDRSTRLEN]; /* "" unless a trusted proxy says so */
-    char target[];
-};
+enum { SWALLOWED_MOST = 1 << 20 }; /* bytes of a body that is too long */
 
 void *request_new(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -54,18 +28,12 @@ void *request_new(void *context, const char *target, struct MHD_Connection *conn
     return record;
 }
 
-static struct desk *desk_of(const struct record *record)
-{
-    return record->counter->desk;
-}
-
 static int socket_of(const struct record *record)
 {
     return record->caller->fd;
 }
 
-/* From inside libmicrohttpd's callbacks alone. Who is suspended waits by right. */
-static void suspend(struct record *record)
+void request_suspend(struct record *record)
 {
     caller_expect(record->caller, DEADLINE_NONE);
     record->suspended = true;
@@ -118,14 +86,6 @@ static void stop_waiting(struct record *record)
     if (record->waiting)
         count_waiting(record, -1);
     record->waiting = false;
-}
-
-static void count_streaming(const struct record *record, int change)
-{
-    struct metrics *metrics = desk_of(record)->metrics;
-    metrics_add(&metrics->streams, change);
-    if (route_watches(record->exchange.route))
-        metrics_add(&metrics->watchers, change);
 }
 
 /* The API has answered a parked exchange. */
@@ -254,102 +214,16 @@ static void on_hung_up(struct hangup *hangup)
         shutdown(hangup->fd, SHUT_RDWR);
 }
 
-static void watch(struct record *record)
+void request_watch(struct record *record)
 {
     hangups_watch(desk_of(record)->hangups, &record->hangup, socket_of(record),
                   record->caller->tls.session, on_hung_up);
 }
 
-/* Hands libmicrohttpd what was written and not yet sent; where there is nothing, the connection is
- * suspended until there is. It asks when all before has been sent, so each piece has a time to be
- * read, and the stream as a whole has not. */
-static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_t size)
-{
-    struct record *record = context;
-    struct stream *stream = &record->exchange.stream;
-    (void)position;
-    if (record->gone || stream->overflown)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    caller_expect(record->caller, DEADLINE_REPLY);
-    if (stream->length == 0 && stream->finished)
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    if (stream->length == 0) {
-        suspend(record);
-        return 0;
-    }
-    size_t length = stream->length < size ? stream->length : size;
-    memcpy(buffer, stream->bytes, length);
-    stream->length -= length;
-    record->sent += length;
-    memmove(stream->bytes, stream->bytes + length, stream->length);
-    return (ssize_t)length;
-}
-
-/* Behind the head that answers HEAD, libmicrohttpd 0.9.75 sends the end of a chunked body: there
- * the connection ends the reply. */
-static struct MHD_Response *stream_response(struct record *record)
-{
-    struct MHD_Response *response = MHD_create_response_from_callback(
-        MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, record, NULL);
-    if (response && strcmp(record->exchange.method, "HEAD") == 0)
-        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-    record->streaming = true;
-    count_streaming(record, 1);
-    watch(record);
-    return response;
-}
-
-static struct MHD_Response *plain_response(const struct reply *reply)
-{
-    return MHD_create_response_from_buffer(reply->length, (void *)(uintptr_t)reply->body,
-                                           MHD_RESPMEM_PERSISTENT);
-}
-
-/* How long those take that wait says nothing of how quick anything is, but for the last part: from
- * hearing that it is their turn. */
-static void count_time(const struct record *record)
-{
-    struct metrics *metrics = desk_of(record)->metrics;
-    const struct exchange *exchange = &record->exchange;
-    if (exchange->heard)
-        metrics_handed_over(metrics, uv_hrtime() - exchange->heard);
-    else if (record->complete && !record->waited && !exchange->stream.is_stream)
-        metrics_took(metrics, exchange->route, exchange->method, uv_hrtime() - record->complete);
-}
-
-/* Whether the connection ends with this reply. */
-static bool is_last(const struct record *record)
-{
-    const struct desk *desk = desk_of(record);
-    return desk->closing || record->refused || health_is_leaving(desk->api->health);
-}
-
-/* Queues the reply that the exchange has got. */
-static enum MHD_Result send_reply(struct record *record)
-{
-    const struct reply *reply = &record->exchange.reply;
-    count_time(record);
-    struct MHD_Response *response =
-        record->exchange.stream.is_stream ? stream_response(record) : plain_response(reply);
-    if (!response)
-        return MHD_NO;
-    for (size_t i = 0; i < reply->header_count; i++)
-        MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
-    if (reply->content_type)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
-    MHD_add_response_header(response, "X-Request-Id", record->exchange.request_id);
-    if (is_last(record))
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    caller_expect(record->caller, DEADLINE_REPLY);
-    enum MHD_Result queued = MHD_queue_response(record->connection, reply->status, response);
-    MHD_destroy_response(response);
-    return queued;
-}
-
 static enum MHD_Result refuse_body(struct record *record)
 {
     api_refuse_body(desk_of(record)->api, &record->exchange);
-    return send_reply(record);
+    return sending_begin(record);
 }
 
 /* Nobody knows where such a request ends, so the connection ends with it. (So far, libmicrohttpd
@@ -358,7 +232,7 @@ static enum MHD_Result refuse_request(struct record *record, const char *why)
 {
     record->refused = true;
     api_refuse_request(desk_of(record)->api, &record->exchange, why);
-    return send_reply(record);
+    return sending_begin(record);
 }
 
 /* The first call. No piece of a body is at hand yet, so it can be answered at once. */
@@ -381,12 +255,12 @@ static enum MHD_Result handle(struct record *record)
     exchange->body = (struct slice){record->body, record->body_length};
     enum handling handling = api_handle(desk_of(record)->api, exchange);
     if (handling == ANSWERED)
-        return send_reply(record);
+        return sending_begin(record);
     if (handling == WAITING) {
         begin_waiting(record);
-        watch(record);
+        request_watch(record);
     }
-    suspend(record);
+    request_suspend(record);
     return MHD_YES;
 }
 
@@ -396,7 +270,7 @@ static enum MHD_Result send_parked(struct record *record)
 {
     if (record->gone || (api_has_granted(&record->exchange) && has_gone(record)))
         return MHD_NO;
-    return send_reply(record);
+    return sending_begin(record);
 }
 
 /* libmicrohttpd calls this when the header is complete, for each piece of the body, when the body
@@ -418,50 +292,6 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
     return record->gone || record->exchange.reply.status ? send_parked(record) : handle(record);
 }
 
-/* Of the reply's body. Who sends HEAD gets none. */
-static uint64_t bytes_sent(const struct record *record)
-{
-    const struct exchange *exchange = &record->exchange;
-    if (exchange->stream.is_stream)
-        return record->sent;
-    return strcmp(exchange->method, "HEAD") == 0 ? 0 : exchange->reply.length;
-}
-
-static void write_down(const struct record *record, bool delivered)
-{
-    const struct log *log = desk_of(record)->log;
-    if (!record->begun || !journal_wants_requests(log))
-        return;
-    int64_t took_us = record->complete ? (int64_t)(uv_hrtime() - record->complete) / 1000 : -1;
-    journal_answered(log, &(struct outcome){
-                              .exchange = &record->exchange,
-                              .client = record->caller->place,
-                              .forwarded_for = record->forwarded_for,
-                              .took_us = took_us,
-                              .bytes = bytes_sent(record),
-                              .delivered = delivered,
-                          });
-}
-
-/* A reply that was not sent as a whole did not reach its client, and one that was may not. A stream
- * that its client leaves is an ordinary end of it. */
-static void count(struct record *record, enum MHD_RequestTerminationCode code)
-{
-    struct metrics *metrics = desk_of(record)->metrics;
-    struct exchange *exchange = &record->exchange;
-    if (!exchange->reply.status)
-        return;
-    metrics_count(metrics, exchange->route, exchange->method, exchange->reply.status);
-    struct told *told = record->streaming ? NULL : told_new(exchange);
-    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-        caller_told(record->caller, told);
-    } else if (!record->streaming) {
-        metrics_add(&metrics->undelivered, 1);
-        if (told)
-            told_take_back(told);
-    }
-}
-
 /* A stream may end here without its client having been seen to go, as the answer to HEAD does: then
  * exchange_clear tells the API. */
 void request_completed(void *context, struct MHD_Connection *connection, void **place,
@@ -474,11 +304,8 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
     *place = NULL;
     caller_expect(record->caller, DEADLINE_IDLE);
     stop_waiting(record);
-    if (record->streaming)
-        count_streaming(record, -1);
     hangups_forget(desk_of(record)->hangups, &record->hangup);
-    write_down(record, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-    count(record, code);
+    sending_ended(record, code);
     exchange_clear(&record->exchange);
     desk_of(record)->under_way--;
     free(record->body);

@@ -34,6 +34,7 @@ struct settings {
     int64_t rate_limit;        /* requests per second of a principal; 0: no limit */
     int64_t claim_window_ms;
     int64_t replicas;           /* that confirm each grant; 0: none */
+    int64_t quarantine_ms;      /* or QUARANTINE_AUTO, _OFF */
     int64_t confirm_timeout_ms; /* how long they have for it */
     int64_t waiter_lease_ms;
     int64_t drain_ms;
@@ -62,10 +63,6 @@ struct settings {
 /* Reads flags over variables over defaults. Returns 0, or -EINVAL with a failure that names the
  * setting, what it was given and what is expected. */
 int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure);
-
-/* Overwrites the secrets among the flags and the variables, which ps and /proc show, and what
- * settings_read has not copied. To be called once they were read, well or not. */
-void settings_hide(int argc, char **argv);
 
 /* Overwrites the secrets themselves, which are empty texts from then on: for when they have been
  * handed on. */

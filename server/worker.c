@@ -4,6 +4,7 @@
 #include "server/http.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,38 +31,49 @@ struct worker {
     struct locks *locks;
     struct api api;
     struct http *http;
+    uint32_t parts_heard; /* of a quorum: those that are known to be up or down; a bit each */
     struct metrics *metrics;
     struct happenings happenings;
 };
 
-/* Redis has been reached, or has turned out to be away. Whoever connected before has waited until
- * now rather than be told 503 of a Redis that is well. */
-static void serve(struct worker *worker)
+static bool is_quorum(const struct worker *worker)
 {
-    if (worker->http)
+    return worker->options->redis_url->kind == REDIS_QUORUM;
+}
+
+/* Redis has been reached, or has turned out to be away; of a quorum, so many members or all.
+ * Whoever connected before has waited until now rather than be told 503 of a Redis that is well. */
+static void serve(struct worker *worker, unsigned part)
+{
+    worker->parts_heard |= 1U << part % 32;
+    bool is_known = !is_quorum(worker) || store_is_up(worker->store) ||
+                    worker->parts_heard == (1U << store_part_count(worker->store)) - 1;
+    if (worker->http && is_known)
         http_serve(worker->http);
 }
 
-static void on_redis_up(void *context)
+static void on_redis_up(void *context, unsigned part)
 {
     struct worker *worker = context;
-    locks_store_is_up(worker->locks);
-    metrics_set(&worker->metrics->redis_up, 1);
+    locks_store_is_up(worker->locks, part);
     metrics_add(&worker->metrics->redis_connects, 1);
     metrics_set(&worker->metrics->redis_switches, store_figures(worker->store).switches);
     log_line(worker->options->log, LOG_INFO, "redis is up", "server", store_place(worker->store),
              NULL);
-    serve(worker);
 }
 
-static void on_redis_down(void *context, const char *reason)
+static void on_redis_down(void *context, unsigned part, const char *reason)
 {
     struct worker *worker = context;
-    metrics_set(&worker->metrics->redis_up, 0);
+    metrics_set(&worker->metrics->redis_up, store_is_up(worker->store));
     metrics_add(&worker->metrics->redis_losses, 1);
-    log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
-             "reason", reason, NULL);
-    serve(worker);
+    if (store_part_serves(worker->store, part) || !store_is_up(worker->store))
+        log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
+                 "reason", reason, NULL);
+    else
+        log_line(worker->options->log, LOG_INFO, "a node of redis is not used any more", "reason",
+                 reason, NULL);
+    serve(worker, part);
 }
 
 static void on_redis_warning(void *context, const char *text)
@@ -69,6 +81,19 @@ static void on_redis_warning(void *context, const char *text)
     struct worker *worker = context;
     log_line(worker->options->log, LOG_WARN, "redis is not as it should be for locks", "warning",
              text, NULL);
+}
+
+static void on_redis_moved(void *context)
+{
+    struct worker *worker = context;
+    locks_store_has_moved(worker->locks);
+    metrics_set(&worker->metrics->redis_up, store_is_up(worker->store));
+}
+
+static void on_redis_taken(void *context, unsigned to, unsigned from)
+{
+    struct worker *worker = context;
+    locks_store_has_taken(worker->locks, to, from);
 }
 
 static void on_listening(void *context)
@@ -89,6 +114,12 @@ static void on_touched(void *context, struct slice key)
     locks_store_touched(worker->locks, key);
 }
 
+static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+{
+    const struct worker *worker = context;
+    locks_stamp(worker->locks, part, now, stamp);
+}
+
 static void on_answered(void *context, uint64_t nanoseconds)
 {
     struct worker *worker = context;
@@ -107,13 +138,56 @@ static void on_expired(void *context, const struct expiry *expiry)
     happening_expired(&worker->api, expiry);
 }
 
+static void on_serving(void *context, unsigned part)
+{
+    struct worker *worker = context;
+    metrics_set(&worker->metrics->redis_up, store_is_up(worker->store));
+    serve(worker, part);
+}
+
+/* One line of each process: that of the worker that has noticed, or where another process has, of
+ * its first. */
+static void on_quarantined(void *context, const struct quarantine *quarantine)
+{
+    struct worker *worker = context;
+    bool is_over = quarantine->reason == QUARANTINE_NONE;
+    bool is_teller = quarantine->is_foreign || is_over ? worker->index == 0 : quarantine->is_first;
+    char seconds[24];
+    snprintf(seconds, sizeof seconds, "%lld", (long long)((quarantine->left_ms + 999) / 1000));
+    if (quarantine->is_first)
+        metrics_add(&worker->metrics->quarantines[quarantine->reason], 1);
+    if (!is_teller)
+        return;
+    if (is_over)
+        log_line(worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
+                 NULL);
+    else
+        log_line(worker->options->log, LOG_ERROR,
+                 "quarantine: no lock is granted until those that Redis may have lost have ended",
+                 "reason", quarantine_word(quarantine->reason), "because",
+                 quarantine_text(quarantine->reason), "seconds", seconds, NULL);
+}
+
+static void on_locks_warning(void *context, const char *text)
+{
+    struct worker *worker = context;
+    if (worker->index == 0) /* all of them notice */
+        on_redis_warning(worker, text);
+}
+
+/* Where Redis answers, but not what is to be known before it is used, nobody waits for longer. */
 static void on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
+    if (worker->http)
+        http_serve(worker->http);
     health_turned(worker->options->health, worker->index);
     metrics_note_busy(worker->metrics);
     metrics_set(&worker->metrics->left_out, locks_left_out(worker->locks));
     locks_try_again(worker->locks);
+    enum quarantine_reason reason;
+    int64_t left_ms = locks_quarantine(worker->locks, slice_of(NULL), &reason);
+    metrics_set(&worker->metrics->quarantine_seconds, (uint64_t)(left_ms + 999) / 1000);
 }
 
 /* The last steps of stopping, in order: HTTP, grants in doubt, the store, the loop's handles. */
@@ -176,19 +250,29 @@ static void run(void *context)
     uv_loop_close(&worker->loop);
 }
 
-static int open_layers(struct worker *worker, int listen_fd)
+static int open_store(struct worker *worker)
 {
-    const struct settings *settings = worker->options->settings;
     const struct store_events events = {.context = worker,
                                         .up = on_redis_up,
                                         .down = on_redis_down,
                                         .warning = on_redis_warning,
+                                        .moved = on_redis_moved,
+                                        .taken = on_redis_taken,
                                         .listening = on_listening,
                                         .message = on_message,
                                         .touched = on_touched,
                                         .answered = on_answered,
-                                        .confirmed = on_confirmed};
+                                        .stamp = on_stamp};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
+    if (result == 0 && worker->options->settings->quarantine_ms != QUARANTINE_OFF)
+        store_require_sight(worker->store);
+    return result;
+}
+
+static int open_layers(struct worker *worker, int listen_fd)
+{
+    const struct settings *settings = worker->options->settings;
+    int result = open_store(worker);
     const struct locks_options locks = {
         .store = worker->store,
         .loop = &worker->loop,
@@ -199,8 +283,15 @@ static int open_layers(struct worker *worker, int listen_fd)
         .max_waiters = settings->max_waiters,
         .replicas = settings->replicas,
         .confirm_timeout_ms = settings->confirm_timeout_ms,
+        .tickets = is_quorum(worker) ? worker->options->tickets : NULL,
         .process = worker->options->process,
+        .quarantine_ms = settings->quarantine_ms,
+        .keeps_all = !settings->redis_url,
         .expired = on_expired,
+        .quarantined = on_quarantined,
+        .serving = on_serving,
+        .confirmed = on_confirmed,
+        .warning = on_locks_warning,
         .expired_context = worker,
     };
     if (result == 0)
@@ -213,12 +304,13 @@ static int open_layers(struct worker *worker, int listen_fd)
         (struct api){.locks = worker->locks,
                      .principals = principals_keep(worker->options->principals),
                      .limits = worker->options->limits,
-                     .census = worker->options->census,
+                     .census = is_quorum(worker) ? NULL : worker->options->census,
                      .contention = worker->options->contention,
                      .health = worker->options->health,
                      .default_ttl_ms = settings->default_ttl_ms,
                      .max_ttl_ms = settings->max_ttl_ms,
                      .max_wait_ms = settings->max_wait_ms,
+                     .quorum = is_quorum(worker),
                      .replicas = settings->replicas,
                      .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
                      .trusts_hosts = settings->allow_anonymous,

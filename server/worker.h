@@ -21,8 +21,9 @@ struct worker_options {
     struct principals *principals; /* at first; the worker takes a reference of its own */
     struct https *https;           /* the same; NULL: plain HTTP */
     struct addresses *addresses;   /* of all workers */
-    struct limits *limits;         /* the only two things that they change together */
+    struct limits *limits;         /* the only things that they change together: these two, */
     struct census *census;
+    struct tickets *tickets;         /* and with a quorum, who waits */
     struct contention *contention;   /* to each worker its part */
     struct health *health;           /* what they show of the process */
     uint32_t process;                /* a random number for locks_open */

@@ -4,13 +4,15 @@
 --       3 limit (0: none), 4 TTL in ms,
 --       5 '0' the token is new, '1' it may have been sent before: this request takes over what it
 --         has, '2' this very request (by its attempt) looks again: it yields to a later one,
+--         '3' as '1' at a member of a quorum, where it shares what it finds with the earlier ones,
 --       and of a request that waits: 6 server, 7 its lease in ms, 8 claim window in ms,
 --       9 how long to keep the place in ms, 10 how many may wait
 -- Returns {'granted', fence, holds}, or for an owner's only hold also the fence alone;
 --         {'claimed' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit}: the token has
 --         the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
---         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'} or {'superseded'}.
+--         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
+--         it would be granted if anything were now, {'quarantined', for how many ms}.
 local token, owner, mode, attempt, meta = struct.unpack(HOLD_TEXTS, ARGV[2])
 local limit, ttl, sent = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local server, lease, claim_ms, keep = ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -24,12 +26,18 @@ local function finish(...)
 end
 
 local function tell_hold()
-    local status = 'claimed'
-    if hold[ATTEMPT] == '' then
+    local status, attempts = 'claimed', hold[ATTEMPT]
+    if attempts == '' then
         claim(state, hold, attempt)
-    elseif hold[ATTEMPT] ~= attempt then
-        -- From now on only a release or the end of its TTL takes it away.
-        status, hold[ATTEMPT] = 'holding', REPEATED
+    elseif attempts ~= attempt then
+        -- From now on only a release or the end of its TTL takes it away. At a member of a quorum what
+        -- was found may be no hold of the others: it goes when all have given it back whom it was told.
+        if sent ~= '3' or attempts == REPEATED or #attempts > SHARED_LONGEST then
+            attempts = REPEATED
+        elseif not string.find(' ' .. attempts .. ' ', ' ' .. attempt .. ' ', 1, true) then
+            attempts = attempts .. ' ' .. attempt
+        end
+        status, hold[ATTEMPT] = 'holding', attempts
         update(state, hold, call)
     end
     close(state, call)
@@ -71,6 +79,9 @@ if sent ~= '0' then
     elseif not hold and not waiter and find_released(state, token) then
         hand_over(state)
         return finish('released')
+    elseif hold and hold[ATTEMPT] == '' and now < opens then
+        queue(state).ungrant(hold)
+        hold, waiter = nil, find_waiter(state, token)
     end
 end
 
@@ -94,7 +105,8 @@ if hold then
 end
 local upgrades = owned(state, waiter and waiter[OWNER] or owner) > 0
 if waiter then
-    if upgrades and admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
+    if upgrades and now >= opens and
+       admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
         queue(state).remove(waiter)
         waiter[ATTEMPT] = attempt
         grant(state, waiter, waiter[WANTED], waiter[TTL])
@@ -106,7 +118,11 @@ else
     if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then
         return finish('limit_mismatch', state[LIMIT], view(state, ''))
     end
-    if admits(state, owner, mode, limit) and (upgrades or not state.next) then
+    local is_admitted = admits(state, owner, mode, limit)
+    if is_admitted and now < opens and (upgrades or not server) then
+        return finish('quarantined', math.ceil((opens - now) / 1000))
+    end
+    if is_admitted and now >= opens and (upgrades or not state.next) then
         hold = {token, owner, mode, attempt, meta, 0, 0, 0, ttl}
         grant(state, hold, limit, ttl)
         return finish('granted', hold[FENCE], owned(state, owner))

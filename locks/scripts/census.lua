@@ -32,7 +32,7 @@ local function live(name)
         return 0
     end
     local count = struct.unpack('<I4', record, COUNT_AT)
-    if count == 0 or now < struct.unpack('<d', record, NEXT_AT) then
+    if count == 0 or now < struct.unpack('<d', record, NEXT_AT) or is_moving(name) then
         return count
     end
     return live_of_crowd(name, count)

@@ -10,9 +10,10 @@ local AT_ONCE = 20
 local found = {}
 
 local function visit(candidate)
-    key = candidate
-    local state = open()
-    close(state, even_if_full)
+    local state = look_at(candidate)
+    if not state then
+        return
+    end
     if state[COUNT] > 0 then
         found[#found + 1] = {key, state[VERSION], math.floor((state[NEXT] - now) / 1000)}
     elseif since and state[VERSION] > since then
@@ -27,4 +28,7 @@ repeat
         visit(candidate)
     end
 until cursor == '0' or budget <= 0 or #found >= enough
+if undecided then
+    return {err = TRY_AGAIN}
+end
 return answer({cursor ~= '0' and cursor or '', now, found})

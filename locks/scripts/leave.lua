@@ -19,9 +19,20 @@ end
 
 local state = open()
 local hold, waiter = find(state, token), find_waiter(state, token)
+if hold and hold[ATTEMPT] == '' and why == 'timeout' and now < opens then
+    queue(state).ungrant(hold)
+    hold, waiter = nil, find_waiter(state, token)
+end
 local unclaimed = hold and hold[ATTEMPT] == ''
 local own_waiter = waiter and waiter[ATTEMPT] == attempt
 local untold = why == 'gone' or why == 'drain' -- its client was not told of a hold that it has
+local others -- at a member of a quorum, the attempts that share the hold with this one; or ''
+if hold and untold then
+    local attempts = ' ' .. hold[ATTEMPT] .. ' '
+    local from, to = string.find(attempts, ' ' .. attempt .. ' ', 1, true)
+    others = from and string.match(string.sub(attempts, 1, from) .. string.sub(attempts, to + 1),
+                                   '^ *(.-) *$')
+end
 if why == 'stale' then
     keep = own_waiter and waiter[KEEP]
 end
@@ -79,8 +90,11 @@ end
 
 if why == 'timeout' and hold and (own_waiter or not unclaimed) then
     return tell_hold()
-elseif hold and (own_waiter or untold and hold[ATTEMPT] == attempt) then
+elseif hold and (own_waiter or others == '') then
     leave_hold()
+elseif others then
+    hold[ATTEMPT] = others
+    update(state, hold, even_if_full)
 elseif own_waiter then
     queue(state).leave(waiter, keep)
 end

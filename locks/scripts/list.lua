@@ -32,16 +32,14 @@ local function visit(candidate)
         rest[#rest + 1] = candidate
         return
     end
-    key = candidate
-    local state = open()
-    close(state, even_if_full)
-    if state[COUNT] > 0 then
+    local state = look_at(candidate)
+    if state and state[COUNT] > 0 then
         local seen = whole_view(state, '')
         page[#page + 1] = {key, seen}
         for _, holder in ipairs(seen[7]) do
             shown = shown + HOLDER_BYTES + #holder[6]
         end
-        shown = shown + WAITER_BYTES * #(seen[8] or {}) + (state.servers and QUEUE_BYTES or 0)
+        shown = shown + WAITER_BYTES * #(seen[8] or {}) + (state[WAITERS] > 1 and QUEUE_BYTES or 0)
     end
 end
 
@@ -57,4 +55,4 @@ while cursor ~= '' and not is_full() and budget > 0 do
         visit(candidate)
     end
 end
-return answer({cursor, rest, page})
+return undecided and {err = TRY_AGAIN} or answer({cursor, rest, page})

@@ -1,7 +1,8 @@
 -- Release: ends the hold of this token and hands over, or takes its waiter out of the queue. A hold
 -- that was handed over and not claimed is a waiter's: its client knows of no hold.
 --
--- ARGV  2 token, 3 the server that asks
+-- ARGV  2 token, 3 the server that asks, 4 '1' at a member of a quorum: the token is remembered even if
+--       it has nothing here, so that what was sent before and comes late is not granted
 -- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; for a
 --         repeated release, as long as it is remembered, 'repeated' in place of 'released', or
 --         'cancelled' again. Three more may follow on 'released': the attempt of a request
@@ -41,9 +42,12 @@ if hold or waiter then
     return answer({'cancelled', state[VERSION]})
 end
 
-close(state, even_if_full)
 local last = find_released(state, token)
-if not last then
+if not last and ARGV[4] then
+    remember(state, token, NOTHING, now, 0, 0)
+end
+close(state, even_if_full)
+if not last or last[1] == NOTHING then
     return answer({'not_held'})
 elseif last[1] == 0 then
     return answer({'cancelled', state[VERSION]})

@@ -5,7 +5,7 @@
 -- Returns {'renewed', fence, ttl_ms, holds, version, owner, mode, limit} or {'not_held'}.
 local state = open()
 local hold = find(state, ARGV[2])
-if not hold then
+if not hold or hold[ATTEMPT] == '' and now < opens then
     close(state, even_if_full)
     return answer({'not_held'})
 end

@@ -6,7 +6,7 @@
 --         known there any more, or its waiters are passed over. It has to ask again there.
 local server, lease = ARGV[2], ARGV[3] * 1000
 local write, astray = even_if_full, {}
-local tail = server .. '\0' -- what ends the record of a name with a lone waiter, before VOUCHED
+local tail = server .. '\0' -- what ends the record of a name with a front, before VOUCHED
 
 -- Whether the server is in good standing for a name whose record this is.
 local function vouch(name, record)
@@ -18,9 +18,9 @@ local function vouch(name, record)
         end
         return ends > now
     end
-    local packed = call('hget', hash, server)
+    local packed = redis.pcall('hget', hash, server) -- in a Cluster it may be at another node
     local ends, suspect, watching = 0, 1, 0
-    if packed then
+    if type(packed) == 'string' then
         ends, suspect, watching = struct.unpack(STANDING, packed)
     end
     if ends > now then
@@ -31,9 +31,10 @@ local function vouch(name, record)
 end
 
 for i = 4, #ARGV do
-    local record = call('get', ARGV[i])
-    -- A name whose main key was lost, by eviction or by hand, has no queue any more.
-    if not record or not vouch(ARGV[i], record) then
+    local record = redis.pcall('get', ARGV[i])
+    -- A name whose main key was lost, by eviction or by hand, has no queue any more; and one that is
+    -- on its way to another node, or has moved, is to be asked about there.
+    if type(record) ~= 'string' or not vouch(ARGV[i], record) then
         astray[#astray + 1] = i - 3
     else
         write = call -- after the first, a full Redis takes all

@@ -7,20 +7,22 @@ do
         packed = call('get', key)
         state = packed and {struct.unpack(STATE, packed)}
     end
-    if ARGV[5] == '0' then
+    if ARGV[5] == '0' and now >= opens then
         if not packed or (state[COUNT] == 0 and state[WAITERS] == 0 and state[SERVERS] == 0) then
             local _, _, mode = struct.unpack(HOLD_TEXTS, ARGV[2])
             local ttl, exclusives, limit = tonumber(ARGV[4]), 1, 0
             if mode == 'shared' then
                 exclusives, limit = 0, tonumber(ARGV[3])
             end
-            local expires, fence = now + ttl * 1000, math.max(now - now % retention + 1, now)
+            local fence
+            local expires = now + ttl * 1000
             if packed then
                 fence = math.max(state[VERSION] + 1, now)
                 state[VERSION], state[COUNT], state[EXCLUSIVES] = fence, 1, exclusives
                 state[LIMIT], state[NEXT] = limit, expires
                 packed = struct.pack(STATE, unpack(state, 1, LAST_TOKEN))
             else
+                fence = math.max(floor > now and floor + 1 or now - now % retention + 1, now)
                 packed = struct.pack(STATE, fence, 1, exclusives, limit, 0, 0, 0, 0, expires,
                                      0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '')
             end
@@ -35,7 +37,7 @@ do
     -- nobody waits or watches, or this request comes behind others, who were let in if they could
     -- be, since nothing has ended by itself after the last operation: no tick is due, and all their
     -- servers live and are in good standing.
-    if ARGV[6] and ARGV[5] ~= '2' then
+    if ARGV[6] and ARGV[5] ~= '2' and not moving then
         local hold = packed and state[ONLY] <= #packed and
                      {struct.unpack(HOLD, packed, state[ONLY])}
         local token, owner, mode = struct.unpack(HOLD_TEXTS, ARGV[2])
@@ -46,16 +48,32 @@ do
         local lease = ARGV[7] * 1000
         local is_first = is_common and
                          state[SERVERS] + state[WAITERS] + state[UNCLAIMED] == 0
-        local standing -- of its server, which is one of them already
+        local servers, waiters, line
+        local vouched, front = nil, '' -- where all wait at this server, as the record has it
+        local standing                 -- of its server, which is one of several
+        local moves_in = false         -- there is no other any more
         if is_common and not is_first then
-            is_common = state[WAITERS] + state[UNCLAIMED] > 0 and hold[AFTER] > #packed and
-                        now < state[TICK]
-            local servers = is_common and call('hgetall', key .. ':servers') or {}
-            for i = 1, #servers, 2 do
-                local ends, suspect, watching = struct.unpack(STANDING, servers[i + 1])
+            servers, waiters = key .. ':servers', key .. ':waiters'
+            line = key .. ':queue:' .. ARGV[6]
+            is_common = state[WAITERS] + state[UNCLAIMED] > 0 and now < state[TICK]
+        end
+        if is_common and not is_first and hold[AFTER] <= #packed then
+            local first, first_owner, _, _, _, to = struct.unpack(HOLD_TEXTS, packed, hold[AFTER])
+            local server
+            server, vouched = struct.unpack('<sd', packed, to + LONE_SERVER_AFTER)
+            front = first ~= '' and string.sub(packed, hold[AFTER], -9) or ''
+            -- The next one behind it is not of its owner: see release.lua.
+            is_common = state[UNCLAIMED] == 0 and server == ARGV[6] and now < vouched and
+                        first ~= token and (state[WAITERS] > 1 or first_owner ~= owner)
+        elseif is_common and not is_first then
+            local all = call('hgetall', servers)
+            for i = 1, #all, 2 do
+                local ends, suspect, watching = struct.unpack(STANDING, all[i + 1])
                 is_common = is_common and now < ends and suspect == 0
-                if servers[i] == ARGV[6] then
+                if all[i] == ARGV[6] then
                     standing = struct.pack(STANDING, math.max(ends, now + lease), 0, watching)
+                    moves_in = #all == 2 and watching + state[AWAY] + state[UNCLAIMED] == 0
+                    vouched = moves_in and ends
                 end
             end
             is_common = is_common and standing
@@ -63,16 +81,25 @@ do
         if is_common and ARGV[5] == '1' then
             local generation = state[GENERATION]
             is_common = state[LAST_TOKEN] ~= token and
-                        not (not is_first and call('hget', key .. ':waiters', token)) and
                         not (generation > 0 and
                              call('hget', key .. ':released:' .. generation % 2, token)) and
                         not (generation > 1 and
                              call('hget', key .. ':released:' .. (generation - 1) % 2, token))
         end
-        local remembers = is_common and state[LAST_TOKEN] ~= '' and
-                          now - state[LAST_AT] < GENERATION_SPAN
+        local arrival = is_common and math.max(state[ARRIVAL] + 1, now)
+        local record = is_common and ARGV[2] ..
+                       struct.pack(WAITER_REST, 0, arrival, 0, ARGV[4], ARGV[3], ARGV[8], ARGV[9],
+                                   arrival, ARGV[6])
+        if is_common and front ~= '' and state[WAITERS] == 1 then
+            call('append', key, '') -- in a full Redis nothing is written at all
+            call('unlink', waiters, line) -- what is left of a main key that was lost
+        end
+        if is_common and not is_first then -- a full Redis refuses this, and a token that waits
+            is_common = call('hsetnx', waiters, token, record) == 1
+        end
         if is_common then
-            if remembers then -- here, since somebody waits for the next release
+            -- Here, since somebody waits for the next release.
+            if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
                 local generation = math.floor(now / GENERATION_SPAN)
                 local released = key .. ':released:' .. generation % 2
                 local begins = generation ~= state[GENERATION]
@@ -87,11 +114,10 @@ do
                 end
                 state[GENERATION], state[LAST_TOKEN] = generation, ''
             end
-            local arrival, tail = math.max(state[ARRIVAL] + 1, now), ''
             -- Somewhat longer than it must be, so that it need not be moved each time.
             local queue_kept = now + math.max(2 * lease + KEPT_LEAST, retention)
-            local is_short = queue_kept > state[QUEUE_KEPT]
-            if is_short then
+            local is_kept = not is_first and queue_kept <= state[QUEUE_KEPT]
+            if queue_kept > state[QUEUE_KEPT] then
                 state[QUEUE_KEPT] = queue_kept + retention / 10
             end
             state[WAITERS], state[ARRIVAL] = state[WAITERS] + 1, arrival
@@ -101,29 +127,52 @@ do
                 local held = math.min(ARGV[4] * 1000, retention / 10)
                 state[QUEUE_KEPT] = math.max(state[QUEUE_KEPT],
                                              now + held + retention + retention / 10)
-                tail = ARGV[2] .. struct.pack(LONE_REST, 0, arrival, 0, ARGV[4], ARGV[3], ARGV[8],
-                                              ARGV[9], arrival, ARGV[6], now + lease)
+                front, vouched = record, now
             else
-                local servers, waiters, line = key .. ':servers', key .. ':waiters',
-                                               key .. ':queue:' .. ARGV[6]
-                local kept = string.format('%d', state[QUEUE_KEPT] / 1000 + 1)
-                call('hset', waiters, token,
-                     ARGV[2] .. struct.pack(WAITER_REST, 0, arrival, 0, ARGV[4], ARGV[3], ARGV[8],
-                                            ARGV[9], arrival, ARGV[6]))
-                call('hset', servers, ARGV[6], standing)
                 call('zadd', line, string.format('%d', arrival), token)
-                call('pexpireat', waiters, kept) -- the queues may be new
-                call('pexpireat', line, kept)
-                if is_short then
-                    call('pexpireat', servers, kept)
+            end
+            local is_new = not is_first -- the queue, perhaps
+            if vouched and front == '' then
+                local heads = call('zrange', line, 0, 1)
+                local found = call('hmget', waiters, heads[1], heads[2] or token)
+                local first, behind
+                if found[1] and found[2] then
+                    is_new = heads[1] == token
+                    first = select(2, struct.unpack('<ss', found[1]))
+                    behind = select(2, struct.unpack('<ss', found[2]))
+                end
+                if first and (first ~= behind or not heads[2]) then
+                    front = found[1]
+                    call('zrem', line, heads[1])
+                    call('hdel', waiters, heads[1])
                 end
             end
-            local kept = math.max(hold[EXPIRES] + retention, state[VERSION] + retention,
-                                  state[QUEUE_KEPT])
-            call('set', key,
-                 struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
-                 string.sub(packed, state[ONLY]) .. tail,
-                 'pxat', string.format('%d', kept / 1000 + 1))
+            if is_new or not is_kept and not is_first then
+                local kept = string.format('%d', state[QUEUE_KEPT] / 1000 + 1)
+                call('pexpireat', waiters, kept)
+                call('pexpireat', line, kept)
+            end
+            if moves_in then
+                call('unlink', servers)
+            elseif standing then
+                call('hset', servers, ARGV[6], standing)
+                if not is_kept then
+                    call('pexpireat', servers, string.format('%d', state[QUEUE_KEPT] / 1000 + 1))
+                end
+            end
+            packed = struct.pack(STATE, unpack(state, 1, LAST_TOKEN)) ..
+                     string.sub(packed, state[ONLY], hold[AFTER] - 1)
+            if vouched then
+                front = front ~= '' and front or string.rep('\0', NOBODY_BYTES) .. ARGV[6] .. '\0'
+                packed = packed .. front .. struct.pack('<d', math.max(vouched, now + lease))
+            end
+            if is_kept then
+                call('set', key, packed, 'keepttl')
+            else
+                local kept = math.max(hold[EXPIRES] + retention, state[VERSION] + retention,
+                                      state[QUEUE_KEPT])
+                call('set', key, packed, 'pxat', string.format('%d', kept / 1000 + 1))
+            end
             return {'waiting', math.floor((state[TICK] - now + 999) / 1000)}
         end
     end
@@ -131,7 +180,7 @@ end
 
 -- The common case of a claim: the name's only hold was handed over to this request, and every server
 -- has a tick planned that is not due yet, and before the hold will end.
-if ARGV[5] == '2' then
+if ARGV[5] == '2' and now >= opens and not moving then
     local packed = call('get', key)
     local state = packed and {struct.unpack(STATE, packed)}
     local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
@@ -140,6 +189,7 @@ if ARGV[5] == '2' then
                       now < hold[EXPIRES] and now < state[TICK] and
                       state[TICK] <= now + hold[TTL] * 1000
     local lone = is_common and hold[AFTER] <= #packed
+    is_common = is_common and not (lone and state[WAITERS] > 0)
     if is_common and not lone then
         packed = call('hget', key .. ':waiters', token)
     end

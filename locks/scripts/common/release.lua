@@ -6,74 +6,103 @@
 do
     local packed = call('get', key)
 
-    -- The commonest: all who wait are parked at the server that asks. What follows would do the same,
-    -- but somebody waits for this very answer: only what changes is read and written.
+    -- The commonest: all who wait are parked at the server that asks, and the first of them is in
+    -- front. What follows would do the same, but somebody waits for this very answer: only what
+    -- changes is read and written.
     do
         local upgrader, _, last, at, token, attempt, fence, since, ends, from
-        local goes_on = packed and ARGV[3] and
+        local goes_on = packed and ARGV[3] and now >= opens and not moving and
                         string.sub(packed, COUNTS_FROM + 4, COUNTS_TO) == COUNTS_AT_ONE
         if goes_on then
             upgrader, _, last, at = struct.unpack('<sss', packed, TEXTS_FROM)
-            goes_on = at <= #packed and upgrader == '' and last == ''
+            goes_on = at <= #packed and upgrader == ''
         end
         if goes_on then
             token, _, _, attempt, _, fence, since, ends, _, from = struct.unpack(HOLD, packed, at)
-            goes_on = token == ARGV[2] and attempt ~= '' and now < ends
+            goes_on = token == ARGV[2] and attempt ~= '' and now < ends and from <= #packed
         end
 
-        -- Whose turn it is: its record is part of the name's, or one of many.
-        local is_lone = goes_on and from <= #packed
-        local record, line, behind, standing = packed, nil, nil, nil
-        if goes_on and not is_lone then
-            from, line = 1, call('zrange', key .. ':queue:' .. ARGV[3], 0, 1)
-            goes_on = line[2] and call('hmget', key .. ':waiters', line[1], line[2])
-            record, behind = unpack(goes_on or {})
-            standing = behind and call('hget', key .. ':servers', ARGV[3])
-            goes_on = record and standing
-        end
-        local owner, mode, next_attempt, to, ttl
+        -- Whose turn it is, and where else to go on.
+        local first, owner, mode, next_attempt, to, ttl, server, vouched
+        local waiters = goes_on and struct.unpack('<I4', packed, COUNTS_FROM) - 1
         if goes_on then
-            _, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, record, from)
-            _, _, _, ttl = struct.unpack(HOLD_NUMBERS, record, to)
-        end
-        local waiters, servers, expires = 0, 0, goes_on and now + ttl * 1000
-        if goes_on and is_lone then
-            local server, vouched = struct.unpack('<sd', packed, to + LONE_SERVER_AFTER)
+            first, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, packed, from)
+            server, vouched = struct.unpack('<sd', packed, to + LONE_SERVER_AFTER)
             goes_on = server == ARGV[3] and now < vouched
-        elseif goes_on then
-            local vouched, suspect, watching = struct.unpack(STANDING, standing)
-            local tick = struct.unpack('<d', packed, TICK_FROM)
-            local _, owner_behind = struct.unpack('<ss', behind) -- would be let in with it
-            goes_on = now < vouched and suspect + watching == 0 and now < tick and
-                      tick <= expires and owner_behind ~= owner
-            waiters, servers = struct.unpack('<I4', packed, COUNTS_FROM) - 1, 1
+        end
+        local tail = goes_on and waiters > 0 and string.rep('\0', NOBODY_BYTES) ..
+                                                string.sub(packed, to + LONE_SERVER_AFTER)
+        local record, is_front, line = packed, first ~= '', nil
+        if goes_on and not is_front then
+            line = key .. ':queue:' .. ARGV[3]
+            local heads = call('zrange', line, 0, 1)
+            local found = heads[1] and
+                          call('hmget', key .. ':waiters', heads[1], heads[2] or heads[1])
+            goes_on = found and found[1] and found[2]
+            if goes_on then
+                record, from = found[1], 1
+                first, owner, mode, next_attempt, _, to = struct.unpack(HOLD_TEXTS, record)
+                -- Its owner's next request would be let in with it.
+                local _, behind = struct.unpack('<ss', found[2])
+                goes_on = not heads[2] or behind ~= owner
+            end
         end
 
-        if goes_on and mode == 'exclusive' then
+        -- The release before this one is to be remembered, if it was not long ago.
+        local remembers = goes_on and last ~= '' and
+                          now - struct.unpack('<d', packed, LAST_AT_FROM) < GENERATION_SPAN
+        local generation = remembers and math.floor(now / GENERATION_SPAN)
+        if remembers then
+            goes_on = struct.unpack('<d', packed, GENERATION_FROM) == generation
+        end
+        local expires
+        local tick = tail and struct.unpack('<d', packed, TICK_FROM) or math.huge
+        if goes_on then
+            _, _, _, ttl = struct.unpack(HOLD_NUMBERS, record, to)
+            expires, goes_on = now + ttl * 1000, mode == 'exclusive' and now < tick
+        end
+
+        if goes_on then
             local version = math.max(struct.unpack('<d', packed) + 1, now) + 1
             local held = math.floor((now - since) / 1000)
-            local text = struct.pack(STATE_FRONT, version, 1, 1, 0, waiters, 0, 0, servers,
+            local plans = string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7)
+            local ends_earlier = tail and expires < tick
+            if ends_earlier then
+                plans = string.sub(packed, KEPT_FROM, TICK_FROM - 1) .. struct.pack('<d', expires) ..
+                        string.sub(packed, QUEUE_KEPT_FROM, QUEUE_KEPT_FROM + 7)
+            end
+            local text = struct.pack(STATE_FRONT, version, 1, 1, 0, waiters, 0, 0, tail and 1 or 0,
                                      expires) ..
-                         string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7) ..
+                         plans ..
                          struct.pack(STATE_LAST, fence, now, held, 0, '', 'released', token) ..
                          string.sub(record, from, to - 1) ..
-                         struct.pack(HOLD_NUMBERS, version, now, expires, ttl)
-            local kept, write = math.max(expires, version) + retention, redis.pcall
-            if not is_lone then -- the first write frees memory, so a full Redis takes the others, too
-                call('zrem', key .. ':queue:' .. ARGV[3], line[1])
-                call('hdel', key .. ':waiters', line[1])
+                         struct.pack(HOLD_NUMBERS, version, now, expires, ttl) .. (tail or '')
+            local kept, write, reply = math.max(expires, version) + retention, redis.pcall, nil
+            if not is_front then -- the first write frees memory, so a full Redis takes the others, too
+                call('zrem', line, first)
+                call('hdel', key .. ':waiters', first)
                 write = call
             end
-            local reply
-            local queue_kept = struct.unpack('<d', packed, QUEUE_KEPT_FROM)
-            -- Until then the record is kept already, and no longer but for the hold that ends now.
-            if math.max(kept, ends + retention) <= queue_kept then
-                reply = write('set', key, text, 'keepttl')
-            else
-                kept = is_lone and kept or math.max(kept, queue_kept)
-                reply = write('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
+            if remembers then
+                reply = write('hset', key .. ':released:' .. generation % 2, last,
+                              string.sub(packed, LAST_FENCE_FROM, TEXTS_FROM - 1))
+            end
+            if type(reply) ~= 'table' then
+                write = reply and call or write
+                local queue_kept = struct.unpack('<d', packed, QUEUE_KEPT_FROM)
+                -- Until then the record is kept already, and no longer but for the hold that ends now.
+                if math.max(kept, ends + retention) <= queue_kept then
+                    reply = write('set', key, text, 'keepttl')
+                else
+                    kept = tail and math.max(kept, queue_kept) or kept
+                    reply = write('set', key, text, 'pxat', string.format('%d', kept / 1000 + 1))
+                end
             end
             if not reply.err then
+                if ends_earlier then
+                    call('publish', string.match(key, '^[^{]*') .. 'inbox:' .. server,
+                         'n ' .. string.format('%d', (expires - now + 999) / 1000) .. ' ' .. key)
+                end
                 return {'released', fence, held, 0, version, next_attempt, owner, ttl}
             end
         end
@@ -84,13 +113,16 @@ do
     local lone = hold and hold[AFTER] <= #packed and
                  {struct.unpack(LONE, packed, hold[AFTER])}
     local is_common = hold and hold[TOKEN] == ARGV[2] and hold[ATTEMPT] ~= '' and
-                      now < hold[EXPIRES] and state[AWAY] == 0 and state[UPGRADER] == ''
+                      now < hold[EXPIRES] and state[AWAY] == 0 and state[UPGRADER] == '' and
+                      (now >= opens or state[WAITERS] == 0) and
+                      not (lone and (state[WAITERS] > 1 or lone[TOKEN] == ''))
 
     -- The release before this one is to be remembered, if it was not long ago.
     local generation = math.floor(now / GENERATION_SPAN)
     local remembers = is_common and state[LAST_TOKEN] ~= '' and
                       now - state[LAST_AT] < GENERATION_SPAN
-    is_common = is_common and (not remembers or state[GENERATION] == generation)
+    is_common = is_common and (not remembers or state[GENERATION] == generation) and
+                not (moving and (remembers or state[SERVERS] + state[WAITERS] > 0))
 
     local servers = is_common and not lone and state[SERVERS] > 0 and
                     call('hgetall', key .. ':servers')

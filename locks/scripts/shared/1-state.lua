@@ -4,7 +4,21 @@
 --
 -- KEYS[1]  the name's main key, PREFIX{NAME}. Its other keys hang off it; they share its hash tag
 --          and so its Cluster slot.
--- ARGV[1]  retention in milliseconds: how long a free name is remembered.
+-- KEYS[2]  the same again in a Cluster; a script that looks at all there is gets no key there.
+-- ARGV[1]  the stamp, four packed numbers, all in microseconds (locks/guard.h says where from):
+--          the retention, which is how long a free name is remembered;
+--          when this call may run at the latest: where Redis' clock is beyond that, the call was
+--          delayed or the clock has jumped, and nothing is changed, or live holds would be ended;
+--          when grants begin again: before that there may be holds that Redis has lost;
+--          what all numbers issued so far are below, wherever the clock was when they were.
+--
+-- In a Cluster the name's slot may be on its way from one node to another, one key after the other.
+-- Redis would let a script run with the main key here and another one there, for it looks at what is
+-- declared alone; and what was declared but need not exist, it would have us wait for. So a script
+-- asks first. Where a slot is moving, two keys that are nowhere are an error: the node that it leaves
+-- takes them for moved, and the one that it comes to does not answer for two that it lacks. Elsewhere
+-- they are just not there. Of a moving name, what is in the main key alone can be used and changed,
+-- for that is in one place; all else waits, before anything is written: the call is made again.
 --
 -- The main key holds one packed record: the state, and where there is just one, the hold, and where
 -- just one waits for that, the waiter. In the common case it is all there is, and an operation is
@@ -15,10 +29,17 @@
 
 local call = redis.call
 local key = KEYS[1]
-local retention = ARGV[1] * 1000
+local retention, latest, opens, floor = struct.unpack('<dddd', ARGV[1])
 
 local time = call('time')
 local now = time[1] * 1000000 + time[2]
+if now > latest then
+    return {err = string.format('LATE %d', now)}
+end
+
+local is_clustered = #KEYS ~= 1
+local TRY_AGAIN = 'TRYAGAIN' -- as Redis itself says where declared keys are not in one place
+local moving = KEYS[2] and type(redis.pcall('exists', key .. ':none', key .. ':never')) == 'table'
 
 -- A state: an array of these, packed by STATE.
 local VERSION = 1      -- the last number issued, be it as a fence or for the end of a hold
@@ -54,7 +75,10 @@ local COUNTS_TO = 36
 local KEPT_FROM = 45
 local QUEUE_KEPT_FROM = 77
 local TEXTS_FROM = 117     -- UPGRADER, LAST_REASON, LAST_TOKEN
+local GENERATION_FROM = 53
 local TICK_FROM = 69
+local LAST_FENCE_FROM = 85
+local LAST_AT_FROM = 93
 local COUNTS_AT_ONE = '\0\0\0\0\0\0\0\0\1\0\0\0' -- behind WAITERS: all wait, at one server
 
 -- A hold, packed by HOLD: first its texts, which acquire is given packed, then its numbers. Of a
@@ -81,6 +105,8 @@ local AFTER = 10       -- of a lone hold as it was unpacked: where in the record
 local WAITER = '<sssssdddddddds'
 local WAITER_REST = '<dddddddds' -- behind the texts, which acquire is given packed
 local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
+local SHARED_LONGEST = 100  -- bytes of all attempts that a hold at a member of a quorum was told to,
+                            -- with a space between; where there are more, it is REPEATED
 
 -- A server's standing, packed by STANDING in the hash `:servers`, by id.
 local ID = 1
@@ -90,12 +116,14 @@ local SUSPECT = 3   -- 1: one of its waiters had its turn and was not there, so 
 local WATCHING = 4  -- 1: it wants to hear of every new version
 local STANDING = '<dBB'
 
--- The lone waiter, packed by LONE: the only one who waits or has not claimed yet, at the only server
--- that has to do with the name. Neither is in another key then, and the state counts them as ever.
+-- The front, packed by LONE: where all who wait are parked at one server, and no other has to do with
+-- the name, the first of them is in the name's record, with its server's lease. So is one who waited
+-- alone and has not claimed yet. The others are in the keys of a queue; where all are, nobody is in
+-- front: its TOKEN is ''. The state counts them as ever.
 local VOUCHED = 15  -- its server lives while now < VOUCHED; the last of the record, see vouch.lua
 local LONE = '<sssssddddddddsd'
 local LONE_SERVER_AFTER = 64 -- its texts
-local LONE_REST = '<ddddddddsd' -- behind the texts
+local NOBODY_BYTES = 69 -- of its record where nobody is in front, before the server: NULs
 
 -- The keys of those who wait outlive two leases by this, however short the retention is.
 local KEPT_LEAST = 60000000
@@ -103,4 +131,5 @@ local KEPT_LEAST = 60000000
 -- The end of a hold that may be asked for again, packed by RELEASE, is remembered for a generation
 -- at least: see 2-holds.lua.
 local RELEASE = '<dddd'
+local NOTHING = -1 -- in place of its fence: the token had nothing
 local GENERATION_SPAN = 30000000

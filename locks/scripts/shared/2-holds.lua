@@ -3,6 +3,15 @@
 -- until the last is gone: a hash of holds by token, a sorted set of tokens by expiry, and a hash
 -- that counts the holds of each owner.
 
+if moving then
+    return {err = TRY_AGAIN}
+end
+
+-- The same for a name that a script has come by otherwise: it may be another node's altogether.
+local function is_moving(name)
+    return is_clustered and type(redis.pcall('exists', name .. ':none', name .. ':never')) == 'table'
+end
+
 -- Writes a number as digits. Redis would print it as a floating point number, which takes longer
 -- than storing it.
 local function digits(number)
@@ -27,7 +36,8 @@ end
 
 -- A name without keys has had no event for the retention at least, so the start of the running
 -- retention period is greater than all its old numbers and not greater than any new one: such a
--- name has a version that never goes back and never repeats, though nothing is stored.
+-- name has a version that never goes back and never repeats, though nothing is stored. Where the
+-- clock was ahead once, its greatest time is that number.
 local function load()
     local packed = call('get', key)
     local state
@@ -40,7 +50,7 @@ local function load()
             state.lone = {struct.unpack(LONE, packed, hold[AFTER])}
         end
     else
-        state = {now - now % retention, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        state = {math.max(floor, now - now % retention), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                  '', '', '', false}
     end
     state.loaded, state.version = packed, state[VERSION]
@@ -59,7 +69,8 @@ local function save(state, write)
     elseif state[COUNT] > 0 then
         kept = state[KEPT]
     end
-    local is_new = not state.loaded and (state[VERSION] ~= state.version or state[SERVERS] > 0)
+    local is_new = not state.loaded and (state[VERSION] ~= state.version or state[SERVERS] > 0 or
+                                         state[GENERATION] > 0)
     if is_new or state.loaded and packed ~= state.loaded then
         kept = math.max(kept, state[VERSION]) + retention -- the version may be ahead of time
         if state[WAITERS] + state[UNCLAIMED] + state[SERVERS] > 0 then

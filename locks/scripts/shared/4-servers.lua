@@ -4,18 +4,27 @@
 
 local HEAD = 5      -- not stored: the first in its queue {token, place}, false: none, nil: unknown
 
--- The lone waiter is not alone any more, or something becomes of it: it moves into the keys of a
--- queue, and its server into that of the servers. Whatever was in them is left of a main key that
--- was lost.
+-- How many wait behind the front, in the keys of a queue.
+local function behind_front(state)
+    return math.max(state[WAITERS] - (state.lone[TOKEN] ~= '' and 1 or 0), 0)
+end
+
+-- Who waits is not at one server any more, or something becomes of the front: it moves into the keys
+-- of the queue, and its server into that of the servers. What else was in them, and the queue where
+-- nobody else waits, is left of a main key that was lost.
 local function line_up(state)
     local waiter = state.lone
     local token, id = waiter[TOKEN], waiter[SERVER]
     local hash, waiters, line = key .. ':servers', key .. ':waiters', key .. ':queue:' .. id
-    call('unlink', hash, waiters, line, key .. ':ends', key .. ':queue:absent',
-         key .. ':queue:missed')
+    call('unlink', hash, key .. ':ends', key .. ':queue:absent', key .. ':queue:missed')
+    if behind_front(state) == 0 then
+        call('unlink', waiters, line)
+    end
     call('hset', hash, id, struct.pack(STANDING, waiter[VOUCHED], 0, 0))
-    call('hset', waiters, token, struct.pack(WAITER, unpack(waiter, 1, SERVER)))
-    if state[WAITERS] > 0 then
+    if token ~= '' then
+        call('hset', waiters, token, struct.pack(WAITER, unpack(waiter, 1, SERVER)))
+    end
+    if token ~= '' and state[WAITERS] > 0 then
         call('zadd', line, digits(waiter[PLACE]), token)
     end
     for _, name in ipairs({hash, waiters, line}) do
@@ -24,7 +33,7 @@ local function line_up(state)
     state.lone = nil
 end
 
--- Before there is more than the lone waiter: in a full Redis nothing is written at all.
+-- Before there is more than the front: in a full Redis nothing is written at all.
 local function make_room(state)
     if state.lone then
         need_memory()
@@ -50,7 +59,7 @@ local function servers(state)
         self[#self + 1] = {all[i], ends, suspect, watching}
     end
     state[SERVERS] = #self
-    state.next = state.next and self[1] -- it was the lone waiter
+    state.next = state.next and self[1] -- it was the front
 
     function self.find(id)
         for _, server in ipairs(self) do

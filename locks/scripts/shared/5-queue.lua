@@ -195,6 +195,12 @@ local function queue(state)
         end
     end
 
+    -- The waiter of an unclaimed hold that may not be claimed now goes back to its place.
+    function self.ungrant(hold)
+        retire(state, {hold}, 'forced', false)
+        self.take_back(false)
+    end
+
     -- What is due of those who wait: unclaimed holds have ended, servers have died, the absent have
     -- not come back in time.
     function self.settle()
@@ -261,7 +267,7 @@ local function queue(state)
     -- Grants to the head of the queue for as long as the holds admit it, for its claim window only.
     -- A run of shared waiters is granted together, and a waiting exclusive one blocks the shared
     -- ones behind it, so that writers do not starve. Of a very long run the rest is granted by a
-    -- tick at once, since all else in Redis waits meanwhile.
+    -- tick at once, since all else in Redis waits meanwhile. While nothing is granted, all stay.
     function self.hand_over()
         if state[UPGRADER] ~= '' then
             demote_upgrader()
@@ -276,7 +282,7 @@ local function queue(state)
             local waiter = self.find(token)
             if not waiter then -- a record that was lost
                 self.take({token, [SERVER] = line == away and '' or line[ID]})
-            elseif admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
+            elseif now >= opens and admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
                 self.take(waiter)
                 if line ~= away then
                     all.tell(line, 'g', waiter[ATTEMPT], token, digits(waiter[CLAIM]))
@@ -291,12 +297,15 @@ local function queue(state)
     end
 
     -- When something ends by itself that may let somebody in: a hold, the place of one who is away,
-    -- or the server of one who is next, if others wait behind it.
+    -- or the server of one who is next, if others wait behind it; or the time when nothing is granted.
     local function next_end()
         if state.goes_on then
             return now
         end
         local next = first_end() or math.huge
+        if now < opens and state[WAITERS] > 0 then
+            next = math.min(next, opens)
+        end
         if state[COUNT] > 0 then
             next = math.min(next, state[NEXT])
         end

@@ -1,7 +1,7 @@
 -- How an operation begins and ends, and what its reply says.
 
--- Whether nothing has become of the lone waiter so far: it waits for the hold that it has found here,
--- or has that and is to claim it.
+-- Whether nothing has become of the front so far: who waits, waits for the hold that was found here,
+-- or the only one has that and is to claim it.
 local function is_calm(state)
     return state.lone and state[ONLY] and now < state.lone[VOUCHED]
 end
@@ -31,7 +31,7 @@ local function open()
     return state
 end
 
--- Whether the server of the lone waiter knows when the hold ends, or is told now.
+-- Whether the server of the front knows when the hold ends, or is told now.
 local function has_tick(state, told)
     if told == state.lone[SERVER] then
         state[TICK] = state[NEXT]
@@ -57,9 +57,32 @@ local function close(state, write, told)
     return next
 end
 
+-- For scripts that go through all names: the state of this one as of now; nil where another node of
+-- the Cluster has it. Where it is on its way from here or to here, it is shown as far as its main key
+-- tells, and nothing of it is changed; if that tells too little, the script is `undecided`.
+local undecided = false
+
+local function look_at(name)
+    key = name
+    if not is_moving(name) then
+        local state = open()
+        close(state, even_if_full)
+        return state
+    end
+    local state = type(redis.pcall('get', name)) == 'string' and load()
+    if not state or state[COUNT] > 0 and state[NEXT] <= now then
+        return nil -- what has ended is noted by the next who may change it
+    end
+    local is_whole = state[COUNT] == (state[ONLY] and 1 or 0) and
+                     (state[WAITERS] == 0 or state.lone and behind_front(state) == 0)
+    undecided = undecided or not is_whole
+    return is_whole and state or nil
+end
+
 -- The waiter of this token, or that of its unclaimed hold, or nil.
 local function find_waiter(state, token)
-    if state.lone and state.lone[TOKEN] ~= token then
+    if state.lone and state.lone[TOKEN] ~= token and
+       (behind_front(state) == 0 or not call('hget', key .. ':waiters', token)) then
         return nil
     end
     return state[WAITERS] + state[UNCLAIMED] > 0 and queue(state).find(token) or nil

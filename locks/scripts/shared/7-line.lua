@@ -4,6 +4,9 @@ local SHOWN = 10 -- of them, at most
 
 -- The lines that a waiter may stand in, and whether it is passed over there for now.
 local function lines(state)
+    if state.lone then
+        return behind_front(state) > 0 and {{key .. ':queue:' .. state.lone[SERVER], 0}} or {}
+    end
     local found = {}
     for _, server in ipairs(servers(state)) do
         found[#found + 1] = {key .. ':queue:' .. server[ID], server[SUSPECT]}
@@ -49,12 +52,12 @@ local function line_of(state)
     if state[WAITERS] == 0 then
         return {}
     end
-    if state.lone then
-        return {represent(state.lone)}
-    end
     local tokens, line = {}, {}
+    if state.lone and state.lone[TOKEN] ~= '' then
+        line[1] = represent(state.lone)
+    end
     for i, place in ipairs(merge(lines(state))) do
-        tokens[i] = i <= SHOWN and place[3] or nil
+        tokens[i] = i <= SHOWN - #line and place[3] or nil
     end
     local found = tokens[1] and call('hmget', key .. ':waiters', unpack(tokens)) or {}
     for _, packed in ipairs(found) do

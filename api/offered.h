@@ -1,0 +1,13 @@
+/* offered.h: refuses what the locks of a quorum do not offer, rather than do half of it. */
+#ifndef BATON_API_OFFERED_H
+#define BATON_API_OFFERED_H
+
+#include <stdbool.h>
+
+struct exchange;
+
+/* Whether what is asked for is offered where the locks are kept; else the exchange has been
+ * answered. The fields have been read. */
+bool offered_check(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,97 @@
+/* ballot.h: what the members of a quorum have said to one question, and what that means together.
+ * Internal to locks/. */
+#ifndef BATON_LOCKS_BALLOT_H
+#define BATON_LOCKS_BALLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Pure rules, without a store: tests/unit/test_ballot.c is their table. Of n members any two
+ * majorities have one in common, and that one does not grant what excludes each other. */
+
+enum {
+    BALLOT_MEMBERS = 9,
+    BALLOT_AHEAD = 5000,
+    BALLOT_HOLDERS = 10, /* as many as a member tells of */
+};
+
+enum vote_kind {
+    VOTE_NONE,  /* it has not answered yet */
+    VOTE_AWAY,  /* it was not reached, or refused to say: nothing is held there by this question */
+    VOTE_DOUBT, /* it was reached, and whether it has granted nobody knows */
+    VOTE_GRANTED, /* it has a new hold for this question */
+    VOTE_HOLDING, /* the token has a hold there from before */
+    VOTE_LOCKED,  /* from here on: it refuses; of several reasons the last of these counts */
+    VOTE_LIMIT,
+    VOTE_UPGRADE,
+    VOTE_RELEASED,
+};
+
+struct vote {
+    enum vote_kind kind;
+    int64_t fence; /* of the hold, with VOTE_GRANTED and VOTE_HOLDING; */
+    int64_t ttl_ms;
+    int64_t holds;
+    int64_t version; /* of the name there, with any answer */
+    /* With VOTE_LOCKED, of the holds there that stand in the way: */
+    uint64_t holders[BALLOT_HOLDERS]; /* tell one who holds from another; */
+    unsigned holder_count;
+    bool is_crowd;   /* there are more than that, which nobody can tell apart; */
+    int64_t ends_ms; /* until the last of them ends; -1 where it did not say */
+};
+
+struct ballot {
+    unsigned members; /* odd */
+    struct vote votes[BALLOT_MEMBERS];
+};
+
+enum verdict {
+    VERDICT_OPEN, /* those who have not answered may still decide it */
+    VERDICT_WON,
+    VERDICT_LOST,
+    VERDICT_UNANSWERED, /* too few have answered */
+};
+
+unsigned ballot_majority(const struct ballot *ballot);
+
+/* How many of the votes are of this kind. */
+unsigned ballot_count(const struct ballot *ballot, enum vote_kind kind);
+
+/* Whether a majority holds. `is_last`: nobody else will be heard in time. When it is lost, the vote
+ * of *ret_member says why, best. */
+enum verdict ballot_acquire(const struct ballot *ballot, bool is_last, unsigned *ret_member);
+
+/* Lost: so many do not have the hold (VOTE_LOCKED) that no majority has. */
+enum verdict ballot_renew(const struct ballot *ballot, bool is_last);
+
+/* Won: a majority has answered, and the hold was there (VOTE_HOLDING) at so many that a majority
+ * may have had it. Lost: it had not. */
+enum verdict ballot_release(const struct ballot *ballot, bool is_last);
+
+/* How long a majority will hold, counted from now: as long as the one of them that ends first, less
+ * the time since the question was sent and what clocks may run apart meanwhile. At most 0: it may
+ * be over. */
+int64_t ballot_validity(const struct ballot *ballot, int64_t elapsed_ms);
+
+/* The fence that a majority of holds has in common: then it is the hold's. */
+bool ballot_agrees(const struct ballot *ballot, int64_t *ret_fence);
+
+/* A number to make them agree on: greater than any that they know, and than most that those who
+ * have not answered yet may have given meanwhile, since numbers are microseconds. */
+int64_t ballot_proposal(const struct ballot *ballot);
+
+/* How many holds of the owner a majority knows of. */
+int64_t ballot_holds(const struct ballot *ballot);
+
+/* Refused, though nobody can have the lock: several have asked at once, and each got some. Where a
+ * majority refuses because of the same one, that one has it. */
+bool ballot_is_split(const struct ballot *ballot);
+
+/* How many of those who refuse have to change their mind; */
+unsigned ballot_missing(const struct ballot *ballot);
+
+/* and in how many milliseconds so many may have, by the holds that they told of; -1: nobody knows.
+ */
+int64_t ballot_free_in(const struct ballot *ballot);
+
+#endif

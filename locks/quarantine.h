@@ -1,0 +1,48 @@
+/* quarantine.h: while nothing is granted, since Redis may have lost holds that still run. */
+#ifndef BATON_LOCKS_QUARANTINE_H
+#define BATON_LOCKS_QUARANTINE_H
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Why: in Redis' record, in metrics, and in words. */
+#define QUARANTINE_REASONS(X)                                                                      \
+    X(QUARANTINE_IDENTITY, "identity",                                                             \
+      "another server has taken the place of Redis, or Redis was started anew")                    \
+    X(QUARANTINE_EPOCH, "epoch", "the data of Redis was emptied or replaced")                      \
+    X(QUARANTINE_CLOCK, "clock",                                                                   \
+      "the clock of Redis has jumped, or is ahead of that of another node")
+
+enum quarantine_reason {
+    QUARANTINE_NONE,
+#define X(name, word, text) name,
+    QUARANTINE_REASONS(X)
+#undef X
+        QUARANTINE_REASON_COUNT
+};
+
+/* "" and "" for none. */
+const char *quarantine_word(enum quarantine_reason reason);
+const char *quarantine_text(enum quarantine_reason reason);
+
+/* How long quarantines are: a setting. */
+enum {
+    QUARANTINE_AUTO = -1, /* until every hold that was granted must have ended */
+    QUARANTINE_OFF = 0,   /* else milliseconds */
+};
+
+/* "auto", "off" or a duration from 1 s to 24 h. False, with *ret untouched, for anything else. */
+bool quarantine_parse(struct slice text, int64_t *ret);
+
+/* What is told of one. */
+struct quarantine {
+    unsigned part;
+    enum quarantine_reason reason; /* _NONE: it has ended */
+    int64_t left_ms;
+    bool is_first;   /* this worker was the first to notice */
+    bool is_foreign; /* another process was */
+};
+
+#endif

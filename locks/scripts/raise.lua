@@ -1,0 +1,25 @@
+-- Raise: brings a member of a quorum up to a number that another one has given: the name's version,
+-- and the fence of one hold, so that all members that have it know it by the same one.
+--
+-- ARGV  2 the hold's token, or '' for the version alone, 3 the number,
+--       4 '1': a majority has it as the hold's fence already, so it is, whatever was issued here
+-- Returns {'raised', version}; {'higher', version}: a number as great was given to something else
+--         here; {'gone', version}: the token has no hold.
+local token, number = ARGV[2], tonumber(ARGV[3])
+local state = open()
+local hold = token ~= '' and find(state, token)
+local status = 'raised'
+
+if token ~= '' and not hold then
+    status = 'gone'
+elseif state[VERSION] < number or hold and hold[FENCE] ~= number and ARGV[4] == '1' then
+    state[VERSION] = math.max(state[VERSION], number)
+    if hold then
+        hold[FENCE] = number
+        update(state, hold, even_if_full)
+    end
+elseif hold and hold[FENCE] ~= number then
+    status = 'higher'
+end
+close(state, even_if_full)
+return answer({status, state[VERSION]})
