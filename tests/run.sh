@@ -1,10 +1,26 @@
 #!/bin/bash
-# Runs tests, two side by side, and ends with one line: N passed, M failed.
+# Runs tests, side by side, and ends with one line: N passed, M failed.
 #   tests/run.sh TEST...   TEST is a cmocka program or a .sh file
-# Environment: BATON_TEST_LIMIT (seconds for one TEST, 300), BATON_TEST_JOBS (2), BATON_TEST_VALGRIND
-# (if set, programs run under valgrind, and what it complains of, of batond too, fails the TEST).
+# Environment: BATON_TEST_LIMIT (seconds for one TEST, 300), BATON_TEST_JOBS (how many at a time; two
+# for each processor, since they wait most of the time), BATON_TEST_VALGRIND (if set, programs run
+# under valgrind, and what it complains of, of batond too, fails the TEST).
 set -euo pipefail
 export LC_ALL=C
+TIMEFORMAT='%U %S'
+
+# Begun first: else one of them would run on when all others have ended.
+longest='
+integration/test_cluster_losses
+integration/test_quarantine
+redis/test_sentinel
+scripts/test_costs
+integration/test_confirm_setting
+scripts/test_crowd
+integration/test_cluster_changes
+redis/test_inbox
+integration/test_redis_user
+history/test_others_bugs_waiting
+'
 
 sum() { # WORD FILE: of the tests that cmocka counts so; newer ones put the group's name in front
     sed -nE "s/^\[ +$1 +\] ([^0-9]*: )?([0-9]+) test.*/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
@@ -19,6 +35,15 @@ server/test_sandbox   the filter does not know the calls that valgrind itself ma
 integration/test_readme.sh  it shows what a stream says within a second
 scripts/              nothing of batond is in these programs: Redis runs its scripts, against the clock
 '
+
+longest_first() { # TEST...: one a line
+    printf '%s\n' "$@" | awk -v longest="$longest" '
+        BEGIN { count = split(longest, names) }
+        {
+            for (rank = 1; rank <= count && $0 !~ "(^|/)" names[rank] "$"; rank++) { }
+            print rank "\t" $0
+        }' | sort -s -n -k 1,1 | cut -f 2-
+}
 
 excuse() { # NAME: why it is left out
     [[ -n ${BATON_TEST_VALGRIND-} ]] || return 1
@@ -53,8 +78,9 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
     fi
     [[ -z ${BATON_TEST_VALGRIND-} || $2 == *.sh ]] || under=("${BASH_SOURCE[0]%/*}/valgrind.sh")
     mkdir "$scratch.valgrind"
-    TMPDIR=$scratch BATON_VALGRIND_LOGS=$scratch.valgrind \
-        timeout -k 10 "${BATON_TEST_LIMIT:-300}" "${under[@]}" "$2" </dev/null >"$log" 2>&1 || code=$?
+    { time TMPDIR=$scratch BATON_VALGRIND_LOGS=$scratch.valgrind \
+        timeout -k 10 "${BATON_TEST_LIMIT:-300}" "${under[@]}" "$2" </dev/null >"$log" 2>&1; } \
+        2>"$scratch.time" || code=$?
     # Of a batond that a failed test left behind nobody else reads what it said.
     grep -rhIE --include=log "$uncounted" "$scratch" >>"$log" || true
     rm -rf "$scratch"
@@ -73,15 +99,16 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
         ((code == 0 && passed + skipped > 0 || failed > 0)) || failed=1
     fi
     ((skipped == 0)) || sed -n "s|^\(.*: skipped: \)|$name: \1|p" "$log" # those that say why
-    echo "$passed $failed $skipped" >"$log.count"
+    echo "$passed $failed $skipped $(<"$scratch.time")" >"$log.count"
     if ((failed)); then
         printf '\n---- %s: exit code %s (124 and 137: time is up; 98: uncounted; 99: valgrind)\n' "$name" "$code"
         cat "$log"
         echo "----"
         ! may_pass_alone "$code" "$failed" "$log" || printf '%s\0%s\0' "$2" "$log.count" >>"$1/again"
     fi
-    awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" -v t="$start" -v now="$EPOCHREALTIME" \
-        'BEGIN { printf "%-44s %4d passed %3d failed%s %7.1f s\n", name, p, f, s ? "  " s " skipped" : "", now - t }'
+    awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" -v t="$start" -v now="$EPOCHREALTIME" '
+        { printf "%-44s %4d passed %3d failed%s %7.1f s, of the processor %5.1f s\n", name, p, f,
+              s ? "  " s " skipped" : "", now - t, $1 + $2 }' "$scratch.time"
 }
 
 if [[ ${1-} == --one ]]; then
@@ -96,7 +123,8 @@ export ASAN_OPTIONS="handle_segv=2:handle_abort=2:detect_leaks=1:detect_stack_us
 export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 export TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 
-(($# == 0)) || printf '%s\0' "$@" | xargs -0 -r -n 1 -P "${BATON_TEST_JOBS:-2}" "$0" --one "$dir"
+(($# == 0)) || longest_first "$@" |
+    xargs -d '\n' -n 1 -P "${BATON_TEST_JOBS:-$((2 * $(nproc)))}" "$0" --one "$dir"
 
 if [[ -s $dir/again ]]; then
     while IFS= read -r -d '' test && IFS= read -r -d '' count; do
@@ -106,10 +134,11 @@ if [[ -s $dir/again ]]; then
     done <"$dir/again"
 fi
 
-cat "$dir"/*.count 2>/dev/null | awk '
-    { p += $1; f += $2; s += $3 }
+cat "$dir"/*.count 2>/dev/null | awk -v took="$SECONDS" '
+    { p += $1; f += $2; s += $3; of_processors += $4 + $5 }
     END {
         if (!NR) { f = 1; print "no test was run" }
+        printf "\n%d s, of the processors %d s", took, of_processors
         printf "\n%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""
         exit f > 0
     }'

@@ -16,10 +16,12 @@
 #             requests a second this one serves beside that one
 #   logs      what access and audit log cost a request, written to a file, or where nobody reads
 #   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
+#   engines   acquire and release on a single Redis, with Sentinel, on a Cluster and with a quorum
 #   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/bench/processes.sh
+. tests/bench/engines.sh
 missed=0
 
 start_batond() { # once; sets $url
@@ -440,7 +442,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs confirm code)
+((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs confirm engines code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"

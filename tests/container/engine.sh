@@ -114,12 +114,12 @@ expect() { # TEXT PART...
     done
 }
 
-# The Nth of the README's blocks of commands that are for us to run.
-readme_says() { # N
+# The Nth of the blocks of commands that are for us to run, in docs/deploy.md.
+page_says() { # N
     awk -v n="$1" '
         /^<!-- not run:.*make container/ { marked = 1 }
         /^```/ { open = marked && /sh$/; block += open; marked = marked && open; next }
-        open && block == n' README.md
+        open && block == n' docs/deploy.md
 }
 
 # Runs such commands by our engine, with the image that is there.

@@ -4,7 +4,7 @@
 
 compose_file=deploy/compose/compose.yaml
 
-# What the README says, by podman-compose, which wants relative files where it is.
+# What docs/deploy.md says, by podman-compose, which wants relative files where it is.
 compose() { # ARGUMENT...: of docker compose
     [[ $* == "--project-name baton --file $compose_file up --detach" ]]
     printf '#!/bin/bash\nexec podman %s "$@"\n' "${options[*]@Q}" >"$dir/podman"
@@ -18,7 +18,7 @@ compose() { # ARGUMENT...: of docker compose
 
 # Sets `front`, `one` and `two` to where haproxy and the replicas are.
 start_replicas() {
-    readme_says 2 >"$dir/commands"
+    page_says 2 >"$dir/commands"
     rm -rf "$dir/copy"
     mkdir "$dir/copy"
     cp -r deploy "$dir/copy"
@@ -52,7 +52,7 @@ compose_yaml_fits_what_is_beside_it() {
     sed -n "s|^ *- \($PWD/[^:]*\):.*|\1|p" "$dir/config" >"$dir/sources"
     (($(wc -l <"$dir/sources") == 5))
     while read -r source; do [[ -e $source ]]; done <"$dir/sources"
-    rules_of README.md >"$dir/rules"
+    rules_of docs/redis.md >"$dir/rules"
     grep -qxF -- +evalsha "$dir/rules"
     diff "$dir/rules" <(rules_of "$compose_file")
 }

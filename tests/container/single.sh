@@ -146,7 +146,7 @@ tokens_are_read_from_a_mounted_file() {
 }
 
 the_readme_can_be_followed() {
-    readme_says 1 | sed 's/127\.0\.0\.1:7420/127.0.0.1:7499/g' >"$dir/commands"
+    page_says 1 | sed 's/127\.0\.0\.1:7420/127.0.0.1:7499/g' >"$dir/commands"
     grep -q '^docker run' "$dir/commands"
     follow "$dir/commands" >"$dir/said"
     expect "$(<"$dir/said")" '"name":"demo","token":"'

@@ -45,6 +45,14 @@
     {                                                                                              \
         .reply = answer, .request = asked, .before = {first}, .while_alone = true                  \
     }
+#define QUORUM(answer, asked)                                                                      \
+    {                                                                                              \
+        .reply = answer, .request = asked, .by_quorum = true                                       \
+    }
+#define QUARANTINED(answer, asked)                                                                 \
+    {                                                                                              \
+        .reply = answer, .request = asked, .while_quarantined = true                               \
+    }
 #define LARGE(answer, asked)                                                                       \
     {                                                                                              \
         .reply = answer, .request = asked, .too_large = true                                       \
@@ -113,6 +121,12 @@ const struct contract_case CASES[] = {
     CASE("acquireLock 415 unsupported_media_type", "POST /locks/bad" AS_TEXT FORM),
     ALONE(NULL, "acquireLock 503 unconfirmed", "POST /locks/alone"),
     ALONE(NULL, "acquireLock 503 unconfirmed", "POST /locks/alone" AS_TEXT),
+    QUORUM("acquireLock 400 invalid_parameter", "POST /locks/x?mode=shared&limit=3"),
+    QUORUM("acquireLock 400 invalid_parameter", "POST /locks/x?confirm=replicas:1"),
+    QUORUM("acquireLock 503 store_unavailable", "POST /locks/x?wait=1ms"),
+    QUARANTINED("acquireLock 503 quarantined", "POST /locks/lost"),
+    QUARANTINED("acquireLock 503 quarantined", "POST /locks/lost?wait=1ms"),
+    QUARANTINED("acquireLock 503 quarantined", "POST /locks/lost" AS_TEXT),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x"),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x" WITH_ONE),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x" AS_TEXT),
@@ -133,6 +147,7 @@ const struct contract_case CASES[] = {
     CASE("renewLock 415 unsupported_media_type", "PUT /locks/bad" FORM),
     ALONE("POST /locks/alone-held" WITH_ONE, "renewLock 503 unconfirmed",
           "PUT /locks/alone-held" WITH_ONE),
+    QUORUM("renewLock 503 store_unavailable", "PUT /locks/x" WITH_ONE),
     DOWN("renewLock 503 store_unavailable", "PUT /locks/x" WITH_ONE),
 
     AFTER("POST /locks/released" WITH_ONE, "releaseLock 200",
@@ -153,6 +168,7 @@ const struct contract_case CASES[] = {
     CASE("releaseLock 409 not_held", "DELETE /locks/nobodys" WITH_ONE),
     LARGE("releaseLock 413 too_large", "DELETE /locks/bad" BODY("{}")),
     CASE("releaseLock 415 unsupported_media_type", "DELETE /locks/bad" FORM),
+    QUORUM("releaseLock 503 store_unavailable", "DELETE /locks/x" WITH_ONE),
     DOWN("releaseLock 503 store_unavailable", "DELETE /locks/x" WITH_ONE),
 
     CASE("inspectLock 403 untrusted_origin", "GET /locks/never-used" ELSEWHERE),
@@ -182,6 +198,7 @@ const struct contract_case CASES[] = {
     CASE("listLocks 400 invalid_request", "GET /locks" NO_HOST),
     CASE("listLocks 400 invalid_parameter", "GET /locks?limit=1001"),
     CASE("listLocks 405 method_not_allowed", "PATCH /locks"),
+    QUORUM("listLocks 501 unsupported", "GET /locks?prefix=a"),
     DOWN("listLocks 503 store_unavailable", "GET /locks"),
 
     CASE("watchLock 200", "GET /locks/never-used/events"),
@@ -232,6 +249,7 @@ const struct contract_case CASES[] = {
     DRAINING("GET /livez", "acquireLocks 503 draining",
              "POST /locks?wait=1s" NAMES("\"set-drained\"")),
     ALONE(NULL, "acquireLocks 503 unconfirmed", "POST /locks" NAMES("\"alone-a\",\"alone-b\"")),
+    QUARANTINED("acquireLocks 503 quarantined", "POST /locks" NAMES("\"lost-a\",\"lost-b\"")),
     DOWN("acquireLocks 503 store_unavailable", "POST /locks" NAMES("\"a\",\"b\"")),
 
     AFTER("POST /locks" WITH_ONE NAMES("\"kept-1\",\"kept-2\""), "renewLocks 200",
@@ -273,6 +291,7 @@ const struct contract_case CASES[] = {
     CASE("watchLocks 400 invalid_request", "GET /events" NO_HOST),
     CASE("watchLocks 400 invalid_parameter", "GET /events?prefix=%FF"),
     CASE("watchLocks 405 method_not_allowed", "POST /events"),
+    QUORUM("watchLocks 501 unsupported", "GET /events"),
     DOWN("watchLocks 503 store_unavailable", "GET /events"),
 
     CASE("getLiveness 200", "GET /livez"),

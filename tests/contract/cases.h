@@ -18,8 +18,10 @@ struct contract_case {
     bool too_large;                  /* 16 KiB of spaces follow the body */
     bool without_redis;
     bool while_draining;
-    bool while_stuck; /* another worker is */
-    bool while_alone; /* Redis has no replica, and one is to confirm */
+    bool while_stuck;       /* another worker is */
+    bool by_quorum;         /* at a batond of a quorum that is away */
+    bool while_alone;       /* Redis has no replica, and one is to confirm */
+    bool while_quarantined; /* Redis may have lost locks */
 };
 
 extern const struct contract_case CASES[];

@@ -50,7 +50,8 @@ static bool has_retry_after(struct http_client *client, const char *code, struct
 {
     const char *header = http_header(client, "Retry-After");
     long long expected = 0;
-    if (!strcmp(code, "locked") || !strcmp(code, "wait_timeout"))
+    if (!strcmp(code, "locked") || !strcmp(code, "wait_timeout") ||
+        (!strcmp(code, "quarantined") && client->reply.json))
         expected = (http_integer(client, "retry_after_ms") + 999) / 1000;
     else if (client->reply.status == 503 || client->reply.status == 429)
         expected = 1;

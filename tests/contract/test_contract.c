@@ -149,7 +149,8 @@ static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *pro
     size_t failed = 0;
     for (size_t i = 0; i < CASE_COUNT; i++) {
         if (CASES[i].without_redis != without_redis || CASES[i].while_draining ||
-            CASES[i].while_stuck || CASES[i].while_alone)
+            CASES[i].while_stuck || CASES[i].while_alone || CASES[i].by_quorum ||
+            CASES[i].while_quarantined)
             continue;
         arrange_case(fixture->client, &CASES[i]);
         failed += !run_case(fixture, fixture->client, &CASES[i], promises);
@@ -262,6 +263,48 @@ static size_t run_alone_cases(struct fixture *fixture, json_t *promises)
     return failed;
 }
 
+/* A batond of a quorum, of which nobody is there: what it does not offer, it refuses all the same.
+ */
+static size_t run_quorum_cases(struct fixture *fixture, json_t *promises)
+{
+    static const char URL[] = "redis+quorum://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3";
+    struct batond_process batond;
+    size_t failed = 0;
+    batond_process_start(&batond, &(struct batond_options){.redis_url = URL});
+    struct http_client *client = http_client_new(batond.url);
+    for (size_t i = 0; i < CASE_COUNT; i++)
+        if (CASES[i].by_quorum)
+            failed += !run_case(fixture, client, &CASES[i], promises);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    return failed;
+}
+
+static bool is_quarantined(void *context)
+{
+    return http_call(context, "POST", "/locks/lost?ttl=100ms", NULL) == 503;
+}
+
+/* A batond that has granted something, of which Redis knows nothing any more. */
+static size_t run_quarantined_cases(struct fixture *fixture, json_t *promises)
+{
+    static const char *const arguments[] = {"--quarantine=30s", NULL};
+    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
+    struct batond_process batond;
+    size_t failed = 0;
+    batond_process_start(&batond, &options);
+    struct http_client *client = http_client_new(batond.url);
+    assert_int_equal(http_call(client, "POST", "/locks/lost-before?ttl=10s", NULL), 201);
+    redis_process_flush(&fixture->redis);
+    assert_true(clock_wait_until(is_quarantined, client, 5000));
+    for (size_t i = 0; i < CASE_COUNT; i++)
+        if (CASES[i].while_quarantined)
+            failed += !run_case(fixture, client, &CASES[i], promises);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    return failed;
+}
+
 /* A batond that asks who it is, and does not let in. */
 static size_t run_guarded_cases(struct fixture *fixture, json_t *promises)
 {
@@ -330,6 +373,8 @@ static void replies_are_what_the_document_promises(void **state)
     failed += run_draining_cases(fixture, promises);
     failed += run_stuck_cases(fixture, promises);
     failed += run_alone_cases(fixture, promises);
+    failed += run_quorum_cases(fixture, promises);
+    failed += run_quarantined_cases(fixture, promises);
     failed += run_guarded_cases(fixture, promises);
     failed += run_limited_cases(fixture, promises);
     redis_process_halt(&fixture->redis);

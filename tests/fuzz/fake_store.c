@@ -65,6 +65,100 @@ void store_eval(struct store *store, const struct script *script, struct slice k
     store->waiting++;
 }
 
+void store_eval_at(struct store *store, unsigned part, const struct script *script,
+                   struct slice key, const struct slice *arguments, size_t argument_count,
+                   store_done *done, void *context)
+{
+    CLAIM(part == 0);
+    store_eval(store, script, key, arguments, argument_count, done, context);
+}
+
+void store_eval_first(struct store *store, unsigned part, const struct script *script,
+                      struct slice key, const struct slice *arguments, size_t argument_count,
+                      store_done *done, void *context)
+{
+    store_eval_at(store, part, script, key, arguments, argument_count, done, context);
+}
+
+struct store_mark store_mark_at(const struct store *store, unsigned part)
+{
+    (void)part;
+    return store_mark(store);
+}
+
+void store_first_tag(const struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+{
+    (void)store, (void)part;
+    tag[0] = '\0';
+}
+
+void store_close_gate(struct store *store, unsigned part)
+{
+    (void)store, (void)part;
+}
+
+void store_open_gate(struct store *store, unsigned part)
+{
+    (void)store, (void)part;
+}
+
+const struct store_peer *store_peer(const struct store *store, unsigned part)
+{
+    static const struct store_peer PEER = {.run_id = "0123", .replicas = 1};
+    (void)store, (void)part;
+    return &PEER;
+}
+
+unsigned store_part_count(const struct store *store)
+{
+    (void)store;
+    return 1;
+}
+
+unsigned store_part(const struct store *store, struct slice key)
+{
+    (void)store, (void)key;
+    return 0;
+}
+
+bool store_is_closing(const struct store *store)
+{
+    (void)store;
+    return false;
+}
+
+bool store_part_serves(const struct store *store, unsigned part)
+{
+    (void)store;
+    return part == 0;
+}
+
+bool store_seek_part(const struct store *store, unsigned *position, unsigned *ret_part)
+{
+    (void)store;
+    *ret_part = 0;
+    return *position == 0;
+}
+
+void store_tag(struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+{
+    (void)store;
+    CLAIM(part == 0);
+    tag[0] = '\0';
+}
+
+bool store_part_is_up(const struct store *store, unsigned part)
+{
+    (void)store;
+    return part == 0;
+}
+
+unsigned store_telling(const struct store *store)
+{
+    (void)store;
+    return 0;
+}
+
 size_t fake_store_waiting(const struct store *store)
 {
     return store->waiting;
@@ -123,6 +217,12 @@ const char *store_place(const struct store *store)
     return "Redis";
 }
 
+const char *store_part_place(const struct store *store, unsigned part)
+{
+    (void)part;
+    return store_place(store);
+}
+
 const char *store_primary(const struct store *store)
 {
     (void)store;
@@ -158,4 +258,15 @@ void store_confirm(struct store *store, struct store_mark mark, int replicas, in
     *call = (struct call){.confirmed = done, .context = context};
     STAILQ_INSERT_TAIL(&store->calls, call, next);
     store->waiting++;
+}
+
+int64_t store_sight_ms(const struct store *store)
+{
+    (void)store;
+    return 0;
+}
+
+void store_require_sight(struct store *store)
+{
+    (void)store;
 }

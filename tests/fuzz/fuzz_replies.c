@@ -27,9 +27,10 @@ static void ask(struct play *play, struct slice text)
 static void reply(struct play *play, struct slice text)
 {
     redisReply *tree = notation_read(text);
-    struct store_result result = {STORE_REPLIED, (const struct value *)(const void *)tree, NULL};
+    struct store_result result = {.outcome = STORE_REPLIED,
+                                  .reply = (const struct value *)(const void *)tree};
     if (tree->type == REDIS_REPLY_ERROR)
-        result = (struct store_result){STORE_REFUSED, NULL, tree->str};
+        result = (struct store_result){.outcome = STORE_REFUSED, .error = tree->str};
     fake_store_answer(play->store, &result);
     freeReplyObject(tree);
 }
@@ -63,7 +64,7 @@ static void touch(struct play *play, struct slice text)
 static void come_back(struct play *play, struct slice text)
 {
     (void)text;
-    locks_store_is_up(play->locks);
+    locks_store_is_up(play->locks, 0);
     locks_try_again(play->locks);
 }
 

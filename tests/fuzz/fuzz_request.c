@@ -22,10 +22,10 @@ static const struct log SILENT = {.fd = -1, .level = LOG_DEBUG, .access = true, 
 static const struct networks NOBODY = {NULL, 0};
 
 struct visit {
+    struct metrics metrics;
     struct play play;
     struct http *http;
     struct addresses *addresses;
-    struct metrics metrics;
     redisReply *tree; /* what Redis answers, */
     int answers;      /* until it has done so too often: a scan goes on until Redis ends it */
     int fd;           /* the client's end */
@@ -65,12 +65,12 @@ static void receive(struct visit *visit)
 
 static void answer(struct visit *visit)
 {
-    struct store_result result = {STORE_REPLIED, (const struct value *)(const void *)visit->tree,
-                                  NULL};
+    struct store_result result = {.outcome = STORE_REPLIED,
+                                  .reply = (const struct value *)(const void *)visit->tree};
     if (visit->answers++ >= ANSWERS_MOST)
         result = (struct store_result){.outcome = STORE_UNSENT};
     else if (visit->tree->type == REDIS_REPLY_ERROR)
-        result = (struct store_result){STORE_REFUSED, NULL, visit->tree->str};
+        result = (struct store_result){.outcome = STORE_REFUSED, .error = visit->tree->str};
     fuzz_pass(1); /* Redis takes its time: a listing looks for so long, and no longer */
     fake_store_answer(visit->play.store, &result);
 }

@@ -37,7 +37,9 @@ static void claim_description(const struct redis_url *url)
 static void claim_accepted(const struct redis_url *url)
 {
     struct redis_url copy;
-    CLAIM(!url->path + !url->host + !url->nodes == 2 && !url->nodes == !url->master);
+    CLAIM(!url->path + !url->host + !url->nodes == 2);
+    CLAIM((url->kind == REDIS_SERVER) == !url->nodes);
+    CLAIM((url->kind == REDIS_WATCHED) == (url->master != NULL));
     CLAIM(url->port > 0 && url->port <= 65535 && url->database >= 0);
     CLAIM(!url->user || url->password);
     CLAIM(redis_url_copy(url, &copy) == 0);

@@ -12,9 +12,9 @@ static const struct store_result GONE = {.outcome = STORE_UNSENT};
 
 /* The store's events. */
 
-static void on_up(void *context)
+static void on_up(void *context, unsigned part)
 {
-    locks_store_is_up(((struct play *)context)->locks);
+    locks_store_is_up(((struct play *)context)->locks, part);
 }
 
 static void on_listening(void *context)
@@ -25,6 +25,11 @@ static void on_listening(void *context)
 static void on_message(void *context, struct slice text)
 {
     locks_store_message(((struct play *)context)->locks, text);
+}
+
+static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+{
+    locks_stamp(((struct play *)context)->locks, part, now, stamp);
 }
 
 static void on_touched(void *context, struct slice key)
@@ -47,7 +52,8 @@ void play_open(struct play *play)
                                         .up = on_up,
                                         .listening = on_listening,
                                         .message = on_message,
-                                        .touched = on_touched};
+                                        .touched = on_touched,
+                                        .stamp = on_stamp};
     store_open(&play->store, &play->loop, NULL, &events);
     const struct locks_options options = {.store = play->store,
                                           .loop = &play->loop,

@@ -87,6 +87,7 @@ struct terms {
     int64_t settle_us; /* a request that has not been answered after that waits in the queue */
     const struct disturbance *disturbances;
     size_t disturbance_count;
+    bool is_confirmed; /* by replicas, each grant and renewal, which takes its time off the TTL */
 };
 
 #endif

@@ -143,10 +143,11 @@ static void check_left(const struct story *story, const struct event *event,
 
 /* How old a grant may be when it is told: one that was waited for may have been claimed a second
  * time, the first answer being lost. */
-static int64_t told_late(const struct event *event)
+static int64_t told_late(const struct story *story, const struct event *event)
 {
     int64_t granted = event->granted > event->sent ? event->granted : event->sent;
-    return event->wait_ms > 0 ? (event->received - granted) / 1000 + 1 : 0;
+    return event->wait_ms > 0 || story->terms->is_confirmed ? (event->received - granted) / 1000 + 1
+                                                            : 0;
 }
 
 void check_ttls(const struct story *story, struct findings *findings)
@@ -156,7 +157,8 @@ void check_ttls(const struct story *story, struct findings *findings)
         if (event->operation != ACQUIRE && event->operation != RENEW)
             continue;
         if (event->outcome == DONE && event->ttl_ms > 0 &&
-            (event->left_ms > event->ttl_ms || event->left_ms < event->ttl_ms - told_late(event)))
+            (event->left_ms > event->ttl_ms ||
+             event->left_ms < event->ttl_ms - told_late(story, event)))
             finding(findings, TTL_AS_ASKED, "%" PRId64 " ms instead of %" PRId64 ": %s",
                     event->left_ms, event->ttl_ms, event_text(event));
         if (event->outcome == HOLDING)
@@ -238,7 +240,8 @@ void check_shown(const struct story *story, struct findings *findings)
         bool complete = event->shown_count < SHOWN_MOST;
         check_picture(event, findings);
         check_picture_of(story, event, complete, findings);
-        if (refused && complete && event->queue == 0 && !hindered(event))
+        bool forgotten = event->outcome == TIMED_OUT && story_is_disturbed(story, event);
+        if (refused && complete && event->queue == 0 && !hindered(event) && !forgotten)
             finding(findings, REFUSED_WITH_CAUSE, "%s", event_text(event));
         if (!refused && (complete ? event->count != (int64_t)event->shown_count
                                   : event->count < (int64_t)event->shown_count))

@@ -271,16 +271,6 @@ void check_phantoms(const struct story *story, struct findings *findings)
     }
 }
 
-static bool is_disturbed(const struct story *story, const struct event *event)
-{
-    for (size_t i = 0; i < story->terms->disturbance_count; i++) {
-        const struct disturbance *one = &story->terms->disturbances[i];
-        if (one->from <= event->received && event->sent <= one->to)
-            return true;
-    }
-    return false;
-}
-
 void check_waits(const struct story *story, struct findings *findings)
 {
     for (size_t i = 0; i < story->count; i++) {
@@ -290,7 +280,7 @@ void check_waits(const struct story *story, struct findings *findings)
             finding(findings, WAITS_AS_ASKED, "%" PRId64 " us too early: %s", end - event->received,
                     event_text(event));
         if (event->outcome == DONE && event->granted > end + LATE_US && waits(event) &&
-            !is_disturbed(story, event))
+            !story_is_disturbed(story, event))
             finding(findings, WAITS_AS_ASKED, "%" PRId64 " us late: %s", event->granted - end,
                     event_text(event));
     }

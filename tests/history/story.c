@@ -395,3 +395,13 @@ bool hold_may_meet(const struct hold *hold, const struct event *event)
 {
     return hold->asked <= event->received && event->sent <= hold->dead;
 }
+
+bool story_is_disturbed(const struct story *story, const struct event *event)
+{
+    for (size_t i = 0; i < story->terms->disturbance_count; i++) {
+        const struct disturbance *one = &story->terms->disturbances[i];
+        if (one->from <= event->received && event->sent <= one->to)
+            return true;
+    }
+    return false;
+}

@@ -79,6 +79,9 @@ void story_token(const struct story *story, int token, size_t *first, size_t *la
  * where nothing tells. */
 int64_t story_latest_expiry(const struct story *story, const struct hold *hold, int64_t sent);
 
+/* Whether something was disturbed while the request was under way. */
+bool story_is_disturbed(const struct story *story, const struct event *event);
+
 /* Whether two holds may live at the same time, but for a limit. */
 static inline bool go_together(int owner, bool shared, int other_owner, bool other_shared)
 {

@@ -88,7 +88,11 @@ static void a_disturbance_excuses_its_own_server_alone(void **state)
     (void)state;
     static const struct disturbance FIRST = {1, MS(50), MS(2000)};
     struct findings findings;
-    struct terms terms = {2000000, 100000, 1000000, &FIRST, 1};
+    struct terms terms = {.claim_us = 2000000,
+                          .slack_us = 100000,
+                          .settle_us = 1000000,
+                          .disturbances = &FIRST,
+                          .disturbance_count = 1};
     const struct event events[] = {IN_VAIN(10, 500, 2, .queued = MS(12), .server = 2),
                                    GRANT(80, 3, 80)};
     history_check_on(&terms, events, 2, &findings);

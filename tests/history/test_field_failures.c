@@ -62,7 +62,7 @@ static void nobody_can_ask_for_a_lock_without_a_ttl(void **state)
         assert_int_equal(ask(http, "POST", "/locks/n%s", QUERIES[i]), 400);
     for (size_t i = 0; i < sizeof BODIES / sizeof BODIES[0]; i++)
         assert_int_equal(http_call(http, "POST", "/locks/n", BODIES[i]), 400);
-    assert_int_equal(redis_process_integer(&site->redis, "DBSIZE"), 0);
+    assert_int_equal(site_keys(site), 0);
 
     assert_int_equal(ask(http, "POST", "/locks/n?ttl=1s"), 201);
     char *token = token_of(http);
@@ -481,7 +481,7 @@ static int64_t used_memory(struct site *site)
 static bool is_empty(void *context)
 {
     struct site *site = context;
-    return redis_process_integer(&site->redis, "DBSIZE") == 0;
+    return site_keys(site) == 0;
 }
 
 struct memory {

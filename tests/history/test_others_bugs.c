@@ -165,7 +165,7 @@ static void per_name_state_never_freed(void **state)
         assert_int_equal(ask_with(http, token, "DELETE", "/locks/unused-%d", i), 409);
         assert_int_equal(ask(http, "DELETE", "/locks/unused-%d?force=true", i), 200);
     }
-    assert_int_equal(redis_process_integer(&site->redis, "DBSIZE"), 0);
+    assert_int_equal(site_keys(site), 0);
 }
 
 /* None of the keys that a name's hold needs may go before it: how long names are remembered after
@@ -193,7 +193,9 @@ static void a_reader_shortens_another_readers_hold(void **state)
     assert_in_range(holder_integer(http, "ttl_ms"), 20000, 30000);
     redisReply *keys = redis_process_command(&own.redis, "KEYS *");
     for (size_t i = 0; i < keys->elements; i++)
-        assert_true(redis_process_integer(&own.redis, "PTTL %s", keys->element[i]->str) > 20000);
+        if (strcmp(keys->element[i]->str, SITE_RECORD) != 0)
+            assert_true(redis_process_integer(&own.redis, "PTTL %s", keys->element[i]->str) >
+                        20000);
     freeReplyObject(keys);
     assert_int_equal(ask_with(http, longer, "PUT", "/locks/n"), 200);
     free(longer);

@@ -48,11 +48,11 @@ static void ipv6_is_asked_as_well(void **state)
     struct service *service = *state;
     struct batond_process batond;
     char any[40];
-    snprintf(any, sizeof any, "[::]:%d", free_port());
-    batond_process_start(&batond,
-                         &(struct batond_options){.redis_url = service->redis.url,
-                                                  .arguments = (const char *const[]){
-                                                      "--listen", any, "--allow-anonymous", NULL}});
+    batond_process_start(
+        &batond, &(struct batond_options){.redis_url = service->redis.url,
+                                          .arguments = (const char *const[]){
+                                              "--listen", "[::]:0", "--allow-anonymous", NULL}});
+    snprintf(any, sizeof any, "[::]:%d", batond.port);
     is_told(any, NULL, 0, "ready");
     assert_int_equal(batond_process_stop(&batond), 0);
 }

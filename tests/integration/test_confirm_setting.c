@@ -44,10 +44,10 @@ static void it_holds_for_everybody(void **state)
     assert_true(json_is_false(member(all.client, "checks.3.ok")));
     assert_true(comes_to_log(&all.batond, "grants are taken back"));
     answers(all.client, "GET /metrics", NULL, 200, NULL);
-    assert_non_null(strstr(all.client->reply.body, "\nbaton_unconfirmed_total 4\n"));
+    assert_non_null(strstr(all.client->reply.body, "\nbaton_unconfirmed_total 3\n"));
     assert_non_null(
         strstr(all.client->reply.body, "\nbaton_acquires_total{result=\"unconfirmed\"} 3\n"));
-    assert_non_null(strstr(all.client->reply.body, "\nbaton_confirm_duration_seconds_count 2\n"));
+    assert_non_null(strstr(all.client->reply.body, "\nbaton_confirm_duration_seconds_count 1\n"));
     redis_process_thaw(&all.replicas[0]);
     assert_true(comes_to_answer(all.client, "/readyz", 200, PATIENCE_MS));
     replicated_close(&all);
@@ -85,6 +85,40 @@ static void a_primary_that_becomes_a_replica_confirms_nothing(void **state)
     assert_int_equal(parked_answer(asks, 2000), 503);
     assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
     parked_close(asks);
+    replicated_close(&all);
+}
+
+/* It follows a server without the hold for a moment, is a primary again, and its replicas have all
+ * that it has then. */
+static void a_primary_that_forgot_meanwhile_confirms_nothing(void **state)
+{
+    (void)state;
+    static const char *const PATIENT[] = {"--confirm=replicas:1", "--confirm-timeout=4s", NULL};
+    struct replicated all;
+    struct redis_process empty;
+    replicated_open(&all, WAY_MS, PATIENT);
+    redis_process_start(&empty, &(struct redis_options){.port = true});
+    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
+    for (int i = 0; i < REPLICAS; i++)
+        redis_process_freeze(&all.replicas[i]);
+    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/forgotten", NULL);
+    while (redis_process_integer(&all.primary, "EXISTS baton:{forgotten}") == 0)
+        clock_sleep_ms(1);
+    freeReplyObject(redis_process_command(&all.primary, "REPLICAOF 127.0.0.1 %d", empty.port));
+    while (redis_process_integer(&all.primary, "EXISTS baton:{forgotten}") == 1)
+        clock_sleep_ms(1);
+    freeReplyObject(redis_process_command(&all.primary, "REPLICAOF NO ONE"));
+    for (int i = 0; i < REPLICAS; i++) {
+        redis_process_thaw(&all.replicas[i]);
+        freeReplyObject(
+            redis_process_command(&all.replicas[i], "REPLICAOF 127.0.0.1 %d", all.primary.port));
+    }
+    assert_int_equal(parked_answer(asks, 10000), 503);
+    assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
+    parked_close(asks);
+    assert_true(comes_to_answer(all.client, "/readyz", 200, 10000));
+    answers(all.client, "POST /locks/forgotten", NULL, 201, NULL); /* and goes on */
+    redis_process_stop(&empty);
     replicated_close(&all);
 }
 
@@ -294,6 +328,7 @@ int main(void)
         cmocka_unit_test(it_holds_for_everybody),
         cmocka_unit_test(a_primary_that_dies_meanwhile_confirms_nothing),
         cmocka_unit_test(a_primary_that_becomes_a_replica_confirms_nothing),
+        cmocka_unit_test(a_primary_that_forgot_meanwhile_confirms_nothing),
         cmocka_unit_test(another_server_cannot_confirm),
         cmocka_unit_test(a_batond_that_was_stopped_trusts_no_old_yes),
         cmocka_unit_test(a_stream_that_was_confirmed_late_is_renewed_in_time),

@@ -93,12 +93,30 @@ static void each_check_says_how_it_is(void **state)
     service_close(&service);
 }
 
+/* Who runs batond is told what the log says. */
+static void without_redis_it_says_what_is_wrong(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    redis_process_kill(&service.redis);
+    int64_t until = clock_ms() + 5000;
+    while (http_call(service.client, "GET", "/readyz?verbose", NULL) != 503)
+        assert_true(clock_ms() < until);
+    assert_string_equal(member_text(service.client, "checks.2.name"), "redis");
+    assert_non_null(strstr(member_text(service.client, "checks.2.detail"), " to Redis at "));
+    assert_null(strstr(service.client->reply.body, "nothing was done"));
+    service_close(&service);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_that_is_stuck_is_named),
         cmocka_unit_test(all_that_were_stopped_together_are_well),
         cmocka_unit_test(each_check_says_how_it_is),
+        cmocka_unit_test(without_redis_it_says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,14 +198,14 @@ static void prometheus_own_tool_has_nothing_to_say(void **state)
 }
 
 /* In its table: each name stands there between backquotes. */
-static void the_readme_names_them_all(void **state)
+static void the_docs_name_them_all(void **state)
 {
     struct service *service = *state;
-    char *readme = NULL, line[200], *rest = NULL;
+    char *page = NULL, line[200], *rest = NULL;
     size_t size = 0;
-    FILE *file = fopen("README.md", "r");
+    FILE *file = fopen("docs/monitoring.md", "r");
     assert_non_null(file);
-    assert_true(getdelim(&readme, &size, '\0', file) > 0);
+    assert_true(getdelim(&page, &size, '\0', file) > 0);
     fclose(file);
     struct samples samples = scrape(service->client);
     samples_free(&samples);
@@ -215,15 +215,15 @@ static void the_readme_names_them_all(void **state)
         if (sscanf(next, "# TYPE baton_%90s", name) != 1)
             continue;
         snprintf(line, sizeof line, "`baton_%s`", name);
-        if (!strstr(readme, line))
-            fail_msg("%s is not in README.md", line);
-        for (char *at = readme; (at = strstr(at, line)); at++)
+        if (!strstr(page, line))
+            fail_msg("%s is not in docs/monitoring.md", line);
+        for (char *at = page; (at = strstr(at, line)); at++)
             at[1] = 'B'; /* has been found */
     }
-    if (strstr(readme, "`baton_"))
-        fail_msg("there is no %.40s", strstr(readme, "`baton_"));
+    if (strstr(page, "`baton_"))
+        fail_msg("there is no %.40s", strstr(page, "`baton_"));
     free(text);
-    free(readme);
+    free(page);
 }
 
 static void each_end_of_a_wait_is_counted(void **state)
@@ -428,7 +428,7 @@ int main(void)
         cmocka_unit_test(each_end_of_a_wait_is_counted),
         cmocka_unit_test(a_hold_that_expires_is_counted),
         cmocka_unit_test(who_watches_and_what_streams_is_told),
-        cmocka_unit_test(the_readme_names_them_all),
+        cmocka_unit_test(the_docs_name_them_all),
         cmocka_unit_test(prometheus_own_tool_has_nothing_to_say),
         cmocka_unit_test(holds_are_counted),
         cmocka_unit_test(scrapes_at_once_count_once),

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ACQUIRES = 10000, BATCH = 100, REPLIES_SIZE = 128 * 1024 };
+/* Each worker looks at the record of Redis once a second: one script, with TIME and one HMGET. */
+enum { ACQUIRES = 10000, BATCH = 100, REPLIES_SIZE = 128 * 1024, LOOKS_MOST = 40 };
 
 static const char *const COUNTED[] = {"evalsha", "time", "get", "set"};
 enum { COUNTED_COUNT = sizeof COUNTED / sizeof *COUNTED };
@@ -60,15 +61,21 @@ static void ten_thousand_acquires_are_ten_thousand_commands(void **state)
     for (int i = 0; i < COUNTED_COUNT; i++)
         before[i] = redis_process_calls(&service->redis, COUNTED[i]);
     long long all = all_calls(&service->redis);
+    long long looks = redis_process_calls(&service->redis, "hmget");
 
     for (int i = 0; i < ACQUIRES; i += BATCH)
         acquire_batch(fd, i);
     close(fd);
 
     all = all_calls(&service->redis) - all;
-    for (int i = 0; i < COUNTED_COUNT; i++)
-        assert_int_equal(redis_process_calls(&service->redis, COUNTED[i]) - before[i], ACQUIRES);
-    assert_int_equal(all, COUNTED_COUNT * ACQUIRES); /* and nothing else */
+    looks = redis_process_calls(&service->redis, "hmget") - looks;
+    assert_in_range(looks, 0, LOOKS_MOST);
+    for (int i = 0; i < COUNTED_COUNT; i++) {
+        bool is_of_looks = strcmp(COUNTED[i], "evalsha") == 0 || strcmp(COUNTED[i], "time") == 0;
+        assert_int_equal(redis_process_calls(&service->redis, COUNTED[i]) - before[i],
+                         ACQUIRES + (is_of_looks ? looks : 0));
+    }
+    assert_int_equal(all, COUNTED_COUNT * ACQUIRES + 3 * looks); /* and nothing else */
 }
 
 int main(void)

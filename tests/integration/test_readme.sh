@@ -1,5 +1,6 @@
 #!/bin/bash
-# README.md, tried: its commands are run in order, and what it shows is what they answer.
+# README.md and docs/*.md, tried: the commands of a page are run in order, on a batond of its own, and
+# what it shows is what they answer.
 #
 # A block marked ```sh is run, and a ```text block behind it is its output. There, … stands for
 # anything and a number of four or more digits for any number; line breaks and the indentation behind
@@ -11,11 +12,11 @@ shopt -s inherit_errexit
 export LC_ALL=C
 
 root=$PWD
-readme=$root/README.md
+pages=(README.md docs/*.md)
 batond=${BATON_TEST_BATOND:-$root/build/batond}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/readme.XXXXXX")
-mkdir "$dir/blocks" "$dir/bin" "$dir/sandbox" "$dir/state"
-touch "$dir/batond.log" "$dir/other.log" "$dir/https.log" "$dir/redis.log"
+mkdir "$dir/bin"
+touch "$dir/other.log" "$dir/https.log" "$dir/redis.log"
 started=()
 
 # No setting of whoever runs this has a say, and no proxy stands between.
@@ -62,14 +63,20 @@ start_redis() { # sets redis_address
     fail "redis-server does not start:" "$(<"$dir/redis.log")"
 }
 
-# ---- The blocks, each in a file: N.sh, N.text for its output, N.mark for the comment above it.
+# ---- The blocks, each in a file of its page's folder: N.sh, N.text for its output, N.mark for the
+# comment above it.
 
-split_into_blocks() {
-    awk -v dir="$dir/blocks" '
+folder_of() { # PAGE
+    echo "$dir/pages/${1##*/}"
+}
+
+split_into_blocks() { # PAGE
+    mkdir -p "$(folder_of "$1")"
+    awk -v dir="$(folder_of "$1")" -v page="$1" '
         /^```/ && open { open = 0; close(file); next }
         /^```sh$/   { file = dir "/" sprintf("%03d", ++n) ".sh"; printf "%s", mark > (dir "/" sprintf("%03d", n) ".mark") }
         /^```text$/ {
-            if (!follows) { print "README.md:" NR ": output of no command"; exit 1 }
+            if (!follows) { print page ":" NR ": output of no command"; exit 1 }
             file = dir "/" sprintf("%03d", n) ".text"
         }
         /^```/ {
@@ -79,14 +86,14 @@ split_into_blocks() {
         }
         open { print > file; follows = shell; next }
         { follows = 0; mark = /^<!-- / ? $0 : "" }
-        END { if (open) { print "README.md:" open ": a block without end"; exit 1 } }' "$readme"
+        END { if (open) { print page ":" open ": a block without end"; exit 1 } }' "$1"
 }
 
 is_run() { # BLOCK
-    [[ $(<"${1%.sh}.mark") != *'not run:'* ]]
+    [[ -e $1 && $(<"${1%.sh}.mark") != *'not run:'* ]]
 }
 
-# What the README shows, as a regular expression for what came.
+# What a page shows, as a regular expression for what came.
 pattern_of() { # FILE
     one_line "$1" | sed -E 's/[][\.*^$+?(){}|]/\\&/g; s/…/.*/g; s/[0-9]{4,}/[0-9]+/g'
 }
@@ -97,28 +104,52 @@ one_line() { # FILE
 
 # ---- The tests
 
-commands_answer_what_is_shown() {
-    # In one shell, since a block uses what one before it has set. A batond that a block starts finds
-    # the usual state directory taken, as it is for whoever has `make run` going.
-    {
-        echo "set -e; export PATH=$dir/bin:\$PATH BATON_STATE_DIR=$dir/state; cd $dir/sandbox"
-        echo "trap 'kill \$(jobs -p) 2>/dev/null; wait' EXIT"
-        for block in "$dir"/blocks/*.sh; do
-            is_run "$block" || continue
-            sed -i "s/127\.0\.0\.1:7420/$address/g; s/127\.0\.0\.1:6379/$redis_address/g" "$block"
-            sed -i "s/127\.0\.0\.1:7421/$second_address/g" "$block"
-            echo "exec >${block%.sh}.out; echo ${block##*/} >$dir/at; . $block"
-            ! grep -q '^build/batond.*&$' "$block" || echo "until curl -so /dev/null http://$second_address/livez; do sleep 0.05; done"
-        done
-    } >"$dir/session"
-    timeout 200 bash "$dir/session" 2>"$dir/errors" </dev/null ||
-        fail "exit code $? of block $(<"$dir/at"):" "$(<"$dir/blocks/$(<"$dir/at")")" "$(tail "$dir/errors")"
+# In one shell, since a block uses what one before it has set. A batond that a block starts finds
+# the usual state directory taken, as it is for whoever has `make run` going.
+session_of() { # FOLDER
+    local block
+    echo "set -e; export PATH=$dir/bin:\$PATH BATON_STATE_DIR=$1/state; cd $1/sandbox"
+    echo "trap 'kill \$(jobs -p) 2>/dev/null || true; wait' EXIT"
+    for block in "$1"/*.sh; do
+        is_run "$block" || continue
+        sed -i "s/127\.0\.0\.1:7420/$address/g; s/127\.0\.0\.1:6379/$redis_address/g" "$block"
+        sed -i "s/127\.0\.0\.1:7421/$second_address/g" "$block"
+        echo "exec >${block%.sh}.out; echo $block >$dir/at; . $block"
+        ! grep -q '^build/batond.*&$' "$block" || echo "until curl -so /dev/null http://$second_address/livez; do sleep 0.05; done"
+    done
+}
 
-    for block in "$dir"/blocks/*.text; do
-        local came
+run_page() { # FOLDER
+    local address batond_pid
+    mkdir -p "$1/sandbox/build" "$1/state"
+    ln -s "$batond" "$1/sandbox/build/batond"
+    touch "$1/log"
+    "$batond" --listen 127.0.0.1:0 --state-dir "$1/state" 2>"$1/log" </dev/null &
+    batond_pid=$!
+    started+=("$batond_pid")
+    address=$(address_in "$1/log")
+    session_of "$1" >"$1/session"
+    timeout 200 bash "$1/session" 2>"$dir/errors" </dev/null ||
+        fail "exit code $? of block $(<"$dir/at"):" "$(<"$(<"$dir/at")")" "$(tail "$dir/errors")"
+    kill "$batond_pid"
+    wait "$batond_pid" || fail "exit code $?" "$(<"$1/log")" # a sanitizer may have something to say
+    unset 'started[-1]'
+}
+
+commands_answer_what_is_shown() {
+    local folder block came
+    for folder in "$dir"/pages/*; do
+        for block in "$folder"/*.sh; do
+            if is_run "$block"; then
+                run_page "$folder"
+                break
+            fi
+        done
+    done
+    for block in "$dir"/pages/*/*.text; do
         came=$(one_line "${block%.text}.out")
         [[ $came =~ ^$(pattern_of "$block")$ ]] ||
-            fail "shown:" "$(<"$block")" "but this came:" "$came" "of:" "$(<"${block%.text}.sh")"
+            fail "${block#"$dir/"}" "shown:" "$(<"$block")" "but this came:" "$came" "of:" "$(<"${block%.text}.sh")"
     done
 }
 
@@ -149,7 +180,7 @@ requests_are_in_openapi() {
     unknown=$(grep -vxFf "$dir/operations" "$dir/used" || true)
     [[ -z $unknown ]] || fail "not in openapi.yaml:" "$unknown"
     missing=$(grep -vxFf "$dir/used" "$dir/operations" || true)
-    [[ -z $missing ]] || fail "the tour leaves out:" "$missing"
+    [[ -z $missing ]] || fail "no page shows:" "$missing"
 }
 
 other_batond='BATON_REDIS_URL_FILE=redis-url build/batond'
@@ -157,16 +188,19 @@ other_batond='BATON_REDIS_URL_FILE=redis-url build/batond'
 # That its rules are enough, and each of them needed, tests/integration/test_redis_user.c shows by what
 # batond does. This is for a script that no test comes to run.
 the_user_may_run_all_scripts() {
-    local command
+    local command page
     while read -r command; do
-        grep -qE "^    .*\+$command( |$)" "$readme" || fail "scripts run $command, which the user may not"
-    done < <(grep -rhoE "(call|write|even_if_full)\('[a-z]+'" locks/scripts | cut -d"'" -f2 | sort -u)
+        page=docs/redis.md
+        [[ $command != cluster* ]] || page=docs/cluster.md
+        grep -qE "\+${command/|/[|]}( |\`|$)" "$page" || fail "scripts run $command, which the user of $page may not"
+    done < <(grep -rhoE "(call|write|even_if_full)\('(cluster', ')?[a-z]+'" locks/scripts |
+        sed -E "s/^[a-z_]+\('//; s/', '/|/; s/'\$//" | sort -u)
 }
 
-# That command of the README, with the file and the user that the block before it made.
+# That command of docs/redis.md, with the file and the user that the block before it made.
 another_redis_serves() {
     local log=$dir/other.log base token
-    (cd "$dir/sandbox" && exec bash -c "${other_batond/build/"exec $(dirname "$batond")"} --listen 127.0.0.1:0") \
+    (cd "$dir/pages/redis.md/sandbox" && exec bash -c "${other_batond/build/"exec $(dirname "$batond")"} --listen 127.0.0.1:0") \
         2>"$log" </dev/null &
     started+=($!)
     base=http://$(address_in "$log")
@@ -183,24 +217,24 @@ another_redis_serves() {
 https_batond='build/batond --tls-cert=cert.pem --tls-key=key.pem --tls-client-ca=ca.pem'
 https_curl='curl --cacert cert.pem --cert robot.pem --key robot.key -X POST https://127.0.0.1:7420/locks/demo'
 
-# Those commands of the README, with the files that the block before them has made.
+# Those commands of docs/access.md, with the files that the block before them has made.
 https_serves() {
     local log=$dir/https.log at
-    (cd "$dir/sandbox" && exec bash -c \
+    (cd "$dir/pages/access.md/sandbox" && exec bash -c \
         "${https_batond/build/"exec $(dirname "$batond")"} --listen 127.0.0.1:0 --state-dir $dir/https") \
         2>"$log" </dev/null &
     started+=($!)
     at=$(address_in "$log")
-    (cd "$dir/sandbox" && bash -c "${https_curl/127.0.0.1:7420/"$at"} -sSf") >"$dir/reply" ||
+    (cd "$dir/pages/access.md/sandbox" && bash -c "${https_curl/127.0.0.1:7420/"$at"} -sSf") >"$dir/reply" ||
         fail "https: $(<"$log")"
     [[ $(<"$dir/reply") == '{"name":"demo",'* ]]
-    [[ $(curl -s --cacert "$dir/sandbox/cert.pem" -o /dev/null -w '%{http_code}' -X POST "https://$at/locks/x") == 401 ]]
+    [[ $(curl -s --cacert "$dir/pages/access.md/sandbox/cert.pem" -o /dev/null -w '%{http_code}' -X POST "https://$at/locks/x") == 401 ]]
     ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
 }
 
 settings_are_those_of_help() {
     # shellcheck disable=SC2016 # they are backticks of Markdown
-    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' "$readme" | tr -d '`') \
+    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' README.md | tr -d '`') \
         <("$batond" --help | awk '
             /^  --(new-token=NAME|help|version)$/ { exit }
             /^  --/ { standard = /=/ ? "unset" : "false"; sub(/=.*/, ""); name = substr($1, 3); next }
@@ -212,19 +246,47 @@ settings_are_those_of_help() {
             }') || fail "< README.md, > batond --help"
 }
 
-# Links, and all in `code` that looks like a path of this repository.
+# All in `code` that looks like a path of this repository.
 files_exist() {
-    local file
-    {
-        sed -nE 's/.*\]\(([^)#:]+)\).*/\1/p' "$readme"
+    local page file
+    for page in "${pages[@]}"; do
         # shellcheck disable=SC2016 # they are backticks of Markdown
-        grep -oE '`[A-Za-z0-9_.][A-Za-z0-9_./-]*`' "$readme" | tr -d '`' |
-            grep -E '/|\.(c|h|sh|lua|yaml)$' | grep -vE '^(text|application|build)/'
-    } >"$dir/files"
+        grep -oE '`[A-Za-z0-9_.][A-Za-z0-9_./-]*`' "$page" | tr -d '`' |
+            grep -E '/|\.(c|h|sh|lua|yaml)$' | grep -vE '^(text|application|build)/|\.\.\.$' |
+            sed "s|^|$page |" || true # it names none
+    done >"$dir/files"
     [[ -s $dir/files ]]
-    while read -r file; do
-        [[ -e $file ]] || fail "README.md names $file, which does not exist"
+    while read -r page file; do
+        [[ -e $file ]] || fail "$page names $file, which does not exist"
     done <"$dir/files"
+}
+
+# What a link to a heading says behind the #, for each of a page.
+headings_of() { # PAGE
+    awk '/^```/ { code = !code } !code && /^#/' "$1" |
+        sed -E 's/^#+ +//; s/[^A-Za-z0-9 _-]//g; s/ /-/g' | tr '[:upper:]' '[:lower:]'
+}
+
+links_lead_somewhere() {
+    local page link file
+    for page in "${pages[@]}"; do
+        while read -r link; do
+            file=${link%%#*}
+            file=${file:+${page%"${page##*/}"}$file}
+            file=${file:-$page}
+            [[ -e $file ]] || fail "$page: link to $link, a file that does not exist"
+            [[ $link != *'#'* ]] || headings_of "$file" | grep -qxF -- "${link#*#}" ||
+                fail "$page: link to $link, a heading that does not exist"
+        done < <(grep -oE '\]\([^):]+\)' "$page" | sed -E 's/^..//; s/.$//' || true)
+    done
+}
+
+# Whoever begins with the README comes to all of them.
+pages_are_linked() {
+    local page
+    for page in docs/*.md; do
+        grep -qF "]($page)" README.md || fail "README.md has no link to $page"
+    done
 }
 
 # `make deb-test` does that.
@@ -236,19 +298,38 @@ man batond'
 # tests/redis/test_sentinel.c does much the same.
 sentinel='export BATON_REDIS_URL=redis+sentinel://baton:change-me@10.0.0.1,10.0.0.2:26380,[fd00::3]/mymaster/0
 build/batond'
-sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' "$readme" | sed '$d')
+sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' docs/sentinel.md | sed '$d')
+
+# tests/integration/test_confirm.c does, and tests/contract.
+confirmed=$(sed -n '/^build\/batond --redis-url/,/^```/p' docs/confirm.md | sed '$d')
+
+# Their URLs are read below; tests/integration/test_cluster.c and test_quorum.c do the rest.
+cluster=$(grep '^build/batond' docs/cluster.md)
+quorum=$(grep '^build/batond' docs/quorum.md)
+
+# Nobody answers at these addresses, but batond starts.
+flags_are_understood() {
+    local command log
+    for command in "$cluster" "$quorum"; do
+        log=$(mktemp "$dir/flags.XXXXXX") # the one before still writes to its own
+        command="$batond ${command#build/batond} --listen=127.0.0.1:0 --drain=0"
+        bash -c "exec ${command//10.0.0./127.1.1.}" 2>"$log" &
+        started+=($!)
+        address_in "$log" >/dev/null
+    done
+}
 
 # What is run neither here nor by `make container` is no more than this, and exists.
 rest_is_known() {
     local block target
-    for block in "$dir"/blocks/*.sh; do
+    for block in "$dir"/pages/*/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
-    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$other_batond" "$sentinel" "$sentinel_user" "$package") || fail "< not run, > known"
+    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user") || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
-    grep -ohE '^make [a-z-]+|`make [a-z-]+' "$readme" | sed 's/.* //' | sort -u >"$dir/made"
+    grep -ohE '^make [a-z-]+|`make [a-z-]+' "${pages[@]}" | sed 's/.* //' | sort -u >"$dir/made"
     while read -r target; do
-        grep -qx "$target" "$dir/targets" || fail "README.md says make $target; no such target"
+        grep -qx "$target" "$dir/targets" || fail "a page says make $target; no such target"
     done <"$dir/made"
     local run
     run=$(make -n run)
@@ -256,24 +337,21 @@ rest_is_known() {
         fail "make run does:" "$run"
 }
 
-"$batond" --listen 127.0.0.1:0 --state-dir "$dir/state" 2>"$dir/batond.log" </dev/null &
-started+=($!)
-address=$(address_in "$dir/batond.log")
 start_redis
 second_address=127.0.0.1:$((20000 + RANDOM % 12000)) # of the batond that a block starts
-mkdir -p "$dir/sandbox/build"
-ln -s "$batond" "$dir/sandbox/build/batond"
 note_requests
-split_into_blocks
+for page in "${pages[@]}"; do
+    split_into_blocks "$page"
+done
 
 for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves https_serves \
-    settings_are_those_of_help files_exist rest_is_known; do
+    settings_are_those_of_help files_exist links_lead_somewhere pages_are_linked flags_are_understood rest_is_known; do
     echo "$check"
     "$check"
 done
 
-for pid in "${started[@]}"; do # a sanitizer may have something to say in the end
+for pid in "${started[@]}"; do
     kill "$pid"
-    wait "$pid" || fail "exit code $?" "$(<"$dir/batond.log")" "$(<"$dir/other.log")"
+    wait "$pid" || fail "exit code $?" "$(<"$dir/https.log")" "$(<"$dir/other.log")"
 done
 started=()

@@ -1,7 +1,9 @@
 /* A batond whose primary Sentinel names: its start, what it tells, and a switch. */
 #include "tests/integration/service.h"
+#include "tests/support/principals_file.h"
 #include "tests/support/watched.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,10 +109,43 @@ static void a_switch_is_followed_and_told(void **state)
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
+static void where_the_primary_is_is_for_those_who_may_see_the_figures(void **state)
+{
+    static const struct {
+        const char *principal; /* NULL: nobody */
+        bool is_told;
+    } ASKING[] = {{NULL, false}, {"ci", false}, {"stranger", false}, {"monitor", true}};
+    static const struct file_principal WHO[] = {
+        {"ci", "[{\"prefix\": \"\", \"verbs\": [\"acquire\", \"read\", \"break\"]}]", NULL},
+        {"monitor", "[{\"prefix\": \"\", \"verbs\": [\"metrics\"]}]", NULL}};
+    struct watched *watched = *state;
+    struct batond_process batond;
+    struct temp_dir dir;
+    char file[120], argument[140], header[PRINCIPAL_HEADER_TEXT];
+    temp_dir_make(&dir);
+    snprintf(file, sizeof file, "%s/tokens.json", dir.path);
+    snprintf(argument, sizeof argument, "--tokens-file=%s", file);
+    principals_file_write(file, WHO, 2);
+    batond_process_start(
+        &batond, &(struct batond_options){.redis_url = watched->url, .arguments = LIST(argument)});
+    struct http_client *client = http_client_new(batond.url);
+    for (size_t i = 0; i < sizeof ASKING / sizeof ASKING[0]; i++) {
+        if (ASKING[i].principal)
+            principal_header(ASKING[i].principal, header);
+        answers_with(client, ASKING[i].principal ? header : NULL, "GET /readyz?verbose", NULL, 200,
+                     NULL);
+        assert_int_equal(strstr(client->reply.body, "redis://") != NULL, ASKING[i].is_told);
+    }
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    temp_dir_remove(&dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_name_is_refused_at_the_start),
+        cmocka_unit_test(where_the_primary_is_is_for_those_who_may_see_the_figures),
         cmocka_unit_test(a_switch_is_followed_and_told),
     };
     return cmocka_run_group_tests_name("sentinel", tests, set_up, tear_down);

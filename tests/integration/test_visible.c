@@ -304,6 +304,10 @@ static void a_stream_goes_on_where_it_was(void **state)
     take(state, "team/b5");
     take(state, "team/a5");
     assert_true(parked_hears(stream, "team/a5", PROMPT_MS));
+    /* What changed while a round of looks was under way may be told again after its id; what was
+     * told before the round began is not. */
+    take(state, "team/a4");
+    assert_true(parked_hears(stream, "team/a4", PROMPT_MS));
     assert_null(strstr(stream->text, "team/b"));
     assert_null(strstr(stream->text, "other/"));
     const char *last = strstr(stream->text, "id: "), *next;

@@ -4,6 +4,7 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/raw.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -146,7 +147,7 @@ void wire_delay_start(struct wire_delay *wire, int target, int ms)
     assert_int_equal(listen(wire->listener, PAIRS), 0);
     assert_int_equal(getsockname(wire->listener, (struct sockaddr *)&address, &length), 0);
     wire->port = ntohs(address.sin_port);
-    assert_int_equal(pipe(wire->stop), 0);
+    assert_int_equal(pipe2(wire->stop, O_CLOEXEC), 0); /* it ends by being closed */
     assert_int_equal(pthread_create(&wire->thread, NULL, run, wire), 0);
 }
 

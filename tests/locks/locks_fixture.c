@@ -7,17 +7,23 @@
 
 enum { LONGEST_WAIT_MS = 10000, TICK_MS = 5, HOUR_MS = 3600 * 1000 };
 
-static void on_up(void *context)
+static void on_up(void *context, unsigned part)
 {
     struct site *site = context;
-    site->ups++;
-    locks_store_is_up(site->locks);
+    locks_store_is_up(site->locks, part);
 }
 
-static void on_down(void *context, const char *reason)
+static void on_serving(void *context, unsigned part)
 {
     struct site *site = context;
-    (void)reason;
+    (void)part;
+    site->ups++;
+}
+
+static void on_down(void *context, unsigned part, const char *reason)
+{
+    struct site *site = context;
+    (void)part, (void)reason;
     site->downs++;
 }
 
@@ -33,6 +39,12 @@ static void on_message(void *context, struct slice text)
     struct site *site = context;
     site->messages++;
     locks_store_message(site->locks, text);
+}
+
+static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+{
+    const struct site *site = context;
+    locks_stamp(site->locks, part, now, stamp);
 }
 
 static void on_touched(void *context, struct slice key)
@@ -66,7 +78,8 @@ void site_open(struct site *site, struct locks_fixture *fixture, uint32_t proces
                                         .down = on_down,
                                         .listening = on_listening,
                                         .message = on_message,
-                                        .touched = on_touched};
+                                        .touched = on_touched,
+                                        .stamp = on_stamp};
     assert_int_equal(store_open(&site->store, &fixture->loop, &url, &events), 0);
     redis_url_free(&url);
     const struct locks_options options = {
@@ -79,6 +92,7 @@ void site_open(struct site *site, struct locks_fixture *fixture, uint32_t proces
         .max_waiters = FIXTURE_WAITERS,
         .process = process,
         .expired = on_expired,
+        .serving = on_serving,
         .expired_context = site,
     };
     assert_int_equal(locks_open(&site->locks, &options), 0);

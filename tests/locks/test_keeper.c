@@ -182,9 +182,9 @@ static void a_keeper_can_be_stopped_with_a_renewal_under_way(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    fixture_lock(&fixture->here, "n", TOKEN, 150);
+    fixture_lock(&fixture->here, "n", TOKEN, 1500);
     uint64_t calls = store_figures(fixture->here.store).calls;
-    keep(&kept, fixture, 150);
+    keep(&kept, fixture, 1500);
     redis_process_freeze(&fixture->redis);
     while (store_figures(fixture->here.store).calls == calls)
         fixture_idle(fixture, 5);

@@ -370,7 +370,7 @@ static void a_grant_that_nobody_claims_falls(void **state)
     fixture_release(&fixture->there, "n", HOLDER);
     int64_t released = clock_ms();
     assert_granted(fixture, &next);
-    assert_in_range(clock_ms() - released, FIXTURE_CLAIM_MS - 5, FIXTURE_CLAIM_MS + 100);
+    assert_in_range(clock_ms() - released, FIXTURE_CLAIM_MS - 5, FIXTURE_CLAIM_MS + 1000);
     locks_abandon(gone.waiter);
 }
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds the Debian package in a clean root of each release, checks it by lintian, and lets another
-# clean root, in which systemd runs, install, use, upgrade and remove it (in_root.sh).
+# clean root, in which systemd runs, install, use, upgrade and remove it (in_root.sh). Where Debian has
+# valkey, a part of the tests runs on that in the root of the build, too.
 #   tests/package/clean_roots.sh [RELEASE...]   12 13
 # Needs root, and the machine's mirror of Debian. Roots as debootstrap makes them are kept as
 # ${XDG_CACHE_HOME:-~/.cache}/baton-tests/debian-RELEASE.tar.
@@ -77,9 +78,24 @@ build() { # RELEASE: the package is in $folder/RELEASE then
     enter "$root" apt-get -q build-dep -y --no-install-recommends /baton
     rm "$root/baton/debian"
     enter "$root" /baton/deploy/debian/build.sh /packages
+    [[ $1 == 12 ]] || on_valkey "$root"
     cp "$root"/packages/* "$folder/$1"
     mv "$root/var/lib/apt/lists" "$folder/lists-$1"
     rm -rf "$root"
+}
+
+# What batond asks of a server, and what servers do when one of them falls. Not test_cluster_torn: Valkey
+# has its replicas agree to CLUSTER SETSLOT, so slots cannot be torn there as that test tears them.
+on_valkey() { # ROOT
+    local suites="scripts/ redis/test_reconnect redis/test_sentinel integration/test_acquire
+        integration/test_waiting integration/test_sentinel integration/test_confirm_sentinel
+        integration/test_cluster. integration/test_cluster_changes integration/test_cluster_losses
+        integration/test_cluster_moves integration/test_cluster_start integration/test_cluster_clocks"
+    echo '127.0.0.1 localhost' >"$1/etc/hosts"
+    enter "$1" /baton/deploy/install-packages.sh build run test valkey
+    enter "$1" make -C /baton test BATON_TEST_REDIS_SERVER=valkey-server BATON_TEST_AGAIN=1 \
+        ONLY="${suites//$'\n'/ }"
+    echo "ok: works on $(enter "$1" valkey-server --version | sed 's/ sha=.*//'), a part of the tests (${SECONDS} s)"
 }
 
 # The same with a higher version, and with a default in baton.conf that has changed.

@@ -64,9 +64,8 @@ static void hears_itself(struct store_fixture *store)
 static int preflight(const char *text, struct failure *failure)
 {
     struct redis_url url;
-    struct failure warning;
     assert_int_equal(redis_url_parse(text, &url, failure), 0);
-    int result = store_preflight(&url, PREFLIGHT_MS, &warning, failure);
+    int result = store_preflight(&url, PREFLIGHT_MS, failure);
     redis_url_free(&url);
     return result;
 }
@@ -195,6 +194,80 @@ static void no_primary_is_taken_on_hearsay(void **state)
     store_fixture_close(&store);
 }
 
+/* Who requires sight of them leaves a primary that most of them do not answer for, and comes back
+ * to it when they do. */
+static void out_of_sight_no_primary_is_used(void **state)
+{
+    enum { LEAST_MS = 1000, MOST_MS = 3500 }; /* they were asked some time before */
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct store_fixture store;
+    store_fixture_open(&store, watched->url);
+    assert_int_equal(store_sight_ms(store.store), 0);
+    store_require_sight(store.store);
+    assert_in_range(store_sight_ms(store.store), LEAST_MS, MOST_MS);
+    store_fixture_await(&store, &store.ups, 1);
+    process_signal(&watched->sentinels[2].process, SIGSTOP); /* one is not most of them */
+    store_fixture_idle(&store, MOST_MS);
+    assert_int_equal(store.downs, 0);
+
+    int64_t begun = clock_ms();
+    process_signal(&watched->sentinels[1].process, SIGSTOP);
+    store_fixture_await(&store, &store.downs, 1);
+    int64_t took = clock_ms() - begun;
+    store_fixture_idle(&store, MOST_MS);
+    bool came_back = store_is_up(store.store);
+    process_signal(&watched->sentinels[2].process, SIGCONT);
+    store_fixture_await(&store, &store.ups, 2);
+    process_signal(&watched->sentinels[1].process, SIGCONT);
+    assert_false(came_back);
+    assert_in_range(took, LEAST_MS, MOST_MS);
+    assert_non_null(strstr(store.reason, "most of the sentinels have not said so"));
+    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
+    assert_int_equal(store_figures(store.store).switches, 0);
+    store_fixture_close(&store);
+}
+
+struct standstill {
+    uv_async_t wake;
+    struct store_fixture *store;
+    const struct script *script;
+    struct outcome outcome, before;
+};
+
+/* In the poll of the loop, as it is with most processes that are stopped. */
+static void stand_still(uv_async_t *wake)
+{
+    struct standstill *standstill = wake->data;
+    struct store_fixture *store = standstill->store;
+    clock_sleep_ms(store_sight_ms(store->store) + 500);
+    uv_update_time(&store->loop);
+    store_fixture_call(store, &standstill->outcome, standstill->script, "a", "");
+    uv_close((uv_handle_t *)wake, NULL);
+}
+
+/* Nobody knows what became of the primary while this process stood still: its timers are late, and
+ * what it does first may be a call. */
+static void who_stood_still_asks_first(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture store;
+    struct standstill standstill = {.store = &store, .script = fixture_script("return 1")};
+    store_fixture_open(&store, world->watched.url);
+    store_require_sight(store.store);
+    store_fixture_await(&store, &store.ups, 1);
+    store_fixture_call(&store, &standstill.before, standstill.script, "a", "");
+    store_fixture_await(&store, &store.ended, 1); /* from now on it is sent at once: it is loaded */
+    uv_async_init(&store.loop, &standstill.wake, stand_still);
+    standstill.wake.data = &standstill;
+    uv_async_send(&standstill.wake);
+    store_fixture_await(&store, &store.ended, 2);
+    assert_int_equal(standstill.outcome.outcome, STORE_UNSENT);
+    while (store_fixture_run(&store, "return 1", "a", "").outcome != STORE_REPLIED)
+        store_fixture_idle(&store, 10);
+    store_fixture_close(&store);
+}
+
 /* The one that the sentinels call the primary is a replica, as while they are yet to learn of it.
  */
 static void a_replica_is_left_and_not_taken(void **state)
@@ -269,35 +342,6 @@ static void a_planned_failover_is_followed(void **state)
     watched_await_replica(watched, old);
 }
 
-/* The URL names one sentinel; the others are learnt from it, and outlive it. */
-static void a_killed_primary_is_replaced(void **state)
-{
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
-    struct store_fixture store;
-    char url[100];
-    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
-    store_fixture_open_listening(&store, url, CHANNEL);
-    int old = server_of(&store, watched);
-    store_fixture_idle(&store, 1500); /* until the others are learnt */
-    process_kill(&watched->sentinels[0].process);
-    redis_process_kill(&watched->servers[old]);
-    int64_t stall = stall_until_switched(&store);
-    watched_resume_sentinel(watched, 0);
-    print_message("SIGKILL: no script ran for %d ms\n", (int)stall);
-    assert_in_range(stall, 0, 15000);
-    int primary = watched_await_other(watched, old);
-    assert_int_equal(server_of(&store, watched), primary);
-
-    watched_resume(watched, old); /* as a primary: it knows of nothing else */
-    watched_await_replica(watched, old);
-    assert_int_equal(server_of(&store, watched), primary);
-    assert_int_equal(store_figures(store.store).switches, 1);
-    store_fixture_await(&store, &store.listenings, 2);
-    hears_itself(&store);
-    store_fixture_close(&store);
-}
-
 static bool is_subscribed(const struct watcher *sentinel)
 {
     redisReply *reply = watched_ask(sentinel->port, "CLIENT LIST");
@@ -314,6 +358,36 @@ static void await_subscribed(struct store_fixture *store, const struct watcher *
             fail_msg("the sentinel at %d is not asked", sentinel->port);
         store_fixture_idle(store, 50);
     }
+}
+
+/* The URL names one sentinel; the others are learnt from it, and outlive it. */
+static void a_killed_primary_is_replaced(void **state)
+{
+    struct world *world = *state;
+    struct watched *watched = &world->watched;
+    struct store_fixture store;
+    char url[100];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
+    store_fixture_open_listening(&store, url, CHANNEL);
+    int old = server_of(&store, watched);
+    for (int i = 1; i < WATCHED_SENTINELS; i++)
+        await_subscribed(&store, &watched->sentinels[i]);
+    process_kill(&watched->sentinels[0].process);
+    redis_process_kill(&watched->servers[old]);
+    int64_t stall = stall_until_switched(&store);
+    watched_resume_sentinel(watched, 0);
+    print_message("SIGKILL: no script ran for %d ms\n", (int)stall);
+    assert_in_range(stall, 0, 15000);
+    int primary = watched_await_other(watched, old);
+    assert_int_equal(server_of(&store, watched), primary);
+
+    watched_resume(watched, old); /* as a primary: it knows of nothing else */
+    watched_await_replica(watched, old);
+    assert_int_equal(server_of(&store, watched), primary);
+    assert_int_equal(store_figures(store.store).switches, 1);
+    store_fixture_await(&store, &store.listenings, 2);
+    hears_itself(&store);
+    store_fixture_close(&store);
 }
 
 /* As a container does that starts again: it has another address, and the id that it had. */
@@ -368,21 +442,22 @@ static void allow(const struct watched *watched, const char *rules)
     }
 }
 
-/* What README has a sentinel's user allowed is enough; with less, what is missing is named. */
+/* What docs/sentinel.md has a sentinel's user allowed is enough; with less, what is missing is
+ * named. */
 static void expect_least_rights(const struct watched *watched, const struct redis_url *whole)
 {
     struct redis_url url;
-    struct failure failure, warning;
+    struct failure failure;
     assert_int_equal(redis_url_copy(whole, &url), 0);
     url.sentinel_user = strdup("baton");
     free(url.sentinel_password);
     url.sentinel_password = strdup("change-me-too");
     allow(watched, "on >change-me-too -@all &+switch-master +info +client|id +sentinel|myid "
                    "+sentinel|master +sentinel|sentinels +subscribe +unsubscribe");
-    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &warning, &failure), -EPROTO);
+    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &failure), -EPROTO);
     expect_says(&failure, "allow it there with `ACL SETUSER");
     allow(watched, "+sentinel|get-master-addr-by-name");
-    if (store_preflight(&url, PREFLIGHT_MS, &warning, &failure) != 0)
+    if (store_preflight(&url, PREFLIGHT_MS, &failure) != 0)
         fail_msg("%s", failure.text);
     redis_url_free(&url);
 }
@@ -391,7 +466,7 @@ static void expect_least_rights(const struct watched *watched, const struct redi
 static void names_and_passwords(void **state)
 {
     struct watched watched;
-    struct failure failure, warning;
+    struct failure failure;
     struct redis_url url;
     (void)state;
     watched_start(&watched, &(struct watched_options){.password = "watch-out", .names = true});
@@ -401,11 +476,11 @@ static void names_and_passwords(void **state)
     assert_int_equal(redis_url_parse(watched.url, &url, NULL), 0);
     const struct redis_access wrong = {.sentinel_password = "wrong"};
     assert_int_equal(redis_access_add(&url, &wrong, NULL), 0);
-    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &warning, &failure), -EPROTO);
+    assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &failure), -EPROTO);
     expect_says(&failure, "check --redis-sentinel-user and --redis-sentinel-password");
     free(url.sentinel_password);
     url.sentinel_password = strdup("watch-out");
-    if (store_preflight(&url, PREFLIGHT_MS, &warning, &failure) != 0)
+    if (store_preflight(&url, PREFLIGHT_MS, &failure) != 0)
         fail_msg("%s", failure.text);
 
     expect_least_rights(&watched, &url);
@@ -428,7 +503,7 @@ static void names_and_passwords(void **state)
 static void over_tls_all_are_verified(void **state)
 {
     struct watched watched;
-    struct failure failure, warning;
+    struct failure failure;
     struct redis_url url;
     struct store_fixture store;
     (void)state;
@@ -441,7 +516,7 @@ static void over_tls_all_are_verified(void **state)
     assert_int_equal(redis_url_parse(watched.url, &url, NULL), 0);
     assert_int_equal(
         redis_access_add(&url, &(struct redis_access){.ca = watched.authority.file}, NULL), 0);
-    if (store_preflight(&url, PREFLIGHT_MS, &warning, &failure) != 0)
+    if (store_preflight(&url, PREFLIGHT_MS, &failure) != 0)
         fail_msg("%s", failure.text);
     store_fixture_open_with(&store, &url);
     store_fixture_listen(&store, CHANNEL);
@@ -471,6 +546,8 @@ int main(void)
         cmocka_unit_test(a_killed_primary_is_replaced),
         cmocka_unit_test(a_frozen_primary_is_replaced),
         cmocka_unit_test(no_primary_is_taken_on_hearsay),
+        cmocka_unit_test(out_of_sight_no_primary_is_used),
+        cmocka_unit_test(who_stood_still_asks_first),
         cmocka_unit_test(a_replica_is_left_and_not_taken),
         cmocka_unit_test(a_sentinel_that_moves_is_asked_where_it_is), /* last: the URL is old */
         cmocka_unit_test(names_and_passwords),

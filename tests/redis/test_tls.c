@@ -72,13 +72,12 @@ static int preflight_with(const struct world *world, const char *host,
 {
     char text[100];
     struct redis_url url;
-    struct failure warning;
     snprintf(text, sizeof text, "%s:%s", host, world->port);
     failure->text[0] = '\0';
     assert_int_equal(redis_url_parse(text, &url, failure), 0);
     int result = redis_access_add(&url, access, failure);
     if (result == 0)
-        result = store_preflight(&url, 2000, &warning, failure);
+        result = store_preflight(&url, 2000, failure);
     redis_url_free(&url);
     return result;
 }

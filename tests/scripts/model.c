@@ -5,7 +5,7 @@
 
 const char *const MODEL_SERVER_NAMES[MODEL_SERVERS] = {"one", "two", "three", "four"};
 
-static const int64_t UPGRADE = 1;
+static const int64_t UPGRADE = 1, REMEMBERED_US = 30000000;
 
 static int64_t max(int64_t a, int64_t b)
 {
@@ -15,6 +15,16 @@ static int64_t max(int64_t a, int64_t b)
 static int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+int64_t model_ms(int64_t us)
+{
+    return us >= 0 ? us / 1000 : -((999 - us) / 1000);
+}
+
+static bool is_closed(const struct model *model, int64_t now)
+{
+    return now < model->opens;
 }
 
 /* Holds. */
@@ -102,26 +112,38 @@ static void add(struct model *model, int64_t now, struct model_hold hold, int64_
     sort(model);
 }
 
-static void remember(struct model *model, const struct model_release *release)
+static void remember(struct model *model, int64_t now, const struct model_release *release)
 {
-    model->released[model->released_count++ % MODEL_MOST] = *release;
+    struct model_release *kept = &model->released[model->released_count++ % MODEL_MOST];
+    *kept = *release;
+    kept->until = now + REMEMBERED_US;
 }
 
-static void end(struct model *model, size_t i, int64_t at, const char *reason, bool repeatable)
+/* The last release makes room for the next one, if it was not long ago. */
+static void remember_last(struct model *model, int64_t now)
+{
+    if (!model->last_is_repeatable || now - model->last.at >= REMEMBERED_US)
+        return;
+    remember(model, now, &model->last);
+    model->last_is_repeatable = false;
+}
+
+/* What has expired ended at a time of its own, however late that is noticed. */
+static void end(struct model *model, size_t i, int64_t now, const char *reason, bool repeatable)
 {
     struct model_hold hold = model->holds[i];
+    int64_t at = min(hold.ends, now);
+    remember_last(model, now);
     model->hold_count--;
     memmove(model->holds + i, model->holds + i + 1, (model->hold_count - i) * sizeof hold);
     model->version = max(model->version + 1, at);
     model->last = (struct model_release){.fence = hold.fence,
                                          .at = at,
-                                         .held_ms = (at - hold.since) / 1000,
+                                         .held_ms = model_ms(at - hold.since),
                                          .holds = (int64_t)count_owned(model, hold.owner)};
     strcpy(model->last.token, hold.token);
     strcpy(model->last_reason, reason);
     model->last_is_repeatable = repeatable;
-    if (repeatable)
-        remember(model, &model->last);
 }
 
 /* Servers, and what they are told. */
@@ -239,7 +261,7 @@ static void hand_over(struct model *model, int64_t now)
 {
     struct model_waiter *waiter;
     demote(model);
-    while ((waiter = head(model)) && admits(model, &waiter->hold)) {
+    while (!is_closed(model, now) && (waiter = head(model)) && admits(model, &waiter->hold)) {
         struct model_hold hold = waiter->hold;
         if (waiter->place == PARKED)
             tell_of_grant(model, waiter->server, &hold);
@@ -300,11 +322,11 @@ static void settle(struct model *model, int64_t now)
     model->messages.count = 0;
     model->expired_count = 0;
     if (!model->known)
-        model->version = now - now % model->retention_us;
+        model->version = max(model->floor, now - now % model->retention_us);
     model->version_before = model->version;
     while (model->hold_count > 0 && model->holds[0].ends <= now) {
         struct model_hold hold = model->holds[0];
-        end(model, 0, hold.ends, "expired", false);
+        end(model, 0, now, "expired", false);
         if (hold.attempt[0] == '\0')
             put_back(model, now, &hold, true);
         else
@@ -352,7 +374,7 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
                         .last_fence = model->last.fence};
     if (seen.last_fence) {
         strcpy(seen.last_reason, model->last_reason);
-        seen.last_ago_ms = (now - model->last.at) / 1000;
+        seen.last_ago_ms = model_ms(now - model->last.at);
     }
     for (size_t i = 0; i < model->hold_count; i++) {
         const struct model_hold *hold = &model->holds[i];
@@ -364,7 +386,7 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
         strcpy(shown->mode, hold->shared ? "shared" : "exclusive");
         shown->fence = hold->fence;
         shown->ttl_ms = (hold->ends - now) / 1000;
-        shown->held_ms = (now - hold->since) / 1000;
+        shown->held_ms = model_ms(now - hold->since);
     }
     return seen;
 }
@@ -441,14 +463,16 @@ static struct answer say(const char *status)
 enum model_memory model_remembers(const struct model *model, int64_t now, const char *token,
                                   struct model_release *ret)
 {
+    if (model->last_is_repeatable && !strcmp(model->last.token, token)) {
+        *ret = model->last;
+        return MODEL_REMEMBERED;
+    }
     size_t kept = model->released_count < MODEL_MOST ? model->released_count : MODEL_MOST;
     for (size_t i = 0; i < kept; i++) {
         if (strcmp(model->released[i].token, token) != 0)
             continue;
         *ret = model->released[i];
-        bool is_last =
-            !ret->cancelled && model->last_is_repeatable && !strcmp(model->last.token, token);
-        return is_last || now - ret->at < 30000000 ? MODEL_REMEMBERED : MODEL_PERHAPS;
+        return now < ret->until ? MODEL_REMEMBERED : MODEL_PERHAPS;
     }
     return MODEL_FORGOTTEN;
 }
@@ -480,6 +504,20 @@ static struct answer tell_hold(struct model *model, int64_t now, struct model_ho
     struct answer answer = told(model, now, status, hold);
     sort(model);
     return answer;
+}
+
+void model_go_back(struct model *model)
+{
+    for (size_t i = 0; i < MODEL_MOST; i++)
+        model->released[i].until = 0;
+}
+
+/* What was handed over may not be claimed: its waiter goes back to its place. */
+static void ungrant(struct model *model, int64_t now, struct model_hold *hold)
+{
+    struct model_hold gone = *hold;
+    end(model, (size_t)(hold - model->holds), now, "forced", false);
+    put_back(model, now, &gone, false);
 }
 
 /* The operations. */
@@ -514,8 +552,7 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
 {
     size_t server = server_number(acquiring->server);
     model->arrival = max(model->arrival + 1, now);
-    if (now - model->last.at < 30000000) /* remembered like those before it from now on */
-        model->last_is_repeatable = false;
+    remember_last(model, now);
     enlist(model, now, server, acquiring->lease_ms);
     struct model_waiter *waiter = &model->waiters[model->waiter_count++];
     *waiter = (struct model_waiter){.hold = *hold,
@@ -534,7 +571,10 @@ static struct answer acquire_new(struct model *model, int64_t now, const struct 
     bool holds = count_owned(model, hold->owner) > 0;
     if (hold->shared && count_shared(model) > 0 && limit_of(model) != hold->limit)
         return refuse(model, now, "limit_mismatch");
-    if (admits(model, hold) && (!head(model) || holds))
+    bool is_admitted = admits(model, hold);
+    if (is_admitted && is_closed(model, now) && (holds || !acquiring->server))
+        return say("quarantined");
+    if (is_admitted && !is_closed(model, now) && (!head(model) || holds))
         return grant_new(model, now, hold);
     bool upgrades = holds && !hold->shared;
     if (upgrades && upgrade_waits(model))
@@ -553,7 +593,7 @@ static struct answer acquire_waiter(struct model *model, int64_t now, struct mod
                                     const struct acquiring *acquiring)
 {
     struct model_hold hold = waiter->hold;
-    if (count_owned(model, hold.owner) > 0 && admits(model, &hold)) {
+    if (!is_closed(model, now) && count_owned(model, hold.owner) > 0 && admits(model, &hold)) {
         drop(model, waiter);
         strcpy(hold.attempt, acquiring->attempt);
         add(model, now, hold, hold.ttl_ms);
@@ -583,6 +623,11 @@ static struct answer acquire_settled(struct model *model, int64_t now,
     if (!hold && !waiter && was_released(model, now, wanted->token)) {
         hand_over(model, now);
         return say("released");
+    }
+    if (hold && hold->attempt[0] == '\0' && is_closed(model, now)) {
+        ungrant(model, now, hold);
+        hold = NULL;
+        waiter = find_waiter(model, wanted->token);
     }
     if (acquiring->server) {
         size_t server = server_number(acquiring->server);
@@ -620,7 +665,7 @@ struct answer model_renew(struct model *model, int64_t now, const char *token, i
     struct answer answer = say("not_held");
     open_name(model, now);
     struct model_hold *hold = find_hold(model, token);
-    if (hold) {
+    if (hold && (hold->attempt[0] != '\0' || !is_closed(model, now))) {
         hold->ttl_ms = ttl_ms ? ttl_ms : hold->ttl_ms;
         if (hold->attempt[0] == '\0')
             claim(model, now, hold, "");
@@ -646,14 +691,14 @@ static struct answer end_by_client(struct model *model, int64_t now, struct mode
 static struct answer cancel(struct model *model, int64_t now, struct model_hold *hold,
                             struct model_waiter *waiter)
 {
-    struct model_release cancelled = {.cancelled = true, .at = now};
+    struct model_release cancelled = {.cancelled = true};
     strcpy(cancelled.token, waiter->hold.token);
     if (!waiter->is_away && model->servers[waiter->server].listed)
         tell(model, waiter->server, "x", waiter->hold.attempt);
     drop(model, waiter);
     if (hold)
         end(model, (size_t)(hold - model->holds), now, "released", false);
-    remember(model, &cancelled);
+    remember(model, now, &cancelled);
     return say("cancelled");
 }
 
@@ -688,7 +733,8 @@ void model_claim_at_release(struct model *model, int64_t now, size_t server, str
 {
     struct model_hold *hold = &model->holds[0];
     struct model_waiter *waiter = model->hold_count == 1 ? find_waiter(model, hold->token) : NULL;
-    if (!waiter || hold->shared || hold->attempt[0] || waiter->is_away || waiter->server != server)
+    if (is_closed(model, now) || !waiter || hold->shared || hold->attempt[0] || waiter->is_away ||
+        waiter->server != server)
         return;
     strcpy(answer->next_attempt, waiter->hold.attempt);
     strcpy(answer->owner, hold->owner);
@@ -741,6 +787,10 @@ static struct answer leave_at_timeout(struct model *model, int64_t now,
                                       const struct leaving *leaving)
 {
     struct model_hold *hold = find_hold(model, leaving->token);
+    if (hold && hold->attempt[0] == '\0' && is_closed(model, now)) {
+        ungrant(model, now, hold);
+        hold = NULL;
+    }
     struct model_waiter *waiter = find_waiter(model, leaving->token);
     bool is_own = waiter && !strcmp(waiter->hold.attempt, leaving->attempt);
     if (hold && (is_own || !waiter))
@@ -844,7 +894,7 @@ bool model_vouch(struct model *model, int64_t now, size_t number, int64_t lease_
     return server->suspect;
 }
 
-int64_t model_next_tick(const struct model *model)
+int64_t model_next_tick(const struct model *model, int64_t now)
 {
     struct model copy = *model;
     struct model_waiter *first = head(&copy);
@@ -853,6 +903,8 @@ int64_t model_next_tick(const struct model *model)
         next = min(next, model->holds[i].ends);
     if (!first)
         return next;
+    if (is_closed(model, now) && admits(model, &first->hold))
+        next = min(next, model->opens);
     if (first->place == ABSENT)
         return min(next, first->ends);
     for (size_t i = 0; i < model->waiter_count; i++)

@@ -49,6 +49,7 @@ struct model_release {
     int64_t at;
     int64_t held_ms;
     int64_t holds;
+    int64_t until; /* it is known for sure; later it may be forgotten */
 };
 
 /* What servers are told by one operation, but for ticks: "SERVER g ATTEMPT", ... */
@@ -58,7 +59,9 @@ struct model_messages {
 };
 
 struct model {
-    bool known; /* it has keys */
+    bool known;    /* it has keys */
+    int64_t opens; /* nothing is granted before that */
+    int64_t floor; /* all numbers so far are below */
     int64_t retention_us;
     int64_t version;
     struct model_hold holds[MODEL_MOST]; /* the one that ends soonest first */
@@ -70,7 +73,7 @@ struct model {
     struct model_release last;
     char last_reason[16];
     bool last_is_repeatable;
-    struct model_release released[MODEL_MOST]; /* a ring */
+    struct model_release released[MODEL_MOST]; /* a ring of those before the last */
     size_t released_count;
     struct model_messages messages;        /* of the last operation */
     struct model_hold expired[MODEL_MOST]; /* that it has to tell of */
@@ -105,10 +108,17 @@ enum model_memory model_remembers(const struct model *model, int64_t now, const 
                                   struct model_release *ret);
 
 /* The next time at which a server has to look after the name, or INT64_MAX. */
-int64_t model_next_tick(const struct model *model);
+int64_t model_next_tick(const struct model *model, int64_t now);
 
 /* The next time at which anything ends by itself, after `now`; `now` where nothing does. */
 int64_t model_next_end(const struct model *model, int64_t now);
+
+/* The clock has gone back: nobody knows any more which releases are remembered, but for the last.
+ */
+void model_go_back(struct model *model);
+
+/* As milliseconds; of a time before its beginning, since a clock went back, the one below. */
+int64_t model_ms(int64_t us);
 
 /* Invariant 1: the holds go together. */
 bool model_is_compatible(const struct model *model);

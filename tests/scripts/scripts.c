@@ -6,6 +6,7 @@
 #include "tests/support/cmocka.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ int scripts_clean(void **state)
     redis_process_flush(&scripts->redis);
     scripts->link = scripts->redis.link;
     scripts->retention_ms = HOUR_MS;
+    scripts->latest_us = scripts->opens_us = scripts->floor_us = 0;
     scripts->unwatched = false;
     scripts->clock_us = 0;
     scripts->keys_were_lost = false;
@@ -53,6 +55,12 @@ int scripts_clean_with_own_clock(void **state)
     scripts_clean(state);
     scripts->clock_us = redis_now(scripts);
     return 0;
+}
+
+void scripts_limit_memory(struct scripts *scripts, int bytes)
+{
+    freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET maxmemory %d", bytes));
+    scripts->is_full = bytes > 0;
 }
 
 struct name_key key_of(const char *name, const char *suffix)
@@ -129,12 +137,22 @@ static char *with_own_clock(const struct script *script)
     return text;
 }
 
-static redisReply *eval_with_own_clock(struct scripts *scripts, const struct script *script,
-                                       struct arguments *all)
+static void write_clock(struct scripts *scripts)
 {
+    bool is_full = scripts->is_full;
+    if (is_full)
+        scripts_limit_memory(scripts, 0);
     freeReplyObject(redis_process_command(&scripts->redis, "MSET clock:s %lld clock:us %lld",
                                           (long long)(scripts->clock_us / 1000000),
                                           (long long)(scripts->clock_us % 1000000)));
+    if (is_full)
+        scripts_limit_memory(scripts, 1);
+}
+
+static redisReply *eval_with_own_clock(struct scripts *scripts, const struct script *script,
+                                       struct arguments *all)
+{
+    write_clock(scripts);
     char *text = with_own_clock(script);
     all->text[0] = "EVAL", all->length[0] = 4;
     all->text[1] = text, all->length[1] = strlen(text);
@@ -143,28 +161,55 @@ static redisReply *eval_with_own_clock(struct scripts *scripts, const struct scr
     return reply;
 }
 
+static bool is_error(const redisReply *reply, const char *code)
+{
+    return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, code, strlen(code)) == 0;
+}
+
+/* As a client of a Cluster follows ASK. */
+static redisReply *send_asking(struct scripts *scripts, const struct arguments *all,
+                               redisReply *refusal)
+{
+    redisContext *link = scripts->link;
+    freeReplyObject(refusal);
+    freeReplyObject(redisCommand(scripts->ask, "ASKING"));
+    scripts->link = scripts->ask;
+    redisReply *reply = send(scripts, all);
+    if (is_error(reply, "NOSCRIPT")) {
+        freeReplyObject(reply);
+        fail_msg("the other node does not know the script");
+    }
+    scripts->link = link;
+    return reply;
+}
+
 static redisReply *run(struct scripts *scripts, const struct script *script, const char *key,
                        struct arguments *arguments)
 {
-    char retention[NUMBER];
-    snprintf(retention, sizeof retention, "%" PRId64, scripts->retention_ms);
+    double stamp[] = {(double)scripts->retention_ms * 1000, INFINITY, (double)scripts->opens_us,
+                      (double)scripts->floor_us};
+    if (scripts->latest_us)
+        stamp[1] = (double)scripts->latest_us;
     struct arguments all = {0};
     push(&all, "EVALSHA");
     push(&all, script->sha1);
-    push(&all, "1");
+    push(&all, scripts->ask ? "2" : "1");
     push(&all, key);
-    push(&all, retention);
+    if (scripts->ask)
+        push(&all, key);
+    push_bytes(&all, (const char *)stamp, sizeof stamp);
     for (int i = 0; i < arguments->count; i++)
         push_bytes(&all, arguments->text[i], arguments->length[i]);
     if (scripts->clock_us)
         return eval_with_own_clock(scripts, script, &all);
     redisReply *reply = send(scripts, &all);
-    if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "NOSCRIPT", 8) != 0)
-        return reply;
-    freeReplyObject(reply);
-    all.text[0] = "EVAL", all.length[0] = 4;
-    all.text[1] = script->text, all.length[1] = script->length;
-    return send(scripts, &all);
+    if (is_error(reply, "NOSCRIPT")) {
+        freeReplyObject(reply);
+        all.text[0] = "EVAL", all.length[0] = 4;
+        all.text[1] = script->text, all.length[1] = script->length;
+        reply = send(scripts, &all);
+    }
+    return scripts->ask && is_error(reply, "ASK") ? send_asking(scripts, &all, reply) : reply;
 }
 
 static int64_t integer(const redisReply *reply, size_t i);
@@ -225,9 +270,15 @@ static const char CHECK[] =
     "local held = select(22, struct.unpack('<dI4I4I4I4I4I4I4ddddddddddsss', packed)) "
     "local rest = held <= #packed and select(10, struct.unpack('<sssssdddd', packed, held)) "
     "if rest and rest <= #packed then "
-    "return {all, waiters + unclaimed ~= 1 and waiters .. ' waiters, ' .. unclaimed .. "
-    "' unclaimed, but one is alone' or "
-    "servers ~= 1 and servers .. ' servers of one waiter' or ''} end "
+    "local front = struct.unpack('<s', packed, rest) "
+    "local behind = math.max(waiters - (front ~= '' and 1 or 0), 0) "
+    "return {all, (waiters > 0) == (unclaimed > 0) and waiters .. ' waiters, ' .. unclaimed .. "
+    "' unclaimed, and a front' or away > 0 and away .. ' away, and a front' or "
+    "behind > 0 and behind ~= count[':waiters'] and "
+    "behind .. ' behind the front, records ' .. count[':waiters'] or "
+    "behind > 0 and behind ~= count[':queue:one'] + count[':queue:two'] + count[':queue:three'] + "
+    "count[':queue:four'] and behind .. ' behind the front, not in the queue' or "
+    "servers ~= 1 and servers .. ' servers of a front' or ''} end "
     "local absent = count[':queue:absent'] + count[':queue:missed'] "
     "local queued = absent + count[':queue:one'] + count[':queue:two'] + count[':queue:three'] + "
     "count[':queue:four'] "
@@ -396,6 +447,7 @@ static const struct {
     {"cancelled", read_cancelled},    {"waiting", read_waiting},
     {"locked", read_refusal},         {"timeout", read_refusal},
     {"limit_mismatch", read_refusal}, {"too_many_waiters", read_too_many},
+    {"quarantined", read_waiting},
 };
 
 /* `released` from an acquire says nothing else. */
@@ -461,7 +513,10 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
     push_bytes(&arguments, texts, pack_texts(scripts, acquiring, texts));
     push_number(&arguments, acquiring->limit);
     push_number(&arguments, ttl_ms);
-    push(&arguments, acquiring->token_is_new ? "0" : acquiring->again ? "2" : "1");
+    push(&arguments, acquiring->token_is_new ? "0"
+                     : acquiring->again      ? "2"
+                     : acquiring->at_member  ? "3"
+                                             : "1");
     if (acquiring->server) {
         push(&arguments, acquiring->server);
         push_number(&arguments, acquiring->lease_ms ? acquiring->lease_ms : LEASE_MS);
@@ -740,4 +795,13 @@ double usec_per_call(struct scripts *scripts, const char *command)
     double usec = strtod(found + strlen("usec_per_call="), NULL);
     freeReplyObject(reply);
     return usec;
+}
+
+void ready(struct scripts *scripts)
+{
+    struct arguments arguments = {0};
+    struct name_key key = key_of("", "");
+    redisReply *reply = run(scripts, &script_ready, key.text, &arguments);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    freeReplyObject(reply);
 }

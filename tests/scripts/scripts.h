@@ -20,8 +20,13 @@ struct seen_expiry {
 struct scripts {
     struct redis_process redis;
     redisContext *link;   /* what operations use: the test's own, or another one for a while */
-    int64_t retention_ms; /* ARGV[1] of every operation */
+    redisContext *ask;    /* not NULL: `link` is a node of a Cluster, and ASK leads to this one */
+    int64_t retention_ms; /* these make ARGV[1] of every operation; */
+    int64_t latest_us;    /* 0: any time will do */
+    int64_t opens_us;     /* 0: grants are made */
+    int64_t floor_us;
     int64_t clock_us;     /* 0: Redis's own clock; else the time that operations are told */
+    bool is_full;         /* Redis may use no more memory */
     bool unwatched;       /* do not look at the keys afterwards, where time or calls are counted */
     bool keys_were_lost;  /* then what is counted need not be there */
     unsigned attempts;    /* made so far */
@@ -64,6 +69,7 @@ struct seen {
 /* What an operation answered; what its script does not tell is 0 or "". */
 struct answer {
     char status[TEXT]; /* the reply's first word, or the error */
+    bool repeated;     /* a release that was sent again; its status is "released" */
     int64_t fence;
     int64_t ttl_ms;
     int64_t held_ms;
@@ -72,7 +78,6 @@ struct answer {
     int64_t limit;
     int64_t count;           /* of a break; of a refusal the waiters there are */
     int64_t next_ms;         /* when to tick */
-    bool repeated;           /* a release that was sent again; its status is "released" */
     char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
     char owner[TEXT];        /* of a release: the next one's */
     char mode[16];
@@ -87,6 +92,9 @@ int scripts_clean(void **state);
 /* As scripts_clean, and time stands still but for sleep_past: whatever the machine is busy with. */
 int scripts_clean_with_own_clock(void **state);
 
+/* 0: no limit. */
+void scripts_limit_memory(struct scripts *scripts, int bytes);
+
 struct acquiring {
     const char *name;  /* NULL: "n" */
     const char *token; /* NULL: "token" */
@@ -98,6 +106,7 @@ struct acquiring {
     const char *meta;    /* NULL: "" */
     bool token_is_new;
     bool again;         /* the same request looks again */
+    bool at_member;     /* of a quorum */
     const char *server; /* where it waits; NULL: it does not */
     int64_t lease_ms;   /* 0: 60000 */
     int64_t claim_ms;   /* 0: 5000 */
@@ -143,6 +152,9 @@ struct answer watch(struct scripts *scripts, const char *name, const char *serve
 size_t vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
              const char *const *names, int64_t *ret);
 struct answer break_all(struct scripts *scripts, const char *name);
+/* The check whether a grant could be stored. */
+void ready(struct scripts *scripts);
+
 struct seen inspect(struct scripts *scripts, const char *name, const char *token);
 
 /* The same two, where the operation may fail: the status is then the error. */

@@ -32,7 +32,7 @@ static void a_new_token_is_granted_the_same(void **state)
     struct scripts *scripts = *state;
     for (int i = 0; i < 2; i++) {
         bool is_new = i == 1;
-        scripts_clean(state);
+        scripts_clean_with_own_clock(state);
         struct answer shared =
             acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2,
                     .ttl_ms = 2000, .meta = "{\"a\":1}", .attempt = "one", .token_is_new = is_new);

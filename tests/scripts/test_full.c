@@ -5,19 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_memory(struct scripts *scripts, const char *bytes)
-{
-    freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET maxmemory %s", bytes));
-}
-
 static void fill(struct scripts *scripts)
 {
-    set_memory(scripts, "1");
+    scripts_limit_memory(scripts, 1);
 }
 
 static void empty(struct scripts *scripts)
 {
-    set_memory(scripts, "0");
+    scripts_limit_memory(scripts, 0);
 }
 
 static int clean(void **state)
@@ -229,6 +224,7 @@ static void those_who_wait_are_looked_after(void **state)
     struct scripts *scripts = *state;
     static const char *const NAMES[] = {"n"};
     int64_t astray;
+    scripts_clean_with_own_clock(state);
     acquire(scripts, .token = "x", .ttl_ms = 20);
     for (int i = 0; i < 4; i++) {
         char token[2] = {(char)('a' + i), '\0'};

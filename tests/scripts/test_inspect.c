@@ -306,10 +306,7 @@ static void a_listing_is_not_disturbed_by_the_ready_check(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .name = "lock0");
-    struct name_key key = key_of("", "");
-    freeReplyObject(redis_process_command(&scripts->redis, "EVAL %b 1 %b 3600000",
-                                          script_ready.text, script_ready.length, key.text,
-                                          key.length));
+    ready(scripts);
     int seen[1] = {0};
     assert_int_equal(list_all(scripts, "baton:{*}", 100, 2000, seen, 1), 1);
 }

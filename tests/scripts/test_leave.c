@@ -152,6 +152,59 @@ static void a_client_that_has_gone_leaves_no_phantom(void **state)
     }
 }
 
+/* At a member of a quorum, whoever finds a hold of its token shares it with those before it. */
+static void what_several_requests_found_goes_when_all_have_left(void **state)
+{
+    static const char *const ORDERS[] = {"123", "132", "213",    "231",
+                                         "312", "321", "112233", "2213"};
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof ORDERS / sizeof ORDERS[0]; i++) {
+        char token[2] = {(char)('a' + i), '\0'}, left[4] = "";
+        assert_status(acquire(scripts, .token = token, .attempt = "1", .at_member = true),
+                      "granted");
+        assert_status(acquire(scripts, .token = token, .attempt = "2", .at_member = true),
+                      "holding");
+        assert_status(acquire(scripts, .token = token, .attempt = "3", .at_member = true),
+                      "holding");
+        assert_status(acquire(scripts, .token = token, .attempt = "2", .at_member = true),
+                      "holding");
+        leave(scripts, .token = token, .attempt = "4", .why = "gone");
+        for (const char *at = ORDERS[i]; *at; at++) {
+            char attempt[2] = {*at, '\0'};
+            assert_int_equal(inspect(scripts, "n", token).mine, strlen(left) < 3);
+            leave(scripts, .token = token, .attempt = attempt, .why = "gone");
+            if (!strchr(left, *at))
+                strcat(left, attempt);
+        }
+        assert_int_equal(inspect(scripts, "n", token).holds, 0);
+    }
+}
+
+static void what_is_known_to_a_client_is_not_taken_back(void **state)
+{
+    struct scripts *scripts = *state;
+    char attempt[8];
+    acquire(scripts, .token = "a", .attempt = "1", .at_member = true);
+    acquire(scripts, .token = "a", .attempt = "2", .at_member = true);
+    renew(scripts, "n", "a", 0);
+    acquire(scripts, .token = "a", .attempt = "3", .at_member = true);
+    for (int i = 1; i <= 3; i++) {
+        snprintf(attempt, sizeof attempt, "%d", i);
+        leave(scripts, .token = "a", .attempt = attempt, .why = "gone");
+    }
+    assert_true(inspect(scripts, "n", "a").mine);
+    release(scripts, "n", "a");
+    for (int i = 1; i <= 200; i++) { /* so many are not told apart */
+        snprintf(attempt, sizeof attempt, "%d", i);
+        acquire(scripts, .token = "b", .attempt = attempt, .at_member = true);
+    }
+    for (int i = 1; i <= 200; i++) {
+        snprintf(attempt, sizeof attempt, "%d", i);
+        leave(scripts, .token = "b", .attempt = attempt, .why = "gone");
+    }
+    assert_true(inspect(scripts, "n", "b").mine);
+}
+
 static void a_client_that_has_gone_may_come_back(void **state)
 {
     struct scripts *scripts = *state;
@@ -344,6 +397,8 @@ int main(void)
         TEST(a_place_that_a_later_request_has_stays),
         TEST(what_was_cancelled_or_lost_is_told_at_timeout),
         TEST(a_client_that_has_gone_leaves_no_phantom),
+        TEST(what_several_requests_found_goes_when_all_have_left),
+        TEST(what_is_known_to_a_client_is_not_taken_back),
         TEST(a_client_that_has_gone_may_come_back),
         TEST(a_client_that_has_gone_is_missed_and_comes_back_in_front),
         TEST(two_that_have_gone_come_back_in_the_order_of_their_grants),

@@ -1,5 +1,6 @@
-/* The lone waiter, which lives in the main key with the hold that it waits for, until it is not
- * alone any more: to everybody it must look like any other. */
+/* The lone waiter, or the first of those at one server, which lives in the main key with the hold
+ * that it waits for, until others have to do with the name: to everybody it must look like any
+ * other. */
 #include "tests/scripts/inboxes.h"
 #include "tests/support/cmocka.h"
 
@@ -213,6 +214,129 @@ static void others_queue_up_behind_it(void **state)
     }
 }
 
+static bool has_servers(struct scripts *scripts)
+{
+    return redis_process_integer(&scripts->redis, "EXISTS %s", key_of("n", ":servers").text);
+}
+
+static void assert_line(struct scripts *scripts, const char *owners)
+{
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.line, strlen(owners));
+    assert_int_equal(seen.waiters, seen.line);
+    for (size_t i = 0; i < seen.line; i++)
+        assert_int_equal(seen.in_line[i].owner[0], owners[i]);
+}
+
+/* Whoever comes moves the first of the others to the front, so that a release need not look for it.
+ */
+static void those_behind_it_move_up(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    park(scripts, "b", "one", .ttl_ms = 0);
+    park(scripts, "c", "one", .ttl_ms = 0);
+    assert_line(scripts, "abc");
+    assert_false(has_servers(scripts));
+    scripts->unwatched = true;
+    reset_stats(scripts);
+    assert_string_equal(release_at(scripts, "n", "x", "one").next_attempt, "a1");
+    assert_int_equal(calls_of(scripts, "zrange"), 0);
+    scripts->unwatched = false;
+    assert_line(scripts, "bc");
+    park(scripts, "d", "one", .ttl_ms = 0);
+    assert_line(scripts, "bcd");
+    scripts->unwatched = true;
+    reset_stats(scripts);
+    assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "b1");
+    assert_int_equal(calls_of(scripts, "zrange"), 0);
+    scripts->unwatched = false;
+    assert_string_equal(release_at(scripts, "n", "b", "one").next_attempt, "c1");
+    assert_string_equal(release_at(scripts, "n", "c", "one").next_attempt, "d1");
+    assert_no_queue(scripts);
+    for (char token[] = "a"; *token <= 'c'; ++*token)
+        assert_status(release(scripts, "n", token), "released");
+    assert_told_nothing(inboxes);
+}
+
+static void one_of_its_owner_behind_it_is_granted_with_it(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .owner = "A");
+    park(scripts, "b", "one", .owner = "A");
+    park(scripts, "c", "one", .ttl_ms = 0);
+    release_at(scripts, "n", "x", "one");
+    struct seen seen = inspect(scripts, "n", "b");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.holds, 2);
+    assert_line(scripts, "c");
+}
+
+/* Others come to it, leave, and come again: the queue is the same, wherever it is kept. */
+static void the_queue_stays_the_same_as_others_come_and_go(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    park(scripts, "b", "one", .ttl_ms = 0);
+    park(scripts, "c", "one", .ttl_ms = 0);
+    assert_false(has_servers(scripts));
+    leave(scripts, .token = "b", .attempt = "b1", .why = "gone");
+    assert_line(scripts, "ac");
+    park(scripts, "d", "one", .ttl_ms = 0);
+    leave(scripts, .token = "a", .attempt = "a1", .why = "gone");
+    assert_line(scripts, "cd");
+    park(scripts, "a", "one", .ttl_ms = 0);
+    leave(scripts, .token = "d", .attempt = "other", .why = "gone");
+    assert_line(scripts, "cda");
+    leave(scripts, .token = "d", .attempt = "d1", .why = "gone");
+    park(scripts, "d", "one", .ttl_ms = 0);
+    assert_false(has_servers(scripts));
+    assert_line(scripts, "cad");
+    park(scripts, "e", "two", .ttl_ms = 0);
+    assert_true(has_servers(scripts));
+    assert_line(scripts, "cade");
+    release_at(scripts, "n", "x", "one");
+    assert_line(scripts, "ade");
+    leave(scripts, .token = "e", .attempt = "e1", .why = "gone");
+    park(scripts, "f", "one", .ttl_ms = 0);
+    assert_false(has_servers(scripts));
+    assert_line(scripts, "adf");
+    release_at(scripts, "n", "c", "two");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    assert_line(scripts, "df");
+}
+
+/* Who leaves a place in front makes nobody wait who goes with the holds. */
+static void one_who_leaves_lets_in_who_goes_with_the_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .owner = "A");
+    park(scripts, "b", "one", .owner = "B");
+    park(scripts, "c", "one", .owner = "A");
+    release_at(scripts, "n", "x", "one");
+    leave(scripts, .token = "b", .attempt = "b1", .why = "gone");
+    assert_int_equal(inspect(scripts, "n", "c").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "").holds, 2);
+}
+
+/* Who is told that its wait is over learns the same, wherever it stood. */
+static void a_wait_that_is_over_tells_of_the_holder(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .ttl_ms = 0);
+    park(scripts, "b", "one", .ttl_ms = 0);
+    for (char token[] = "b"; *token >= 'a'; --*token) {
+        char attempt[] = {*token, '1', '\0'};
+        struct answer left = leave(scripts, .token = token, .attempt = attempt, .why = "timeout");
+        assert_status(left, "timeout");
+        assert_int_equal(left.view.waiters, *token - 'a');
+        assert_int_equal(left.view.holds, 1);
+        assert_string_equal(left.view.shown_holds[0].owner, "x");
+        assert_int_equal(left.view.version, left.view.shown_holds[0].fence);
+    }
+    assert_no_queue(scripts);
+}
+
 static void nobody_passes_it(void **state)
 {
     struct scripts *scripts = *state;
@@ -348,6 +472,11 @@ int main(void)
         TEST(it_dies_with_its_server),
         TEST(a_release_passes_it_over_once_its_server_is_dead),
         TEST(others_queue_up_behind_it),
+        TEST(those_behind_it_move_up),
+        TEST(one_of_its_owner_behind_it_is_granted_with_it),
+        TEST(the_queue_stays_the_same_as_others_come_and_go),
+        TEST(one_who_leaves_lets_in_who_goes_with_the_hold),
+        TEST(a_wait_that_is_over_tells_of_the_holder),
         TEST(nobody_passes_it),
         TEST(a_shared_one_brings_its_limit),
         TEST(releases_before_it_are_remembered),

@@ -19,6 +19,8 @@ struct run {
     struct inboxes inboxes;
     uint64_t random;
     int64_t now;
+    int64_t begun, greatest; /* it never was before, or beyond that */
+    int64_t opens, floor;    /* as a server stamps its calls */
     int step;
     unsigned tokens_made;
     const char *name;
@@ -27,7 +29,7 @@ struct run {
     struct model models[NAMES];
     char recent[NAMES][RECENT][MODEL_TOKEN];
     int64_t versions[NAMES];
-    int claimed_at_release, with_others_behind;
+    int claimed_at_release, with_others_behind, quarantined, late, jumps;
 };
 
 /* xorshift64*: the same numbers on every machine. */
@@ -72,7 +74,12 @@ static void pass_time(struct run *run)
 {
     uint32_t kind = run->is_calm && chance(run, 85) ? 120 : below(run, 1000);
     int64_t next = model_next_end(run->model, run->now);
-    if (kind < 80)
+    bool is_closed = run->now < run->opens;
+    if (is_closed && kind < 30)
+        run->now = run->opens - (kind < 15);
+    else if (run->floor > run->now && kind < 35)
+        run->now = run->floor;
+    else if (kind < 80)
         run->now = next;
     else if (kind < 120)
         run->now = next > run->now ? next - 1 : run->now;
@@ -84,10 +91,40 @@ static void pass_time(struct run *run)
         run->now += INT64_C(1000000) * below(run, 70);
 }
 
+/* For a while nothing is granted, or for longer than was thought. */
+static void begin_quarantine(struct run *run)
+{
+    int64_t until = run->now + 1 + (chance(run, 50) ? below(run, 20000) : below(run, 90000000));
+    if (until > run->opens)
+        run->opens = until;
+}
+
+/* Whoever notices that stamps its calls accordingly, and looks after all it has. */
+static void jump(struct run *run)
+{
+    int64_t back = run->now - run->begun, by = INT64_C(1000) * (1 + below(run, 3600000));
+    if (chance(run, 50))
+        by = -(by < back ? by : back);
+    run->now += by;
+    run->jumps++;
+    if (run->opens)
+        run->opens += by;
+    if (by < 0)
+        run->floor = run->greatest + INT64_C(2000000);
+    begin_quarantine(run);
+    for (size_t i = 0; i < NAMES; i++) {
+        if (by < 0)
+            model_go_back(&run->models[i]);
+        for (size_t j = 0; j < MODEL_SERVERS; j++)
+            run->models[i].servers[j].plan = run->now;
+    }
+}
+
 /* Long after everything ended: no key is to live so long, and all are gone. */
 static void let_all_be_forgotten(struct run *run)
 {
-    int64_t ahead_ms = (run->now - redis_now(run->scripts)) / 1000;
+    int64_t ahead_ms = (run->greatest - redis_now(run->scripts)) / 1000;
+    run->now = run->greatest;
     run->now += 2 * run->scripts->retention_ms * 1000;
     for (int i = 0; i < NAMES; i++) {
         int64_t pttl =
@@ -208,7 +245,7 @@ static void compare_expired(const struct run *run)
         differ_in_text(run, "expired", "mode", is->mode,
                        should_be->shared ? "shared" : "exclusive");
         differ(run, "expired", "fence", is->fence, should_be->fence);
-        differ(run, "expired", "held", is->held_ms, (should_be->ends - should_be->since) / 1000);
+        differ(run, "expired", "held", is->held_ms, model_ms(should_be->ends - should_be->since));
     }
 }
 
@@ -241,7 +278,7 @@ static void plan_sooner(struct run *run)
 /* Rule 5: each server has a tick planned, or due, no later than something ends. */
 static void check_plans(const struct run *run)
 {
-    int64_t next = model_next_tick(run->model);
+    int64_t next = model_next_tick(run->model, run->now);
     if (next == INT64_MAX)
         return;
     for (size_t i = 0; i < MODEL_SERVERS; i++) {
@@ -312,6 +349,10 @@ static void step_acquire(struct run *run)
     struct answer should_be = model_acquire(run->model, run->now, &acquiring);
     should_be.next_ms = is.next_ms;
     compare(run, "acquire", &is, &should_be);
+    if (strcmp(is.status, "quarantined") == 0) {
+        differ(run, "acquire", "time left", is.next_ms, (run->opens - run->now + 999) / 1000);
+        run->quarantined++;
+    }
     if (strcmp(is.status, acquiring.again ? "claimed" : "waiting") == 0)
         find_out_who_is_listed(run, before);
     if (strcmp(is.status, "waiting") == 0)
@@ -357,10 +398,22 @@ static void step_release(struct run *run)
         find_out_who_is_listed(run, before);
 }
 
+/* Whose wait ends while it may not claim what it was handed over. */
+static void pick_unclaimed(const struct run *run, char token[MODEL_TOKEN], struct leaving *leaving)
+{
+    for (size_t i = 0; i < run->model->hold_count; i++) {
+        const struct model_hold *hold = &run->model->holds[i];
+        if (hold->attempt[0] != '\0')
+            continue;
+        strcpy(token, hold->token);
+        leaving->why = "timeout";
+    }
+}
+
 static void step_leave(struct run *run)
 {
     static const char *const WHY[] = {"timeout", "gone", "gone", "drain", "stale"};
-    char token[MODEL_TOKEN];
+    char token[MODEL_TOKEN], attempt[MODEL_TOKEN];
     pick_token(run, 5, token);
     if (is_in_doubt(run, token))
         return;
@@ -371,6 +424,16 @@ static void step_leave(struct run *run)
                               .keep_ms = chance(run, 50) ? 0 : some_ms(run),
                               .lease_ms = some_ms(run),
                               .claim_ms = 1 + below(run, 2000)};
+    if (run->is_calm && run->model->waiter_count > 0) {
+        const struct model_waiter *some =
+            &run->model->waiters[below(run, (uint32_t)run->model->waiter_count)];
+        strcpy(token, some->hold.token);
+        strcpy(attempt, some->hold.attempt);
+        leaving.attempt = *attempt ? attempt : leaving.attempt;
+        leaving.keep_ms = chance(run, 90) ? 0 : leaving.keep_ms;
+    }
+    if (run->now < run->opens && chance(run, 50))
+        pick_unclaimed(run, token, &leaving);
     struct answer is = leave_with(run->scripts, &leaving);
     struct answer should_be = model_leave(run->model, run->now, &leaving);
     compare(run, "leave", &is, &should_be);
@@ -429,12 +492,59 @@ static void step_vouch(struct run *run)
 static const struct {
     uint32_t percent, when_calm;
     void (*run)(struct run *run);
-} KINDS[] = {{42, 50, step_acquire}, {6, 3, step_renew}, {14, 40, step_release},
-             {14, 1, step_leave},    {1, 0, step_break}, {7, 1, step_inspect},
+} KINDS[] = {{42, 50, step_acquire}, {6, 3, step_renew}, {14, 31, step_release},
+             {14, 10, step_leave},   {1, 0, step_break}, {7, 1, step_inspect},
              {6, 2, step_tick},      {2, 0, step_watch}, {8, 3, step_vouch}};
+
+/* What comes too late changes nothing, and says what time it is. */
+static void step_late(struct run *run)
+{
+    struct scripts *scripts = run->scripts;
+    const char *server = MODEL_SERVER_NAMES[some_server(run)];
+    char token[MODEL_TOKEN], status[32];
+    pick_token(run, 25, token);
+    struct answer answer;
+    scripts->latest_us = run->now - 1 - below(run, 2) * (int64_t)below(run, 5000000);
+    snprintf(status, sizeof status, "LATE %" PRId64, run->now);
+    switch (below(run, 8)) {
+    case 0:
+        answer = acquire(scripts, .name = run->name, .token = token, .token_is_new = true);
+        break;
+    case 1:
+        answer = acquire(scripts, .name = run->name, .token = token, .server = server,
+                         .again = chance(run, 50));
+        break;
+    case 2:
+        answer = release_at(scripts, run->name, token, server);
+        break;
+    case 3:
+        answer = renew(scripts, run->name, token, 1000);
+        break;
+    case 4:
+        answer = leave(scripts, .name = run->name, .token = token, .attempt = ATTEMPTS[0],
+                       .why = "timeout");
+        break;
+    case 5:
+        answer = break_all(scripts, run->name);
+        break;
+    case 6:
+        answer = tick(scripts, run->name, server);
+        break;
+    default:
+        answer = watch(scripts, run->name, server, 1000);
+        break;
+    }
+    differ_in_text(run, "late call", "status", answer.status, status);
+    scripts->latest_us = 0;
+    run->late++;
+}
 
 static void step_of_any_kind(struct run *run)
 {
+    if (chance(run, 3)) {
+        step_late(run);
+        return;
+    }
     int64_t left = below(run, 100);
     size_t i = 0;
     while ((left -= run->is_calm ? KINDS[i].when_calm : KINDS[i].percent) >= 0)
@@ -449,6 +559,19 @@ static void step(struct run *run)
     run->name = NAME[name];
     run->model = &run->models[name];
     pass_time(run);
+    if (below(run, 200) == 0)
+        begin_quarantine(run);
+    if (below(run, 900) == 0)
+        jump(run);
+    if (run->now > run->greatest)
+        run->greatest = run->now;
+    for (size_t i = 0; i < NAMES; i++) {
+        run->models[i].opens = run->opens;
+        run->models[i].floor = run->floor;
+    }
+    run->scripts->opens_us = run->opens;
+    run->scripts->floor_us = run->floor;
+    run->scripts->latest_us = chance(run, 10) ? run->now : 0; /* just in time */
     run->model->messages.count = 0;
     run->model->expired_count = 0;
     run->scripts->expired_count = 0;
@@ -482,7 +605,7 @@ static void the_scripts_do_what_the_model_says(void **state)
     print_message("BATON_SEED=%" PRIu64 " repeats this run\n", seed);
     run->scripts = scripts;
     run->random = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    run->now = redis_now(scripts);
+    run->now = run->begun = run->greatest = redis_now(scripts);
     inboxes_open(&run->inboxes, scripts);
     for (int i = 0; i < NAMES; i++)
         run->models[i].retention_us = scripts->retention_ms * 1000;
@@ -494,7 +617,10 @@ static void the_scripts_do_what_the_model_says(void **state)
     inboxes_close(&run->inboxes);
     print_message("claimed at a release: %d, with others behind: %d\n", run->claimed_at_release,
                   run->with_others_behind);
+    print_message("quarantined: %d, late: %d, jumps of the clock: %d\n", run->quarantined,
+                  run->late, run->jumps);
     assert_true(run->with_others_behind > 20); /* the commonest case is among all these */
+    assert_true(run->quarantined > 20 && run->late > 100 && run->jumps > 2);
     free(run);
 }
 

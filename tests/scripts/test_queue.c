@@ -308,7 +308,7 @@ static void a_waiter_that_enters_again_leaves_the_queue(void **state)
 static void wait_for_in_keys(struct scripts *scripts, const char *token)
 {
     wait_for(scripts, .token = token);
-    wait_for(scripts, .token = "other", .attempt = "other");
+    acquire(scripts, .token = "other", .attempt = "other", .server = "two");
     leave(scripts, .token = "other", .attempt = "other", .why = "gone");
 }
 

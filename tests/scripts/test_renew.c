@@ -66,7 +66,7 @@ static void a_renewed_hold_outlives_its_first_ttl(void **state)
 {
     struct scripts *scripts = *state;
     for (int crowded = 0; crowded < 2; crowded++) {
-        scripts_clean(state);
+        scripts_clean_with_own_clock(state);
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 60);
         if (crowded)
             acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60);

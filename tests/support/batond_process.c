@@ -31,6 +31,7 @@ static const char *const clean_environment[] = {"BATON_LISTEN",
                                                 "BATON_CLAIM_WINDOW",
                                                 "BATON_WAITER_LEASE",
                                                 "BATON_DRAIN=0",
+                                                "BATON_QUARANTINE=off",
                                                 "BATON_CONFIRM",
                                                 "BATON_CONFIRM_TIMEOUT"};
 

@@ -29,12 +29,18 @@ static bool answers(void *context)
     return false;
 }
 
+const char *redis_process_program(void)
+{
+    const char *program = getenv("BATON_TEST_REDIS_SERVER");
+    return program && *program ? program : "redis-server";
+}
+
 static void launch(struct redis_process *redis)
 {
     char port[12], log[100];
     snprintf(port, sizeof port, "%d", redis->port);
     snprintf(log, sizeof log, "%s/log", redis->dir.path);
-    const char *arguments[MAX_ARGUMENTS + 1] = {"redis-server",
+    const char *arguments[MAX_ARGUMENTS + 1] = {redis_process_program(),
                                                 "--port",
                                                 port,
                                                 "--bind",
@@ -48,13 +54,15 @@ static void launch(struct redis_process *redis)
                                                 "--appendonly",
                                                 redis->durable ? "yes" : "no",
                                                 "--appendfsync",
-                                                "always"};
+                                                "always",
+                                                "--cluster-enabled",
+                                                redis->cluster ? "yes" : "no"};
     size_t count = 0;
     while (arguments[count])
         count++;
     for (size_t i = 0; redis->arguments && redis->arguments[i] && count < MAX_ARGUMENTS; i++)
         arguments[count++] = redis->arguments[i];
-    process_start(&redis->process, arguments, NULL, log);
+    process_start(&redis->process, arguments, redis->environment, log);
     if (clock_wait_until(answers, redis, START_MS) && redis->process.pid)
         return;
     char *output = process_output(&redis->process);
@@ -68,12 +76,15 @@ void redis_process_start(struct redis_process *redis, const struct redis_options
     struct redis_options none = {0};
     if (!options)
         options = &none;
-    *redis = (struct redis_process){.arguments = options->arguments, .durable = options->durable};
+    *redis = (struct redis_process){.arguments = options->arguments,
+                                    .environment = options->environment,
+                                    .durable = options->durable,
+                                    .cluster = options->cluster};
     temp_dir_make(&redis->dir);
     snprintf(redis->socket, sizeof redis->socket, "%s/redis.sock", redis->dir.path);
     snprintf(redis->url, sizeof redis->url, "unix://%s", redis->socket);
-    if (options->port) {
-        redis->port = free_port();
+    if (options->port || options->cluster) {
+        redis->port = options->cluster ? free_port_pair(REDIS_BUS) : free_port();
         snprintf(redis->port_url, sizeof redis->port_url, "redis://127.0.0.1:%d", redis->port);
     }
     launch(redis);

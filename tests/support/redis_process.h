@@ -1,4 +1,5 @@
-/* redis_process.h: a redis-server of a test's own, and a link to talk to it. */
+/* redis_process.h: a redis-server of a test's own - or what $BATON_TEST_REDIS_SERVER names, such as
+ * valkey-server - and a link to talk to it. */
 #ifndef BATON_TESTS_SUPPORT_REDIS_PROCESS_H
 #define BATON_TESTS_SUPPORT_REDIS_PROCESS_H
 
@@ -9,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { REDIS_BUS = 10000 }; /* a node's port for the other ones is so far above its port */
+
 struct redis_process {
     struct process process;
     struct temp_dir dir; /* its data, socket and log */
@@ -17,16 +20,22 @@ struct redis_process {
     char url[120];       /* unix://... */
     char port_url[48];   /* redis://127.0.0.1:PORT; "" without a port */
     redisContext *link;  /* belongs to the thread of the test; NULL while stopped */
-    bool durable;
+    bool durable, cluster;
     const char *const *arguments;
+    const char *const *environment;
 };
 
 struct redis_options {
     bool port;    /* listen on a free TCP port too */
     bool durable; /* keep its data over a restart (append-only file, fsync always) */
-    const char *const *arguments; /* more for redis-server, NULL-terminated, e.g. {"--maxmemory",
-                                     "2mb", NULL}; must outlive it if it is to be restarted */
+    bool cluster; /* a node of a Cluster, with a port; so far it knows no other one */
+    const char *const *arguments;   /* more for redis-server, NULL-terminated, e.g. {"--maxmemory",
+                                       "2mb", NULL}; must outlive it if it is to be restarted */
+    const char *const *environment; /* the same for variables: {"A=1", NULL} */
 };
+
+/* What is started: redis-server, unless the environment says otherwise. */
+const char *redis_process_program(void);
 
 /* Starts it and waits until it answers. `options` may be NULL. Fails the test if it cannot. */
 void redis_process_start(struct redis_process *redis, const struct redis_options *options);

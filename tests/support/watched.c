@@ -116,7 +116,8 @@ static void launch_sentinel(struct watcher *watcher)
     snprintf(config, sizeof config, "%s/conf", watcher->dir.path);
     snprintf(log, sizeof log, "%s/log", watcher->dir.path);
     process_start(&watcher->process,
-                  (const char *const[]){"redis-server", config, "--sentinel", NULL}, NULL, log);
+                  (const char *const[]){redis_process_program(), config, "--sentinel", NULL}, NULL,
+                  log);
     if (!clock_wait_until(hurries, watcher, READY_MS))
         fail_msg("a sentinel does not start");
 }

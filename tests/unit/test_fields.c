@@ -196,7 +196,8 @@ static const struct wrong {
     const char *said;
 } WRONG[] = {
     {"acquireLock", "ttl=99ms", NULL, "ttl", "expected a duration from 100ms to 24h"},
-    {"acquireLock", "ttl=86400001ms", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=86400001ms", NULL, "ttl",
+     "expected a duration from 100ms to 24h, in ms, s, m or h"},
     {"acquireLock", "ttl=0", NULL, "ttl", "expected a duration"},
     {"acquireLock", "ttl=-1s", NULL, "ttl", "expected a duration"},
     {"acquireLock", "ttl=1.5s", NULL, "ttl", "expected a duration"},

@@ -144,6 +144,7 @@ static void an_address_of_another_machine_is_refused(void **state)
     /* From the range that is kept for documentation. */
     assert_int_equal(listener_init(&listener, "192.0.2.1:0", &failure), -EADDRNOTAVAIL);
     assert_non_null(strstr(failure.text, "192.0.2.1:0"));
+    assert_non_null(strstr(failure.text, "this machine has no such address"));
     assert_null(strstr(failure.text, "choose another port"));
 }
 
@@ -200,7 +201,7 @@ static void a_lost_probe_ends_no_connection(void **state)
     int probes = tcp_option(fd, TCP_KEEPCNT);
     int patience = tcp_option(fd, TCP_KEEPIDLE) + probes * tcp_option(fd, TCP_KEEPINTVL);
     assert_in_range(probes, 2, 5);
-    assert_int_equal(patience, 30); /* seconds: what README says */
+    assert_int_equal(patience, 30); /* seconds: what docs/tour.md says */
     assert_true(tcp_option(fd, TCP_USER_TIMEOUT) >= patience * 1000);
     close(fd);
 }

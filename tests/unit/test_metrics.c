@@ -316,7 +316,7 @@ static void the_time_of_a_thread_grows(void **state)
     assert_true(metrics.busy > before);
 }
 
-/* All that can ever be: the README says how many series that is. */
+/* All that can ever be: docs/monitoring.md says how many series that is. */
 static void there_are_only_so_many_series(void **state)
 {
     static struct metrics metrics;

@@ -120,6 +120,49 @@ static void sentinels_are_read(void **state)
     }
 }
 
+static void nodes_of_a_cluster_are_read(void **state)
+{
+    (void)state;
+    struct redis_url url, copy;
+    char described[200];
+    assert_int_equal(redis_url_parse("redis+cluster://me:p%40@a,[::1]:7000,c:1/0", &url, NULL), 0);
+    assert_int_equal(redis_url_copy(&url, &copy), 0);
+    redis_url_free(&url);
+    assert_int_equal(copy.kind, REDIS_CLUSTER);
+    assert_int_equal(copy.node_count, 3);
+    assert_string_equal(copy.nodes[0].host, "a");
+    assert_int_equal(copy.nodes[0].port, 6379);
+    assert_string_equal(copy.nodes[1].host, "::1");
+    assert_int_equal(copy.nodes[2].port, 1);
+    assert_string_equal(copy.user, "me");
+    assert_string_equal(copy.password, "p@");
+    assert_null(copy.master);
+    redis_url_describe(&copy, described, sizeof described);
+    assert_string_equal(described, "redis+cluster://a:6379,[::1]:7000,c:1");
+    redis_url_free(&copy);
+}
+
+static void members_are_read(void **state)
+{
+    struct redis_url url, member;
+    struct failure failure = {""};
+    char described[64];
+    (void)state;
+    if (redis_url_parse("redis+quorum://me:pw@a,b:1,[::1]/2", &url, &failure) != 0)
+        fail_msg("%s", failure.text);
+    assert_int_equal(url.kind, REDIS_QUORUM);
+    assert_int_equal(url.node_count, 3);
+    redis_url_describe(&url, described, sizeof described);
+    assert_string_equal(described, "redis+quorum://a:6379,b:1,[::1]:6379/2");
+    assert_int_equal(
+        redis_url_of(&url, REDIS_SERVER, url.nodes[1].host, url.nodes[1].port, &member), 0);
+    redis_url_describe(&member, described, sizeof described);
+    assert_string_equal(described, "redis://b:1/2");
+    assert_string_equal(member.password, "pw");
+    redis_url_free(&member);
+    redis_url_free(&url);
+}
+
 /* Whom they lead to is asked with a login of its own: sentinels are not told that of Redis. */
 static void a_sentinel_has_its_own_login(void **state)
 {
@@ -228,7 +271,23 @@ static const struct bad {
     {"redis+sentinel://h i/m", "neither a name nor an address"},
     {"redis+sentinel://secret@h/m", "user without a password"},
     {"redis+sentinel://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a/m", "more than 16 hosts"},
-    {"redis+cluster://h", "begins with none of"},
+    {"redis+ring://h", "begins with none of"},
+    {"redis+cluster://", "names no host"},
+    {"redis+cluster://h,", "names no host"},
+    {"redis+cluster://h/1", "database 0 alone"},
+    {"redis+cluster://h/x", "database"},
+    {"redis+cluster://h:x", "port"},
+    {"redis+cluster://me:secret/more@h", "port"},
+    {"redis+cluster://secret@h", "user without a password"},
+    {"redis+quorum://", "names no host"},
+    {"redis+quorum://a", "odd number"},
+    {"redis+quorum://a,b", "odd number"},
+    {"redis+quorum://a,b,c,d", "odd number"},
+    {"redis+quorum://a,b,c,d,e,f,g,h,i,j,k", "odd number"},
+    {"redis+quorum://a,b,A", "one server of the quorum twice: members 1 and 3"},
+    {"redis+quorum://a,b:1,a:6379", "one server of the quorum twice"},
+    {"redis+quorum://a,b,c/x", "database"},
+    {"redis+quorum://secret@a,b,c", "user without a password"},
     {"unix://", "names no socket"},
     {"unix:///", "names no socket"},
     {"unix://run/redis.sock", "names a host for a Unix socket"},
@@ -345,6 +404,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_urls_are_read),
         cmocka_unit_test(sentinels_are_read),
+        cmocka_unit_test(nodes_of_a_cluster_are_read),
+        cmocka_unit_test(members_are_read),
         cmocka_unit_test(a_sentinel_has_its_own_login),
         cmocka_unit_test(bad_urls_are_refused),
         cmocka_unit_test(a_socket_path_has_a_bound),

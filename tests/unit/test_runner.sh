@@ -3,6 +3,9 @@
 set -euo pipefail
 unset BATON_TEST_AGAIN # which a gate sets
 runner=$PWD/tests/run.sh
+sed -n "/^longest='/,/^'/p" "$runner" | grep / | while read -r name; do
+    [[ -e tests/$name.c ]] || { echo "$name begins first and is no test" && exit 1; }
+done
 cd "$(mktemp -d)"
 
 program() { # NAME EXIT_CODE OUTPUT...: stands for a test program
@@ -47,6 +50,16 @@ expect 1 '0 passed, 1 failed' ./silent
 expect 1 '0 passed, 1 failed' ./bad.sh
 expect 1 '0 passed, 1 failed'
 BATON_TEST_LIMIT=1 expect 1 '0 passed, 1 failed' ./hangs
+
+# The longest begin first, the others as they come.
+mkdir -p redis unit scripts
+for name in unit/test_date redis/test_inbox unit/test_fields scripts/test_costs; do
+    program $name 0 '[  PASSED  ] 1 test(s).'
+done
+order=$(BATON_TEST_JOBS=1 "$runner" unit/test_date redis/test_inbox unit/test_fields scripts/test_costs |
+    awk '/passed +0 failed/ { print $1 }' | xargs)
+[[ $order == "scripts/test_costs redis/test_inbox unit/test_date unit/test_fields" ]] ||
+    { echo "order: $order" && exit 1; }
 
 # What failed may pass alone, if asked for; what is found by luck may not.
 once() { # NAME EXIT_CODE OUTPUT...: a program that goes wrong at first

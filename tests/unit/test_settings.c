@@ -1,4 +1,6 @@
 #include "server/settings.h"
+
+#include "server/sources.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/temp_dir.h"
 
@@ -245,7 +247,7 @@ static void secrets_are_hidden(void **state)
     setenv("BATON_REDIS_URL", "redis://:other@h", 1);
     char *value = getenv("BATON_REDIS_URL");
     assert_int_equal(settings_read(&settings, LENGTH(texts), argv, NULL), 0);
-    settings_hide(LENGTH(texts), argv);
+    sources_hide(LENGTH(texts), argv);
     assert_memory_equal(texts[3], "--redis-url=***\0\0\0\0\0\0\0\0\0", 25);
     assert_string_equal(texts[2], "2");
     assert_string_equal(texts[5], "*");
@@ -265,7 +267,7 @@ static void hiding_takes_what_cannot_be_read(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(texts); i++)
         argv[i] = texts[i];
-    settings_hide(LENGTH(texts), argv);
+    sources_hide(LENGTH(texts), argv);
     assert_string_equal(texts[4], "--nothing=1");
 }
 
@@ -361,7 +363,8 @@ static const struct wrong {
     {{"--workers=0x1"}, "--workers: \"0x1\""},
     {{"--workers=99999999999999999999"}, "--workers: \"99999999999999999999\""},
     {{"--default-ttl=99ms"}, "--default-ttl: \"99ms\" will not do; expected a duration from 100ms"},
-    {{"--max-ttl=86400001ms"}, "to 24h, such as 500ms, 30s, 5m or 2h"},
+    {{"--max-ttl=86400001ms"}, "a duration from 100ms to 24h, in ms, s, m or h"},
+    {{"--claim-window=2h"}, "a duration from 100ms to 1m, in ms, s, m or h"},
     {{"--max-ttl=25h"}, "--max-ttl: \"25h\""},
     {{"--max-ttl=1d"}, "--max-ttl: \"1d\""},
     {{"--max-ttl", "-1s"}, "--max-ttl: \"-1s\""},
@@ -398,10 +401,15 @@ static const struct wrong {
     {{"--tls-cert=/c"}, "--tls-cert and --tls-key need each other"},
     {{"--tls-key=/k"}, "--tls-cert and --tls-key need each other"},
     {{"--tls-client-ca=/c"}, "--tls-client-ca needs --tls-cert and --tls-key"},
+    {{"--help=all"}, "--help takes no value"},
+    {{"--version=1"}, "--version takes no value"},
+    {{"--check=true"}, "--check takes no value"},
     {{"--nonsense"}, "there is no flag --nonsense"},
     {{"--nonsense=1"}, "there is no flag --nonsense;"},
-    {{"--listenx=1"}, "there is no flag --listenx"},
-    {{"--liste=1"}, "there is no flag --liste;"},
+    {{"--listenx=1"}, "there is no flag --listenx; did you mean --listen?"},
+    {{"--lsiten=1"}, "there is no flag --lsiten; did you mean --listen?"},
+    {{"--redis-ulr", "redis://h"}, "there is no flag --redis-ulr; did you mean --redis-url?"},
+    {{"--max_ttl=1m"}, "there is no flag --max_ttl; did you mean --max-ttl?"},
     {{"--Listen=1"}, "there is no flag --Listen"},
     {{"--=1"}, "there is no flag --;"},
     {{"--"}, "there is no flag --;"},
@@ -421,6 +429,28 @@ static void wrong_flags_are_refused_by_name_with_what_is_expected(void **state)
         assert_refused(WRONG[i].arguments, WRONG[i].said);
 }
 
+/* As Kubernetes sets for a service of the name baton, and what somebody else's tools may use. */
+static void variables_that_are_no_setting_are_let_be(void **state)
+{
+    static const char *const OTHERS[] = {"BATON_SERVICE_HOST",
+                                         "BATON_SERVICE_PORT",
+                                         "BATON_PORT",
+                                         "BATON_PORT_7420_TCP_ADDR",
+                                         "BATON_IMAGE",
+                                         "BATON_",
+                                         "BATON_X"};
+    struct settings settings;
+    struct failure failure = {0};
+    (void)state;
+    for (size_t i = 0; i < LENGTH(OTHERS); i++)
+        setenv(OTHERS[i], "10.0.0.7", 1);
+    char program[] = "batond", *arguments[] = {program, NULL};
+    assert_int_equal(settings_read(&settings, 1, arguments, &failure), 0);
+    settings_free(&settings);
+    for (size_t i = 0; i < LENGTH(OTHERS); i++)
+        unsetenv(OTHERS[i]);
+}
+
 static void wrong_variables_are_refused_by_their_name(void **state)
 {
     static const struct given WRONG_VARIABLES[] = {
@@ -429,6 +459,10 @@ static void wrong_variables_are_refused_by_their_name(void **state)
         {"BATON_MAX_TTL: \"1d\" will not do", "BATON_MAX_TTL", "1d"},
         {"BATON_LOG_FORMAT: \"xml\" will not do", "BATON_LOG_FORMAT", "xml"},
         {"BATON_ALLOW_ANONYMOUS: \"1\" will not do", "BATON_ALLOW_ANONYMOUS", "1"},
+        {"BATON_REDIS_ULR is no setting; did you mean BATON_REDIS_URL?", "BATON_REDIS_ULR", "x"},
+        {"BATON_REDISURL is no setting; did you mean BATON_REDIS_URL?", "BATON_REDISURL", ""},
+        {"BATON_REDIS_URL_FLE is no setting; did you mean BATON_REDIS_URL_FILE?",
+         "BATON_REDIS_URL_FLE", "/f"},
     };
     (void)state;
     for (size_t i = 0; i < LENGTH(WRONG_VARIABLES); i++) {
@@ -557,6 +591,7 @@ int main(void)
         TEST(an_empty_variable_for_a_secret_is_an_unset_one),
         TEST(wrong_flags_are_refused_by_name_with_what_is_expected),
         TEST(wrong_variables_are_refused_by_their_name),
+        TEST(variables_that_are_no_setting_are_let_be),
         TEST(a_long_value_is_cut_in_what_is_said),
         TEST(the_state_is_kept_where_the_desktop_standard_says),
         TEST(a_state_directory_that_is_given_or_not_needed_needs_no_home),

@@ -13,10 +13,12 @@ so that what drifts in the machine meets all of them. Of a block the slowest ten
 import argparse
 import hashlib
 import json
+import math
 import pathlib
 import secrets
 import select
 import statistics
+import struct
 import time
 
 from bare import Http, Redis, allow_many_connections
@@ -25,7 +27,8 @@ SIZES = {"waiters": (1, 100, 10_000), "shared": (1, 10_000)}
 CASES = {"held": "locks held", "waiters": "clients waiting", "shared": "shared holds"}
 PREFIX = "baton:"
 PIPELINE = 1000
-RETENTION_MS = 3_600_000  # batond's default
+# The retention, batond's default in us, then: run at any time, grant at once, no floor for fences.
+STAMP = struct.pack("<dddd", 3_600_000_000, math.inf, 0, 0)
 TTL_MS = 3_600_000
 
 
@@ -55,7 +58,7 @@ def fill(count, redis_port, scripts):
     for first in range(0, count, PIPELINE):
         several = range(first, min(first + PIPELINE, count))
         redis.socket.sendall(b"".join(
-            redis.packed("EVALSHA", sha1, 1, f"{PREFIX}{{held-{i}}}", RETENTION_MS,
+            redis.packed("EVALSHA", sha1, 1, f"{PREFIX}{{held-{i}}}", STAMP,
                          "\0".join((secrets.token_urlsafe(16), secrets.token_urlsafe(16),
                                     "exclusive", secrets.token_hex(8), "", "")),
                          0, TTL_MS, 0) for i in several))

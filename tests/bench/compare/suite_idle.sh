@@ -39,7 +39,7 @@ of_etcd() { # CASE ARGUMENT...
 }
 
 idle() { # CASE CONTENDER ARGUMENT...
-    if timeout 200 python3 -B tests/bench/compare/idle.py "${2,,}" --seconds "$(pick 5 20)" \
+    if timeout 200 python3 -B tests/bench/compare/idle.py "${2,,}" --seconds "$(pick 2 20)" \
         --patience 30 "${@:3}" >"$dir/idle" 2>"$dir/idle.err"; then
         record_lines "$1" "$2" <"$dir/idle"
     else

@@ -1,0 +1,305 @@
+#include "tests/chaos/campaign.h"
+
+#include "tests/chaos/holders.h"
+#include "tests/chaos/stage.h"
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CLIENTS = 6, /* of each batond */
+    CYCLES_MOST = 1000,
+    SETTINGS_MOST = 12,
+};
+
+/* One setting */
+
+struct cycle {
+    const struct campaign_fault *fault;
+    int64_t begun, switched; /* us */
+};
+
+struct run {
+    const struct campaign *campaign;
+    const struct campaign_setting *setting;
+    void *engine;
+    struct sides *sides;
+    struct holders holders;
+    struct cycle cycles[CYCLES_MOST];
+    int count;
+};
+
+static int cycles(const struct campaign *campaign)
+{
+    const char *text = getenv("BATON_TEST_CYCLES");
+    int count = text ? (int)strtol(text, NULL, 10)
+                     : stage_amount((int)campaign->fault_count, campaign->quick_cycles);
+    return count < CYCLES_MOST ? count : CYCLES_MOST;
+}
+
+/* Locks can be had, so that there is something to lose. */
+static int await_peace(struct run *run)
+{
+    int part = run->campaign->await_peace(run->engine, run->count);
+    sides_await_grants(run->sides);
+    clock_sleep_ms(run->campaign->calm_ms);
+    return part;
+}
+
+static void go_round(struct run *run, const struct campaign_fault *fault)
+{
+    const struct campaign *campaign = run->campaign;
+    int part = await_peace(run);
+    struct cycle *cycle = &run->cycles[run->count++];
+    *cycle = (struct cycle){.fault = fault, .begun = clock_us()};
+    fault->begin(run->engine, part);
+    if (fault->replaced)
+        campaign->await_other(run->engine, part);
+    cycle->switched = clock_us();
+    clock_sleep_ms(run->setting->doubles == NO_DOUBLE ? campaign->quarantine_ms
+                                                      : campaign->apart_ms);
+    if (fault->go_on) {
+        fault->go_on(run->engine, part);
+        clock_sleep_ms(campaign->apart_ms);
+    }
+    fault->end(run->engine, part);
+}
+
+/* When the next cycle begins. */
+static int64_t end_of(const struct run *run, int index)
+{
+    return index + 1 < run->count ? run->cycles[index + 1].begun : INT64_MAX;
+}
+
+/* What was told from the beginning of one cycle to that of the next. */
+static struct ledger part_of(const struct run *run, const struct ledger *all, int index)
+{
+    int64_t from = run->cycles[index].begun, to = end_of(run, index);
+    size_t first = 0, last;
+    while (first < all->count && all->claims[first].told < from)
+        first++;
+    for (last = first; last < all->count && all->claims[last].told < to; last++)
+        ;
+    return (struct ledger){.claims = all->claims + first, .count = last - first};
+}
+
+/* Those that were found to be gone in that time, which may have been told before. */
+static size_t lost_in(const struct run *run, const struct ledger *all, int index)
+{
+    int64_t from = run->cycles[index].begun, to = end_of(run, index);
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct claim *claim = &all->claims[i];
+        count += claim->lost && claim->until >= from && claim->until < to;
+    }
+    return count;
+}
+
+static struct verdict judge_fault(const struct run *run, const struct ledger *all,
+                                  const struct campaign_fault *fault)
+{
+    struct verdict sum = {.grants = 0}, one;
+    for (int i = 0; i < run->count; i++) {
+        if (run->cycles[i].fault != fault)
+            continue;
+        struct ledger part = part_of(run, all, i);
+        ledger_judge(&part, &one);
+        sum.grants += one.grants;
+        sum.lost += lost_in(run, all, i);
+        sum.doubles += one.doubles;
+        if (one.longest_of_name_us > sum.longest_of_name_us)
+            sum.longest_of_name_us = one.longest_of_name_us;
+    }
+    return sum;
+}
+
+static void print_fault(const struct run *run, const struct campaign_fault *fault,
+                        const struct verdict *sum)
+{
+    int64_t switching = 0;
+    int count = 0;
+    for (int i = 0; i < run->count; i++)
+        if (run->cycles[i].fault == fault) {
+            switching += run->cycles[i].switched - run->cycles[i].begun;
+            count++;
+        }
+    if (count > 0)
+        print_message("    %-44s %4d %8zu %6zu %6zu %9" PRId64 " %8" PRId64 "\n", fault->name,
+                      count, sum->grants, sum->lost, sum->doubles, sum->longest_of_name_us / 1000,
+                      switching / count / 1000);
+}
+
+static void print_double(const struct run *run, const struct verdict *verdict)
+{
+    const struct cycle *cycle = &run->cycles[0];
+    for (int i = 0; i < run->count; i++)
+        if (run->cycles[i].begun < verdict->first_double[1].told)
+            cycle = &run->cycles[i];
+    print_message("    first double, after: %s\n", cycle->fault->name);
+    for (int i = 0; i < 2; i++) {
+        const struct claim *claim = &verdict->first_double[i];
+        print_message("      name %d, client %d, fence %" PRId64 ", asked for %" PRId64
+                      ", told %" PRId64 " and counted on until %" PRId64 " ms after the fault\n",
+                      claim->name, claim->client, claim->fence, (claim->sent - cycle->begun) / 1000,
+                      (claim->told - cycle->begun) / 1000, (claim->until - cycle->begun) / 1000);
+    }
+}
+
+static void print_row(const struct run *run, const struct verdict *verdict, size_t lost_by_one)
+{
+    print_message("| %s | %s | %d | %zu | %zu | %zu | %zu | %zu | %.1f s | %.1f s |\n",
+                  run->campaign->engine, run->setting->name, run->count, verdict->grants,
+                  lost_by_one, verdict->lost - lost_by_one, verdict->doubles,
+                  verdict->backward + verdict->twins, (double)verdict->longest_us / 1e6,
+                  (double)verdict->longest_of_name_us / 1e6);
+}
+
+static void report(const struct run *run, struct ledger *ledger, struct verdict *ret)
+{
+    size_t broken = 0, by_one = 0;
+    ledger_judge(ledger, ret);
+    print_message("%s, %s\n    %-44s %4s %8s %6s %6s %9s %8s\n", run->campaign->engine,
+                  run->setting->name, "", "times", "grants", "lost", "double", "pause ms",
+                  "switch");
+    for (size_t i = 0; i < run->campaign->fault_count; i++) {
+        const struct campaign_fault *fault = &run->campaign->faults[i];
+        struct verdict sum = judge_fault(run, ledger, fault);
+        print_fault(run, fault, &sum);
+        if (fault->more < run->setting->keeps)
+            broken += sum.lost;
+        if (fault->more == 0)
+            by_one += sum.lost;
+    }
+    print_message("    fences that fell %zu, given twice %zu; 409 %zu, 503 %zu\n", ret->backward,
+                  ret->twins, run->holders.refusals, run->holders.away);
+    if (ret->doubles > 0)
+        print_double(run, ret);
+    print_row(run, ret, by_one);
+    assert_int_equal(broken, 0);
+}
+
+static void judge(const struct run *run, const struct verdict *verdict)
+{
+    assert_true(verdict->grants > (size_t)run->count * CLIENTS); /* or nothing was shown */
+    assert_int_equal(run->holders.strange, 0);
+    assert_int_equal(verdict->backward, 0);
+    assert_int_equal(verdict->twins, 0);
+    if (run->setting->doubles == SOME_DOUBLE)
+        assert_true(verdict->doubles > 0);
+    if (run->setting->doubles == NO_DOUBLE)
+        assert_int_equal(verdict->doubles, 0);
+}
+
+static const struct campaign_fault *choose_fault(const struct campaign *campaign, int *next)
+{
+    const char *text = getenv("BATON_TEST_FAULT");
+    for (size_t i = 0; i < campaign->fault_count; i++) {
+        const struct campaign_fault *fault =
+            &campaign->faults[(size_t)(*next)++ % campaign->fault_count];
+        if (!text || strstr(fault->name, text))
+            return fault;
+    }
+    fail_msg("no fault is called %s", text);
+    return NULL;
+}
+
+static void go_through_faults(struct run *run)
+{
+    int next = 0;
+    struct ledger ledger = {.claims = NULL};
+    struct verdict verdict;
+    run->sides = run->campaign->sides(run->engine);
+    run->holders.hosts = run->sides->hosts;
+    run->holders.ttl_ms = run->campaign->ttl_ms;
+    for (int i = 0; i < SIDES; i++)
+        holders_add(&run->holders, CLIENTS, sides_host(run->sides, i), run->sides->batond[i].url);
+    holders_start(&run->holders);
+    for (int i = 0; i < cycles(run->campaign); i++)
+        go_round(run, choose_fault(run->campaign, &next));
+    await_peace(run);
+    holders_end(&run->holders, &ledger);
+    report(run, &ledger, &verdict);
+    judge(run, &verdict);
+    ledger_free(&ledger);
+}
+
+struct task {
+    const struct campaign *campaign;
+    const struct campaign_setting *setting;
+};
+
+static void do_task(void **state)
+{
+    const struct task *task = *state;
+    struct run *run = calloc(1, sizeof *run);
+    *run = (struct run){.campaign = task->campaign, .setting = task->setting};
+    run->engine = task->campaign->start(task->setting);
+    if (!run->engine) {
+        free(run);
+        skip();
+        return;
+    }
+    go_through_faults(run);
+    run->campaign->stop(run->engine);
+    free(run);
+}
+
+/* The ledger itself */
+
+static struct verdict judge_claims(const struct claim *claims, size_t count)
+{
+    struct ledger ledger = {.claims = NULL};
+    struct verdict verdict;
+    for (size_t i = 0; i < count; i++)
+        ledger_add(&ledger, &claims[i]);
+    ledger_judge(&ledger, &verdict);
+    ledger_free(&ledger);
+    return verdict;
+}
+
+static void the_ledger_sees_what_is_wrong(void **state)
+{
+    (void)state;
+    const struct claim first = {.name = 1, .fence = 10, .sent = 100, .told = 200, .until = 900};
+    struct claim second = {.name = 1, .client = 1, .fence = 11, .sent = 850, .told = 900};
+    second.until = 1500;
+    struct verdict good = judge_claims((struct claim[]){second, first}, 2);
+    assert_true(good.grants == 2 && good.longest_us == 700 && good.longest_of_name_us == 700);
+    assert_true(good.lost + good.doubles + good.backward + good.twins == 0);
+    second.told = 899;
+    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).doubles, 1);
+    second.name = 2; /* another lock */
+    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).doubles, 0);
+    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).longest_of_name_us, 0);
+    second.name = 1;
+    second.fence = 9;
+    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).backward, 1);
+    second.sent = 199; /* asked for before the other was told */
+    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).backward, 0);
+    second.fence = 10;
+    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).twins, 1);
+    second.lost = true;
+    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).lost, 1);
+}
+
+int campaign_run(const struct campaign *campaign)
+{
+    struct CMUnitTest tests[1 + SETTINGS_MOST] = {cmocka_unit_test(the_ledger_sees_what_is_wrong)};
+    struct task tasks[SETTINGS_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < campaign->setting_count && count < SETTINGS_MOST; i++) {
+        const struct campaign_setting *setting = &campaign->settings[i];
+        if (!setting->quick && stage_amount(0, 1))
+            continue;
+        tasks[count] = (struct task){campaign, setting};
+        tests[1 + count] = (struct CMUnitTest){
+            .name = setting->name, .test_func = do_task, .initial_state = &tasks[count]};
+        count++;
+    }
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return _cmocka_run_group_tests(campaign->engine, tests, 1 + count, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* campaign.h: an engine loses a part of itself again and again, while clients of two batonds take
+ * locks all the time: what they were told, and whether two counted on the same lock. */
+#ifndef BATON_TESTS_CHAOS_CAMPAIGN_H
+#define BATON_TESTS_CHAOS_CAMPAIGN_H
+
+#include "tests/chaos/sides.h"
+
+/* What happens to a part, which has a number. */
+struct campaign_fault {
+    const char *name;
+    int more;      /* how much goes wrong beyond what the mildest of promises stands */
+    bool replaced; /* another takes its place */
+    void (*begin)(void *engine, int part);
+    void (*go_on)(void *engine, int part); /* after that has lasted, it changes; may be NULL */
+    void (*end)(void *engine, int part);
+};
+
+/* Where nothing is said of it, quarantine is auto. */
+struct campaign_setting {
+    const char *name;
+    bool quick; /* also in the short form */
+    int keeps;  /* no hold is lost by a fault with fewer `more` than this */
+    enum { SOME_DOUBLE, ANY_DOUBLE, NO_DOUBLE } doubles; /* which the run has to show */
+    const char *batond[4];
+    const char *redis[6];
+};
+
+struct campaign {
+    const char *engine;
+    const struct campaign_fault *faults;
+    size_t fault_count;
+    const struct campaign_setting *settings;
+    size_t setting_count;
+    int quick_cycles; /* in the short form; else each fault once */
+    int ttl_ms;       /* of all holds */
+    int calm_ms;      /* before a fault */
+    int apart_ms; /* how long it lasts, after the others have put somebody in the place: longer than
+                     a TTL, */
+    int quarantine_ms; /* and where there is one, than a quarantine */
+    /* Makes an engine with its batonds; NULL where hosts are not permitted. */
+    void *(*start)(const struct campaign_setting *setting);
+    void (*stop)(void *engine);
+    struct sides *(*sides)(void *engine);
+    /* Waits until nothing is wrong any more. Returns which part is the next to be lost. */
+    int (*await_peace)(void *engine, int round);
+    /* Until it is replaced; may be NULL where none ever is. */
+    void (*await_other)(void *engine, int part);
+};
+
+/* Runs a test for each setting, of BATON_TEST_CYCLES faults where that is set, and of those alone
+ * whose name has the text BATON_TEST_FAULT. Returns what main does. A test prints a row for each
+ * fault, and one of a table: engine, setting, faults, grants, holds lost by faults without `more`
+ * and by those with it, doubles, fences that fell, the longest time without a grant, and without
+ * one of the same name. */
+int campaign_run(const struct campaign *campaign);
+
+#endif

@@ -1,0 +1,48 @@
+/* holders.h: clients that take locks all the time, hold, renew and release them, or forget to, and
+ * write down what they count on. */
+#ifndef BATON_TESTS_CHAOS_HOLDERS_H
+#define BATON_TESTS_CHAOS_HOLDERS_H
+
+#include "tests/chaos/ledger.h"
+#include "tests/support/hosts.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    HOLDERS_MOST = 32,
+    HOLDER_NAMES = 12,
+    HOLDER_TTL_MS = 1000, /* of all holds, where nothing else is said */
+    HOLDER_WAIT_MS = 300, /* of every other request; the others do not wait */
+};
+
+struct holders;
+
+struct holder {
+    struct holders *holders;
+    int number;
+    int host; /* -1: this one */
+    char url[64];
+    pthread_t thread;
+    struct ledger ledger;
+    uint64_t random;
+};
+
+struct holders {
+    const struct hosts *hosts; /* NULL: all are on this one */
+    int ttl_ms;                /* 0: HOLDER_TTL_MS */
+    int count;
+    struct holder holder[HOLDERS_MOST];
+    atomic_bool stop;
+    atomic_size_t refusals, away, strange; /* 409, 503 or no answer, and anything else */
+};
+
+/* Zeroed to begin with. Adds `count` clients of the batond at `url`, on a host. */
+void holders_add(struct holders *holders, int count, int host, const char *url);
+
+void holders_start(struct holders *holders);
+
+/* Waits for their end; what they have told is in `ledger`. */
+void holders_end(struct holders *holders, struct ledger *ledger);
+
+#endif

@@ -1,0 +1,268 @@
+/* A primary of a Cluster is cut off, from all or from some, killed or stopped, while clients on
+ * both sides take locks of all primaries all the time. */
+#include "tests/chaos/campaign.h"
+#include "tests/support/clock.h"
+#include "tests/support/clustered.h"
+#include "tests/support/cmocka.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+enum { HOSTS = CLUSTERED_NODES + SIDES, SWITCH_MS = 40000, LOOK_MS = 20 };
+
+/* Node i is on host i. */
+struct land {
+    struct hosts hosts;
+    struct clustered clustered;
+    struct sides sides;
+    int slot;    /* that the primary in trouble serves */
+    int replica; /* its replica */
+};
+
+/* Ways to lose a primary */
+
+static const unsigned ALL = HOST(HOSTS) - 1;
+
+static unsigned batond(const struct land *land, int index)
+{
+    return HOST(sides_host(&land->sides, index));
+}
+
+static void cut_off(const struct land *land, unsigned side)
+{
+    hosts_part(&land->hosts, side, ALL & ~side);
+}
+
+static void cut_off_with_a_batond(void *engine, int primary)
+{
+    struct land *land = engine;
+    cut_off(land, HOST(primary) | batond(land, 0));
+}
+
+static void cut_off_with_its_replica(void *engine, int primary)
+{
+    struct land *land = engine;
+    cut_off(land, HOST(primary) | HOST(land->replica) | batond(land, 0));
+}
+
+/* The batonds hear all sides. */
+static void cut_off_alone(void *engine, int primary)
+{
+    struct land *land = engine;
+    unsigned batonds = batond(land, 0) | batond(land, 1);
+    hosts_part(&land->hosts, HOST(primary), ALL & ~HOST(primary) & ~batonds);
+}
+
+static void cut_off_from_its_replica(void *engine, int primary)
+{
+    struct land *land = engine;
+    hosts_part(&land->hosts, HOST(primary), HOST(land->replica));
+}
+
+static void cut_off_from_a_batond(void *engine, int primary)
+{
+    struct land *land = engine;
+    hosts_part(&land->hosts, HOST(primary), batond(land, 0));
+}
+
+static void not_heard(void *engine, int primary)
+{
+    struct land *land = engine;
+    unsigned side = HOST(primary) | batond(land, 0);
+    hosts_silence(&land->hosts, side, ALL & ~side);
+}
+
+static void deaf(void *engine, int primary)
+{
+    struct land *land = engine;
+    unsigned side = HOST(primary) | batond(land, 0);
+    hosts_silence(&land->hosts, ALL & ~side, side);
+}
+
+static void heal(void *engine, int primary)
+{
+    struct land *land = engine;
+    (void)primary;
+    hosts_heal(&land->hosts);
+}
+
+static void kill_it(void *engine, int primary)
+{
+    struct land *land = engine;
+    clustered_kill(&land->clustered, primary);
+}
+
+static void resume_it(void *engine, int primary)
+{
+    struct land *land = engine;
+    clustered_resume(&land->clustered, primary);
+    hosts_heal(&land->hosts);
+}
+
+/* What was granted in between, its replica has never heard of. */
+static void kill_without_replica(void *engine, int primary)
+{
+    enum { BEHIND_MS = 1500 };
+    cut_off_from_its_replica(engine, primary);
+    clock_sleep_ms(BEHIND_MS);
+    kill_it(engine, primary);
+}
+
+static void freeze_it(void *engine, int primary)
+{
+    struct land *land = engine;
+    clustered_freeze(&land->clustered, primary);
+}
+
+static void thaw_it(void *engine, int primary)
+{
+    struct land *land = engine;
+    clustered_thaw(&land->clustered, primary);
+}
+
+static void freeze_cut_off(void *engine, int primary)
+{
+    cut_off_with_a_batond(engine, primary);
+    freeze_it(engine, primary);
+}
+
+static void freeze_a_batond(void *engine, int primary)
+{
+    struct land *land = engine;
+    (void)primary;
+    process_signal(&land->sides.batond[0].process, SIGSTOP);
+}
+
+static void thaw_a_batond(void *engine, int primary)
+{
+    struct land *land = engine;
+    (void)primary;
+    process_signal(&land->sides.batond[0].process, SIGCONT);
+}
+
+/* As machines do that are moved while they run. */
+static void freeze_both(void *engine, int primary)
+{
+    freeze_a_batond(engine, primary);
+    freeze_it(engine, primary);
+}
+
+static void thaw_both(void *engine, int primary)
+{
+    thaw_a_batond(engine, primary);
+    thaw_it(engine, primary);
+}
+
+static const struct campaign_fault FAULTS[] = {
+    {"cut off with a batond", 0, true, cut_off_with_a_batond, NULL, heal},
+    {"SIGSTOP, goes on cut off with a batond", 0, true, freeze_cut_off, thaw_it, heal},
+    {"cut off from its replica, then SIGKILL", 0, true, kill_without_replica, NULL, resume_it},
+    {"SIGSTOP, together with a batond", 0, true, freeze_both, NULL, thaw_both},
+    {"SIGKILL", 0, true, kill_it, NULL, resume_it},
+    {"SIGSTOP", 0, true, freeze_it, NULL, thaw_it},
+    {"cut off with a batond and its replica", 0, false, cut_off_with_its_replica, NULL, heal},
+    {"cut off, the batonds hear both sides", 0, true, cut_off_alone, NULL, heal},
+    {"cut off from its replica", 0, false, cut_off_from_its_replica, NULL, heal},
+    {"cut off from a batond", 0, false, cut_off_from_a_batond, NULL, heal},
+    {"not heard, with a batond", 0, true, not_heard, NULL, heal},
+    {"deaf, with a batond", 0, true, deaf, NULL, heal},
+    {"a batond stands still", 0, false, freeze_a_batond, NULL, thaw_a_batond},
+};
+
+static const struct campaign_setting SETTINGS[] = {
+    {.name = "confirm=none, quarantine=off",
+     .doubles = SOME_DOUBLE,
+     .batond = {"--confirm=none", "--quarantine=off"}},
+    {.name = "confirm=none",
+     .quick = true,
+     .doubles = NO_DOUBLE,
+     .batond = {"--confirm=none", "--quarantine=auto"}},
+    {.name = "confirm=replicas:1, quarantine=off",
+     .keeps = 1,
+     .doubles = ANY_DOUBLE,
+     .batond = {"--confirm=replicas:1", "--quarantine=off"}},
+    {.name = "confirm=replicas:1",
+     .quick = true,
+     .keeps = 1,
+     .doubles = NO_DOUBLE,
+     .batond = {"--confirm=replicas:1", "--quarantine=auto"}},
+};
+
+/* The land as a campaign wants it */
+
+static void *start(const struct campaign_setting *setting)
+{
+    struct land *land = calloc(1, sizeof *land);
+    if (!hosts_open(&land->hosts, HOSTS)) {
+        free(land);
+        return NULL;
+    }
+    clustered_start(&land->clustered, &(struct clustered_options){.hosts = &land->hosts});
+    sides_start(&land->sides, &land->hosts, CLUSTERED_NODES, land->clustered.url, setting->batond);
+    return land;
+}
+
+static void stop(void *engine)
+{
+    struct land *land = engine;
+    sides_stop(&land->sides);
+    clustered_stop(&land->clustered);
+    hosts_close(&land->hosts);
+    free(land);
+}
+
+static struct sides *sides(void *engine)
+{
+    struct land *land = engine;
+    return &land->sides;
+}
+
+/* Primaries fall in turn. */
+static int await_peace(void *engine, int round)
+{
+    struct land *land = engine;
+    clustered_await_calm(&land->clustered);
+    sides_await_ready(&land->sides, NULL);
+    land->slot = round % CLUSTERED_PRIMARIES * CLUSTERED_SLOTS / CLUSTERED_PRIMARIES;
+    int primary = clustered_primary(&land->clustered, land->slot);
+    land->replica = clustered_replica(&land->clustered, primary);
+    assert_true(land->replica >= 0);
+    return primary;
+}
+
+/* It is on the other side, and takes the place. */
+static bool is_promoted(void *context)
+{
+    struct land *land = context;
+    clock_sleep_ms(LOOK_MS);
+    return clustered_view(&land->clustered, land->replica, land->slot) == land->replica;
+}
+
+static void await_other(void *engine, int primary)
+{
+    (void)primary;
+    if (!clock_wait_until(is_promoted, engine, SWITCH_MS))
+        fail_msg("the replica does not take its primary's place");
+}
+
+int main(void)
+{
+    static const struct campaign CAMPAIGN = {
+        .engine = "Cluster",
+        .faults = FAULTS,
+        .fault_count = sizeof FAULTS / sizeof FAULTS[0],
+        .settings = SETTINGS,
+        .setting_count = sizeof SETTINGS / sizeof SETTINGS[0],
+        .quick_cycles = 2,
+        .ttl_ms = 2000, /* a primary that is cut off stops before that, and another has started */
+        .calm_ms = 1500,
+        .apart_ms = 3000,
+        .quarantine_ms = 7000,
+        .start = start,
+        .stop = stop,
+        .sides = sides,
+        .await_peace = await_peace,
+        .await_other = await_other,
+    };
+    return campaign_run(&CAMPAIGN);
+}

@@ -1,0 +1,185 @@
+/* How long a quarantine has to be: nobody is told of a hold before Redis knows how long it lasts,
+ * and what nobody was granted makes none longer. */
+#include "tests/integration/parked.h"
+#include "tests/integration/wire_delay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { WAY_MS = 40, FAR_MS = 100, TTL_MS = 2000, LONGEST_MS = TTL_MS * 3 / 2 + 2000 + 1500 };
+
+static const char NO_TOKEN[] = "a-token-that-holds-nothing";
+
+/* A batond that is far away from its Redis. */
+struct far {
+    struct redis_process redis;
+    struct wire_delay wire;
+    struct batond_process batond;
+    struct http_client *client;
+};
+
+static void far_open(struct far *far, int ms, const char *flag)
+{
+    char url[64];
+    redis_process_start(&far->redis, &(struct redis_options){.port = true});
+    wire_delay_start(&far->wire, far->redis.port, ms);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", far->wire.port);
+    batond_process_start(
+        &far->batond,
+        &(struct batond_options){.redis_url = url, .arguments = LIST("--workers=1", flag)});
+    far->client = http_client_new(far->batond.url);
+    assert_true(comes_to_answer(far->client, "/readyz", 200, 10000));
+}
+
+static void far_close(struct far *far)
+{
+    http_client_free(far->client);
+    assert_int_equal(batond_process_stop(&far->batond), 0);
+    wire_delay_stop(&far->wire);
+    redis_process_stop(&far->redis);
+}
+
+/* For so long there may be holds, as the record has it. */
+static int64_t remembered_ms(struct redis_process *redis)
+{
+    redisReply *time = redis_process_command(redis, "TIME");
+    redisReply *ends = redis_process_command(redis, "HGET baton:epoch ends");
+    int64_t now = strtoll(time->element[0]->str, NULL, 10) * 1000 +
+                  strtoll(time->element[1]->str, NULL, 10) / 1000;
+    int64_t left = (ends->str ? strtoll(ends->str, NULL, 10) / 1000 : 0) - now;
+    freeReplyObject(time);
+    freeReplyObject(ends);
+    return left;
+}
+
+#define assert_remembered(far, ms) assert_true(remembered_ms(&(far)->redis) >= (ms)-WAY_MS * 2)
+
+static void who_is_told_of_a_hold_is_remembered(void **state)
+{
+    struct far far;
+    char token[TOKEN_TEXT], second[TOKEN_TEXT];
+    (void)state;
+    far_open(&far, WAY_MS, "--quarantine=auto");
+    answers(far.client, "POST /locks/n?ttl=10s", NULL, 201, NULL);
+    assert_remembered(&far, 10000);
+    keep_token(far.client, token);
+    answers_token(far.client, token, "PUT /locks/n?ttl=60s", NULL, 200, NULL);
+    assert_remembered(&far, 60000);
+
+    /* Who waits: let in by the release of another one at the same server. */
+    struct parked *waits =
+        parked_send(far.batond.port, NULL, "POST /locks/n?ttl=5m&wait=20s", NULL);
+    assert_true(parked_waits(waits, 300));
+    assert_true(remembered_ms(&far.redis) < 200000);
+    answers_token(far.client, token, "DELETE /locks/n", NULL, 200, NULL);
+    assert_int_equal(parked_answer(waits, 5000), 201);
+    assert_remembered(&far, 300000);
+    keep_token(&waits->client, token);
+    parked_close(waits);
+
+    /* By one that ends by itself. */
+    answers(far.client, "POST /locks/m?ttl=500ms", NULL, 201, NULL);
+    waits = parked_send(far.batond.port, NULL, "POST /locks/m?ttl=10m&wait=20s", NULL);
+    assert_int_equal(parked_answer(waits, 5000), 201);
+    assert_remembered(&far, 600000);
+    parked_close(waits);
+
+    /* Of several names the last one, and then all of them. */
+    answers(far.client, "POST /locks", "{\"names\": [\"a\", \"b\"], \"ttl_ms\": 1200000}", 201,
+            NULL);
+    assert_remembered(&far, 1200000);
+    keep_token(far.client, second);
+    answers_token(far.client, token, "PUT /locks/n?ttl=30m", NULL, 200, NULL);
+    assert_remembered(&far, 1800000);
+    far_close(&far);
+}
+
+/* Its answer says nothing of it before Redis has it, and then there is none. */
+static void what_redis_may_not_remember_is_not_told(void **state)
+{
+    struct far far;
+    (void)state;
+    far_open(&far, FAR_MS, "--quarantine=auto");
+    answers(far.client, "POST /locks/short?ttl=1s", NULL, 201, NULL);
+    struct parked *asks = parked_send(far.batond.port, NULL, "POST /locks/n?ttl=1h", NULL);
+    assert_true(parked_waits(asks, 2 * FAR_MS + FAR_MS / 2)); /* it is granted by now */
+    redisReply *held = redis_process_command(&far.redis, "GET baton:{n}");
+    bool is_granted = held->type == REDIS_REPLY_STRING;
+    freeReplyObject(held);
+    wire_delay_stop(&far.wire);
+    far.wire = (struct wire_delay){0};
+    assert_true(is_granted);
+    assert_int_equal(parked_answer(asks, 5000), 503);
+    assert_string_equal(http_text(&asks->client, "code"), "store_unavailable");
+    parked_close(asks);
+    far_close(&far);
+}
+
+static void what_redis_refuses_makes_no_quarantine_longer(void **state)
+{
+    struct service service;
+    char token[TOKEN_TEXT];
+    (void)state;
+    service_open(&service, NULL, LIST("--quarantine=auto"));
+    struct http_client *client = service.client;
+    answers(client, "POST /locks/n?ttl=2s", NULL, 201, NULL);
+    keep_token(client, token);
+    int64_t ends = clock_ms() + TTL_MS;
+    answers(client, "POST /locks/n?ttl=24h", NULL, 409, "locked");
+    answers(client, "POST /locks/n?ttl=24h&wait=100ms", NULL, 409, "wait_timeout");
+    answers_token(client, NO_TOKEN, "PUT /locks/n?ttl=24h", NULL, 409, "not_held");
+    answers(client, "POST /locks", "{\"names\": [\"n\", \"o\"], \"ttl_ms\": 86400000}", 409,
+            "locked");
+    struct parked *gone =
+        parked_send(service.batond.port, NULL, "POST /locks/n?ttl=24h&wait=10s", NULL);
+    assert_true(parked_waits(gone, 100));
+    parked_close(gone);
+    assert_in_range(remembered_ms(&service.redis), ends - clock_ms(), LONGEST_MS);
+    redis_process_kill(&service.redis);
+    redis_process_resume(&service.redis);
+    assert_true(comes_to_answer(client, "/readyz", 200, 5000));
+    answers(client, "POST /locks/n", NULL, 503, "quarantined");
+    assert_in_range(member_integer(client, "retry_after_ms"), ends - clock_ms(), LONGEST_MS);
+    service_close(&service);
+}
+
+/* What nobody waits for is not waited for: one way there and one back. */
+static void nobody_waits_where_there_is_no_quarantine(void **state)
+{
+    struct far far;
+    (void)state;
+    far_open(&far, FAR_MS, "--quarantine=off");
+    answers(far.client, "POST /locks/m?ttl=1s", NULL, 201, NULL); /* Redis has the script */
+    int64_t begun = clock_ms();
+    answers(far.client, "POST /locks/n?ttl=1h", NULL, 201, NULL);
+    assert_in_range(clock_ms() - begun, 2L * FAR_MS, 3L * FAR_MS);
+    far_close(&far);
+}
+
+/* Once it is known that there may be holds for so long, a grant takes no longer than ever. */
+static void only_the_first_one_waits(void **state)
+{
+    struct far far;
+    (void)state;
+    far_open(&far, FAR_MS, "--quarantine=auto");
+    answers(far.client, "POST /locks/n?ttl=1h", NULL, 201, NULL);
+    int64_t begun = clock_ms();
+    answers(far.client, "POST /locks/m?ttl=1h", NULL, 201, NULL);
+    assert_in_range(clock_ms() - begun, 2L * FAR_MS, 3L * FAR_MS);
+    far_close(&far);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_told_of_a_hold_is_remembered),
+        cmocka_unit_test(what_redis_may_not_remember_is_not_told),
+        cmocka_unit_test(what_redis_refuses_makes_no_quarantine_longer),
+        cmocka_unit_test(nobody_waits_where_there_is_no_quarantine),
+        cmocka_unit_test(only_the_first_one_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

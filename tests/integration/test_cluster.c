@@ -1,0 +1,301 @@
+/* A Redis Cluster behind two batonds: everything that one Redis serves is served by three primaries
+ * together, whatever the names are and wherever they live. */
+#include "tests/integration/on_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROMPT_MS = 1500, SPREAD = 60, LISTED = 90, PAGE = 7, EACH = 4 };
+
+static size_t scripts_run(struct on_cluster *all, int node)
+{
+    size_t calls = 0;
+    redisReply *reply = clustered_ask(&all->clustered, node, "INFO commandstats");
+    const char *found = strstr(reply->str, "cmdstat_evalsha:calls=");
+    if (found)
+        calls = strtoul(found + strlen("cmdstat_evalsha:calls="), NULL, 10);
+    freeReplyObject(reply);
+    return calls;
+}
+
+static void names_are_spread_over_the_primaries(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    size_t before[CLUSTERED_PRIMARIES];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++)
+        before[i] = scripts_run(all, i);
+    for (int i = 0; i < SPREAD; i++) {
+        struct http_client *one = all->client[i % 2], *other = all->client[1 - i % 2];
+        snprintf(name, sizeof name, "spread-%d", i);
+        answers(one, on_cluster_request(line, "POST", name, "?ttl=20s"), NULL, 201, NULL);
+        keep_token(one, token);
+        int64_t fence = http_integer(one, "fence");
+        answers(other, on_cluster_request(line, "POST", name, ""), NULL, 409, "locked");
+        answers_token(other, token, on_cluster_request(line, "PUT", name, "?ttl=30s"), NULL, 200,
+                      NULL);
+        assert_int_equal(http_integer(other, "fence"), fence);
+        answers_token(one, token, on_cluster_request(line, "GET", name, ""), NULL, 200, NULL);
+        assert_true(json_is_true(member(one, "mine")));
+        answers_token(other, token, on_cluster_request(line, "DELETE", name, ""), NULL, 200, NULL);
+        answers(one, on_cluster_request(line, "POST", name, ""), NULL, 201, NULL);
+        assert_true(http_integer(one, "fence") > fence);
+        answers(one, on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200, NULL);
+    }
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++)
+        assert_true(scripts_run(all, i) - before[i] > SPREAD);
+}
+
+/* Whichever node each of them hears messages from. */
+static void who_waits_at_one_batond_is_woken_by_the_other(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    for (int i = 0; i < CLUSTERED_PRIMARIES * EACH; i++) {
+        int here = i / CLUSTERED_PRIMARIES % 2;
+        on_cluster_name(all, i % CLUSTERED_PRIMARIES, "woken-", i, name);
+        answers(all->client[1 - here], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201,
+                NULL);
+        keep_token(all->client[1 - here], token);
+        struct parked *first = on_cluster_wait(all, here, name, "?wait=20s&ttl=1m");
+        struct parked *second = on_cluster_wait(all, 1 - here, name, "?wait=20s");
+        answers_token(all->client[1 - here], token, on_cluster_request(line, "DELETE", name, ""),
+                      NULL, 200, NULL);
+        assert_int_equal(parked_answer(first, PROMPT_MS), 201);
+        assert_true(parked_waits(second, 20));
+        keep_token(&first->client, token);
+        answers_token(all->client[here], token, on_cluster_request(line, "DELETE", name, ""), NULL,
+                      200, NULL);
+        assert_int_equal(parked_answer(second, PROMPT_MS), 201);
+        parked_close(first);
+        parked_close(second);
+    }
+}
+
+static void an_expiry_hands_over_and_is_told(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(all, i, "ends-", i, name);
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=400ms"), NULL, 201,
+                NULL);
+        int64_t version = strtoll(http_header(all->client[0], "ETag") + 1, NULL, 10);
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s");
+        snprintf(line, sizeof line, "GET /locks/%s/events?after=%lld&wait=10s", name,
+                 (long long)version);
+        struct parked *watches = parked_send(all->batond[0].port, NULL, line, NULL);
+        assert_int_equal(parked_answer(waits, 400 + PROMPT_MS), 201);
+        assert_int_equal(parked_answer(watches, PROMPT_MS), 200);
+        assert_true(json_is_true(member(&watches->client, "changed")));
+        parked_close(waits);
+        parked_close(watches);
+    }
+}
+
+static void holds_are_shared_up_to_a_limit(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], tokens[3][TOKEN_TEXT];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(all, i, "shared-", i, name);
+        for (int j = 0; j < 3; j++) {
+            answers(all->client[j % 2],
+                    on_cluster_request(line, "POST", name, "?mode=shared&limit=3"), NULL, 201,
+                    NULL);
+            keep_token(all->client[j % 2], tokens[j]);
+        }
+        answers(all->client[1], on_cluster_request(line, "POST", name, "?mode=shared&limit=3"),
+                NULL, 409, "locked");
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?mode=shared&limit=2"),
+                NULL, 409, "limit_mismatch");
+        struct parked *alone = on_cluster_wait(all, 0, name, "?wait=20s");
+        for (int j = 0; j < 3; j++) {
+            assert_true(parked_waits(alone, 10));
+            answers_token(all->client[1], tokens[j], on_cluster_request(line, "DELETE", name, ""),
+                          NULL, 200, NULL);
+        }
+        assert_int_equal(parked_answer(alone, PROMPT_MS), 201);
+        parked_close(alone);
+    }
+}
+
+static void several_names_in_several_slots_are_one(void **state)
+{
+    static const char TOKEN[] = "a-token-for-several-slots";
+    struct on_cluster *all = *state;
+    char names[CLUSTERED_PRIMARIES][ON_CLUSTER_NAME], body[300], line[ON_CLUSTER_LINE];
+    char token[TOKEN_TEXT];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++)
+        on_cluster_name(all, i, "several-", i, names[i]);
+    snprintf(body, sizeof body, "{\"names\": [\"%s\", \"%s\", \"%s\"]}", names[2], names[0],
+             names[1]);
+    answers_token(all->client[0], TOKEN, "POST /locks?ttl=20s", body, 201, NULL);
+    assert_int_equal(json_array_size(member(all->client[0], "locks")), 3);
+    answers_token(all->client[1], TOKEN, "POST /locks?ttl=20s", body, 200, NULL);
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        answers(all->client[1], on_cluster_request(line, "POST", names[i], ""), NULL, 409,
+                "locked");
+        answers_token(all->client[1], TOKEN, on_cluster_request(line, "DELETE", names[i], ""), NULL,
+                      200, NULL);
+    }
+    answers(all->client[0], on_cluster_request(line, "POST", names[1], "?ttl=1m"), NULL, 201, NULL);
+    keep_token(all->client[0], token);
+    struct parked *waits = parked_send(all->batond[1].port, NULL, "POST /locks?wait=20s", body);
+    assert_true(parked_waits(waits, 200));
+    answers_token(all->client[0], token, on_cluster_request(line, "DELETE", names[1], ""), NULL,
+                  200, NULL);
+    assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+    parked_close(waits);
+}
+
+static void the_list_goes_over_all_primaries(void **state)
+{
+    struct on_cluster *all = *state;
+    char target[9000], cursor[8000] = "", name[40];
+    int pages = 0, found = 0;
+    json_t *seen = json_object();
+    for (int i = 0; i < LISTED; i++) {
+        snprintf(target, sizeof target, "POST /locks/listed-%d?ttl=1m", i);
+        answers(all->client[0], target, NULL, 201, NULL);
+    }
+    do {
+        snprintf(target, sizeof target, "/locks?prefix=listed-&limit=%d%s%s", PAGE,
+                 cursor[0] ? "&cursor=" : "", cursor);
+        assert_int_equal(http_call(all->client[pages % 2], "GET", target, NULL), 200);
+        json_t *locks = member(all->client[pages % 2], "locks"), *lock;
+        size_t i;
+        assert_true(json_array_size(locks) <= PAGE);
+        json_array_foreach (locks, i, lock) {
+            const char *one = json_string_value(json_object_get(lock, "name"));
+            assert_null(json_object_get(seen, one));
+            json_object_set_new(seen, one, json_true());
+        }
+        const char *next = http_text(all->client[pages % 2], "cursor");
+        snprintf(cursor, sizeof cursor, "%s", next ? next : "");
+        assert_true(++pages < 1000);
+    } while (cursor[0]);
+    for (int i = 0; i < LISTED; i++) {
+        snprintf(name, sizeof name, "listed-%d", i);
+        found += json_object_get(seen, name) != NULL;
+    }
+    assert_int_equal(found, LISTED);
+    assert_int_equal(json_object_size(seen), LISTED);
+    json_decref(seen);
+}
+
+/* At the batond that did not make the change, too, and whichever primary it happens at. */
+static void a_prefix_is_watched_at_all_primaries(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    answers(all->client[1], "GET /events?prefix=watched-", NULL, 200, NULL);
+    int64_t version = http_integer(all->client[1], "version");
+    for (int i = 0; i < CLUSTERED_PRIMARIES * 2; i++) {
+        on_cluster_name(all, i % CLUSTERED_PRIMARIES, "watched-", i, name);
+        snprintf(line, sizeof line, "GET /events?prefix=watched-&wait=20s&after=%lld",
+                 (long long)version);
+        struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
+        assert_true(parked_waits(watches, 100));
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+        assert_int_equal(parked_answer(watches, PROMPT_MS), 200);
+        assert_true(json_is_true(member(&watches->client, "changed")));
+        assert_string_equal(member_text(&watches->client, "locks.0.name"), name);
+        version = http_integer(&watches->client, "version");
+        parked_close(watches);
+    }
+    answers(all->client[0], "GET /events?prefix=watched-", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(all->client[0], "locks")), CLUSTERED_PRIMARIES * 2);
+}
+
+/* All keys of a name are in one slot, or a script that has two of them would be refused. */
+static void names_may_have_any_byte(void **state)
+{
+    static const char *const NAMES[] = {"{}",
+                                        "{",
+                                        "}",
+                                        "}{",
+                                        "a}b",
+                                        "a{b}c",
+                                        "{{}}",
+                                        "{user}:1",
+                                        "x{}y",
+                                        "%25",
+                                        "%7D",
+                                        "%25%37%44",
+                                        "a%2Fb",
+                                        "%20",
+                                        "%C3%BC{%E2%82%AC}",
+                                        "%F0%9F%94%92}",
+                                        ":",
+                                        "a:queue:b",
+                                        "*%3F[a]%5C",
+                                        "%22'"};
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], token[TOKEN_TEXT];
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        answers(all->client[0], on_cluster_request(line, "POST", NAMES[i], "?ttl=1m"), NULL, 201,
+                NULL);
+        keep_token(all->client[0], token);
+        struct parked *waits = on_cluster_wait(all, 1, NAMES[i], "?wait=20s&mode=shared");
+        struct parked *too = on_cluster_wait(all, 0, NAMES[i], "?wait=20s&mode=shared");
+        answers_token(all->client[0], token, on_cluster_request(line, "DELETE", NAMES[i], ""), NULL,
+                      200, NULL);
+        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(too, PROMPT_MS), 201);
+        parked_close(waits);
+        parked_close(too);
+        answers(all->client[1], on_cluster_request(line, "DELETE", NAMES[i], "?force=true"), NULL,
+                200, NULL);
+        assert_int_equal(http_integer(all->client[1], "broken"), 2);
+    }
+}
+
+static void a_connection_holds(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(all, i, "held-", i, name);
+        struct parked *holds =
+            parked_send(all->batond[0].port, NULL,
+                        on_cluster_request(line, "POST", name, "?hold=connection&ttl=500ms"), NULL);
+        assert_true(parked_hears(holds, "\"fence\"", PROMPT_MS));
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s");
+        assert_true(parked_waits(waits, 700)); /* it is renewed */
+        parked_close(holds);
+        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        parked_close(waits);
+    }
+}
+
+static void it_is_ready_and_says_of_what(void **state)
+{
+    struct on_cluster *all = *state;
+    answers(all->client[0], "GET /readyz?verbose", NULL, 200, NULL);
+    assert_string_equal(member_text(all->client[0], "checks.3.name"), "redis");
+    assert_non_null(strstr(member_text(all->client[0], "checks.3.detail"),
+                           "3 of 3 primaries connected, which serve 16384 of 16384 slots"));
+    answers(all->client[0], "GET /stats", NULL, 200, NULL);
+    assert_int_equal(http_call(all->client[0], "GET", "/metrics", NULL), 200);
+    assert_non_null(strstr(all->client[0]->reply.body, "\nbaton_redis_up 1"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_spread_over_the_primaries),
+        cmocka_unit_test(who_waits_at_one_batond_is_woken_by_the_other),
+        cmocka_unit_test(an_expiry_hands_over_and_is_told),
+        cmocka_unit_test(holds_are_shared_up_to_a_limit),
+        cmocka_unit_test(several_names_in_several_slots_are_one),
+        cmocka_unit_test(the_list_goes_over_all_primaries),
+        cmocka_unit_test(a_prefix_is_watched_at_all_primaries),
+        cmocka_unit_test(names_may_have_any_byte),
+        cmocka_unit_test(a_connection_holds),
+        cmocka_unit_test(it_is_ready_and_says_of_what),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("cluster", tests, on_cluster_start, on_cluster_stop);
+}

@@ -1,0 +1,273 @@
+/* What a Redis Cluster may have lost is granted to nobody while it may still be held. */
+#include "tests/integration/on_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { PROMPT_MS = 1500, PATIENCE_MS = 15000, HALF_MS = 150, TTL_MS = 5000 };
+
+static void await_quarantine(struct on_cluster *all)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        while (http_call(all->client[i], "GET", "/readyz?verbose", NULL) == 0 ||
+               !strstr(all->client[i]->reply.body, "\"quarantine\"")) {
+            if (clock_ms() > until)
+                fail_msg("no quarantine at %d: %s", i, all->client[i]->reply.body);
+            clock_sleep_ms(20);
+        }
+}
+
+/* A hold that has come with its slot is one that its new primary can lose. */
+static void what_has_moved_is_waited_for(void **state)
+{
+    struct on_cluster all;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "goes-", 0, name);
+    on_cluster_acquire(all.client[0], name, "?ttl=5m", token);
+    struct slot_move move = {on_cluster_slot(name), 0, 1};
+    clustered_move(&all.clustered, &move);
+    clock_sleep_ms(3L * PROMPT_MS); /* until both have heard of it, and it is on record */
+    freeReplyObject(clustered_ask(&all.clustered, 1, "FLUSHALL"));
+    await_quarantine(&all);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 503,
+                "quarantined");
+    on_cluster_close(&all);
+}
+
+/* Also before anybody has looked at the new primary: the first of its slots is another one now, and
+ * with it the key of its record. */
+static void what_has_just_moved_is_waited_for(void **state)
+{
+    struct on_cluster all;
+    char line[ON_CLUSTER_LINE], target[ON_CLUSTER_LINE];
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "goes-", 0, name);
+    snprintf(target, sizeof target, "/locks/%s", name);
+    on_cluster_acquire(all.client[0], name, "?ttl=5m", token);
+    clock_sleep_ms(3L * PROMPT_MS); /* it is on record everywhere */
+    struct slot_move move = {on_cluster_slot(name), 0, 1};
+    clustered_move(&all.clustered, &move);
+    freeReplyObject(clustered_ask(&all.clustered, 1, "FLUSHALL"));
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) /* so they hear of the move, before they look */
+        http_call(all.client[i], "GET", target, NULL);
+    await_quarantine(&all);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 503,
+                "quarantined");
+    clock_sleep_ms(2L * PROMPT_MS); /* it lasts */
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 503,
+                "quarantined");
+    on_cluster_close(&all);
+}
+
+/* Nobody is granted what the primary may have granted before `ends`, from its death on. Returns
+ * when the first of each was granted. */
+static void grants_begin_at(struct on_cluster *all, const char *const names[2], int64_t ends,
+                            int64_t fence)
+{
+    char target[ON_CLUSTER_LINE];
+    bool is_told = false;
+    int64_t until = ends + 2 * PATIENCE_MS;
+    for (int i = 0; i < 2 * ON_CLUSTER_BATONDS;) {
+        struct http_client *client = all->client[i % ON_CLUSTER_BATONDS];
+        snprintf(target, sizeof target, "/locks/%s?ttl=100ms", names[i / ON_CLUSTER_BATONDS]);
+        int64_t begun = clock_ms();
+        long status = http_call(client, "POST", target, NULL);
+        const char *code = http_text(client, "code");
+        is_told |= status == 503 && code && strcmp(code, "quarantined") == 0;
+        if (status == 201 && begun < ends)
+            fail_msg("%s is granted %lld ms too early", target, (long long)(ends - begun));
+        if (status == 201 && i / ON_CLUSTER_BATONDS == 0)
+            assert_true(http_integer(client, "fence") > fence);
+        assert_true(status == 201 || status == 503 || status == 409);
+        assert_true(begun < until);
+        if (begun < ends)
+            i = (i + 1) % (2 * ON_CLUSTER_BATONDS);
+        else if (status == 201)
+            i++;
+        clock_sleep_ms(10);
+    }
+    assert_true(is_told);
+}
+
+/* What the old one granted last, the promoted one may not have. Nobody else is meant. */
+static void a_promoted_replica_grants_nothing_for_a_while(void **state)
+{
+    struct on_cluster all;
+    char held[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], elsewhere[ON_CLUSTER_NAME];
+    char token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
+    (void)state;
+    on_cluster_open(&all, NULL, LIST("--workers=2", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "falls-", 0, held);
+    on_cluster_name(&all, 0, "other-", 0, other);
+    on_cluster_name(&all, 1, "elsewhere-", 0, elsewhere);
+    /* Its time has to be told to the replica also where it is noted before Redis can be asked. */
+    freeReplyObject(clustered_ask(&all.clustered, 0, "CLIENT KILL TYPE normal"));
+    int64_t fence = on_cluster_acquire(all.client[0], held, "?ttl=5s", token);
+    int64_t ends = clock_ms() + TTL_MS;
+    clock_sleep_ms(HALF_MS);
+    clustered_kill(&all.clustered, 0);
+    grants_begin_at(&all, (const char *const[]){held, other}, ends, fence);
+    answers(all.client[1], on_cluster_request(line, "POST", elsewhere, ""), NULL, 201, NULL);
+    on_cluster_close(&all);
+}
+
+/* It was a primary before, of which batond knows what was true then. */
+static void who_takes_its_place_again_grants_nothing_for_a_while(void **state)
+{
+    struct on_cluster all;
+    char held[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, NULL, LIST("--workers=2", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "falls-", 0, held);
+    on_cluster_name(&all, 0, "other-", 0, other);
+    int replica = clustered_replica(&all.clustered, 0);
+    clustered_fail_over(&all.clustered, replica);
+    clustered_await_calm(&all.clustered);
+    on_cluster_answers_again(&all, held);
+    clock_sleep_ms(2 * PROMPT_MS); /* nobody held anything */
+    int64_t fence = on_cluster_acquire(all.client[0], held, "?ttl=5s", token);
+    int64_t ends = clock_ms() + TTL_MS;
+    clock_sleep_ms(HALF_MS);
+    clustered_kill(&all.clustered, replica);
+    grants_begin_at(&all, (const char *const[]){held, other}, ends, fence);
+    on_cluster_close(&all);
+}
+
+/* Also where the record of the old place comes along, and nobody has heard of the new place. */
+static void slots_that_move_in_order_cause_none(void **state)
+{
+    struct on_cluster all;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true},
+                    LIST("--workers=2", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "in-order-", 0, name);
+    on_cluster_acquire(all.client[0], name, "?ttl=1m", token);
+    int node = clustered_add(&all.clustered);
+    clustered_move(&all.clustered, &(struct slot_move){0, 0, node});
+    clustered_move(&all.clustered, &(struct slot_move){on_cluster_slot(name), 0, node});
+    clustered_move(&all.clustered, &(struct slot_move){1, 0, 1});
+    on_cluster_answers_again(&all, name);
+    for (int64_t until = clock_ms() + 2L * PROMPT_MS; clock_ms() < until; clock_sleep_ms(HALF_MS))
+        for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+            answers(all.client[i], on_cluster_request(line, "POST", name, "?owner=other"), NULL,
+                    409, "locked");
+    on_cluster_give(&all, 1, name, token);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
+        on_cluster_take(&all, i, name, token);
+        on_cluster_give(&all, i, name, token);
+        answers(all.client[i], "GET /readyz?verbose", NULL, 200, NULL);
+        assert_null(strstr(all.client[i]->reply.body, "\"quarantine\""));
+    }
+    on_cluster_close(&all);
+}
+
+/* It has lost nothing itself, but has none of the holds that it should have. */
+static void who_is_given_the_slots_of_one_that_is_lost_grants_nothing(void **state)
+{
+    struct on_cluster all;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "gone-", 0, name);
+    int slot = on_cluster_slot(name);
+    on_cluster_acquire(all.client[0], name, "?ttl=1m", token);
+    clock_sleep_ms(PROMPT_MS); /* so that both know */
+    clustered_kill(&all.clustered, 0);
+    clock_sleep_ms(3 * CLUSTERED_DOWN_MS);
+    for (int node = 1; node < CLUSTERED_PRIMARIES; node++)
+        freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER SETSLOT %d NODE %s", slot,
+                                      all.clustered.ids[1]));
+    freeReplyObject(clustered_ask(&all.clustered, 1, "CLUSTER BUMPEPOCH"));
+    on_cluster_answers_again(&all, name);
+    clock_sleep_ms(2 * PROMPT_MS); /* it lasts */
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 503,
+                "quarantined");
+    on_cluster_close(&all);
+}
+
+/* Nor does who is new: of it nothing is known but whose slots it was given. */
+static void a_new_primary_in_place_of_one_that_is_lost_grants_nothing(void **state)
+{
+    struct on_cluster all;
+    char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    int told = 0;
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "gone-", 0, name);
+    int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
+    on_cluster_acquire(all.client[0], name, "?ttl=1m", token);
+    clock_sleep_ms(PROMPT_MS); /* so that both know */
+    clustered_kill(&all.clustered, 0);
+    clock_sleep_ms(3 * CLUSTERED_DOWN_MS);
+    for (int i = 1; i <= node; i++)
+        freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
+                                      all.clustered.ids[node]));
+    freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
+    snprintf(target, sizeof target, "/locks/%s", name);
+    for (int64_t until = clock_ms() + PATIENCE_MS; told < 100 && clock_ms() < until; told++) {
+        struct http_client *client = all.client[told % ON_CLUSTER_BATONDS];
+        assert_int_equal(http_call(client, "POST", target, NULL), 503);
+        const char *code = http_text(client, "code");
+        if (!code || strcmp(code, "quarantined") != 0)
+            told = -1;
+        clock_sleep_ms(10);
+    }
+    assert_int_equal(told, 100);
+    on_cluster_close(&all);
+}
+
+static void a_promoted_replica_that_has_all_grants_at_once(void **state)
+{
+    struct on_cluster all;
+    char held[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, NULL, LIST("--workers=2", "--quarantine=auto", "--confirm=replicas:1"));
+    on_cluster_name(&all, 0, "kept-", 0, held);
+    on_cluster_name(&all, 0, "free-", 0, other);
+    on_cluster_acquire(all.client[0], held, "?ttl=1m", token);
+    clock_sleep_ms(HALF_MS);
+    clustered_kill(&all.clustered, 0);
+    clustered_await_other(&all.clustered, on_cluster_slot(held), 0);
+    on_cluster_answers_again(&all, held);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
+        answers(all.client[i], on_cluster_request(line, "POST", held, ""), NULL, 409, "locked");
+        answers(all.client[i], on_cluster_request(line, "POST", other, ""), NULL, 503,
+                "unconfirmed"); /* there is no other replica */
+        answers(all.client[i], "GET /readyz?verbose", NULL, 503, NULL);
+        assert_null(strstr(all.client[i]->reply.body, "\"quarantine\""));
+    }
+    on_cluster_close(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_moved_is_waited_for),
+        cmocka_unit_test(what_has_just_moved_is_waited_for),
+        cmocka_unit_test(a_promoted_replica_grants_nothing_for_a_while),
+        cmocka_unit_test(who_takes_its_place_again_grants_nothing_for_a_while),
+        cmocka_unit_test(slots_that_move_in_order_cause_none),
+        cmocka_unit_test(who_is_given_the_slots_of_one_that_is_lost_grants_nothing),
+        cmocka_unit_test(a_new_primary_in_place_of_one_that_is_lost_grants_nothing),
+        cmocka_unit_test(a_promoted_replica_that_has_all_grants_at_once),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("cluster_losses", tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* Slots of a Redis Cluster that move while batond works on it. */
+#include "tests/integration/on_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROMPT_MS = 1500, HALF_MS = 150 };
+
+/* Nobody has told batond: it hears it from the node that it asks. */
+static void a_slot_that_has_moved_is_found(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    for (int i = 0; i < 4; i++) {
+        on_cluster_name(all, i % CLUSTERED_PRIMARIES, "moved-", i, name);
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+        keep_token(all->client[0], token);
+        int64_t fence = http_integer(all->client[0], "fence");
+        struct slot_move move = on_cluster_plan_move(all, name);
+        clustered_move(&all->clustered, &move);
+        answers_token(all->client[0], token, on_cluster_request(line, "PUT", name, "?ttl=1m"), NULL,
+                      200, NULL);
+        answers(all->client[1], on_cluster_request(line, "POST", name, ""), NULL, 409, "locked");
+        answers_token(all->client[1], token, on_cluster_request(line, "DELETE", name, ""), NULL,
+                      200, NULL);
+        answers(all->client[1], on_cluster_request(line, "POST", name, ""), NULL, 201, NULL);
+        assert_true(http_integer(all->client[1], "fence") > fence);
+        on_cluster_move_back(all, move);
+        answers(all->client[0], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
+                NULL);
+    }
+}
+
+/* The queue goes along, and whoever is in it is woken. */
+static void who_waits_while_the_slot_moves_is_woken(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(all, i, "queued-", i, name);
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+        keep_token(all->client[0], token);
+        struct parked *first = on_cluster_wait(all, 1, name, "?wait=20s&ttl=600ms");
+        struct parked *second = on_cluster_wait(all, 0, name, "?wait=20s&ttl=600ms");
+        struct slot_move move = on_cluster_plan_move(all, name);
+        clustered_move(&all->clustered, &move);
+        answers_token(all->client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL,
+                      200, NULL);
+        assert_int_equal(parked_answer(first, PROMPT_MS), 201);
+        on_cluster_move_back(all, move);
+        assert_int_equal(parked_answer(second, 600 + PROMPT_MS), 201); /* by its expiry */
+        parked_close(first);
+        parked_close(second);
+    }
+}
+
+/* With its keys in two places it is nowhere as a whole. Who asks meanwhile is answered when it has
+ * arrived, and what was held is held. */
+static void half_a_move_tears_nothing_apart(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    on_cluster_name(all, 0, "torn-", 0, name);
+    for (int carried = 0; carried < 3; carried++) {
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m&mode=shared"), NULL,
+                201, NULL);
+        keep_token(all->client[0], token);
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m&mode=shared"), NULL,
+                201, NULL);
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s");
+        struct slot_move move = on_cluster_plan_move(all, name);
+        clustered_begin_move(&all->clustered, &move);
+        for (int i = 0; i < carried; i++)
+            clustered_carry(&all->clustered, &move, 1);
+        struct parked *renews = parked_send_token(all->batond[0].port, token,
+                                                  on_cluster_request(line, "PUT", name, "?ttl=2m"));
+        struct parked *asks = parked_send(all->batond[1].port, NULL,
+                                          on_cluster_request(line, "POST", name, ""), NULL);
+        clock_sleep_ms(HALF_MS);
+        while (clustered_carry(&all->clustered, &move, 1)) {
+        }
+        clustered_end_move(&all->clustered, &move);
+        assert_int_equal(parked_answer(renews, PROMPT_MS), 200);
+        assert_int_equal(parked_answer(asks, PROMPT_MS), 409);
+        answers(all->client[0], on_cluster_request(line, "GET", name, ""), NULL, 200, NULL);
+        assert_int_equal(http_integer(all->client[0], "hold_count"), 2);
+        assert_int_equal(http_integer(all->client[0], "queue_length"), 1);
+        answers(all->client[1], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
+                NULL);
+        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        parked_close(renews);
+        parked_close(asks);
+        parked_close(waits);
+        answers(all->client[1], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
+                NULL);
+        on_cluster_move_back(all, move);
+    }
+}
+
+/* A name that nobody has used has nothing at the old side, and may have something at the new one:
+ * while the slot rests so, it is granted once at most, and then it stays granted. */
+static void a_new_name_of_a_slot_that_moves_is_granted_once(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], target[ON_CLUSTER_LINE], token[TOKEN_TEXT];
+    on_cluster_name(all, 1, "fresh-", 0, name);
+    snprintf(target, sizeof target, "/locks/%s?ttl=1m", name);
+    struct slot_move move = on_cluster_plan_move(all, name);
+    int64_t fence = 0;
+    clustered_begin_move(&all->clustered, &move);
+    for (int i = 0; i < 4; i++) {
+        struct http_client *client = all->client[i % 2];
+        long status = http_call(client, "POST", target, NULL);
+        assert_true(i == 0 ? status == 201 : status == 503 || status == 409);
+        if (status != 201)
+            continue;
+        fence = http_integer(client, "fence");
+        keep_token(client, token);
+    }
+    while (clustered_carry(&all->clustered, &move, 1)) {
+    }
+    clustered_end_move(&all->clustered, &move);
+    answers_token(all->client[1], token, on_cluster_request(line, "PUT", name, "?ttl=1m"), NULL,
+                  200, NULL);
+    assert_int_equal(http_integer(all->client[1], "fence"), fence);
+    answers(all->client[0], on_cluster_request(line, "POST", name, ""), NULL, 409, "locked");
+    on_cluster_move_back(all, move);
+}
+
+/* What is in one key is in one place, at the old side or at the new one, where whoever is sent
+ * there has to say so. However long the slot rests, such a lock is released there, and taken again.
+ */
+static void a_lone_hold_is_served_on_its_way(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    for (int carried = 0; carried < 2; carried++) {
+        on_cluster_name(all, 0, "lone-", carried, name);
+        int64_t fence = on_cluster_take(all, 0, name, token);
+        struct slot_move move = on_cluster_plan_move(all, name);
+        clustered_begin_move(&all->clustered, &move);
+        while (carried && clustered_carry(&all->clustered, &move, 1)) {
+        }
+        on_cluster_give(all, 1, name, token);
+        assert_true(on_cluster_take(all, 0, name, token) > fence);
+        while (clustered_carry(&all->clustered, &move, 1)) {
+        }
+        clustered_end_move(&all->clustered, &move);
+        answers(all->client[1], on_cluster_request(line, "POST", name, ""), NULL, 409, "locked");
+        on_cluster_give(all, 0, name, token);
+        on_cluster_move_back(all, move);
+    }
+}
+
+/* Replicas are asked for a key of Baton's own in a slot of their primary, the first ones of it:
+ * these may move away. */
+static void grants_are_confirmed_when_slots_have_moved(void **state)
+{
+    struct on_cluster *all = *state;
+    char name[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE];
+    for (int i = 0; i < 4; i++) {
+        struct slot_move move = {i, 0, 1};
+        on_cluster_name(all, 0, "marked-", i, name);
+        clustered_move(&all->clustered, &move);
+        answers(all->client[i % 2], on_cluster_request(line, "POST", name, "?confirm=replicas:1"),
+                NULL, 201, NULL);
+    }
+    for (int i = 0; i < 4; i++)
+        clustered_move(&all->clustered, &(struct slot_move){i, 1, 0});
+    on_cluster_name(all, 1, "marked-", 4, name);
+    answers(all->client[0], on_cluster_request(line, "POST", name, "?confirm=replicas:1"), NULL,
+            201, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slot_that_has_moved_is_found),
+        cmocka_unit_test(who_waits_while_the_slot_moves_is_woken),
+        cmocka_unit_test(half_a_move_tears_nothing_apart),
+        cmocka_unit_test(a_new_name_of_a_slot_that_moves_is_granted_once),
+        cmocka_unit_test(a_lone_hold_is_served_on_its_way),
+        cmocka_unit_test(grants_are_confirmed_when_slots_have_moved),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("cluster_moves", tests, on_cluster_start, on_cluster_stop);
+}

@@ -1,0 +1,124 @@
+/* What batond is told of a Redis Cluster at its start, and what it says of it. */
+#include "redis/tls.h"
+#include "tests/integration/on_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { PROMPT_MS = 1500, PATIENCE_MS = 15000, NAMES = 30 };
+
+static void expect_refusal(const char *url, const char *words)
+{
+    struct batond_process batond;
+    batond_process_launch(&batond, &(struct batond_options){.redis_url = url});
+    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    char *output = process_output(&batond.process);
+    if (process_exit_code(&batond.process) != 1 || !strstr(output, words))
+        fail_msg("exit code %d, and: %s", process_exit_code(&batond.process), output);
+    assert_ptr_equal(strchr(output, '\n'), output + strlen(output) - 1);
+    free(output);
+    batond_process_stop(&batond);
+}
+
+static void what_is_no_cluster_is_refused_at_the_start(void **state)
+{
+    struct redis_process alone;
+    char url[120];
+    (void)state;
+    redis_process_start(&alone, &(struct redis_options){.port = true});
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", alone.port);
+    expect_refusal(url, "Cluster");
+    redis_process_stop(&alone);
+}
+
+/* And the other way round: a node alone does not have all names. */
+static void a_node_is_no_redis_of_its_own(void **state)
+{
+    struct on_cluster *all = *state;
+    expect_refusal(all->clustered.nodes[0].port_url, "redis+cluster://");
+}
+
+static void one_node_that_answers_is_enough(void **state)
+{
+    struct on_cluster *all = *state;
+    struct batond_process batond;
+    char url[120];
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:1,127.0.0.1:%d",
+             all->clustered.nodes[4].port);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
+    struct http_client *client = http_client_new(batond.url);
+    assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
+    for (int i = 0; i < NAMES; i++) {
+        char line[ON_CLUSTER_LINE];
+        snprintf(line, sizeof line, "POST /locks/enough-%d", i);
+        answers(client, line, NULL, 201, NULL);
+    }
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+static void a_password_is_that_of_all_nodes(void **state)
+{
+    struct on_cluster all;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], url[240];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.password = "open-sesame"}, NULL);
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(&all, i, "secret-", i, name);
+        answers(all.client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+        struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=20s");
+        struct slot_move move = on_cluster_plan_move(&all, name);
+        clustered_move(&all.clustered, &move);
+        answers(all.client[0], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
+                NULL);
+        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        parked_close(waits);
+    }
+    snprintf(url, sizeof url, "redis+cluster://:wrong@127.0.0.1:%d", all.clustered.nodes[0].port);
+    expect_refusal(url, "password");
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", all.clustered.nodes[0].port);
+    expect_refusal(url, "password");
+    on_cluster_close(&all);
+}
+
+/* What a node sends elsewhere goes to a port for TLS, too. */
+static void over_tls_all_nodes_are_verified(void **state)
+{
+    struct on_cluster all = {.client = {NULL}};
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], authority[160];
+    (void)state;
+    if (!tls_available())
+        skip();
+    clustered_start(&all.clustered, &(struct clustered_options){.tls = true});
+    snprintf(authority, sizeof authority, "--redis-ca=%s", all.clustered.authority.file);
+    on_cluster_start_batonds(&all, LIST(authority));
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(&all, i, "safe-", i, name);
+        answers(all.client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+        struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=20s");
+        struct slot_move move = on_cluster_plan_move(&all, name);
+        clustered_move(&all.clustered, &move);
+        answers(all.client[0], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
+                NULL);
+        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        parked_close(waits);
+    }
+    expect_refusal(all.clustered.url, "certificate");
+    on_cluster_close(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_cluster_is_refused_at_the_start),
+        cmocka_unit_test(a_node_is_no_redis_of_its_own),
+        cmocka_unit_test(one_node_that_answers_is_enough),
+        cmocka_unit_test(a_password_is_that_of_all_nodes),
+        cmocka_unit_test(over_tls_all_nodes_are_verified),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("cluster_start", tests, on_cluster_start, on_cluster_stop);
+}

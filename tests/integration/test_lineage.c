@@ -1,0 +1,189 @@
+/* What answers is the same run of Redis, or a replica that has followed it, and yet has lost locks.
+ */
+#include "tests/integration/parked.h"
+#include "tests/integration/replicated.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { LOOK_MS = 1100, PATIENCE_MS = 10000 };
+
+static void follow(struct redis_process *redis, const struct redis_process *primary)
+{
+    if (primary)
+        freeReplyObject(redis_process_command(redis, "REPLICAOF 127.0.0.1 %d", primary->port));
+    else
+        freeReplyObject(redis_process_command(redis, "REPLICAOF NO ONE"));
+}
+
+static bool has_synced(void *context)
+{
+    redisReply *reply = redis_process_command(context, "INFO replication");
+    bool is_up = strstr(reply->str, "master_link_status:up") != NULL;
+    freeReplyObject(reply);
+    return is_up;
+}
+
+static void await_sync(struct redis_process *redis)
+{
+    assert_true(clock_wait_until(has_synced, redis, PATIENCE_MS));
+}
+
+/* It was given the data of one that lacks the lock, and is a primary again, as Sentinel may have it
+ * where one failover follows another. */
+static void who_was_a_replica_for_a_while_grants_nothing(void **state)
+{
+    struct redis_process other;
+    struct service service;
+    (void)state;
+    service_open(&service, &(struct redis_options){.port = true}, LIST("--quarantine=auto"));
+    redis_process_start(&other, &(struct redis_options){.port = true});
+    clock_sleep_ms(LOOK_MS);
+    follow(&other, &service.redis);
+    await_sync(&other);
+    follow(&other, NULL);
+    answers(service.client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+    clock_sleep_ms(LOOK_MS);
+    follow(&service.redis, &other);
+    await_sync(&service.redis);
+    follow(&service.redis, NULL);
+    freeReplyObject(redis_process_command(&service.redis, "CLIENT KILL TYPE normal SKIPME yes"));
+    assert_int_equal(redis_process_integer(&service.redis, "EXISTS baton:{n}"), 0);
+    assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+    answers(service.client, "POST /locks/n", NULL, 503, "quarantined");
+    assert_string_equal(member_text(service.client, "reason"), "identity");
+    /* And not anew with every connection. */
+    freeReplyObject(redis_process_command(&service.redis, "CLIENT KILL TYPE normal SKIPME yes"));
+    assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+    answers(service.client, "GET /metrics", NULL, 200, NULL);
+    assert_non_null(
+        strstr(service.client->reply.body, "baton_quarantines_total{reason=\"identity\"} 1\n"));
+    redis_process_stop(&other);
+    service_close(&service);
+}
+
+/* Where a primary has had no replicas for long, it gives its history another name. */
+static void a_history_that_begins_anew_is_no_loss(void **state)
+{
+    struct redis_process other;
+    struct service service;
+    (void)state;
+    service_open(
+        &service,
+        &(struct redis_options){.port = true, .arguments = LIST("--repl-backlog-ttl", "1")},
+        LIST("--quarantine=auto"));
+    redis_process_start(&other, &(struct redis_options){.port = true});
+    follow(&other, &service.redis);
+    await_sync(&other);
+    answers(service.client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+    clock_sleep_ms(LOOK_MS);
+    redisReply *before = redis_process_command(&service.redis, "INFO replication");
+    redis_process_kill(&other);
+    clock_sleep_ms(3 * LOOK_MS);
+    redisReply *after = redis_process_command(&service.redis, "INFO replication");
+    const char *one = strstr(before->str, "master_replid:"),
+               *two = strstr(after->str, "master_replid:");
+    assert_true(strncmp(one, two, strlen("master_replid:") + 40) != 0);
+    freeReplyObject(before);
+    freeReplyObject(after);
+    freeReplyObject(redis_process_command(&service.redis, "CLIENT KILL TYPE normal SKIPME yes"));
+    assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+    answers(service.client, "POST /locks/m", NULL, 201, NULL);
+    redis_process_stop(&other);
+    service_close(&service);
+}
+
+/* The one that is promoted was not asked to confirm: it came, or went, while batond was connected.
+ */
+static void a_replica_that_confirmed_nothing_is_counted(void **state)
+{
+    (void)state;
+    for (int comes_late = 0; comes_late < 2; comes_late++) {
+        struct replicated all;
+        char url[220], path[200];
+        struct batond_process batond;
+        replicated_start(&all, 1);
+        assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
+        if (comes_late) {
+            follow(&all.replicas[1], NULL);
+            assert_true(replicated_are(&all, 1, PATIENCE_MS));
+        }
+        snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
+        snprintf(url, sizeof url, "unix://%s", path);
+        assert_int_equal(symlink(all.primary.socket, path), 0);
+        batond_process_start(
+            &batond,
+            &(struct batond_options){
+                .redis_url = url, .arguments = LIST("--quarantine=auto", "--confirm=replicas:1")});
+        struct http_client *client = http_client_new(batond.url);
+        if (comes_late) {
+            follow(&all.replicas[1], &all.primary);
+            assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
+            await_sync(&all.replicas[1]);
+        }
+        clock_sleep_ms(LOOK_MS);
+        redis_process_freeze(&all.replicas[1]);
+        answers(client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+        clock_sleep_ms(LOOK_MS);
+        redis_process_kill(&all.primary);
+        redis_process_kill(&all.replicas[0]);
+        redis_process_thaw(&all.replicas[1]);
+        follow(&all.replicas[1], NULL);
+        unlink(path);
+        assert_int_equal(symlink(all.replicas[1].socket, path), 0);
+        clock_sleep_ms(LOOK_MS);
+        http_call(client, "GET", "/readyz?verbose", NULL);
+        if (!strstr(client->reply.body, "\"quarantine\""))
+            fail_msg("no quarantine where it comes %s: %s", comes_late ? "late" : "early",
+                     client->reply.body);
+        http_client_free(client);
+        assert_int_equal(batond_process_stop(&batond), 0);
+        replicated_stop(&all);
+    }
+}
+
+/* Older than the last grant: who was there remembers, and who was not goes by what it says of its
+ * own time. */
+static void an_old_file_is_noticed(void **state)
+{
+    (void)state;
+    for (int is_new = 0; is_new < 2; is_new++) {
+        struct service service;
+        service_open(&service, NULL, LIST("--quarantine=auto"));
+        answers(service.client, "POST /locks/kept?ttl=20s", NULL, 201, NULL);
+        freeReplyObject(redis_process_command(&service.redis, "SAVE"));
+        answers(service.client, "POST /locks/lost?ttl=20s", NULL, 201, NULL);
+        redis_process_kill(&service.redis);
+        if (is_new)
+            assert_int_equal(batond_process_stop(&service.batond), 0);
+        redis_process_resume(&service.redis);
+        assert_int_equal(redis_process_integer(&service.redis, "EXISTS baton:{kept}"), 1);
+        assert_int_equal(redis_process_integer(&service.redis, "EXISTS baton:{lost}"), 0);
+        if (is_new) {
+            http_client_free(service.client);
+            batond_process_start(&service.batond,
+                                 &(struct batond_options){.redis_url = service.redis.url,
+                                                          .arguments = LIST("--quarantine=auto")});
+            service.client = http_client_new(service.batond.url);
+        }
+        assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+        answers(service.client, "POST /locks/lost", NULL, 503, "quarantined");
+        answers(service.client, "POST /locks/kept", NULL, 409, "locked");
+        service_close(&service);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_was_a_replica_for_a_while_grants_nothing),
+        cmocka_unit_test(a_history_that_begins_anew_is_no_loss),
+        cmocka_unit_test(an_old_file_is_noticed),
+        cmocka_unit_test(a_replica_that_confirmed_nothing_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/* While Redis may have lost locks that are still held, nothing is granted: however it came to that,
+ * and to nobody. */
+#include "tests/integration/pair.h"
+#include "tests/integration/parked.h"
+#include "tests/integration/replicated.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    TTL_MS = 2000,
+    LONGEST_MS =
+        TTL_MS * 3 / 2 + 2000 + 1500, /* of a quarantine after that, with what is rounded */
+    NOTICED_MS = 1500,                /* one look each second, on a busy machine */
+    GRACE_MS = 3000,
+    PATIENCE_MS = 10000,
+};
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char AUTO[] = "--quarantine=auto";
+
+static void a_redis_that_comes_back_empty_grants_nothing_for_a_while(void **state)
+{
+    struct pair pair;
+    char token[TOKEN_TEXT];
+    (void)state;
+    pair_open(&pair, NULL, AUTO);
+    answers(pair.client[0], "POST /locks/n?ttl=2s", NULL, 201, NULL);
+    int64_t ends = clock_ms() + TTL_MS, fence = member_integer(pair.client[0], "fence");
+    keep_token(pair.client[0], token);
+    pair_restart(&pair);
+    for (int i = 0; i < 2; i++) {
+        answers(pair.client[i], "POST /locks/n?ttl=1s", NULL, 503, "quarantined");
+        assert_string_equal(member_text(pair.client[i], "reason"), "identity");
+        assert_in_range(member_integer(pair.client[i], "retry_after_ms"), ends - clock_ms(),
+                        LONGEST_MS);
+        assert_in_range(atoi(http_header(pair.client[i], "Retry-After")), 1, 7);
+        answers(pair.client[i], "POST /locks", "{\"names\":[\"n\",\"m\"]}", 503, "quarantined");
+        answers(pair.client[i], "GET /locks/n", NULL, 200, NULL);
+        answers(pair.client[i], "GET /readyz?verbose", NULL, 200, NULL);
+        assert_non_null(strstr(pair.client[i]->reply.body, "\"quarantine\""));
+    }
+    answers_token(pair.client[0], token, "PUT /locks/n", NULL, 409, "not_held");
+    assert_granted_between(pair.client[1], "/locks/n?ttl=1s", ends, ends + LONGEST_MS);
+    assert_true(member_integer(pair.client[1], "fence") > fence);
+    answers(pair.client[0], "POST /locks/m?ttl=1s", NULL, 201, NULL);
+    pair_close(&pair);
+}
+
+/* Whoever asks all the while is not let in before it is known what Redis has lost. */
+static void nobody_slips_in_while_it_is_found_out(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, "--quarantine=60s");
+    answers(pair.client[0], "POST /locks/n?ttl=60s", NULL, 201, NULL);
+    for (int cycle = 0; cycle < 5; cycle++) {
+        int told = 0;
+        redis_process_kill(&pair.redis);
+        redis_process_resume(&pair.redis);
+        for (int64_t begun = clock_ms(); told < 20 && clock_ms() < begun + 5000;) {
+            http_call(pair.client[told % 2], "POST", "/locks/n?ttl=60s", NULL);
+            assert_int_equal(pair.client[told % 2]->reply.status, 503);
+            told += is_quarantined(pair.client[told % 2]);
+        }
+        assert_int_equal(told, 20);
+    }
+    pair_close(&pair);
+}
+
+static void who_waits_is_granted_at_its_end_in_order(void **state)
+{
+    struct pair pair;
+    struct parked *waits[3];
+    (void)state;
+    pair_open(&pair, NULL, AUTO);
+    answers(pair.client[0], "POST /locks/n?ttl=2s", NULL, 201, NULL);
+    int64_t ends = clock_ms() + TTL_MS;
+    waits[0] = parked_send(pair.batond[0].port, NULL, "POST /locks/n?ttl=500ms&wait=20s", NULL);
+    assert_true(parked_waits(waits[0], 100)); /* since before the loss */
+    pair_restart(&pair);
+    assert_true(parked_waits(waits[0], 200));
+    waits[1] = parked_send(pair.batond[1].port, NULL, "POST /locks/n?ttl=500ms&wait=20s", NULL);
+    assert_true(parked_waits(waits[1], 100));
+    waits[2] = parked_send(pair.batond[0].port, NULL, "POST /locks/n?wait=300ms", NULL);
+    assert_int_equal(parked_answer(waits[2], 5000), 503);
+    assert_string_equal(http_text(&waits[2]->client, "code"), "quarantined");
+    assert_int_equal(parked_answer(waits[0], LONGEST_MS), 201);
+    assert_true(clock_ms() >= ends);
+    assert_int_equal(parked_answer(waits[1], 3000), 201);
+    assert_true(http_integer(&waits[1]->client, "fence") >
+                http_integer(&waits[0]->client, "fence"));
+    for (size_t i = 0; i < 3; i++)
+        parked_close(waits[i]);
+    pair_close(&pair);
+}
+
+/* Its data may be older than its last word: who knows whether it was written to its disk? */
+static void what_redis_still_has_is_served(void **state)
+{
+    struct pair pair;
+    char kept[TOKEN_TEXT], released[TOKEN_TEXT];
+    (void)state;
+    pair_open(&pair, &(struct redis_options){.durable = true}, AUTO);
+    answers(pair.client[0], "POST /locks/kept?ttl=2s&owner=me", NULL, 201, NULL);
+    keep_token(pair.client[0], kept);
+    answers(pair.client[0], "POST /locks/released?ttl=2s", NULL, 201, NULL);
+    keep_token(pair.client[0], released);
+    pair_restart(&pair);
+    answers_token(pair.client[1], kept, "PUT /locks/kept?ttl=30s", NULL, 200, NULL);
+    answers_token(pair.client[1], kept, "POST /locks/kept?ttl=2s&owner=me", NULL, 200, NULL);
+    answers_token(pair.client[1], released, "DELETE /locks/released", NULL, 200, NULL);
+    answers(pair.client[1], "POST /locks/kept", NULL, 409, "locked");
+    answers(pair.client[1], "POST /locks/kept?owner=me", NULL, 503, "quarantined");
+    answers(pair.client[1], "POST /locks/kept?owner=me&wait=5s", NULL, 503, "quarantined");
+    answers(pair.client[1], "POST /locks/released", NULL, 503, "quarantined");
+    pair_close(&pair);
+}
+
+static void redis_that_is_emptied_is_noticed_within_a_second(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, AUTO);
+    answers(pair.client[0], "POST /locks/n?ttl=2s", NULL, 201, NULL);
+    int64_t ends = clock_ms() + TTL_MS;
+    int64_t begun = clock_ms();
+    redis_process_flush(&pair.redis);
+    struct asking asking = {pair.client[1], "/locks/other?ttl=100ms"};
+    assert_true(clock_wait_until(comes_to_quarantine, &asking, NOTICED_MS));
+    print_message("FLUSHALL was noticed after %lld ms\n", (long long)(clock_ms() - begun));
+    assert_string_equal(member_text(pair.client[1], "reason"), "epoch");
+    clock_sleep_ms(NOTICED_MS);
+    answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
+    assert_granted_between(pair.client[1], "/locks/n?ttl=1s", ends, ends + LONGEST_MS);
+    pair_close(&pair);
+}
+
+/* A replica that is some milliseconds behind takes the place of its primary. */
+static bool has_record(void *context)
+{
+    redisReply *reply = redis_process_command(context, "EXISTS baton:epoch");
+    bool found = reply->integer == 1;
+    freeReplyObject(reply);
+    return found;
+}
+
+/* Else nobody could release what fills it. */
+static void a_full_redis_takes_the_record(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, "--quarantine=off");
+    freeReplyObject(redis_process_command(&pair.redis, "CONFIG SET maxmemory 1"));
+    freeReplyObject(redis_process_command(&pair.redis, "DEL baton:epoch"));
+    assert_true(clock_wait_until(has_record, &pair.redis, 2 * NOTICED_MS));
+    pair_close(&pair);
+}
+
+static void promote(struct replicated *all)
+{
+    redis_process_kill(&all->primary);
+    redis_process_halt(&all->replicas[1]);
+}
+
+static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
+{
+    (void)state;
+    for (int confirmed = 0; confirmed < 2; confirmed++) {
+        struct replicated all;
+        char url[200];
+        struct batond_process batond;
+        replicated_start(&all, 3);
+        assert_true(replicated_are(&all, REPLICAS, 10000));
+        /* Who gives the address of the primary to another server is a proxy, or DNS. */
+        snprintf(url, sizeof url, "unix://%s/current", all.primary.dir.path);
+        char path[200];
+        snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
+        assert_int_equal(symlink(all.primary.socket, path), 0);
+        batond_process_start(&batond, &(struct batond_options){
+                                          .redis_url = url,
+                                          .arguments = LIST(AUTO, confirmed ? "--confirm=replicas:2"
+                                                                            : "--confirm=none")});
+        struct http_client *client = http_client_new(batond.url);
+        answers(client, "POST /locks/n?ttl=10s", NULL, 201, NULL);
+        clock_sleep_ms(1100); /* a look, so that the end of the old one is known */
+        promote(&all);
+        freeReplyObject(redis_process_command(&all.replicas[0], "REPLICAOF NO ONE"));
+        unlink(path);
+        assert_int_equal(symlink(all.replicas[0].socket, path), 0);
+        clock_sleep_ms(1500);
+        if (confirmed) {
+            answers(client, "GET /locks/n", NULL, 200, NULL);
+            assert_string_equal(member_text(client, "state"), "held");
+            answers(client, "GET /readyz?verbose", NULL, 503, "unconfirmed");
+            assert_null(strstr(client->reply.body, "\"quarantine\""));
+        } else {
+            answers(client, "POST /locks/other", NULL, 503, "quarantined");
+        }
+        http_client_free(client);
+        assert_int_equal(batond_process_stop(&batond), 0);
+        replicated_stop(&all);
+    }
+}
+
+static void it_is_as_long_as_it_is_set_to_be(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, "--quarantine=60s");
+    answers(pair.client[0], "POST /locks/n?ttl=2s", NULL, 201, NULL);
+    pair_restart(&pair);
+    answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
+    assert_in_range(member_integer(pair.client[0], "retry_after_ms"), 50000, 60000);
+    pair_close(&pair);
+    pair_open(&pair, NULL, "--quarantine=off");
+    answers(pair.client[0], "POST /locks/n", NULL, 201, NULL);
+    pair_restart(&pair);
+    answers(pair.client[0], "POST /locks/n", NULL, 201, NULL);
+    pair_close(&pair);
+}
+
+/* But for what others have granted just now, which they must say. */
+static void assert_granted_without_quarantine(struct http_client *client, const char *path,
+                                              int64_t but_ms)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (http_call(client, "POST", path, NULL) != 201) {
+        assert_int_equal(client->reply.status, 503);
+        if (is_quarantined(client))
+            assert_in_range(member_integer(client, "retry_after_ms"), 0, but_ms);
+        assert_true(clock_ms() < until);
+        clock_sleep_ms(10);
+    }
+}
+
+static void there_is_none_where_nothing_can_be_lost(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, AUTO); /* a new Redis */
+    answers(pair.client[0], "POST /locks/n?ttl=100ms", NULL, 201, NULL);
+    clock_sleep_ms(2L * NOTICED_MS); /* all is over */
+    pair_restart(&pair);
+    assert_granted_without_quarantine(pair.client[0], "/locks/n?ttl=2s", GRACE_MS);
+    /* Another connection to the same run. */
+    freeReplyObject(redis_process_command(&pair.redis, "CLIENT KILL TYPE normal SKIPME yes"));
+    for (int i = 0; i < 2; i++)
+        assert_granted_without_quarantine(pair.client[i], i ? "/locks/m" : "/locks/o", 0);
+    pair_close(&pair);
+}
+
+/* Whoever comes later was not there when it was granted, but Redis tells. */
+static void a_batond_that_comes_later_knows_of_it(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, AUTO);
+    answers(pair.client[0], "POST /locks/n?ttl=5s", NULL, 201, NULL);
+    pair_restart(&pair);
+    answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
+    struct batond_process late;
+    batond_process_start(
+        &late, &(struct batond_options){.redis_url = pair.redis.url, .arguments = LIST(AUTO)});
+    struct http_client *client = http_client_new(late.url);
+    answers(client, "POST /locks/n", NULL, 503, "quarantined");
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&late), 0);
+    pair_close(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_redis_that_comes_back_empty_grants_nothing_for_a_while),
+        cmocka_unit_test(nobody_slips_in_while_it_is_found_out),
+        cmocka_unit_test(who_waits_is_granted_at_its_end_in_order),
+        cmocka_unit_test(what_redis_still_has_is_served),
+        cmocka_unit_test(redis_that_is_emptied_is_noticed_within_a_second),
+        cmocka_unit_test(a_full_redis_takes_the_record),
+        cmocka_unit_test(a_promoted_replica_grants_nothing_unless_it_has_all),
+        cmocka_unit_test(it_is_as_long_as_it_is_set_to_be),
+        cmocka_unit_test(there_is_none_where_nothing_can_be_lost),
+        cmocka_unit_test(a_batond_that_comes_later_knows_of_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* A clock of Redis that jumps ends no hold before its time, nor after: batond notices it. */
+#include "tests/integration/pair.h"
+#include "tests/integration/parked.h"
+#include "tests/support/jumping_clock.h"
+
+#include <stdio.h>
+
+enum {
+    TTL_MS = 2000,
+    LONGEST_MS =
+        TTL_MS * 3 / 2 + 2000 + 1500, /* of a quarantine after that, with what is rounded */
+    NOTICED_MS = 1500,                /* one look each second, on a busy machine */
+};
+
+static const char AUTO[] = "--quarantine=auto";
+
+struct jump {
+    int seconds;
+    struct jumping_clock clock;
+    struct pair pair;
+    int64_t ends, fence;
+    bool is_over;
+};
+
+static void jump(struct jump *jump)
+{
+    answers(jump->pair.client[0], "POST /locks/n?ttl=2s", NULL, 201, NULL);
+    jump->ends = clock_ms() + TTL_MS;
+    jump->fence = member_integer(jump->pair.client[0], "fence");
+    jumping_clock_set(&jump->clock, jump->seconds);
+    int64_t begun = clock_ms();
+    struct http_client *client = jump->pair.client[1];
+    struct asking asking = {client, "/locks/other?ttl=100ms"};
+    assert_true(clock_wait_until(comes_to_quarantine, &asking, NOTICED_MS));
+    print_message("a jump of %d s was noticed after %lld ms\n", jump->seconds,
+                  (long long)(clock_ms() - begun));
+    assert_string_equal(member_text(client, "reason"), "clock");
+    if (jump->seconds > 0)
+        assert_in_range(clock_ms() - begun, 0, NOTICED_MS / 3);
+    /* Where it has gone back, Redis still knows the hold, and keeps it for that much longer. */
+    if (jump->seconds < 0)
+        answers(client, "DELETE /locks/n?force=true", NULL, 200, NULL);
+}
+
+static bool has_ended(struct jump *jump)
+{
+    struct http_client *client = jump->pair.client[1];
+    if (!jump->is_over &&
+        is_granted_between(client, "/locks/n?ttl=1s", jump->ends, jump->ends + LONGEST_MS)) {
+        jump->is_over = true;
+        assert_true(member_integer(client, "fence") > jump->fence);
+    }
+    return jump->is_over;
+}
+
+/* Of three Redis, while each of them is waited for. */
+static void a_clock_that_jumps_makes_nobody_hold_a_lock_twice(void **state)
+{
+    enum { JUMPS = 3 };
+    struct jump jumps[JUMPS] = {{.seconds = 60}, {.seconds = 3600}, {.seconds = -60}};
+    int over = 0;
+    (void)state;
+    for (size_t i = 0; i < JUMPS; i++) {
+        jumping_clock_open(&jumps[i].clock);
+        pair_open(&jumps[i].pair,
+                  &(struct redis_options){.environment = jumps[i].clock.environment}, AUTO);
+    }
+    for (size_t i = 0; i < JUMPS; i++)
+        jump(&jumps[i]);
+    for (; over < JUMPS; clock_sleep_ms(10)) {
+        over = 0;
+        for (size_t i = 0; i < JUMPS; i++)
+            over += has_ended(&jumps[i]);
+    }
+    for (size_t i = 0; i < JUMPS; i++) {
+        pair_close(&jumps[i].pair);
+        jumping_clock_close(&jumps[i].clock);
+    }
+}
+
+static void no_time_that_has_passed_is_less_than_none(void **state)
+{
+    struct jumping_clock clock;
+    struct pair pair;
+    char token[TOKEN_TEXT];
+    (void)state;
+    jumping_clock_open(&clock);
+    pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+    struct http_client *client = pair.client[0];
+    answers(client, "POST /locks/n?ttl=60s", NULL, 201, NULL);
+    keep_token(client, token);
+    jumping_clock_set(&clock, -60);
+    answers(client, "GET /locks/n", NULL, 200, NULL);
+    assert_in_range(member_integer(client, "holders.0.held_ms"), 0, LONGEST_MS);
+    answers_token(client, token, "DELETE /locks/n", NULL, 200, NULL);
+    assert_in_range(member_integer(client, "held_ms"), 0, LONGEST_MS);
+    jumping_clock_set(&clock, -120);
+    answers(client, "GET /locks/n", NULL, 200, NULL);
+    assert_in_range(member_integer(client, "last_release.ago_ms"), 0, LONGEST_MS);
+    pair_close(&pair);
+    jumping_clock_close(&clock);
+}
+
+/* The numbers of a name that Redis has forgotten come from its clock. */
+static void fences_grow_though_all_is_lost_and_the_clock_goes_back(void **state)
+{
+    struct jumping_clock clock;
+    struct pair pair;
+    (void)state;
+    jumping_clock_open(&clock);
+    pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+    answers(pair.client[0], "POST /locks/n?ttl=100ms", NULL, 201, NULL);
+    int64_t fence = member_integer(pair.client[0], "fence");
+    jumping_clock_set(&clock, -600);
+    pair_restart(&pair);
+    assert_granted_between(pair.client[1], "/locks/n?ttl=1s", 0, clock_ms() + LONGEST_MS);
+    assert_true(member_integer(pair.client[1], "fence") > fence);
+    pair_close(&pair);
+    jumping_clock_close(&clock);
+}
+
+/* A Redis that is slow for a while is no jump, and its calls are made all the same. */
+static void a_slow_redis_is_no_jump(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, AUTO);
+    answers(pair.client[0], "POST /locks/n?ttl=20s", NULL, 201, NULL);
+    for (int i = 0; i < 3; i++) {
+        char request[40];
+        snprintf(request, sizeof request, "POST /locks/slow-%d", i);
+        redis_process_freeze(&pair.redis);
+        struct parked *asks = parked_send(pair.batond[0].port, NULL, request, NULL);
+        clock_sleep_ms(650);
+        redis_process_thaw(&pair.redis);
+        assert_int_equal(parked_answer(asks, 2000), 201);
+        parked_close(asks);
+    }
+    pair_close(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_time_that_has_passed_is_less_than_none),
+        cmocka_unit_test(a_clock_that_jumps_makes_nobody_hold_a_lock_twice),
+        cmocka_unit_test(fences_grow_though_all_is_lost_and_the_clock_goes_back),
+        cmocka_unit_test(a_slow_redis_is_no_jump),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

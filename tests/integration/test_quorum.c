@@ -1,0 +1,755 @@
+/* Locks in five independent Redis: held where a majority says so, whoever of them is away. */
+#include "tests/integration/on_quorum.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CROWD = 6, WAITERS_MOST = 8, ROUNDS = 12 };
+
+static const char TOKEN[] = "a-token-of-the-quorum-01";
+static const char OTHER[] = "a-token-of-the-quorum-02";
+
+struct story {
+    struct quorum_servers servers;
+    struct batond_process batond[2];
+    struct http_client *client; /* of the first; */
+    struct http_client *other;  /* of the second */
+};
+
+static struct story *story_of(void **state)
+{
+    return *state;
+}
+
+static int begin(void **state)
+{
+    static const char *const FLAGS[] = {"--workers=1", "--max-waiters=8", NULL};
+    struct story *story = calloc(1, sizeof *story);
+    quorum_servers_start(&story->servers);
+    for (int i = 0; i < 2; i++)
+        batond_process_start(
+            &story->batond[i],
+            &(struct batond_options){.redis_url = story->servers.url, .arguments = FLAGS});
+    story->client = http_client_new(story->batond[0].url);
+    story->other = http_client_new(story->batond[1].url);
+    *state = story;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    struct story *story = *state;
+    http_client_free(story->client);
+    http_client_free(story->other);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(batond_process_stop(&story->batond[i]), 0);
+    quorum_servers_stop(&story->servers);
+    free(story);
+    return 0;
+}
+
+static void await_all(struct story *story)
+{
+    await_up(story->client, "5 of 5");
+    await_up(story->other, "5 of 5");
+}
+
+static void await_held(struct story *story, const char *name, int members)
+{
+    await_held_at(&story->servers, name, members);
+}
+
+static void a_lock_is_held_by_all_members_and_let_go(void **state)
+{
+    struct story *story = story_of(state);
+    await_all(story);
+    answers_token(story->client, TOKEN, "POST /locks/plain?ttl=20s&owner=me", NULL, 201, NULL);
+    int64_t fence = http_integer(story->client, "fence");
+    assert_in_range(http_integer(story->client, "ttl_ms"), 20000 - 202 - 1000, 20000 - 202);
+    assert_int_equal(http_integer(story->client, "holds"), 1);
+    await_held(story, "plain", 5);
+    answers(story->other, "POST /locks/plain", NULL, 409, "locked");
+    assert_string_equal(member_text(story->other, "holders.0.owner"), "me");
+    assert_int_equal(member_integer(story->other, "holders.0.fence"), fence);
+
+    answers(story->other, "GET /locks/plain", NULL, 200, NULL);
+    assert_string_equal(http_text(story->other, "state"), "held");
+    int64_t version = http_integer(story->other, "version");
+    assert_true(version >= fence);
+
+    answers_token(story->other, TOKEN, "PUT /locks/plain?ttl=40s", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->other, "fence"), fence);
+    assert_in_range(http_integer(story->other, "ttl_ms"), 38000, 40000 - 402);
+    answers_token(story->other, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->other, "fence"), fence);
+    await_held(story, "plain", 0);
+    answers_token(story->client, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
+    answers_token(story->client, TOKEN, "PUT /locks/plain", NULL, 409, "not_held");
+    answers_token(story->client, TOKEN, "POST /locks/plain", NULL, 409, "not_held");
+    answers_token(story->client, OTHER, "DELETE /locks/plain", NULL, 409, "not_held");
+    answers_token(story->client, OTHER, "DELETE /locks/plain", NULL, 409, "not_held");
+    answers(story->client, "GET /locks/plain", NULL, 200, NULL);
+    assert_string_equal(http_text(story->client, "state"), "free");
+    assert_true(http_integer(story->client, "version") > version);
+    answers(story->client, "POST /locks/plain", NULL, 201, NULL);
+    assert_true(http_integer(story->client, "fence") > version);
+}
+
+static void a_token_sent_twice_has_one_hold(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/twice?owner=me", NULL, 201, NULL);
+    int64_t fence = http_integer(story->client, "fence");
+    answers_token(story->client, TOKEN, "POST /locks/twice?owner=me", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->client, "fence"), fence);
+    answers_token(story->other, TOKEN, "POST /locks/twice?owner=me", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->other, "fence"), fence);
+    assert_int_equal(http_integer(story->other, "holds"), 1);
+    answers(story->other, "POST /locks/twice?owner=me", NULL, 201, NULL);
+    assert_int_equal(http_integer(story->other, "holds"), 2);
+    assert_true(http_integer(story->other, "fence") > fence);
+    answers(story->other, "POST /locks/twice?owner=you", NULL, 409, "locked");
+}
+
+static void shared_holds_go_together_and_are_not_limited(void **state)
+{
+    struct story *story = story_of(state);
+    char first[TOKEN_TEXT], second[TOKEN_TEXT];
+    answers(story->client, "POST /locks/shared?mode=shared", NULL, 201, NULL);
+    keep_token(story->client, first);
+    answers(story->other, "POST /locks/shared?mode=shared", NULL, 201, NULL);
+    keep_token(story->other, second);
+    answers(story->client, "POST /locks/shared", NULL, 409, "locked");
+    assert_int_equal(json_array_size(member(story->client, "holders")), 2);
+    answers_token(story->client, second, "DELETE /locks/shared", NULL, 200, NULL);
+    answers_token(story->client, first, "DELETE /locks/shared", NULL, 200, NULL);
+    answers(story->client, "POST /locks/shared", NULL, 201, NULL);
+    answers(story->client, "POST /locks/seats?mode=shared&limit=3", NULL, 400, "invalid_parameter");
+    answers(story->client, "POST /locks/seats?confirm=replicas:1", NULL, 400, "invalid_parameter");
+    answers(story->client, "GET /locks", NULL, 501, "unsupported");
+    answers(story->client, "GET /events", NULL, 501, "unsupported");
+}
+
+static void several_names_are_all_held_or_none(void **state)
+{
+    struct story *story = story_of(state);
+    answers(story->client, "POST /locks/several-b", NULL, 201, NULL);
+    answers(story->client, "POST /locks", "{\"names\":[\"several-a\",\"several-b\"]}", 409,
+            "locked");
+    await_held(story, "several-a", 0);
+    answers(story->client, "POST /locks", "{\"names\":[\"several-a\",\"several-c\"]}", 201, NULL);
+    await_held(story, "several-a", 5);
+    await_held(story, "several-c", 5);
+}
+
+static void a_break_ends_it_everywhere(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/broken", NULL, 201, NULL);
+    await_held(story, "broken", 5);
+    answers(story->other, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->other, "broken"), 1);
+    await_held(story, "broken", 0);
+    answers_token(story->client, TOKEN, "PUT /locks/broken", NULL, 409, "not_held");
+}
+
+static void who_waits_is_served_in_order(void **state)
+{
+    struct story *story = story_of(state);
+    struct parked *parked[CROWD];
+    char request[64], token[CROWD][40];
+    int64_t fence;
+    answers_token(story->client, TOKEN, "POST /locks/order", NULL, 201, NULL);
+    fence = http_integer(story->client, "fence");
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(token[i], sizeof token[i], "a-token-that-waits-in-line-%d", i);
+        snprintf(request, sizeof request, "POST /locks/order?wait=20s&owner=number-%d", i);
+        parked[i] = parked_send_token(story->batond[0].port, token[i], request);
+        await_queue(story->client, "order", i + 1);
+    }
+    assert_string_equal(member_text(story->client, "waiters.1.owner"), "number-1");
+    answers_token(story->client, TOKEN, "DELETE /locks/order", NULL, 200, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        if (parked_answer(parked[i], PROMPT_MS) != 201)
+            fail_msg("not granted: %s", parked[i]->text);
+        assert_true(http_integer(&parked[i]->client, "fence") > fence);
+        fence = http_integer(&parked[i]->client, "fence");
+        if (i + 1 < CROWD)
+            assert_true(parked_waits(parked[i + 1], 20));
+        answers_token(story->other, token[i], "DELETE /locks/order", NULL, 200, NULL);
+    }
+    for (int i = 0; i < CROWD; i++)
+        parked_close(parked[i]);
+    await_held(story, "order", 0);
+}
+
+static void a_release_by_way_of_another_batond_wakes(void **state)
+{
+    struct story *story = story_of(state);
+    for (int i = 0; i < 5; i++) {
+        answers_token(story->client, TOKEN, "POST /locks/woken?owner=x", NULL, 201, NULL);
+        struct parked *parked =
+            parked_send_token(story->batond[1].port, OTHER, "POST /locks/woken?wait=20s");
+        await_queue(story->other, "woken", 1);
+        assert_true(parked_waits(parked, 50));
+        int64_t begun = clock_ms();
+        answers_token(story->client, TOKEN, "DELETE /locks/woken", NULL, 200, NULL);
+        assert_int_equal(parked_answer(parked, PATIENCE_MS), 201);
+        assert_in_range(clock_ms() - begun, 0, PROMPT_MS / 2);
+        parked_close(parked);
+        answers(story->client, "DELETE /locks/woken?force=true", NULL, 200, NULL);
+        for (int j = 0; j < QUORUM_MEMBERS; j++)
+            redis_process_flush(&story->servers.members[j]); /* the tokens may come again */
+    }
+}
+
+static void an_expiry_wakes(void **state)
+{
+    struct story *story = story_of(state);
+    answers(story->client, "POST /locks/ends?ttl=400ms", NULL, 201, NULL);
+    int64_t begun = clock_ms();
+    answers_token(story->other, OTHER, "POST /locks/ends?wait=20s", NULL, 201, NULL);
+    assert_in_range(clock_ms() - begun, 250, 400 + PROMPT_MS / 2);
+}
+
+static void a_wait_ends_and_can_be_cancelled(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/waits", NULL, 201, NULL);
+    int64_t begun = clock_ms();
+    answers(story->client, "POST /locks/waits?wait=150ms", NULL, 409, "wait_timeout");
+    assert_in_range(clock_ms() - begun, 140, 150 + PROMPT_MS);
+    assert_int_equal(json_array_size(member(story->client, "holders")), 1);
+    struct parked *parked =
+        parked_send_token(story->batond[0].port, OTHER, "POST /locks/waits?wait=20s");
+    await_queue(story->client, "waits", 1);
+    answers_token(story->client, OTHER, "DELETE /locks/waits", NULL, 200, NULL);
+    assert_true(json_is_true(member(story->client, "cancelled")));
+    assert_int_equal(parked_answer(parked, PROMPT_MS), 409);
+    assert_string_equal(http_text(&parked->client, "code"), "not_held");
+    parked_close(parked);
+    /* By way of the other one, it hears of it when it asks next. */
+    static const char THIRD[] = "a-token-of-the-quorum-03";
+    parked = parked_send_token(story->batond[0].port, THIRD, "POST /locks/waits?wait=20s");
+    await_queue(story->client, "waits", 1);
+    answers_token(story->other, THIRD, "DELETE /locks/waits", NULL, 409, "not_held");
+    assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
+    assert_string_equal(http_text(&parked->client, "code"), "not_held");
+    parked_close(parked);
+    await_queue(story->client, "waits", 0);
+}
+
+static void no_more_wait_than_may(void **state)
+{
+    struct story *story = story_of(state);
+    struct parked *parked[WAITERS_MOST];
+    answers_token(story->client, TOKEN, "POST /locks/full", NULL, 201, NULL);
+    for (int i = 0; i < WAITERS_MOST; i++)
+        parked[i] = parked_send(story->batond[0].port, NULL, "POST /locks/full?wait=20s", NULL);
+    await_queue(story->client, "full", WAITERS_MOST);
+    answers(story->client, "POST /locks/full?wait=20s", NULL, 429, "too_many_waiters");
+    assert_int_equal(http_integer(story->client, "queue_length"), WAITERS_MOST);
+    for (int i = 0; i < WAITERS_MOST; i++)
+        parked_close(parked[i]);
+    await_queue(story->client, "full", 0);
+    answers(story->client, "POST /locks/full?wait=1ms", NULL, 409, "wait_timeout");
+}
+
+static void who_hangs_up_leaves_no_hold(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/gone", NULL, 201, NULL);
+    struct parked *parked =
+        parked_send_token(story->batond[0].port, OTHER, "POST /locks/gone?wait=20s");
+    await_queue(story->client, "gone", 1);
+    parked_close(parked);
+    answers_token(story->client, TOKEN, "DELETE /locks/gone", NULL, 200, NULL);
+    await_queue(story->client, "gone", 0);
+    await_held(story, "gone", 0);
+    /* Two members have granted it by then, and the others do when they go on. */
+    for (int i = 0; i < 3; i++)
+        redis_process_freeze(&story->servers.members[i]);
+    parked = parked_send_token(story->batond[0].port, "a-token-that-is-gone-01",
+                               "POST /locks/gone?wait=20s&ttl=1h");
+    assert_true(parked_waits(parked, 50));
+    parked_close(parked);
+    clock_sleep_ms(50);
+    for (int i = 0; i < 3; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    await_all(story);
+    await_queue(story->client, "gone", 0);
+    await_held(story, "gone", 0);
+}
+
+static void a_place_is_kept_while_its_request_is_away(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/kept", NULL, 201, NULL);
+    answers_token(story->client, OTHER, "POST /locks/kept?wait=1ms&keep=20s&owner=first", NULL, 409,
+                  "wait_timeout");
+    struct parked *second =
+        parked_send(story->batond[0].port, NULL, "POST /locks/kept?wait=20s&owner=second", NULL);
+    await_queue(story->client, "kept", 2);
+    struct parked *first =
+        parked_send_token(story->batond[0].port, OTHER, "POST /locks/kept?wait=20s&owner=first");
+    clock_sleep_ms(50);
+    answers_token(story->client, TOKEN, "DELETE /locks/kept", NULL, 200, NULL);
+    assert_int_equal(parked_answer(first, PROMPT_MS), 201);
+    assert_true(parked_waits(second, 50));
+    parked_close(first);
+    parked_close(second);
+}
+
+static void a_connection_holds(void **state)
+{
+    struct story *story = story_of(state);
+    struct parked *parked = parked_send_token(story->batond[0].port, TOKEN,
+                                              "POST /locks/stream?hold=connection&ttl=3s&wait=1s");
+    assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
+    redis_process_kill(&story->servers.members[2]);
+    for (int i = 0; i < 2; i++)
+        assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
+    answers(story->other, "POST /locks/stream", NULL, 409, "locked");
+    redis_process_resume(&story->servers.members[2]);
+    await_all(story);
+    parked_close(parked);
+    await_held(story, "stream", 0);
+}
+
+static void a_change_is_told(void **state)
+{
+    struct story *story = story_of(state);
+    char request[100];
+    answers_token(story->client, TOKEN, "POST /locks/told", NULL, 201, NULL);
+    await_held(story, "told", 5);
+    clock_sleep_ms(100); /* until the last of them knows its fence, too */
+    answers(story->other, "GET /locks/told", NULL, 200, NULL);
+    int64_t version = http_integer(story->other, "version");
+    clock_sleep_ms(50);
+    answers(story->client, "GET /locks/told", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->client, "version"), version);
+    snprintf(request, sizeof request, "GET /locks/told/events?after=%lld&wait=20s",
+             (long long)version);
+    struct parked *parked = parked_send(story->batond[1].port, NULL, request, NULL);
+    assert_true(parked_waits(parked, 100));
+    answers_token(story->client, TOKEN, "DELETE /locks/told", NULL, 200, NULL);
+    assert_int_equal(parked_answer(parked, PROMPT_MS), 200);
+    assert_true(json_is_true(member(&parked->client, "changed")));
+    assert_true(http_integer(&parked->client, "version") > version);
+    parked_close(parked);
+}
+
+/* Members away */
+
+static void two_may_be_away(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/before?ttl=60s", NULL, 201, NULL);
+    int64_t fence = http_integer(story->client, "fence");
+    await_held(story, "before", 5);
+    clock_sleep_ms(100); /* until the last of them knows its fence, too */
+    redis_process_kill(&story->servers.members[1]);
+    redis_process_freeze(&story->servers.members[3]);
+    answers_token(story->client, TOKEN, "PUT /locks/before?ttl=60s", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->client, "fence"), fence);
+    answers(story->other, "POST /locks/before", NULL, 409, "locked");
+    answers_token(story->other, TOKEN, "DELETE /locks/before", NULL, 200, NULL);
+    answers_token(story->client, OTHER, "POST /locks/before?ttl=60s", NULL, 201, NULL);
+    assert_true(http_integer(story->client, "fence") > fence);
+    answers(story->client, "GET /readyz", NULL, 200, NULL);
+    redis_process_thaw(&story->servers.members[3]);
+    redis_process_resume(&story->servers.members[1]);
+    await_all(story);
+    answers_token(story->client, OTHER, "DELETE /locks/before", NULL, 200, NULL);
+    await_held(story, "before", 0); /* the frozen one, too, had heard of nothing */
+}
+
+static void three_away_is_503_within_a_second(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/three?ttl=60s", NULL, 201, NULL);
+    for (int i = 0; i < 3; i++)
+        redis_process_freeze(&story->servers.members[i]);
+    static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=20s",
+                                           "PUT /locks/three", "DELETE /locks/nobodys",
+                                           "GET /locks/three", "GET /readyz"};
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
+        int64_t begun = clock_ms();
+        if (strncmp(REQUESTS[i], "PUT", 3) == 0 || strncmp(REQUESTS[i], "DEL", 3) == 0)
+            answers_token(story->client, TOKEN, REQUESTS[i], NULL, 503, "store_unavailable");
+        else
+            answers(story->client, REQUESTS[i], NULL, 503, "store_unavailable");
+        assert_in_range(clock_ms() - begun, 0, 1000);
+    }
+    for (int i = 0; i < 3; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    await_all(story);
+    answers_token(story->client, TOKEN, "PUT /locks/three", NULL, 200, NULL);
+    answers_token(story->client, TOKEN, "DELETE /locks/three", NULL, 200, NULL);
+    answers(story->client, "GET /locks/more", NULL, 200, NULL);
+    await_held(story, "more", 0);
+    await_held(story, "three", 0);
+}
+
+/* Also behind others who wait, who stay in line. */
+static void who_comes_while_three_are_away_hears_of_it(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/line?mode=shared&owner=me", NULL, 201, NULL);
+    struct parked *first =
+        parked_send_token(story->batond[0].port, OTHER, "POST /locks/line?wait=20s");
+    await_queue(story->client, "line", 1);
+    for (int i = 0; i < 3; i++)
+        redis_process_freeze(&story->servers.members[i]);
+    int64_t begun = clock_ms();
+    answers(story->client, "POST /locks/line?wait=20s", NULL, 503, "store_unavailable");
+    answers(story->client, "POST /locks/line?wait=20s&owner=me", NULL, 503, "store_unavailable");
+    assert_in_range(clock_ms() - begun, 0, 2000);
+    for (int i = 0; i < 3; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    await_all(story);
+    assert_true(parked_waits(first, 0));
+    answers_token(story->client, TOKEN, "DELETE /locks/line", NULL, 200, NULL);
+    assert_int_equal(parked_answer(first, PATIENCE_MS), 201);
+    parked_close(first);
+    answers_token(story->client, OTHER, "DELETE /locks/line", NULL, 200, NULL);
+    await_held(story, "line", 0);
+}
+
+/* The member with the greatest number goes, and whoever comes later must know it all the same. */
+static void fences_grow_without_the_greatest(void **state)
+{
+    struct story *story = story_of(state);
+    int64_t last = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct redis_process *ahead = &story->servers.members[i % QUORUM_MEMBERS];
+        answers_token(story->client, TOKEN, "POST /locks/fences?owner=me", NULL, 201, NULL);
+        /* This one's numbers are a minute ahead of the others' from here on. */
+        answers(story->client, "DELETE /locks/fences?force=true", NULL, 200, NULL);
+        redis_process_flush(ahead);
+        int64_t now = http_integer(story->client, "version") + 60000000LL * (i + 1);
+        char hex[17];
+        union {
+            double number;
+            unsigned char bytes[8];
+        } version = {.number = (double)now};
+        for (int j = 0; j < 8; j++)
+            snprintf(hex + 2 * j, 3, "%02x", version.bytes[j]);
+        static const char SCRIPT[] =
+            "local v = string.gsub(ARGV[1], '..', function(h) return string.char(tonumber(h, 16)) "
+            "end) redis.call('set', KEYS[1], v .. string.rep('\\0', 111)) return 1";
+        freeReplyObject(redis_process_command(ahead, "EVAL %s 1 baton:{fences} %s", SCRIPT, hex));
+        char token[TOKEN_TEXT];
+        answers(story->client, "POST /locks/fences?ttl=60s", NULL, 201, NULL);
+        keep_token(story->client, token);
+        int64_t fence = http_integer(story->client, "fence");
+        await_held(story, "fences", 5);
+        assert_true(fence > last);
+        redis_process_freeze(ahead);
+        answers_token(story->client, token, "DELETE /locks/fences", NULL, 200, NULL);
+        answers(story->other, "POST /locks/fences?ttl=60s", NULL, 201, NULL);
+        keep_token(story->other, token);
+        if (http_integer(story->other, "fence") <= fence)
+            fail_msg("%d: %lld is not above %lld", i,
+                     (long long)http_integer(story->other, "fence"), (long long)fence);
+        last = http_integer(story->other, "fence");
+        answers_token(story->other, token, "DELETE /locks/fences", NULL, 200, NULL);
+        redis_process_thaw(ahead);
+        await_all(story);
+        await_held(story, "fences", 0);
+        for (int j = 0; j < QUORUM_MEMBERS; j++) /* the token may come again */
+            freeReplyObject(
+                redis_process_command(&story->servers.members[j],
+                                      "DEL baton:{fences}:released:0 baton:{fences}:released:1"));
+    }
+}
+
+/* A member comes back empty: who repeats its request has the hold there again, but not after its
+ * release. */
+static void what_a_member_has_lost_is_completed_by_a_repetition(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/lost?ttl=60s", NULL, 201, NULL);
+    int64_t fence = http_integer(story->client, "fence");
+    await_held(story, "lost", 5);
+    clock_sleep_ms(100); /* until the last of them knows its fence, too */
+    redis_process_flush(&story->servers.members[0]);
+    redis_process_flush(&story->servers.members[4]);
+    answers_token(story->client, TOKEN, "PUT /locks/lost?ttl=60s", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->client, "fence"), fence);
+    answers_token(story->other, TOKEN, "POST /locks/lost?ttl=60s", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->other, "fence"), fence);
+    await_held(story, "lost", 5);
+    for (int i = 0; i < 3; i++)
+        redis_process_flush(&story->servers.members[i]);
+    answers_token(story->client, TOKEN, "PUT /locks/lost", NULL, 409, "not_held");
+}
+
+/* What fewer than a majority have is no hold: others may have had the lock since. */
+static void what_a_majority_has_lost_is_not_released(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
+    await_held(story, "few", 5);
+    for (int i = 0; i < 3; i++)
+        redis_process_flush(&story->servers.members[i]);
+    answers_token(story->other, OTHER, "POST /locks/few?ttl=60s", NULL, 201, NULL);
+    answers_token(story->client, TOKEN, "DELETE /locks/few", NULL, 409, "not_held");
+    answers_token(story->other, OTHER, "DELETE /locks/few", NULL, 200, NULL);
+    await_held(story, "few", 0);
+}
+
+static void what_a_majority_has_lost_is_granted_anew(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
+    await_held(story, "anew", 5);
+    for (int i = 0; i < 3; i++)
+        redis_process_flush(&story->servers.members[i]);
+    answers_token(story->other, OTHER, "POST /locks/anew?ttl=60s", NULL, 201, NULL);
+    int64_t fence = http_integer(story->other, "fence");
+    answers_token(story->other, OTHER, "DELETE /locks/anew", NULL, 200, NULL);
+    answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
+    assert_true(http_integer(story->client, "fence") > fence);
+    await_held(story, "anew", 5);
+    answers_token(story->client, TOKEN, "DELETE /locks/anew", NULL, 200, NULL);
+    await_held(story, "anew", 0);
+}
+
+/* Of a token that is exclusive at some and shared at others, a majority has neither. */
+static void modes_are_not_counted_together(void **state)
+{
+    struct story *story = story_of(state);
+    static const char AGAIN[] = "POST /locks/modes?ttl=60s&owner=me&mode=shared";
+    answers_token(story->client, TOKEN, "POST /locks/modes?ttl=60s&owner=me", NULL, 201, NULL);
+    await_held(story, "modes", 5);
+    answers_token(story->client, TOKEN, AGAIN, NULL, 200, NULL);
+    assert_string_equal(http_text(story->client, "mode"), "exclusive");
+    for (int i = 0; i < 3; i++)
+        redis_process_flush(&story->servers.members[i]);
+    redis_process_freeze(&story->servers.members[2]);
+    answers_token(story->client, TOKEN, AGAIN, NULL, 409, "locked");
+    redis_process_thaw(&story->servers.members[2]);
+    await_all(story);
+    await_held(story, "modes", 2);
+    answers_token(story->client, TOKEN, AGAIN, NULL, 201, NULL);
+    assert_string_equal(http_text(story->client, "mode"), "shared");
+    answers(story->other, "POST /locks/modes?mode=shared", NULL, 201, NULL);
+}
+
+/* The byte that MONITOR shows at `*at`, which goes on. */
+static char read_shown(char **at)
+{
+    static const char NAMES[] = "nrtab", MEANT[] = "\n\r\t\a\b";
+    char shown = *(*at)++;
+    if (shown != '\\')
+        return shown;
+    shown = *(*at)++;
+    if (shown == 'x') {
+        const char hex[] = {(*at)[0], (*at)[1], '\0'};
+        *at += 2;
+        return (char)strtol(hex, NULL, 16);
+    }
+    const char *name = strchr(NAMES, shown);
+    return name ? MEANT[name - NAMES] : shown;
+}
+
+/* What a member has been sent, as MONITOR tells it: "word" "word", with escapes, which are undone
+ * in place. Returns how many; the rest are empty. */
+static size_t read_words(char *line, const char *words[], size_t lengths[], size_t most)
+{
+    size_t count = 0;
+    for (char *at = strchr(line, '"'); at && count < most; at = strchr(at + 1, '"')) {
+        char *end = ++at;
+        words[count] = at;
+        while (*at != '"')
+            *end++ = read_shown(&at);
+        lengths[count] = (size_t)(end - words[count]);
+        count++;
+    }
+    for (size_t i = count; i < most; i++) {
+        words[i] = "";
+        lengths[i] = 0;
+    }
+    return count;
+}
+
+/* A request that a member gets only when its hold was released by way of another batond. */
+static void what_comes_late_finds_the_release(void **state)
+{
+    struct story *story = story_of(state);
+    struct redis_process *member = &story->servers.members[0];
+    char token[TOKEN_TEXT];
+    const char *words[16];
+    size_t lengths[16], count;
+    redisReply *reply;
+    redisContext *monitor = redisConnect("127.0.0.1", member->port);
+    freeReplyObject(redisCommand(monitor, "MONITOR"));
+    answers(story->client, "POST /locks/late?ttl=60s", NULL, 201, NULL);
+    keep_token(story->client, token);
+    while (redisGetReply(monitor, (void **)&reply) == REDIS_OK && !strstr(reply->str, token))
+        freeReplyObject(reply);
+    answers_token(story->other, token, "DELETE /locks/late", NULL, 200, NULL);
+    await_held(story, "late", 0);
+    count = read_words(reply->str, words, lengths, 16);
+    assert_in_range(count, 6, 16);
+    char stamp[32];
+    const double latest = 9e15; /* so late that it would be refused, if clocks did not help */
+    assert_int_equal(lengths[4], sizeof stamp);
+    memcpy(stamp, words[4], sizeof stamp);
+    memcpy(stamp + 8, &latest, sizeof latest);
+    words[4] = stamp;
+    redisContext *link = redisConnect("127.0.0.1", member->port);
+    redisReply *answer = redisCommandArgv(link, (int)count, words, lengths);
+    assert_int_not_equal(answer->type, REDIS_REPLY_ERROR);
+    freeReplyObject(answer);
+    freeReplyObject(reply);
+    redisFree(link);
+    redisFree(monitor);
+    assert_int_equal(quorum_servers_held(&story->servers, "late"), 0);
+}
+
+/* A release that not all members have heard is one, and a late duplicate of the request that it
+ * ended does not get the lock. */
+static void what_was_released_does_not_come_back(void **state)
+{
+    struct story *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/back?ttl=60s", NULL, 201, NULL);
+    await_held(story, "back", 5);
+    redis_process_flush(&story->servers.members[3]);
+    redis_process_flush(&story->servers.members[4]);
+    redis_process_freeze(&story->servers.members[0]);
+    redis_process_freeze(&story->servers.members[1]); /* of the three that have it */
+    await_up(story->client, "3 of 5");
+    answers_token(story->client, TOKEN, "DELETE /locks/back", NULL, 200, NULL);
+    /* Two that have it still, and two that never had, without whom could tell them. */
+    process_signal(&story->batond[0].process, SIGSTOP);
+    redis_process_freeze(&story->servers.members[2]);
+    redis_process_thaw(&story->servers.members[0]);
+    redis_process_thaw(&story->servers.members[1]);
+    await_up(story->other, "4 of 5");
+    answers_token(story->other, TOKEN, "POST /locks/back?ttl=60s", NULL, 409, "not_held");
+    redis_process_thaw(&story->servers.members[2]);
+    process_signal(&story->batond[0].process, SIGCONT);
+    answers_token(story->other, TOKEN, "POST /locks/back?ttl=60s", NULL, 409, "not_held");
+    await_all(story);
+    await_held(story, "back", 0);
+}
+
+/* Three come back empty: what they have forgotten may still be held, and is waited for. */
+static void members_that_forgot_sit_it_out(void **state)
+{
+    struct quorum_servers servers;
+    struct batond_process batond;
+    (void)state;
+    quorum_servers_start(&servers);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = servers.url,
+                                                           .arguments = (const char *const[]){
+                                                               "--quarantine=auto", NULL}});
+    struct http_client *client = http_client_new(batond.url);
+    answers_token(client, TOKEN, "POST /locks/forgotten?ttl=2s", NULL, 201, NULL);
+    int64_t until = clock_ms() + http_integer(client, "ttl_ms");
+    for (int i = 0; i < 3; i++) {
+        redis_process_kill(&servers.members[i]);
+        redis_process_resume(&servers.members[i]);
+    }
+    await_up(client, "5 of 5");
+    int quarantined = 0;
+    int64_t deadline = until + 3 * PATIENCE_MS;
+    while (http_call(client, "POST", "/locks/forgotten?ttl=2s", NULL) != 201) {
+        const char *code = http_text(client, "code");
+        assert_true(clock_ms() < deadline);
+        quarantined += code && strcmp(code, "quarantined") == 0;
+        clock_sleep_ms(50);
+    }
+    assert_true(clock_ms() >= until);
+    assert_true(quarantined > 0);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    quorum_servers_stop(&servers);
+}
+
+/* The start */
+
+/* A member has lost everything, and so have the batonds that knew of it: the others remember. */
+static void a_new_batond_learns_of_a_loss_from_the_others(void **state)
+{
+    static const char *const FLAGS[] = {"--workers=1", "--quarantine=auto", NULL};
+    struct quorum_servers servers;
+    struct batond_process batond;
+    (void)state;
+    quorum_servers_start(&servers);
+    const struct batond_options options = {.redis_url = servers.url, .arguments = FLAGS};
+    batond_process_start(&batond, &options);
+    struct http_client *client = http_client_new(batond.url);
+    await_up(client, "5 of 5");
+    answers_token(client, TOKEN, "POST /locks/host?ttl=60s", NULL, 201, NULL);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    for (int i = 3; i < QUORUM_MEMBERS; i++) /* which never had it */
+        freeReplyObject(redis_process_command(&servers.members[i], "DEL baton:{host}"));
+    redis_process_flush(&servers.members[0]);
+
+    batond_process_start(&batond, &options);
+    client = http_client_new(batond.url);
+    await_up(client, "5 of 5");
+    if (http_call(client, "POST", "/locks/host", NULL) == 201)
+        fail_msg("granted twice");
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    quorum_servers_stop(&servers);
+}
+
+static void the_same_server_twice_is_refused(void **state)
+{
+    struct story *story = story_of(state);
+    struct batond_process batond;
+    char url[256];
+    int port = story->servers.members[0].port;
+    snprintf(url, sizeof url, "redis+quorum://127.0.0.1:%d,localhost:%d,127.0.0.1:%d", port, port,
+             story->servers.members[1].port);
+    batond_process_launch(&batond, &(struct batond_options){.redis_url = url});
+    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    char *output = process_output(&batond.process);
+    assert_non_null(strstr(output, "are the same Redis"));
+    free(output);
+    batond_process_stop(&batond);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lock_is_held_by_all_members_and_let_go),
+        cmocka_unit_test(a_token_sent_twice_has_one_hold),
+        cmocka_unit_test(shared_holds_go_together_and_are_not_limited),
+        cmocka_unit_test(several_names_are_all_held_or_none),
+        cmocka_unit_test(a_break_ends_it_everywhere),
+        cmocka_unit_test(who_waits_is_served_in_order),
+        cmocka_unit_test(a_release_by_way_of_another_batond_wakes),
+        cmocka_unit_test(an_expiry_wakes),
+        cmocka_unit_test(a_wait_ends_and_can_be_cancelled),
+        cmocka_unit_test(no_more_wait_than_may),
+        cmocka_unit_test(who_hangs_up_leaves_no_hold),
+        cmocka_unit_test(a_place_is_kept_while_its_request_is_away),
+        cmocka_unit_test(a_change_is_told),
+        cmocka_unit_test(a_connection_holds),
+        cmocka_unit_test(two_may_be_away),
+        cmocka_unit_test(three_away_is_503_within_a_second),
+        cmocka_unit_test(who_comes_while_three_are_away_hears_of_it),
+        cmocka_unit_test(fences_grow_without_the_greatest),
+        cmocka_unit_test(what_a_member_has_lost_is_completed_by_a_repetition),
+        cmocka_unit_test(what_a_majority_has_lost_is_not_released),
+        cmocka_unit_test(what_a_majority_has_lost_is_granted_anew),
+        cmocka_unit_test(modes_are_not_counted_together),
+        cmocka_unit_test(what_comes_late_finds_the_release),
+        cmocka_unit_test(what_was_released_does_not_come_back),
+        cmocka_unit_test(a_new_batond_learns_of_a_loss_from_the_others),
+        cmocka_unit_test(members_that_forgot_sit_it_out),
+        cmocka_unit_test(the_same_server_twice_is_refused),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("quorum", tests, begin, finish);
+}

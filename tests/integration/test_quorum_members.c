@@ -1,0 +1,189 @@
+/* A quorum whose members know different things of a name. */
+#include "tests/integration/on_quorum.h"
+#include "tests/integration/wire_delay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char TOKEN[] = "a-token-of-the-members-01";
+
+struct story {
+    struct quorum_servers servers;
+    struct batond_process batond;
+    struct http_client *client;
+};
+
+static void start_batond(struct story *story, const char *url)
+{
+    static const char *const FLAGS[] = {"--workers=2", NULL};
+    batond_process_start(&story->batond,
+                         &(struct batond_options){.redis_url = url, .arguments = FLAGS});
+    story->client = http_client_new(story->batond.url);
+    await_up(story->client, "5 of 5");
+}
+
+static void stop_batond(struct story *story)
+{
+    http_client_free(story->client);
+    assert_int_equal(batond_process_stop(&story->batond), 0);
+}
+
+static int begin(void **state)
+{
+    struct story *story = calloc(1, sizeof *story);
+    quorum_servers_start(&story->servers);
+    start_batond(story, story->servers.url);
+    *state = story;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    struct story *story = *state;
+    stop_batond(story);
+    quorum_servers_stop(&story->servers);
+    free(story);
+    return 0;
+}
+
+/* The scripts that a member has run. */
+static long scripts_run(struct story *story, int member)
+{
+    redisReply *reply = redis_process_command(&story->servers.members[member], "INFO commandstats");
+    const char *found = strstr(reply->str, "cmdstat_evalsha:calls=");
+    long calls = found ? strtol(found + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return calls;
+}
+
+/* Of three shared holds a majority has the last, and each member where that is has another one that
+ * ends first. */
+static void a_writer_waits_for_a_change_of_shared_holds(void **state)
+{
+    static const char *const READERS[] = {"a-token-of-the-readers-01", "a-token-of-the-readers-02",
+                                          "a-token-of-the-readers-03"};
+    struct story *story = *state;
+    char request[80];
+    for (int i = 0; i < 3; i++) {
+        snprintf(request, sizeof request, "POST /locks/read?mode=shared&ttl=%ds", 40 + i);
+        answers_token(story->client, READERS[i], request, NULL, 201, NULL);
+        await_held_at(&story->servers, "read", 5);
+        for (int j = 3 + i; j < QUORUM_MEMBERS; j++)
+            redis_process_flush(&story->servers.members[j]);
+    }
+    for (int i = 0; i < 2; i++)
+        redis_process_flush(&story->servers.members[i]);
+    struct parked *writer =
+        parked_send(story->batond.port, NULL, "POST /locks/read?wait=30s", NULL);
+    await_queue(story->client, "read", 1);
+    assert_true(parked_waits(writer, 500));
+    long before = scripts_run(story, 4);
+    assert_true(parked_waits(writer, 2000));
+    long asked = scripts_run(story, 4) - before;
+    if (asked > 16) /* the looks at its record are among them */
+        fail_msg("asked %ld times in two seconds", asked);
+    answers_token(story->client, READERS[2], "DELETE /locks/read", NULL, 200, NULL);
+    assert_int_equal(parked_answer(writer, PROMPT_MS), 201);
+    parked_close(writer);
+}
+
+/* A batond that reaches two of the members by a long way. */
+struct apart {
+    struct story story;
+    struct wire_delay wires[2];
+};
+
+static void open_apart(struct apart *apart, struct story *story, int one, int other)
+{
+    char url[256] = "redis+quorum://";
+    const int far[] = {one, other};
+    size_t length = strlen(url);
+    for (int i = 0; i < QUORUM_MEMBERS; i++) {
+        int port = story->servers.members[i].port;
+        for (int j = 0; j < 2; j++) {
+            if (i != far[j])
+                continue;
+            wire_delay_start(&apart->wires[j], port, 0);
+            port = apart->wires[j].port;
+        }
+        length += (size_t)snprintf(url + length, sizeof url - length, "%s127.0.0.1:%d",
+                                   i ? "," : "", port);
+    }
+    start_batond(&apart->story, url);
+}
+
+static void set_delay(struct apart *apart, int ms)
+{
+    for (int i = 0; i < 2; i++)
+        apart->wires[i].ms = ms;
+}
+
+static void close_apart(struct apart *apart)
+{
+    set_delay(apart, 0);
+    stop_batond(&apart->story);
+    for (int i = 0; i < 2; i++)
+        wire_delay_stop(&apart->wires[i]);
+}
+
+/* Two members have it for some seconds more, and three get it anew, of which two lose it again
+ * before its fence is agreed on: then those seconds are all that a majority has. */
+static void what_is_told_is_what_those_have_who_agreed(void **state)
+{
+    struct story *story = *state;
+    struct apart apart;
+    open_apart(&apart, story, 3, 4);
+    answers_token(apart.story.client, TOKEN, "POST /locks/apart?ttl=5s", NULL, 201, NULL);
+    await_held_at(&story->servers, "apart", 5);
+    clock_sleep_ms(100); /* until the last of them knows its fence, too */
+    for (int i = 2; i < QUORUM_MEMBERS; i++)
+        redis_process_flush(&story->servers.members[i]);
+    set_delay(&apart, 90);
+    struct parked *parked =
+        parked_send_token(apart.story.batond.port, TOKEN, "POST /locks/apart?ttl=60s");
+    await_held_at(&story->servers, "apart", 5);
+    for (int i = 3; i < QUORUM_MEMBERS; i++)
+        redis_process_flush(&story->servers.members[i]);
+    if (parked_answer(parked, PATIENCE_MS) != 201)
+        fail_msg("%s", parked->text);
+    assert_in_range(http_integer(&parked->client, "ttl_ms"), 1, 5000);
+    parked_close(parked);
+    close_apart(&apart);
+}
+
+/* Two requests with a token were told of what it has at two members, and neither gets a majority.
+ */
+static void what_two_requests_found_is_taken_back(void **state)
+{
+    struct story *story = *state;
+    struct apart apart;
+    open_apart(&apart, story, 0, 1);
+    answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
+    await_held_at(&story->servers, "few", 5);
+    for (int i = 3; i < QUORUM_MEMBERS; i++)
+        redis_process_flush(&story->servers.members[i]);
+    set_delay(&apart, 120); /* until those refuse */
+    struct parked *parked = parked_send_token(apart.story.batond.port, "a-token-that-comes-twice",
+                                              "POST /locks/few?ttl=60s&owner=me");
+    await_held_at(&story->servers, "few", 5);
+    answers_token(story->client, "a-token-that-comes-twice", "POST /locks/few?ttl=60s&owner=me",
+                  NULL, 409, "locked");
+    assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
+    parked_close(parked);
+    await_held_at(&story->servers, "few", 3);
+    answers_token(story->client, TOKEN, "DELETE /locks/few", NULL, 200, NULL);
+    await_held_at(&story->servers, "few", 0);
+    close_apart(&apart);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_writer_waits_for_a_change_of_shared_holds),
+        cmocka_unit_test(what_is_told_is_what_those_have_who_agreed),
+        cmocka_unit_test(what_two_requests_found_is_taken_back),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("members of a quorum", tests, begin, finish);
+}

@@ -1,0 +1,162 @@
+/* A quorum whose members are spoken to by TLS alone. */
+#include "tests/integration/on_quorum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct story {
+    struct temp_dir dir;
+    struct certificate authority, members, stranger;
+    struct quorum_servers servers;
+    struct batond_process batond;
+    char trust[160];
+    const char *flags[3];
+};
+
+static int begin(void **state)
+{
+    static const char NAMES[] = "IP:127.0.0.1";
+    struct story *story = calloc(1, sizeof *story);
+    temp_dir_make(&story->dir);
+    certificate_make(&story->authority, &story->dir, "authority",
+                     &(struct certificate_options){.authority = true});
+    certificate_make(&story->members, &story->dir, "members",
+                     &(struct certificate_options){.issuer = &story->authority, .names = NAMES});
+    certificate_make(&story->stranger, &story->dir, "stranger",
+                     &(struct certificate_options){.authority = true, .names = NAMES});
+    quorum_servers_start(&story->servers);
+    quorum_servers_speak_tls(&story->servers, &story->members, &story->authority);
+    snprintf(story->trust, sizeof story->trust, "--redis-ca=%s", story->authority.file);
+    story->flags[0] = "--workers=2";
+    story->flags[1] = story->trust;
+    *state = story;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    struct story *story = *state;
+    quorum_servers_stop(&story->servers);
+    temp_dir_remove(&story->dir);
+    free(story);
+    return 0;
+}
+
+static struct batond_options options_of(struct story *story)
+{
+    return (struct batond_options){.redis_url = story->servers.url, .arguments = story->flags};
+}
+
+#ifdef HAVE_REDIS_TLS
+
+static const char TOKEN[] = "a-token-of-the-quorum-01";
+static const char OTHER[] = "a-token-of-the-quorum-02";
+
+/* How many clients a member has at one of its ports. */
+static int clients_at(struct story *story, int member, int port)
+{
+    char address[40];
+    int count = 0;
+    redisReply *reply = redis_process_command(&story->servers.members[member], "CLIENT LIST");
+    snprintf(address, sizeof address, " laddr=127.0.0.1:%d ", port);
+    for (const char *at = reply->str; (at = strstr(at, address)); at++)
+        count++;
+    freeReplyObject(reply);
+    return count;
+}
+
+static void all_are_spoken_to_by_tls(struct story *story)
+{
+    for (int i = 0; i < QUORUM_MEMBERS; i++) {
+        assert_true(clients_at(story, i, story->servers.tls_ports[i]) >= 2);
+        assert_int_equal(clients_at(story, i, story->servers.members[i].port), 0);
+    }
+}
+
+static void locks_are_held_and_waited_for(void **state)
+{
+    struct story *story = *state;
+    const struct batond_options options = options_of(story);
+    batond_process_start(&story->batond, &options);
+    struct http_client *client = http_client_new(story->batond.url);
+    await_up(client, "5 of 5");
+    all_are_spoken_to_by_tls(story);
+    answers_token(client, TOKEN, "POST /locks/tls?ttl=60s", NULL, 201, NULL);
+    int64_t fence = http_integer(client, "fence");
+    await_held_at(&story->servers, "tls", 5);
+    struct parked *parked =
+        parked_send_token(story->batond.port, OTHER, "POST /locks/tls?wait=20s&ttl=60s");
+    await_queue(client, "tls", 1);
+    assert_true(parked_waits(parked, 50));
+
+    /* A member that comes back is spoken to again; one that nobody vouches for is not. */
+    redis_process_kill(&story->servers.members[0]);
+    redis_process_kill(&story->servers.members[1]);
+    await_up(client, "3 of 5");
+    answers_token(client, TOKEN, "PUT /locks/tls?ttl=60s", NULL, 200, NULL);
+    for (int i = 0; i < 2; i++)
+        redis_process_resume(&story->servers.members[i]);
+    quorum_servers_member_speaks_tls(&story->servers, 0, &story->stranger, &story->authority);
+    quorum_servers_member_speaks_tls(&story->servers, 1, &story->members, &story->authority);
+    await_up(client, "4 of 5");
+    clock_sleep_ms(300);
+    answers(client, "GET /readyz?verbose", NULL, 200, NULL);
+    assert_non_null(strstr(client->reply.body, "4 of 5"));
+    assert_true(parked_waits(parked, 0));
+    answers_token(client, TOKEN, "DELETE /locks/tls", NULL, 200, NULL);
+    assert_int_equal(parked_answer(parked, PROMPT_MS), 201);
+    assert_true(http_integer(&parked->client, "fence") > fence);
+    parked_close(parked);
+    quorum_servers_member_speaks_tls(&story->servers, 0, &story->members, &story->authority);
+    await_up(client, "5 of 5");
+    answers_token(client, OTHER, "DELETE /locks/tls", NULL, 200, NULL);
+    await_held_at(&story->servers, "tls", 0);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&story->batond), 0);
+}
+
+/* Three are nobody's friends: that is too few. */
+static void members_of_another_authority_are_refused(void **state)
+{
+    struct story *story = *state;
+    const struct batond_options options = options_of(story);
+    for (int i = 0; i < 3; i++)
+        quorum_servers_member_speaks_tls(&story->servers, i, &story->stranger, &story->authority);
+    batond_process_launch(&story->batond, &options);
+    assert_false(batond_process_listening(&story->batond, 1500));
+    char *output = process_output(&story->batond.process);
+    assert_non_null(strstr(output, "certificate"));
+    free(output);
+    batond_process_stop(&story->batond);
+}
+
+#else
+
+static void a_batond_without_tls_says_so(void **state)
+{
+    struct story *story = *state;
+    const struct batond_options options = options_of(story);
+    batond_process_launch(&story->batond, &options);
+    assert_true(process_wait(&story->batond.process, PATIENCE_MS));
+    char *output = process_output(&story->batond.process);
+    assert_non_null(strstr(output, "which this build of batond cannot speak"));
+    free(output);
+    batond_process_stop(&story->batond);
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#ifdef HAVE_REDIS_TLS
+        cmocka_unit_test(locks_are_held_and_waited_for),
+        cmocka_unit_test(members_of_another_authority_are_refused),
+#else
+        cmocka_unit_test(a_batond_without_tls_says_so),
+#endif
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("quorum by TLS", tests, begin, finish);
+}

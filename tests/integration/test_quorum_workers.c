@@ -1,0 +1,435 @@
+/* Who waits for a lock of a quorum waits in one line, whichever worker of a batond it comes to. */
+#include "tests/integration/on_quorum.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each request comes on a connection of its own, and the kernel chooses its worker: with so many,
+ * some are at different ones. */
+enum { CROWD = 12, TIMES = 8, ACTORS = 8, BUSY_MS = 2500, ROOMS = 3 };
+
+static const char TOKEN[] = "a-token-of-the-workers-01";
+
+struct story {
+    struct quorum_servers servers;
+    struct batond_process batond;
+    struct http_client *client;
+};
+
+static void open_story(struct story *story, const char *workers)
+{
+    const char *const flags[] = {workers, NULL};
+    quorum_servers_start(&story->servers);
+    batond_process_start(&story->batond, &(struct batond_options){.redis_url = story->servers.url,
+                                                                  .arguments = flags});
+    story->client = http_client_new(story->batond.url);
+    await_up(story->client, "5 of 5");
+}
+
+static void close_story(struct story *story)
+{
+    http_client_free(story->client);
+    assert_int_equal(batond_process_stop(&story->batond), 0);
+    quorum_servers_stop(&story->servers);
+}
+
+static int begin_two(void **state)
+{
+    *state = calloc(1, sizeof(struct story));
+    open_story(*state, "--workers=2");
+    return 0;
+}
+
+static int begin_four(void **state)
+{
+    *state = calloc(1, sizeof(struct story));
+    open_story(*state, "--workers=4");
+    return 0;
+}
+
+static int finish(void **state)
+{
+    close_story(*state);
+    free(*state);
+    return 0;
+}
+
+/* A request on a connection of its own. */
+static void answers_anew(struct story *story, const char *token, const char *request, long status,
+                         const char *code)
+{
+    http_client_free(story->client);
+    story->client = http_client_new(story->batond.url);
+    answers_token(story->client, token, request, NULL, status, code);
+}
+
+static void token_of(int number, char token[40])
+{
+    snprintf(token, 40, "a-token-that-waits-in-line-%d", number);
+}
+
+static void who_waits_is_served_in_order(void **state)
+{
+    struct story *story = *state;
+    struct parked *parked[CROWD];
+    char request[80], token[40];
+    answers_token(story->client, TOKEN, "POST /locks/order", NULL, 201, NULL);
+    int64_t fence = http_integer(story->client, "fence");
+    for (int i = 0; i < CROWD; i++) {
+        token_of(i, token);
+        snprintf(request, sizeof request, "POST /locks/order?wait=30s&owner=number-%d", i);
+        parked[i] = parked_send_token(story->batond.port, token, request);
+        await_queue(story->client, "order", i + 1);
+    }
+    for (int i = 0; i < 10; i++) {
+        snprintf(request, sizeof request, "waiters.%d.owner", i);
+        snprintf(token, sizeof token, "number-%d", i);
+        assert_string_equal(member_text(story->client, request), token);
+    }
+    answers_anew(story, TOKEN, "DELETE /locks/order", 200, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        if (parked_answer(parked[i], PROMPT_MS) != 201)
+            fail_msg("%d is not granted: %s", i, parked[i]->text);
+        assert_true(http_integer(&parked[i]->client, "fence") > fence);
+        fence = http_integer(&parked[i]->client, "fence");
+        for (int j = i + 1; j < CROWD; j++)
+            assert_true(parked_waits(parked[j], j == i + 1 ? 20 : 0));
+        token_of(i, token);
+        answers_anew(story, token, "DELETE /locks/order", 200, NULL);
+    }
+    for (int i = 0; i < CROWD; i++)
+        parked_close(parked[i]);
+    await_held_at(&story->servers, "order", 0);
+}
+
+/* A crowd of those who do not wait, all the while. */
+struct newcomers {
+    const char *url;
+    atomic_bool is_over;
+    atomic_int granted;
+    atomic_int asked;
+};
+
+static void *come(void *context)
+{
+    struct newcomers *newcomers = context;
+    while (!newcomers->is_over) {
+        struct http_client *client = http_client_new(newcomers->url);
+        for (int i = 0; i < 10 && !newcomers->is_over; i++) {
+            newcomers->granted += http_call(client, "POST", "/locks/passed", NULL) == 201;
+            newcomers->asked++;
+        }
+        http_client_free(client);
+    }
+    return NULL;
+}
+
+static void nobody_passes_those_who_wait(void **state)
+{
+    struct story *story = *state;
+    struct parked *parked[CROWD];
+    char token[40];
+    answers_token(story->client, TOKEN, "POST /locks/passed", NULL, 201, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        token_of(i, token);
+        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/passed?wait=30s");
+        await_queue(story->client, "passed", i + 1);
+    }
+    struct newcomers newcomers = {.url = story->batond.url};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, come, &newcomers);
+    answers_anew(story, TOKEN, "DELETE /locks/passed", 200, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        if (parked_answer(parked[i], PATIENCE_MS) != 201)
+            fail_msg("%d is not granted: %s", i, parked[i]->text);
+        if (i + 1 == CROWD)
+            newcomers.is_over = true;
+        else
+            clock_sleep_ms(20);
+        token_of(i, token);
+        if (i + 1 < CROWD)
+            answers_anew(story, token, "DELETE /locks/passed", 200, NULL);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < CROWD; i++)
+        parked_close(parked[i]);
+    assert_true(newcomers.asked > CROWD);
+    assert_int_equal(newcomers.granted, 0);
+}
+
+static void a_place_is_resumed_at_any_worker(void **state)
+{
+    struct story *story = *state;
+    char first_token[40], path[80];
+    for (int i = 0; i < TIMES; i++) {
+        token_of(i, first_token);
+        snprintf(path, sizeof path, "POST /locks/kept-%d", i);
+        answers_token(story->client, TOKEN, path, NULL, 201, NULL);
+        snprintf(path, sizeof path, "POST /locks/kept-%d?wait=1ms&keep=20s&owner=first", i);
+        answers_anew(story, first_token, path, 409, "wait_timeout");
+        snprintf(path, sizeof path, "POST /locks/kept-%d?wait=20s&owner=second", i);
+        struct parked *second = parked_send(story->batond.port, NULL, path, NULL);
+        snprintf(path, sizeof path, "kept-%d", i);
+        await_queue(story->client, path, 2);
+        assert_string_equal(member_text(story->client, "waiters.0.owner"), "second");
+        snprintf(path, sizeof path, "POST /locks/kept-%d?wait=20s&owner=first", i);
+        struct parked *first = parked_send_token(story->batond.port, first_token, path);
+        assert_true(parked_waits(first, 50));
+        snprintf(path, sizeof path, "kept-%d", i);
+        await_queue(story->client, path, 2);
+        assert_string_equal(member_text(story->client, "waiters.0.owner"), "first");
+        snprintf(path, sizeof path, "DELETE /locks/kept-%d", i);
+        answers_anew(story, TOKEN, path, 200, NULL);
+        if (parked_answer(first, PROMPT_MS) != 201)
+            fail_msg("not granted: %s", first->text);
+        assert_true(parked_waits(second, 20));
+        answers_anew(story, first_token, path, 200, NULL);
+        assert_int_equal(parked_answer(second, PROMPT_MS), 201);
+        parked_close(first);
+        parked_close(second);
+    }
+}
+
+static void a_place_is_kept_for_no_longer(void **state)
+{
+    struct story *story = *state;
+    answers_token(story->client, TOKEN, "POST /locks/brief", NULL, 201, NULL);
+    answers_anew(story, "a-token-that-comes-too-late", "POST /locks/brief?wait=1ms&keep=300ms", 409,
+                 "wait_timeout");
+    await_queue(story->client, "brief", 1);
+    await_queue(story->client, "brief", 0);
+}
+
+static void a_repetition_takes_over_at_any_worker(void **state)
+{
+    struct story *story = *state;
+    char token[40], path[80];
+    for (int i = 0; i < TIMES; i++) {
+        token_of(i, token);
+        snprintf(path, sizeof path, "POST /locks/twice-%d", i);
+        answers_token(story->client, TOKEN, path, NULL, 201, NULL);
+        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=20s&owner=me", i);
+        struct parked *earlier = parked_send_token(story->batond.port, token, path);
+        snprintf(path, sizeof path, "twice-%d", i);
+        await_queue(story->client, path, 1);
+        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=20s&owner=me", i);
+        struct parked *later = parked_send_token(story->batond.port, token, path);
+        assert_int_equal(parked_answer(earlier, PROMPT_MS), 409);
+        assert_true(parked_waits(later, 20));
+        snprintf(path, sizeof path, "twice-%d", i);
+        await_queue(story->client, path, 1);
+        snprintf(path, sizeof path, "DELETE /locks/twice-%d", i);
+        answers_anew(story, TOKEN, path, 200, NULL);
+        assert_int_equal(parked_answer(later, PROMPT_MS), 201);
+        parked_close(earlier);
+        parked_close(later);
+    }
+}
+
+static void any_worker_cancels(void **state)
+{
+    struct story *story = *state;
+    char token[40];
+    answers_token(story->client, TOKEN, "POST /locks/cancelled", NULL, 201, NULL);
+    for (int i = 0; i < TIMES; i++) {
+        token_of(i, token);
+        struct parked *parked =
+            parked_send_token(story->batond.port, token, "POST /locks/cancelled?wait=20s");
+        await_queue(story->client, "cancelled", 1);
+        answers_anew(story, token, "DELETE /locks/cancelled", 200, NULL);
+        assert_true(json_is_true(member(story->client, "cancelled")));
+        assert_int_equal(parked_answer(parked, PROMPT_MS), 409);
+        assert_string_equal(http_text(&parked->client, "code"), "not_held");
+        parked_close(parked);
+        await_queue(story->client, "cancelled", 0);
+    }
+}
+
+/* Whoever has a hold already stands in front of all, wherever it came to. */
+static void an_upgrade_comes_first(void **state)
+{
+    struct story *story = *state;
+    char token[40];
+    answers_token(story->client, TOKEN, "POST /locks/upgrade?mode=shared&owner=me", NULL, 201,
+                  NULL);
+    answers_anew(story, "a-token-of-another-reader", "POST /locks/upgrade?mode=shared", 201, NULL);
+    struct parked *parked[TIMES];
+    for (int i = 0; i < TIMES; i++) {
+        token_of(i, token);
+        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/upgrade?wait=20s");
+        await_queue(story->client, "upgrade", i + 1);
+    }
+    struct parked *upgrade = parked_send_token(story->batond.port, "a-token-that-is-an-upgrade",
+                                               "POST /locks/upgrade?wait=20s&owner=me");
+    await_queue(story->client, "upgrade", TIMES + 1);
+    answers_anew(story, "a-token-of-another-reader", "DELETE /locks/upgrade", 200, NULL);
+    assert_int_equal(parked_answer(upgrade, PROMPT_MS), 201);
+    for (int i = 0; i < TIMES; i++) {
+        assert_true(parked_waits(parked[i], 0));
+        parked_close(parked[i]);
+    }
+    parked_close(upgrade);
+    await_queue(story->client, "upgrade", 0);
+}
+
+/* Everything at once: two never have the lock at a time, and nothing is left behind. */
+
+struct busy {
+    struct story *story;
+    int64_t until;
+    atomic_int holders[ROOMS];
+    atomic_int fences[ROOMS]; /* that were not greater */
+    int64_t fence[ROOMS];     /* changed by who holds */
+    atomic_int grants;
+    atomic_int twice;
+};
+
+struct actor {
+    struct busy *busy;
+    int number;
+    pthread_t thread;
+};
+
+/* The lock is had: by nobody else. */
+static void have(struct busy *busy, int room, struct http_client *client, const char *token)
+{
+    char path[80];
+    busy->twice += busy->holders[room]++ > 0;
+    busy->fences[room] += http_integer(client, "fence") <= busy->fence[room];
+    busy->fence[room] = http_integer(client, "fence");
+    busy->grants++;
+    busy->holders[room]--;
+    struct http_client *other = http_client_new(busy->story->batond.url);
+    snprintf(path, sizeof path, "DELETE /locks/busy-%d", room);
+    answers_token(other, token, path, NULL, 200, NULL);
+    http_client_free(other);
+}
+
+/* Whichever of the two requests with this token gets it. */
+static void have_either(struct busy *busy, int room, struct parked *one, struct parked *other,
+                        const char *token)
+{
+    long of_one = parked_answer(one, 4 * PATIENCE_MS);
+    long of_other = parked_answer(other, 4 * PATIENCE_MS);
+    bool has_one = of_one == 200 || of_one == 201;
+    if (!has_one && of_other != 200 && of_other != 201)
+        fail_msg("neither: %s; %s", one->text, other->text);
+    have(busy, room, has_one ? &one->client : &other->client, token);
+}
+
+static void act(struct actor *actor, int number, unsigned *seed)
+{
+    struct busy *busy = actor->busy;
+    int port = busy->story->batond.port;
+    int room = rand_r(seed) % ROOMS, kind = rand_r(seed) % 6, pause_ms = rand_r(seed) % 10;
+    char token[40], path[80], release[80];
+    snprintf(token, sizeof token, "a-token-that-is-busy-%d-%d", actor->number, number);
+    snprintf(path, sizeof path, "POST /locks/busy-%d?wait=20s&ttl=%s&keep=%dms", room,
+             kind == 0 ? "1s" : "1h", rand_r(seed) % 2 * 100);
+    snprintf(release, sizeof release, "DELETE /locks/busy-%d", room);
+    struct parked *parked = parked_send_token(port, token, path), *other = NULL;
+    if (kind == 0) { /* it hangs up; if that crosses the reply, its TTL ends it */
+        parked_waits(parked, pause_ms);
+    } else if (kind == 1) { /* it is repeated */
+        parked_waits(parked, pause_ms);
+        other = parked_send_token(port, token, path);
+        have_either(busy, room, parked, other, token);
+    } else if (kind == 2) { /* it is cancelled, or released */
+        parked_waits(parked, pause_ms);
+        other = parked_send_token(port, token, release);
+        parked_answer(other, PATIENCE_MS);
+        assert_true(parked_answer(parked, PATIENCE_MS) > 0);
+    } else {
+        assert_int_equal(parked_answer(parked, 4 * PATIENCE_MS), 201);
+        have(busy, room, &parked->client, token);
+    }
+    if (other)
+        parked_close(other);
+    parked_close(parked);
+}
+
+static void *be_busy(void *context)
+{
+    struct actor *actor = context;
+    unsigned seed = (unsigned)actor->number;
+    for (int i = 0; clock_ms() < actor->busy->until; i++)
+        act(actor, i, &seed);
+    return NULL;
+}
+
+/* What has expired is there until somebody looks. */
+static void await_nothing(struct story *story, const char *name)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    do {
+        await_queue(story->client, name, 0);
+        if (clock_ms() > deadline)
+            fail_msg("%s is held at %d members: %s", name,
+                     quorum_servers_held(&story->servers, name), story->client->reply.body);
+        clock_sleep_ms(20);
+    } while (quorum_servers_held(&story->servers, name) > 0);
+}
+
+static void all_at_once(void **state)
+{
+    struct busy busy = {.story = *state, .until = clock_ms() + BUSY_MS};
+    struct actor actors[ACTORS];
+    char name[40];
+    for (int i = 0; i < ACTORS; i++) {
+        actors[i] = (struct actor){.busy = &busy, .number = i};
+        pthread_create(&actors[i].thread, NULL, be_busy, &actors[i]);
+    }
+    for (int i = 0; i < ACTORS; i++)
+        pthread_join(actors[i].thread, NULL);
+    assert_true(busy.grants > ACTORS);
+    assert_int_equal(busy.twice, 0);
+    for (int i = 0; i < ROOMS; i++) {
+        assert_int_equal(busy.fences[i], 0);
+        snprintf(name, sizeof name, "busy-%d", i);
+        await_nothing(busy.story, name);
+    }
+}
+
+/* Who is stopped answers all of its workers' waiters, and ends. */
+static void a_drain_answers_all(void **state)
+{
+    struct story story;
+    struct parked *parked[CROWD];
+    (void)state;
+    open_story(&story, "--workers=4");
+    answers_token(story.client, TOKEN, "POST /locks/drained", NULL, 201, NULL);
+    for (int i = 0; i < CROWD; i++)
+        parked[i] = parked_send(story.batond.port, NULL, "POST /locks/drained?wait=20s", NULL);
+    await_queue(story.client, "drained", CROWD);
+    process_signal(&story.batond.process, SIGTERM);
+    for (int i = 0; i < CROWD; i++) {
+        assert_int_equal(parked_answer(parked[i], 2 * PATIENCE_MS), 503);
+        assert_string_equal(http_text(&parked[i]->client, "code"), "draining");
+        parked_close(parked[i]);
+    }
+    close_story(&story);
+}
+
+#define STORIES                                                                                    \
+    cmocka_unit_test(who_waits_is_served_in_order),                                                \
+        cmocka_unit_test(nobody_passes_those_who_wait),                                            \
+        cmocka_unit_test(a_place_is_resumed_at_any_worker),                                        \
+        cmocka_unit_test(a_place_is_kept_for_no_longer),                                           \
+        cmocka_unit_test(a_repetition_takes_over_at_any_worker),                                   \
+        cmocka_unit_test(any_worker_cancels), cmocka_unit_test(an_upgrade_comes_first),            \
+        cmocka_unit_test(all_at_once)
+
+int main(void)
+{
+    const struct CMUnitTest of_two[] = {STORIES};
+    const struct CMUnitTest of_four[] = {STORIES, cmocka_unit_test(a_drain_answers_all)};
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    int failed = cmocka_run_group_tests_name("two workers", of_two, begin_two, finish);
+    return failed + cmocka_run_group_tests_name("four workers", of_four, begin_four, finish);
+}

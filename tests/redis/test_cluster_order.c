@@ -1,0 +1,166 @@
+/* Calls for one slot of a Redis Cluster run in the order in which they were made, although some of
+ * them are sent elsewhere, and those behind them know better by then. */
+#include "tests/redis/store_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/clustered.h"
+#include "tests/support/cmocka.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS = 20, BURST = 40, BURSTS = 5, TRIES = 20, LEARNS_MS = 300, CALLS_MOST = 1000 };
+
+static const char APPEND[] = "return redis.call('RPUSH', KEYS[1], ARGV[1])";
+
+struct world {
+    struct clustered clustered;
+    struct store_fixture store;
+    struct outcome outcomes[CALLS_MOST];
+    int calls;
+};
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    clustered_start(&world->clustered, &(struct clustered_options){.no_replicas = true});
+    store_fixture_open(&world->store, world->clustered.url);
+    store_fixture_await(&world->store, &world->store.ups, CLUSTERED_PRIMARIES);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    store_fixture_close(&world->store);
+    clustered_stop(&world->clustered);
+    free(world);
+    return 0;
+}
+
+static void append(struct world *world, const char *key, int count)
+{
+    const struct script *script = fixture_script(APPEND);
+    for (int i = 0; i < count; i++) {
+        char number[12];
+        snprintf(number, sizeof number, "%d", world->calls);
+        store_fixture_call(&world->store, &world->outcomes[world->calls++], script, key, number);
+    }
+}
+
+static void await_all(struct world *world)
+{
+    for (int i = 0; i < world->calls; i++) {
+        while (!world->outcomes[i].ended)
+            store_fixture_idle(&world->store, 1);
+        if (world->outcomes[i].outcome != STORE_REPLIED)
+            fail_msg("call %d: %s", i, world->outcomes[i].error);
+    }
+}
+
+/* All that was appended is there once, in its order. */
+static void expect_order(struct world *world, const char *key)
+{
+    int node = clustered_primary(&world->clustered, clustered_slot(key));
+    redisReply *list = clustered_ask(&world->clustered, node, "LRANGE %s 0 -1", key);
+    assert_int_equal(list->elements, world->calls);
+    for (int i = 0; i < world->calls; i++)
+        assert_int_equal(atoi(list->element[i]->str), i);
+    freeReplyObject(list);
+    world->calls = 0;
+    memset(world->outcomes, 0, sizeof world->outcomes);
+}
+
+/* Numbered, so that no two of them are in one slot by chance. */
+static void find_key(struct world *world, int node, const char *name, int number, char key[40])
+{
+    int tries = 0;
+    do
+        snprintf(key, 40, "%s:{%d-%d}", name, number, tries++);
+    while (clustered_primary(&world->clustered, clustered_slot(key)) != node);
+}
+
+static unsigned part_of(struct world *world, const char *key)
+{
+    return store_part(world->store.store, (struct slice){key, strlen(key)});
+}
+
+/* The slot has moved from one node, which does not answer for a while, to another. That is heard of
+ * by a call for another slot; what was sent to the first node is still on its way to be told so.
+ * Returns whether it was heard of in time: not where it is the silent node that is asked. */
+static bool overtakes_nobody(struct world *world, int number)
+{
+    char key[40], other[40];
+    struct outcome news = {.ended = false};
+    int from = number % CLUSTERED_PRIMARIES, to = (from + 1) % CLUSTERED_PRIMARIES;
+    int third = (from + 2) % CLUSTERED_PRIMARIES;
+    pid_t silent = world->clustered.nodes[from].process.pid;
+    find_key(world, from, "order", number, key);
+    find_key(world, third, "news", number, other);
+    struct slot_move move = {clustered_slot(key), from, to};
+    struct slot_move loud = {clustered_slot(other), third, to};
+    unsigned before = part_of(world, key);
+    clustered_move(&world->clustered, &move);
+    clustered_move(&world->clustered, &loud);
+    kill(silent, SIGSTOP);
+    append(world, key, CALLS / 2);
+    store_fixture_call(&world->store, &news, fixture_script(APPEND), other, "");
+    int64_t until = clock_ms() + LEARNS_MS;
+    while (part_of(world, key) == before && clock_ms() < until)
+        store_fixture_idle(&world->store, 2);
+    bool has_learnt = part_of(world, key) != before;
+    append(world, key, CALLS / 2);
+    store_fixture_idle(&world->store, 20);
+    kill(silent, SIGCONT);
+    await_all(world);
+    while (!news.ended)
+        store_fixture_idle(&world->store, 1);
+    expect_order(world, key);
+    return has_learnt;
+}
+
+static void who_knows_better_waits_for_who_does_not(void **state)
+{
+    struct world *world = *state;
+    int learnt = 0;
+    for (int i = 0; i < TRIES && learnt < 3; i++)
+        learnt += overtakes_nobody(world, i);
+    assert_true(learnt > 0);
+}
+
+/* While its key is at the one node, then at the other, then the slot is. */
+static void bursts_keep_their_order_while_the_slot_moves(void **state)
+{
+    struct world *world = *state;
+    char key[40];
+    for (int i = 0; i < TRIES / 2; i++) {
+        find_key(world, i % 2, "burst", i, key);
+        struct slot_move move = {clustered_slot(key), i % 2, 1 - i % 2};
+        for (int burst = 0; burst < BURSTS; burst++) {
+            append(world, key, BURST);
+            store_fixture_idle(&world->store, i % 3);
+            append(world, key, BURST);
+            if (burst == 1)
+                clustered_begin_move(&world->clustered, &move);
+            if (burst == 2 || burst == 3)
+                clustered_carry(&world->clustered, &move, 1);
+            if (burst == 3)
+                clustered_end_move(&world->clustered, &move);
+        }
+        await_all(world);
+        expect_order(world, key);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_knows_better_waits_for_who_does_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bursts_keep_their_order_while_the_slot_moves, set_up,
+                                        tear_down),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* Redis Cluster: a primary is used only while most of the primaries say that it is one. */
+#include "redis/sight.h"
+#include "tests/redis/store_fixture.h"
+#include "tests/support/clock.h"
+#include "tests/support/clustered.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_MS = 1000, MOST_MS = SIGHT_MS + 1000 }; /* they were asked some time before */
+
+struct world {
+    struct clustered clustered;
+    struct store_fixture store;
+};
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct store_fixture *store = &world->store;
+    /* With slots that nobody serves, the others go on. */
+    clustered_start(&world->clustered,
+                    &(struct clustered_options){.no_replicas = true, .partial = true});
+    store_fixture_open(store, world->clustered.url);
+    assert_int_equal(store_sight_ms(store->store), 0);
+    store_require_sight(store->store);
+    assert_int_equal(store_sight_ms(store->store), SIGHT_MS);
+    store_fixture_await(store, &store->ups, CLUSTERED_PRIMARIES);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    store_fixture_close(&world->store);
+    clustered_stop(&world->clustered);
+    free(world);
+    return 0;
+}
+
+/* Which node serves the key, "a" and so on. */
+static int node_of(struct world *world, const char *key)
+{
+    return clustered_primary(&world->clustered, clustered_slot(key));
+}
+
+static void await_use(struct store_fixture *store)
+{
+    int64_t until = clock_ms() + 10000;
+    while (store_fixture_run(store, "return 1", "a", "").outcome != STORE_REPLIED) {
+        assert_true(clock_ms() < until);
+        store_fixture_idle(store, 10);
+    }
+}
+
+/* One of three is not most of them; two are, and the third does not know what they would say. */
+static void out_of_sight_no_primary_is_used(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture *store = &world->store;
+    int kept = node_of(world, "a"), one = (kept + 1) % 3, other = (kept + 2) % 3;
+    clustered_freeze(&world->clustered, one);
+    store_fixture_idle(store, MOST_MS);
+    assert_int_equal(store_fixture_run(store, "return 1", "a", "").integer, 1);
+    int downs = store->downs;
+    clustered_freeze(&world->clustered, other);
+    int64_t begun = clock_ms();
+    while (!strstr(store->reason, "most of the primaries have not said so"))
+        store_fixture_await(store, &store->downs, ++downs);
+    int64_t took = clock_ms() - begun;
+    struct outcome outcome = store_fixture_run(store, "return 1", "a", "");
+    clustered_thaw(&world->clustered, other);
+    clustered_thaw(&world->clustered, one);
+    assert_int_equal(outcome.outcome, STORE_UNSENT);
+    assert_in_range(took, LEAST_MS, MOST_MS);
+    await_use(store);
+}
+
+/* Nobody knows what became of the primary while this process stood still: its timers are late, and
+ * what it does first may be a call. That is made where the others are heard in time. */
+static void who_stood_still_asks_first(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture *store = &world->store;
+    struct outcome outcome;
+    int kept = node_of(world, "a"), one = (kept + 1) % 3, other = (kept + 2) % 3;
+    clock_sleep_ms(SIGHT_MS + 500);
+    clustered_freeze(&world->clustered, one);
+    clustered_freeze(&world->clustered, other);
+    uv_update_time(&store->loop);
+    store_fixture_call(store, &outcome, fixture_script("return 1"), "a", "");
+    store_fixture_await(store, &store->ended, 1);
+    clustered_thaw(&world->clustered, other);
+    clustered_thaw(&world->clustered, one);
+    assert_int_equal(outcome.outcome, STORE_UNSENT);
+    await_use(store);
+    clock_sleep_ms(SIGHT_MS + 500);
+    uv_update_time(&store->loop);
+    assert_int_equal(store_fixture_run(store, "return 1", "a", "").outcome, STORE_REPLIED);
+}
+
+/* A primary that takes its first slots is in sight from then on, since one that is has named it. */
+static void a_new_primary_is_used_at_once(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture *store = &world->store;
+    int slot = clustered_slot("a"), from = node_of(world, "a");
+    int node = clustered_add(&world->clustered);
+    await_use(store); /* the loop was not turned meanwhile */
+    clustered_move(&world->clustered, &(struct slot_move){slot, from, node});
+    int64_t until = clock_ms() + MOST_MS;
+    while (clock_ms() < until) {
+        struct outcome outcome = store_fixture_run(store, "return 1", "a", "");
+        if (outcome.outcome != STORE_REPLIED)
+            fail_msg("%s", outcome.error);
+        store_fixture_idle(store, 5);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(out_of_sight_no_primary_is_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_stood_still_asks_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_primary_is_used_at_once, set_up, tear_down),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

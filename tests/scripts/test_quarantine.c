@@ -1,0 +1,272 @@
+/* What the stamp of a call says: a script that comes too late does nothing at all, and before
+ * grants begin again nobody is granted anything, by whatever way. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECOND_US = 1000000, HOUR_US_IN_S = 3600 };
+
+/* From now on nothing is granted for so long, by a clock that only this test moves. */
+static void begin(struct scripts *scripts, int64_t seconds)
+{
+    scripts->opens_us = scripts->clock_us + seconds * SECOND_US;
+}
+
+static void pass(struct scripts *scripts, int64_t seconds)
+{
+    scripts->clock_us += seconds * SECOND_US;
+}
+
+static void nothing_is_granted_before_its_time(void **state)
+{
+    static const char *const MODES[] = {"exclusive", "shared"};
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < 2; i++) {
+        for (int is_new = 0; is_new < 2; is_new++) {
+            begin(scripts, 10);
+            struct answer answer =
+                acquire(scripts, .token = "a", .mode = MODES[i], .token_is_new = is_new);
+            assert_string_equal(answer.status, "quarantined");
+            assert_in_range(answer.next_ms, 9999, 10000);
+            assert_int_equal(key_count(scripts), 2); /* the clock of the test */
+        }
+    }
+    pass(scripts, 10);
+    assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
+}
+
+static void a_name_that_is_known_is_not_granted_either(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .token_is_new = true);
+    assert_status(release(scripts, "n", "a"), "released");
+    begin(scripts, 10);
+    assert_status(acquire(scripts, .token = "b", .token_is_new = true), "quarantined");
+    assert_status(acquire(scripts, .token = "b"), "quarantined");
+}
+
+static void nor_is_another_hold_of_the_same_owner(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "me", .token_is_new = true);
+    begin(scripts, 10);
+    assert_status(acquire(scripts, .token = "b", .owner = "me"), "quarantined");
+    assert_status(acquire(scripts, .token = "b", .owner = "me", .server = "one"), "quarantined");
+    assert_status(acquire(scripts, .token = "c", .owner = "you"), "locked");
+    assert_status(renew(scripts, "n", "a", 60000), "renewed");
+    assert_status(acquire(scripts, .token = "a", .owner = "me"), "holding");
+    assert_status(release(scripts, "n", "a"), "released");
+}
+
+static void nor_is_a_newcomer_who_waits(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int is_new = 0; is_new < 2; is_new++) {
+        begin(scripts, 10);
+        const char *token = is_new ? "new" : "old";
+        struct answer answer = acquire(scripts, .name = token, .token = token, .attempt = token,
+                                       .server = "one", .lease_ms = 600000, .token_is_new = is_new);
+        assert_status(answer, "waiting");
+        assert_in_range(answer.next_ms, 9999, 10001);
+        assert_int_equal(inspect(scripts, token, "").holds, 0);
+    }
+}
+
+static void nor_is_an_upgrade(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "me", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "you", .mode = "shared");
+    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
+                          .lease_ms = 600000),
+                  "waiting");
+    begin(scripts, 10);
+    release(scripts, "n", "b");
+    for (int again = 0; again < 2; again++)
+        assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
+                              .lease_ms = 600000, .again = again),
+                      "waiting");
+    assert_int_equal(inspect(scripts, "n", "w").mine, 0);
+    pass(scripts, 10);
+    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
+                          .lease_ms = 600000, .again = true),
+                  "claimed");
+}
+
+/* A release hands over at once, if it may: by its short ways and by its long one. */
+static void a_release_lets_nobody_in(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int waiters = 1; waiters < 4; waiters++) {
+        char token[] = "w1";
+        redis_process_flush(&scripts->redis);
+        scripts->opens_us = 0;
+        acquire(scripts, .token = "a", .token_is_new = true);
+        for (int i = 0; i < waiters; i++, token[1]++)
+            assert_status(acquire(scripts, .token = token, .attempt = token,
+                                  .server = waiters == 3 && i == 1 ? "two" : "one",
+                                  .lease_ms = 600000),
+                          "waiting");
+        begin(scripts, 10);
+        struct answer answer = release_at(scripts, "n", "a", "one");
+        assert_status(answer, "released");
+        assert_string_equal(answer.next_attempt, "");
+        assert_int_equal(inspect(scripts, "n", "").holds, 0);
+        assert_int_equal(inspect(scripts, "n", "").waiters, waiters);
+        assert_in_range(tick(scripts, "n", "one").next_ms, 9999, 10001);
+        pass(scripts, 10);
+        tick(scripts, "n", "one");
+        assert_status(
+            acquire(scripts, .token = "w1", .attempt = "w1", .server = "one", .again = true),
+            "claimed");
+    }
+}
+
+static void nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves(void **state)
+{
+    static const char *const WAYS[] = {"expiry", "break", "look", "leave", "newcomer"};
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof WAYS / sizeof WAYS[0]; i++) {
+        redis_process_flush(&scripts->redis);
+        scripts->opens_us = 0;
+        acquire(scripts, .token = "a", .ttl_ms = 2000, .token_is_new = true);
+        acquire(scripts, .token = "w", .attempt = "w", .server = "one", .lease_ms = 600000);
+        begin(scripts, 10);
+        if (!strcmp(WAYS[i], "break"))
+            break_all(scripts, "n");
+        else
+            pass(scripts, 3);
+        if (!strcmp(WAYS[i], "leave"))
+            leave(scripts, .token = "x", .attempt = "x", .why = "gone");
+        if (!strcmp(WAYS[i], "newcomer"))
+            assert_status(
+                acquire(scripts, .token = "x", .attempt = "x", .server = "one", .lease_ms = 600000),
+                "waiting");
+        tick(scripts, "n", "one");
+        assert_int_equal(inspect(scripts, "n", "").holds, 0);
+        assert_status(acquire(scripts, .token = "w", .attempt = "w", .server = "one",
+                              .lease_ms = 600000, .again = true),
+                      "waiting");
+        pass(scripts, 10);
+        tick(scripts, "n", "one");
+        assert_int_equal(inspect(scripts, "n", "").holds, 1);
+    }
+}
+
+/* What was handed over before is not claimed: its waiter is the next again. */
+static void what_was_handed_over_cannot_be_claimed(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int way = 0; way < 4; way++) {
+        redis_process_flush(&scripts->redis);
+        scripts->opens_us = 0;
+        acquire(scripts, .token = "a", .token_is_new = true);
+        acquire(scripts, .token = "w", .attempt = "w", .server = "one", .claim_ms = 60000,
+                .lease_ms = 600000, .keep_ms = 30000);
+        release(scripts, "n", "a");
+        assert_int_equal(inspect(scripts, "n", "w").mine, 1);
+        begin(scripts, 10);
+        if (way == 0)
+            assert_status(acquire(scripts, .token = "w", .attempt = "w", .server = "one",
+                                  .lease_ms = 600000, .again = true),
+                          "waiting");
+        else if (way == 1)
+            assert_status(acquire(scripts, .token = "w", .attempt = "later", .server = "one",
+                                  .lease_ms = 600000),
+                          "waiting");
+        else if (way == 2)
+            assert_status(renew(scripts, "n", "w", 60000), "not_held");
+        else
+            assert_status(
+                leave(scripts, .token = "w", .attempt = "w", .why = "timeout", .keep_ms = 30000),
+                "timeout");
+        if (way != 2) {
+            assert_int_equal(inspect(scripts, "n", "w").mine, 0);
+            assert_int_equal(inspect(scripts, "n", "w").waiters, 1);
+            pass(scripts, 10);
+            tick(scripts, "n", "one");
+            assert_int_equal(inspect(scripts, "n", "w").mine, 1);
+        }
+    }
+}
+
+/* A script that comes too late: as if nobody had called it. */
+static void what_comes_too_late_changes_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .ttl_ms = 1000, .token_is_new = true);
+    acquire(scripts, .token = "w", .attempt = "w", .server = "one", .lease_ms = 600000);
+    redisReply *before = redis_process_command(&scripts->redis, "GET baton:{n}");
+    scripts->latest_us = scripts->clock_us + SECOND_US / 2;
+    pass(scripts, HOUR_US_IN_S); /* all has ended by this clock */
+    const struct answer answers[] = {
+        acquire(scripts, .token = "b", .token_is_new = true),
+        acquire(scripts, .token = "b"),
+        acquire(scripts, .token = "w", .attempt = "w", .server = "one", .again = true),
+        release(scripts, "n", "a"),
+        renew(scripts, "n", "a", 60000),
+        leave(scripts, .token = "w", .attempt = "w", .why = "timeout")};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        assert_int_equal(strncmp(answers[i].status, "LATE 1", 6), 0);
+    redisReply *after = redis_process_command(&scripts->redis, "GET baton:{n}");
+    assert_int_equal(before->len, after->len);
+    assert_memory_equal(before->str, after->str, before->len);
+    freeReplyObject(before);
+    freeReplyObject(after);
+    scripts->latest_us = 0;
+    pass(scripts, -HOUR_US_IN_S);
+    assert_status(renew(scripts, "n", "a", 60000), "renewed");
+}
+
+/* Where the clock was ahead once, and the name is forgotten. */
+static void numbers_grow_from_the_greatest_time_that_was_seen(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int is_new = 0; is_new < 2; is_new++) {
+        redis_process_flush(&scripts->redis);
+        scripts->floor_us = 0;
+        acquire(scripts, .token = "a", .token_is_new = true);
+        int64_t before = inspect(scripts, "n", "").version;
+        redis_process_flush(&scripts->redis);
+        scripts->floor_us = scripts->clock_us;
+        pass(scripts, -HOUR_US_IN_S);
+        int64_t version = inspect(scripts, "n", "").version;
+        assert_true(version >= before);
+        assert_int_equal(inspect(scripts, "n", "").version, version);
+        struct answer answer = acquire(scripts, .token = "b", .token_is_new = is_new);
+        assert_status(answer, "granted");
+        assert_true(answer.fence > before);
+    }
+}
+
+static void a_version_does_not_fall_when_that_time_has_come(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->floor_us = scripts->clock_us;
+    pass(scripts, -HOUR_US_IN_S);
+    int64_t version = inspect(scripts, "n", "").version;
+    pass(scripts, HOUR_US_IN_S + 1);
+    assert_true(inspect(scripts, "n", "").version >= version);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_granted_before_its_time),
+        TEST(a_name_that_is_known_is_not_granted_either),
+        TEST(nor_is_another_hold_of_the_same_owner),
+        TEST(nor_is_a_newcomer_who_waits),
+        TEST(nor_is_an_upgrade),
+        TEST(a_release_lets_nobody_in),
+        TEST(nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves),
+        TEST(what_was_handed_over_cannot_be_claimed),
+        TEST(what_comes_too_late_changes_nothing),
+        TEST(numbers_grow_from_the_greatest_time_that_was_seen),
+        TEST(a_version_does_not_fall_when_that_time_has_come),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}

@@ -1,0 +1,228 @@
+/* What the answers of a quorum's members mean together. */
+#include "locks/ballot.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+/* A ballot from a word: a letter for each member. */
+static struct ballot ballot_of(const char *letters)
+{
+    static const char KINDS[] = ".ad+hlmur"; /* in the order of enum vote_kind */
+    struct ballot ballot = {.members = (unsigned)strlen(letters)};
+    for (unsigned i = 0; i < ballot.members; i++) {
+        ballot.votes[i].kind = (enum vote_kind)(strchr(KINDS, letters[i]) - KINDS);
+        ballot.votes[i].ends_ms = -1;
+    }
+    return ballot;
+}
+
+static const struct {
+    const char *votes;
+    bool is_last;
+    enum verdict acquire, renew, release;
+} VERDICTS[] = {
+    /* nobody, and all */
+    {".....", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_OPEN},
+    {".....", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"hhhhh", true, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    {"lllll", true, VERDICT_LOST, VERDICT_LOST, VERDICT_LOST},
+    {"aaaaa", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"ddddd", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    /* half is not enough, one more is */
+    {"++...", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_OPEN},
+    {"+++..", false, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    {"++h..", false, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    {"hh...", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"++aa+", true, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    {"++ddd", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"++", true, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    {"+", true, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    {"++.", false, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    {"+..", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_OPEN},
+    {"++++aaaaa", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"+++++aaaa", true, VERDICT_WON, VERDICT_WON, VERDICT_WON},
+    /* the others are no majority any more; what is released must have been held by one, for all
+       that is known */
+    {"lll..", false, VERDICT_LOST, VERDICT_LOST, VERDICT_LOST},
+    {"lll..", true, VERDICT_LOST, VERDICT_LOST, VERDICT_LOST},
+    {"ll...", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_OPEN},
+    {"aaa..", false, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"aa...", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_OPEN},
+    {"hll..", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_OPEN},
+    {"hhl..", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_OPEN},
+    {"hhl.a", false, VERDICT_OPEN, VERDICT_OPEN, VERDICT_WON},
+    {"hll..", true, VERDICT_LOST, VERDICT_UNANSWERED, VERDICT_WON},
+    {"hhlll", true, VERDICT_LOST, VERDICT_LOST, VERDICT_LOST},
+    {"hlaaa", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    /* split between two, or with one away: refused, but a renewal may live on where nobody says */
+    {"++llu", true, VERDICT_LOST, VERDICT_LOST, VERDICT_LOST},
+    {"++lla", true, VERDICT_LOST, VERDICT_UNANSWERED, VERDICT_WON},
+    {"+laaa", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"llaa.", true, VERDICT_UNANSWERED, VERDICT_UNANSWERED, VERDICT_UNANSWERED},
+    {"lllaa", true, VERDICT_LOST, VERDICT_LOST, VERDICT_LOST},
+};
+
+static void verdicts_need_a_majority(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(VERDICTS); i++) {
+        struct ballot ballot = ballot_of(VERDICTS[i].votes);
+        bool is_last = VERDICTS[i].is_last;
+        unsigned member;
+        enum verdict acquire = ballot_acquire(&ballot, is_last, &member);
+        enum verdict renew = ballot_renew(&ballot, is_last);
+        enum verdict release = ballot_release(&ballot, is_last);
+        if (acquire != VERDICTS[i].acquire || renew != VERDICTS[i].renew ||
+            release != VERDICTS[i].release)
+            fail_msg("%s%s: %d %d %d", VERDICTS[i].votes, is_last ? " at last" : "", acquire, renew,
+                     release);
+    }
+}
+
+static void the_gravest_reason_is_told(void **state)
+{
+    unsigned member;
+    (void)state;
+    struct ballot ballot = ballot_of("+lrlu");
+    assert_int_equal(ballot_acquire(&ballot, true, &member), VERDICT_LOST);
+    assert_int_equal(member, 2);
+    ballot = ballot_of("+alla");
+    assert_int_equal(ballot_acquire(&ballot, true, &member), VERDICT_LOST);
+    assert_int_equal(member, 2);
+}
+
+static void what_is_left_is_what_a_majority_has(void **state)
+{
+    (void)state;
+    struct ballot ballot = ballot_of("+++++");
+    for (unsigned i = 0; i < 5; i++)
+        ballot.votes[i].ttl_ms = 10000;
+    assert_int_equal(ballot_validity(&ballot, 0), 10000 - 102);
+    assert_int_equal(ballot_validity(&ballot, 500), 10000 - 500 - 102);
+    ballot.votes[0].ttl_ms = ballot.votes[1].ttl_ms = 1000; /* three are still there */
+    assert_int_equal(ballot_validity(&ballot, 0), 10000 - 102);
+    ballot.votes[2].ttl_ms = 4000;
+    assert_int_equal(ballot_validity(&ballot, 0), 4000 - 42);
+    ballot.votes[3].kind = VOTE_DOUBT;
+    assert_int_equal(ballot_validity(&ballot, 0), 1000 - 12);
+    ballot.votes[4].kind = VOTE_AWAY;
+    assert_int_equal(ballot_validity(&ballot, 0), 1000 - 12);
+    ballot.votes[0].kind = VOTE_LOCKED;
+    assert_true(ballot_validity(&ballot, 0) <= 0);
+    ballot = ballot_of("+++");
+    for (unsigned i = 0; i < 3; i++)
+        ballot.votes[i].ttl_ms = 100;
+    assert_true(ballot_validity(&ballot, 97) <= 0);
+}
+
+static void set_fences(struct ballot *ballot, const int64_t *fences, const int64_t *versions)
+{
+    for (unsigned i = 0; i < ballot->members; i++) {
+        ballot->votes[i].fence = fences[i];
+        ballot->votes[i].version = versions[i];
+    }
+}
+
+static void a_fence_is_agreed_on_by_a_majority_of_holds(void **state)
+{
+    int64_t fence = 7;
+    (void)state;
+    struct ballot ballot = ballot_of("hhhll");
+    set_fences(&ballot, (int64_t[]){50, 50, 40, 50, 50}, (int64_t[]){50, 50, 40, 50, 50});
+    assert_false(ballot_agrees(&ballot, &fence));
+    assert_int_equal(fence, 7);
+    ballot.votes[2].fence = 50;
+    assert_true(ballot_agrees(&ballot, &fence));
+    assert_int_equal(fence, 50);
+}
+
+static void a_fence_is_proposed_above_all_that_is_known(void **state)
+{
+    (void)state;
+    struct ballot ballot = ballot_of("+++ad");
+    set_fences(&ballot, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 0, 0});
+    assert_int_equal(ballot_proposal(&ballot), 30 + BALLOT_AHEAD);
+    ballot = ballot_of("+++l.");
+    set_fences(&ballot, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 90, 0});
+    assert_int_equal(ballot_proposal(&ballot), 90 + BALLOT_AHEAD); /* somebody else's */
+    ballot = ballot_of("hh+..");
+    set_fences(&ballot, (int64_t[]){40, 40, 20, 0, 0}, (int64_t[]){45, 60, 20, 0, 0});
+    assert_int_equal(ballot_proposal(&ballot), 60 + BALLOT_AHEAD); /* others were granted since */
+}
+
+/* What each member that refuses names as in the way: a letter each; '*' is a crowd. */
+static void name_holders(struct ballot *ballot, const char *const *holders)
+{
+    for (unsigned i = 0; i < ballot->members; i++) {
+        struct vote *vote = &ballot->votes[i];
+        vote->holder_count = 0;
+        vote->is_crowd = false;
+        for (const char *holder = holders[i]; *holder; holder++) {
+            if (*holder == '*')
+                vote->is_crowd = true;
+            else
+                vote->holders[vote->holder_count++] = (uint64_t)*holder;
+        }
+    }
+}
+
+static const struct {
+    const char *votes;
+    const char *holders[5];
+    bool is_split;
+} SPLITS[] = {
+    {"+lll+", {"", "a", "a", "a", ""}, false},
+    {"+lll+", {"", "a", "a", "b", ""}, true},
+    {"dlll+", {"", "a", "a", "b", ""}, false}, /* it may be with the two */
+    {"+++++", {"", "", "", "", ""}, false},
+    /* several that go together: one that a majority has is enough, whichever ends first */
+    {"lllll", {"abc", "bac", "cab", "cba", "acb"}, false},
+    {"lllll", {"ab", "ac", "ad", "bc", "bd"}, false},
+    {"lllll", {"ab", "ab", "cd", "cd", "e"}, true},
+    {"lllll", {"a", "b", "c", "d", "e"}, true},
+    {"lllll", {"a*", "b*", "c*", "d*", "e*"}, false},
+};
+
+static void a_split_vote_is_one_that_nobody_can_have_won(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(SPLITS); i++) {
+        struct ballot ballot = ballot_of(SPLITS[i].votes);
+        name_holders(&ballot, SPLITS[i].holders);
+        if (ballot_is_split(&ballot) != SPLITS[i].is_split)
+            fail_msg("%zu: %s", i, SPLITS[i].votes);
+    }
+}
+
+static void who_was_refused_comes_again_when_enough_have_ended(void **state)
+{
+    (void)state;
+    struct ballot ballot = ballot_of("+llll");
+    int64_t ends[] = {-1, 400, 100, 300, 200};
+    for (unsigned i = 0; i < 5; i++)
+        ballot.votes[i].ends_ms = ends[i];
+    assert_int_equal(ballot_missing(&ballot), 2);
+    assert_int_equal(ballot_free_in(&ballot), 200);
+    ballot.votes[0].kind = VOTE_AWAY;
+    assert_int_equal(ballot_missing(&ballot), 3);
+    assert_int_equal(ballot_free_in(&ballot), 300);
+    ballot = ballot_of("aall+");
+    ballot.votes[2].ends_ms = 5;
+    assert_int_equal(ballot_free_in(&ballot), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdicts_need_a_majority),
+        cmocka_unit_test(the_gravest_reason_is_told),
+        cmocka_unit_test(what_is_left_is_what_a_majority_has),
+        cmocka_unit_test(a_fence_is_agreed_on_by_a_majority_of_holds),
+        cmocka_unit_test(a_fence_is_proposed_above_all_that_is_known),
+        cmocka_unit_test(a_split_vote_is_one_that_nobody_can_have_won),
+        cmocka_unit_test(who_was_refused_comes_again_when_enough_have_ended),
+    };
+    return cmocka_run_group_tests_name("ballot", tests, NULL, NULL);
+}

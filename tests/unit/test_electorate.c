@@ -1,0 +1,122 @@
+/* Which sentinels count: those that were replaced do not, those that are only away do. */
+#include "redis/electorate.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+enum { NOW = 1000000, LONG_AGO = NOW - ELECTORATE_FORGET_MS, LATELY = LONG_AGO + 1, MOST = 8 };
+
+/* A sentinel is written as its id (- for none), whether it answers (+) or not, and when it was last
+ * named by another: lately (l) or long ago. In upper case it counts, or is to count, afterwards. */
+static const struct story {
+    const char *sentinels[MOST];
+} STORIES[] = {
+    /* all are well, whether they are named or not */
+    {{"A+l", "B+l", "C+l"}},
+    {{"A+ ", "B+ ", "C+ "}},
+    {{"A+ "}},
+    /* one is away: the others go on naming it */
+    {{"A+l", "B+l", "C-l"}},
+    /* one was replaced by another */
+    {{"A+l", "B+l", "c- ", "D+l"}},
+    {{"A+l", "B+l", "C+l", "d- ", "e- "}},
+    /* two are away, and a few that are left decide nothing, even where they name nobody */
+    {{"A+l", "B- ", "C- "}},
+    {{"A+l", "B+l", "C- ", "D- "}},
+    {{"A- ", "B- ", "C- "}},
+    /* it is known by a name in the URL, where it never answered, and by its address */
+    {{"A+l", "B+l", "-- ", "C-l", "D+l"}},
+    /* it is known by a name, where it has answered, and the others name its address */
+    {{"A+l", "B+l", "C- ", "c-l"}},
+    /* it has moved; then that one is away, too */
+    {{"A+l", "B+l", "c- ", "C+l"}},
+};
+
+static void read_scout(const char *text, struct scout *scout)
+{
+    *scout = (struct scout){.mentioned = text[2] == 'l' ? LATELY : LONG_AGO, .is_heard = true};
+    if (text[0] != '-')
+        snprintf(scout->id, sizeof scout->id, "%c", text[0] | 0x20);
+    scout->has_vote = text[1] == '+';
+    if (!scout->has_vote)
+        snprintf(scout->trouble.text, sizeof scout->trouble.text, "it is away");
+}
+
+static size_t list(const struct story *story, struct scout *scouts)
+{
+    size_t count = 0;
+    for (; count < MOST && story->sentinels[count]; count++) {
+        read_scout(story->sentinels[count], &scouts[count]);
+        if (count > 0)
+            scouts[count - 1].next = &scouts[count];
+    }
+    return count;
+}
+
+static void those_that_were_replaced_do_not_count(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(STORIES); i++) {
+        struct scout scouts[MOST];
+        size_t count = list(&STORIES[i], scouts), expected = 0;
+        for (size_t j = 0; j < count; j++)
+            expected += STORIES[i].sentinels[j][0] >= 'A' && STORIES[i].sentinels[j][0] <= 'Z';
+        electorate_renew(scouts, NOW);
+        struct hearing hearing = electorate_hear(scouts);
+        if (hearing.sentinels != expected)
+            fail_msg("story %zu: %zu count", i, hearing.sentinels);
+    }
+}
+
+/* A set may be renewed bit by bit until none of the first is left. */
+static void a_set_that_is_renewed_keeps_its_majority(void **state)
+{
+    (void)state;
+    static const struct story RENEWED = {{"a- ", "b- ", "c- ", "d+l", "e+l", "f+l"}};
+    struct scout scouts[MOST];
+    const struct vote primary = {.host = "p", .port = 1};
+    size_t count = list(&RENEWED, scouts);
+    for (size_t i = 0; i < count; i++) {
+        scouts[i].vote = primary;
+        scouts[i].voted = NOW;
+    }
+    scouts[0].voted = scouts[1].voted = scouts[2].voted = 0;
+    electorate_renew(scouts, NOW);
+    assert_int_equal(electorate_hear(scouts).sentinels,
+                     6); /* at once it would be anybody's guess */
+    assert_int_equal(electorate_named(scouts, &primary), 0);
+    scouts[0].is_left_out = true; /* it had been replaced before */
+    electorate_renew(scouts, NOW);
+    assert_int_equal(electorate_hear(scouts).sentinels, 3);
+    assert_int_equal(electorate_named(scouts, &primary), NOW);
+    assert_true(scouts[1].is_left_out && scouts[2].is_left_out);
+}
+
+/* The one that it moved to counts also when that is away, and the old one is forgotten. */
+static void one_that_has_moved_counts_once(void **state)
+{
+    (void)state;
+    static const struct story MOVED = {{"a+l", "b+l", "c- ", "c+l"}};
+    struct scout scouts[MOST];
+    list(&MOVED, scouts);
+    electorate_renew(scouts, NOW);
+    assert_true(scouts[2].is_left_out);
+    snprintf(scouts[3].trouble.text, sizeof scouts[3].trouble.text, "it is away");
+    scouts[3].has_vote = false;
+    electorate_renew(scouts, NOW);
+    assert_int_equal(electorate_hear(scouts).sentinels, 3);
+    assert_false(scouts[3].is_left_out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(those_that_were_replaced_do_not_count),
+        cmocka_unit_test(a_set_that_is_renewed_keeps_its_majority),
+        cmocka_unit_test(one_that_has_moved_counts_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

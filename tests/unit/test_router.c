@@ -1,0 +1,482 @@
+/* The router against nodes that are made up: they answer as those of a Redis Cluster whose slots
+ * move, in any order and at any time, and whatever they do, each call ends once, is run once at
+ * most, and those of a slot are run in the order in which they were made. */
+#include "redis/call.h"
+#include "redis/router.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 3, KEYS = 4, CALLS = 4000, FIRST_PORT = 7000 };
+
+struct link {
+    unsigned number;
+    bool up;
+    struct call_queue pending, unsent;
+};
+
+/* One slot, and what the nodes know of it. */
+struct truth {
+    unsigned slot, owner, target;
+    bool moves;   /* from the owner to the target; */
+    bool carried; /* the name is there already, */
+    bool split;   /* or in both places */
+};
+
+struct world {
+    uv_loop_t loop;
+    struct router *router;
+    struct link links[NODES];
+    struct truth truths[KEYS];
+    unsigned map[KEYS]; /* as the cluster module would know it; NODES: nobody */
+    bool fresh;
+    int made, ended, run, unsent, refused, lost;
+    int run_last[KEYS];
+    int doubts;
+    uint32_t random;
+};
+
+static struct world *world;
+
+static uint32_t below(uint32_t bound)
+{
+    world->random ^= world->random << 13;
+    world->random ^= world->random >> 17;
+    world->random ^= world->random << 5;
+    return world->random % bound;
+}
+
+static struct truth *truth_of(unsigned slot)
+{
+    for (int i = 0; i < KEYS; i++)
+        if (world->truths[i].slot == slot)
+            return &world->truths[i];
+    return NULL;
+}
+
+/* In place of cluster.c. */
+
+unsigned cluster_owner(const struct cluster *cluster, unsigned slot)
+{
+    (void)cluster;
+    const struct truth *truth = truth_of(slot);
+    unsigned node = truth ? world->map[truth - world->truths] : NODES;
+    return node == NODES ? CLUSTER_NOBODY : node;
+}
+
+bool cluster_is_fresh(const struct cluster *cluster, unsigned number)
+{
+    (void)cluster, (void)number;
+    return world->fresh;
+}
+
+unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by)
+{
+    (void)cluster;
+    assert_in_range(by, 0, NODES - 1);
+    assert_in_range(to->port, FIRST_PORT, FIRST_PORT + NODES - 1);
+    return (unsigned)(to->port - FIRST_PORT);
+}
+
+static void learn(int key, unsigned owner)
+{
+    if (world->map[key] == owner)
+        return;
+    world->map[key] = owner;
+}
+
+unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
+                            unsigned by)
+{
+    unsigned number = cluster_find(cluster, owner, by);
+    learn((int)(truth_of(slot) - world->truths), number);
+    return number;
+}
+
+void cluster_doubt(struct cluster *cluster)
+{
+    (void)cluster;
+    world->doubts++;
+}
+
+/* In place of link.c. */
+
+bool link_is_up(const struct link *link)
+{
+    return link->up;
+}
+
+bool link_serves(const struct link *link)
+{
+    return link->up;
+}
+
+const char *link_trouble(const struct link *link)
+{
+    return link->up ? "" : "it is down";
+}
+
+void link_send_call(struct link *link, struct call *call)
+{
+    call_queue_push(link->up ? &link->pending : &link->unsent, call);
+}
+
+static struct link *link_to(void *context, unsigned node)
+{
+    (void)context;
+    assert_in_range(node, 0, NODES - 1);
+    return &world->links[node];
+}
+
+static void sent_away(void *context, unsigned to, unsigned from)
+{
+    (void)context;
+    assert_in_range(to, 0, NODES - 1);
+    assert_in_range(from, 0, NODES - 1);
+}
+
+/* The nodes. */
+
+struct making {
+    int number;
+    int key;
+    bool ended;
+};
+
+static void redirect(struct call *call, const char *code, unsigned node)
+{
+    char error[80];
+    snprintf(error, sizeof error, "%s %u node%u:%u", code, call->routing.slot, node,
+             FIRST_PORT + node);
+    router_redirected(world->router, call, error);
+}
+
+static void run_it(struct call *call)
+{
+    const struct making *making = call->context;
+    assert_false(making->ended);
+    if (making->number < world->run_last[making->key])
+        fail_msg("call %d is run after call %d", making->number, world->run_last[making->key]);
+    world->run_last[making->key] = making->number;
+    world->run++;
+    call_finish(call, STORE_REPLIED, NULL, NULL);
+}
+
+/* A call that a node has reached. */
+static void answer(struct link *link, struct call *call)
+{
+    const struct truth *truth = truth_of(call->routing.slot);
+    bool is_owner = link->number == truth->owner;
+    bool is_asked = truth->moves && link->number == truth->target && call->asking;
+    bool is_here = is_owner ? !truth->moves || !truth->carried : truth->carried;
+    if (!is_owner && !is_asked)
+        redirect(call, "MOVED", truth->owner);
+    else if ((truth->moves && truth->split) || (is_asked && !is_here))
+        router_redirected(world->router, call, "TRYAGAIN");
+    else if (is_here)
+        run_it(call);
+    else
+        redirect(call, "ASK", truth->target);
+}
+
+static void lose(struct link *link)
+{
+    struct call_queue lost = call_queue_take(&link->pending);
+    link->up = false;
+    for (struct call *call = call_queue_pop(&lost); call; call = call_queue_pop(&lost))
+        call_finish(call, STORE_IN_DOUBT, NULL, "lost");
+}
+
+static void fail_unsent(struct link *link)
+{
+    struct call_queue unsent = call_queue_take(&link->unsent);
+    for (struct call *call = call_queue_pop(&unsent); call; call = call_queue_pop(&unsent))
+        call_finish(call, STORE_UNSENT, NULL, "down");
+}
+
+/* How many calls of the slot that node has to answer. */
+static int count_awaited(unsigned node, unsigned slot)
+{
+    int count = 0;
+    for (const struct call *call = world->links[node].pending.head; call; call = call->next)
+        count += call->routing.slot == slot;
+    return count;
+}
+
+/* A slot goes one step on its way; but it does not arrive at a node between two calls that are on
+ * the wire to it: see router.h. */
+static void move(int key)
+{
+    struct truth *truth = &world->truths[key];
+    if (!truth->moves) {
+        truth->moves = true;
+        truth->carried = truth->split = false;
+        truth->target = (truth->owner + 1 + below(NODES - 1)) % NODES;
+    } else if (!truth->split && !truth->carried) {
+        truth->split = true;
+    } else if (truth->split) {
+        truth->split = false;
+        truth->carried = true;
+    } else if (count_awaited(truth->target, truth->slot) == 0) {
+        truth->owner = truth->target;
+        truth->moves = false;
+        if (below(2) == 0) /* the map is ahead of those that are on their way */
+            learn(key, truth->owner);
+    }
+}
+
+/* Calls. */
+
+static void done(void *context, const struct store_result *result)
+{
+    struct making *making = context;
+    assert_false(making->ended);
+    making->ended = true;
+    world->ended++;
+    world->unsent += result->outcome == STORE_UNSENT;
+    world->refused += result->outcome == STORE_REFUSED;
+    world->lost += result->outcome == STORE_IN_DOUBT;
+}
+
+static void name_of(int key, char name[16])
+{
+    snprintf(name, 16, "{key %d}", key);
+}
+
+static void make(struct making *all)
+{
+    static const struct script SCRIPT = {"test", "", 0, "0123456789012345678901234567890123456789"};
+    char name[16];
+    struct making *making = &all[world->made];
+    *making = (struct making){.number = ++world->made, .key = (int)below(KEYS)};
+    name_of(making->key, name);
+    router_eval(world->router, &SCRIPT, slice_of(name), NULL, 0, done, making);
+    assert_false(making->ended);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    world = calloc(1, sizeof *world);
+    const char *seed = getenv("BATON_TEST_SEED");
+    world->random = 2463534242U + (seed ? (uint32_t)strtoul(seed, NULL, 10) : 0);
+    uv_loop_init(&world->loop);
+    const struct router_options options = {
+        .loop = &world->loop, .link_to = link_to, .sent_away = sent_away};
+    world->router = router_open(&options);
+    for (unsigned i = 0; i < NODES; i++)
+        world->links[i] = (struct link){.number = i, .up = true};
+    for (int i = 0; i < KEYS; i++) {
+        char name[16];
+        name_of(i, name);
+        world->truths[i].slot = slot_of(slice_of(name));
+        world->map[i] = world->truths[i].owner = (unsigned)i % NODES;
+    }
+    return 0;
+}
+
+static void closed(void *context)
+{
+    (void)context;
+    world->router = NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    router_close(world->router, closed, NULL);
+    uv_run(&world->loop, UV_RUN_DEFAULT);
+    assert_null(world->router);
+    assert_int_equal(uv_loop_close(&world->loop), 0);
+    free(world);
+    return 0;
+}
+
+static void turn(void)
+{
+    uv_run(&world->loop, UV_RUN_NOWAIT);
+}
+
+/* One of the nodes answers one call, if it has one. */
+static void answer_some(void)
+{
+    struct link *link = &world->links[below(NODES)];
+    struct call *call = call_queue_pop(&link->pending);
+    if (call)
+        answer(link, call);
+    fail_unsent(link);
+}
+
+static void settle_all(void)
+{
+    uint64_t until = uv_hrtime() + UINT64_C(3000000000);
+    while (world->ended < world->made && uv_hrtime() < until) {
+        answer_some();
+        turn();
+    }
+    assert_int_equal(world->ended, world->made);
+}
+
+/* Slots move, the map is behind or ahead, and nothing is lost. */
+static void what_moves_is_followed_in_order(void **state)
+{
+    (void)state;
+    struct making *all = calloc(CALLS, sizeof *all);
+    while (world->made < CALLS) {
+        if (below(3) == 0)
+            make(all);
+        if (below(40) == 0)
+            move((int)below(KEYS));
+        if (below(60) == 0) {
+            int key = (int)below(KEYS);
+            learn(key, world->truths[key].owner);
+        }
+        answer_some();
+        turn();
+    }
+    for (int i = 0; i < KEYS; i++)
+        while (world->truths[i].moves) {
+            move(i);
+            answer_some();
+        }
+    settle_all();
+    assert_int_equal(world->run + world->refused,
+                     CALLS); /* refused: not in time, on a busy machine */
+    assert_true(world->run > CALLS / 2);
+    assert_int_equal(world->unsent + world->lost, 0);
+    free(all);
+}
+
+/* Nodes are lost as well: what is run is run in order, and each call still ends. */
+static void losses_end_calls_and_change_no_order(void **state)
+{
+    (void)state;
+    struct making *all = calloc(CALLS, sizeof *all);
+    while (world->made < CALLS) {
+        if (below(3) == 0)
+            make(all);
+        if (below(40) == 0)
+            move((int)below(KEYS));
+        if (below(200) == 0)
+            lose(&world->links[below(NODES)]);
+        if (below(50) == 0)
+            world->links[below(NODES)].up = true;
+        if (below(30) == 0) {
+            int key = (int)below(KEYS);
+            learn(key, below(10) == 0 ? NODES : world->truths[key].owner);
+        }
+        world->fresh = below(2);
+        answer_some();
+        turn();
+    }
+    for (int i = 0; i < NODES; i++)
+        world->links[i].up = true;
+    for (int i = 0; i < KEYS; i++) {
+        while (world->truths[i].moves) {
+            move(i);
+            answer_some();
+        }
+        learn(i, world->truths[i].owner);
+    }
+    settle_all();
+    assert_true(world->run > CALLS / 10);
+    assert_true(world->unsent + world->lost > 0);
+    free(all);
+}
+
+/* Two nodes that each say that the other has it: no call runs, nor for ever, nor at full speed. */
+static void a_loop_ends_by_the_deadline(void **state)
+{
+    (void)state;
+    struct making all[1];
+    make(all);
+    uint64_t begun = uv_hrtime();
+    int answers = 0;
+    while (world->ended == 0 && uv_hrtime() < begun + UINT64_C(3000000000)) {
+        for (unsigned i = 0; i < NODES; i++) {
+            struct call *call = call_queue_pop(&world->links[i].pending);
+            answers += call != NULL;
+            if (call)
+                redirect(call, "MOVED", (i + 1) % NODES);
+        }
+        uv_run(&world->loop, UV_RUN_ONCE);
+    }
+    uint64_t took_ms = (uv_hrtime() - begun) / 1000000;
+    assert_int_equal(world->refused, 1);
+    assert_in_range(took_ms, STORE_DEADLINE_MS - 50, STORE_DEADLINE_MS + 500);
+    assert_in_range(answers, 5, 150);
+}
+
+/* A slot that never arrives: the call is refused in time, and so is the one behind it. */
+static void what_never_arrives_is_refused(void **state)
+{
+    (void)state;
+    struct making all[8];
+    for (int i = 0; i < 8; i++)
+        make(all);
+    for (int i = 0; i < KEYS; i++) {
+        move(i);
+        move(i);
+    }
+    settle_all();
+    assert_int_equal(world->refused, 8);
+    assert_int_equal(world->run, 0);
+}
+
+/* CLUSTERDOWN is no redirect, and no node is known for a slot that nobody serves. */
+static void what_nobody_serves_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct making all[2];
+    make(all);
+    for (unsigned i = 0; i < NODES; i++) {
+        struct call *call = call_queue_pop(&world->links[i].pending);
+        if (call)
+            router_redirected(world->router, call, "CLUSTERDOWN Hash slot not served");
+    }
+    assert_int_equal(world->refused, 1);
+    assert_int_equal(world->doubts, 1);
+    for (int i = 0; i < KEYS; i++)
+        learn(i, NODES);
+    make(all);
+    uint64_t begun = uv_hrtime();
+    while (world->ended < 2)
+        uv_run(&world->loop, UV_RUN_ONCE);
+    assert_int_equal(world->unsent, 1);
+    assert_in_range((uv_hrtime() - begun) / 1000000, 0, STORE_DEADLINE_MS / 2);
+}
+
+/* Of a call for a node as a whole: again where the script says so, and nowhere else. */
+static void a_call_for_a_node_stays_there(void **state)
+{
+    (void)state;
+    static const struct script SCRIPT = {"test", "", 0, "0123456789012345678901234567890123456789"};
+    struct making making = {.number = 1};
+    router_eval_at(world->router, 2, &SCRIPT, NULL, 0, done, &making);
+    world->made = 1;
+    for (int tries = 0; tries < 3; tries++) {
+        struct call *call = NULL;
+        while (!(call = call_queue_pop(&world->links[2].pending)))
+            uv_run(&world->loop, UV_RUN_ONCE);
+        assert_true(call->asking);
+        if (tries < 2)
+            router_redirected(world->router, call, "TRYAGAIN");
+        else
+            call_finish(call, STORE_REPLIED, NULL, NULL);
+    }
+    assert_int_equal(world->ended, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(what_moves_is_followed_in_order),      TEST(losses_end_calls_and_change_no_order),
+        TEST(a_loop_ends_by_the_deadline),          TEST(what_never_arrives_is_refused),
+        TEST(what_nobody_serves_is_not_waited_for), TEST(a_call_for_a_node_stays_there),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

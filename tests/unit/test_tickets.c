@@ -1,0 +1,336 @@
+/* Who waits for a name, over all workers of a process. */
+#include "locks/tickets.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 6, WORKERS = 4, ROUNDS = 300 };
+
+/* Two workers, on loops that the test turns; and what they were called for, a word each. */
+struct scene {
+    struct tickets *tickets;
+    uv_loop_t loops[2];
+    struct desk desks[2];
+    char called[200];
+    struct call last;
+};
+
+static struct slice name(void)
+{
+    return slice_of("name");
+}
+
+static void note(struct ticket *ticket, const struct call *call)
+{
+    struct scene *scene = ticket->desk->context;
+    const char *what = call->ended == LOCKS_CANCELLED    ? "-"
+                       : call->ended == LOCKS_SUPERSEDED ? "="
+                                                         : "+";
+    size_t length = strlen(scene->called);
+    snprintf(scene->called + length, sizeof scene->called - length, "%.*s%s",
+             (int)ticket->token.length, ticket->token.bytes, what);
+    scene->last = *call;
+}
+
+static int begin(void **state)
+{
+    struct scene *scene = calloc(1, sizeof *scene);
+    scene->tickets = tickets_new();
+    for (int i = 0; i < 2; i++) {
+        uv_loop_init(&scene->loops[i]);
+        desk_open(&scene->desks[i], scene->tickets, &scene->loops[i], note, scene);
+    }
+    *state = scene;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    struct scene *scene = *state;
+    for (int i = 0; i < 2; i++) {
+        desk_close(&scene->desks[i], NULL);
+        uv_run(&scene->loops[i], UV_RUN_DEFAULT);
+        assert_int_equal(uv_loop_close(&scene->loops[i]), 0);
+    }
+    tickets_free(scene->tickets);
+    free(scene);
+    return 0;
+}
+
+/* What is called for when both loops have turned. */
+static void calls(struct scene *scene, const char *expected)
+{
+    scene->called[0] = '\0';
+    for (int i = 0; i < 2; i++)
+        uv_run(&scene->loops[i], UV_RUN_NOWAIT);
+    assert_string_equal(scene->called, expected);
+}
+
+static struct ticket ticket_of(const char *token)
+{
+    return (struct ticket){.token = slice_of(token), .owner = slice_of(token)};
+}
+
+static void shows(struct scene *scene, const char *expected)
+{
+    struct lock_view view;
+    struct ticket_owners owners;
+    char text[200] = "";
+    tickets_show(scene->tickets, name(), 0, &view, &owners);
+    for (size_t i = 0; i < view.waiter_count; i++)
+        strncat(text, view.waiters[i].owner.bytes, view.waiters[i].owner.length);
+    assert_string_equal(text, expected);
+    assert_int_equal(view.queue_length, strlen(expected));
+}
+
+/* `count` tickets called a, b, c and so on, at one desk and the other in turn. */
+static void draw(struct scene *scene, struct ticket *tickets, int count)
+{
+    static const char *const TOKENS[] = {"a", "b", "c", "d", "e", "f"};
+    for (int i = 0; i < count; i++) {
+        tickets[i] = ticket_of(TOKENS[i]);
+        assert_int_equal(ticket_draw(&tickets[i], &scene->desks[i % 2], name(), MOST),
+                         i == 0 ? DRAWN_FIRST : DRAWN_BEHIND);
+    }
+}
+
+static void the_first_is_called_wherever_it_waits(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket tickets[4];
+    assert_false(tickets_wait(scene->tickets, name()));
+    draw(scene, tickets, 4);
+    assert_true(tickets_wait(scene->tickets, name()));
+    assert_false(tickets_wait(scene->tickets, slice_of("other")));
+    shows(scene, "abcd");
+    calls(scene, "");
+    assert_ptr_equal(desk_first(&scene->desks[0], name()), &tickets[0]);
+    assert_null(desk_first(&scene->desks[1], name()));
+    ticket_leave(&tickets[2], NULL);
+    calls(scene, "");
+    ticket_leave(&tickets[0], NULL);
+    assert_ptr_equal(desk_first(&scene->desks[1], name()), &tickets[1]);
+    calls(scene, "b+");
+    assert_true(ticket_is_first(&tickets[1]));
+    ticket_leave(&tickets[1], NULL);
+    ticket_leave(&tickets[1], NULL);
+    calls(scene, "d+");
+    ticket_leave(&tickets[3], NULL);
+    calls(scene, "");
+    assert_false(tickets_wait(scene->tickets, name()));
+    shows(scene, "");
+}
+
+static void who_has_left_is_not_called(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket tickets[3];
+    draw(scene, tickets, 3);
+    ticket_leave(&tickets[0], NULL);
+    ticket_leave(&tickets[1], NULL); /* its call is on the way */
+    calls(scene, "c+");
+    assert_true(tickets_cancel(scene->tickets, name(), slice_of("c")));
+    ticket_leave(&tickets[2], NULL);
+    calls(scene, "");
+}
+
+static void who_steps_aside_is_passed_over(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket tickets[3];
+    draw(scene, tickets, 3);
+    assert_true(ticket_step_aside(&tickets[0]));
+    calls(scene, "b+");
+    shows(scene, "bca");
+    assert_true(ticket_step_aside(&tickets[1]));
+    assert_true(ticket_step_aside(&tickets[2]));
+    assert_false(tickets_wait(scene->tickets, name()));
+    calls(scene, ""); /* there is nobody, and who was called has gone: */
+    for (int i = 0; i < 3; i++)
+        ticket_leave(&tickets[i], NULL);
+    assert_false(ticket_step_aside(&tickets[0]));
+}
+
+static void a_repetition_takes_the_place_of_the_earlier_one(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket tickets[3];
+    draw(scene, tickets, 3);
+    struct ticket again = ticket_of("b"), first = ticket_of("a");
+    assert_int_equal(ticket_draw(&again, &scene->desks[0], name(), 3), DRAWN_BEHIND);
+    calls(scene, "b=");
+    shows(scene, "abc");
+    assert_false(ticket_step_aside(&tickets[1]));
+    ticket_step_aside(&tickets[0]);
+    calls(scene, "b+");
+    assert_int_equal(ticket_draw(&first, &scene->desks[1], name(), 3), DRAWN_FIRST);
+    calls(scene, "a=");
+    assert_false(ticket_is_first(&again));
+    ticket_leave(&first, NULL);
+    ticket_leave(&again, NULL);
+    calls(scene, "c+");
+    ticket_leave(&tickets[2], NULL);
+}
+
+static void no_more_wait_than_may(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket tickets[MOST], more = ticket_of("more"), again = ticket_of("b");
+    draw(scene, tickets, MOST);
+    assert_int_equal(ticket_draw(&more, &scene->desks[0], name(), MOST), DRAWN_FULL);
+    assert_false(ticket_is_first(&more));
+    ticket_leave(&more, NULL);
+    assert_int_equal(ticket_draw(&again, &scene->desks[0], name(), MOST), DRAWN_BEHIND);
+    for (int i = 0; i < MOST; i++)
+        ticket_leave(&tickets[i], NULL);
+    ticket_leave(&again, NULL);
+}
+
+static void any_worker_cancels(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket tickets[2];
+    draw(scene, tickets, 2);
+    assert_false(tickets_cancel(scene->tickets, name(), slice_of("c")));
+    assert_false(tickets_cancel(scene->tickets, slice_of("other"), slice_of("a")));
+    assert_true(tickets_cancel(scene->tickets, name(), slice_of("a")));
+    assert_false(tickets_cancel(scene->tickets, name(), slice_of("a")));
+    calls(scene, "a-b+");
+    ticket_leave(&tickets[0], NULL);
+    ticket_leave(&tickets[1], NULL);
+}
+
+static void who_comes_first_is_first(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket tickets[3];
+    draw(scene, tickets, 3);
+    ticket_come_first(&tickets[2]);
+    assert_true(ticket_is_first(&tickets[2]));
+    shows(scene, "cab");
+    calls(scene, "");
+    ticket_leave(&tickets[2], NULL);
+    calls(scene, "a+");
+    ticket_leave(&tickets[0], NULL);
+    ticket_leave(&tickets[1], NULL);
+}
+
+/* The next is told of the hold for which it is to wait, if it has to. */
+static void the_next_hears_of_the_hold_before_it(void **state)
+{
+    static const struct {
+        enum lock_mode mode, next_mode;
+        const char *owner;
+        bool excludes;
+    } CASES[] = {
+        {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "a", true}, {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "b", false},
+        {LOCK_SHARED, LOCK_EXCLUSIVE, "a", true},    {LOCK_EXCLUSIVE, LOCK_SHARED, "a", true},
+        {LOCK_SHARED, LOCK_SHARED, "a", false},
+    };
+    struct scene *scene = *state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct ticket first = ticket_of("a"), next = ticket_of("b");
+        struct hold hold = {
+            .version = 7, .ttl_ms = 1000, .mode = CASES[i].mode, .owner = slice_of(CASES[i].owner)};
+        next.mode = CASES[i].next_mode;
+        ticket_draw(&first, &scene->desks[0], name(), MOST);
+        ticket_draw(&next, &scene->desks[1], name(), MOST);
+        uint64_t now = uv_now(&scene->loops[0]);
+        ticket_leave(&first, &hold);
+        calls(scene, "b+");
+        assert_int_equal(scene->last.version, CASES[i].excludes ? 7 : 0);
+        if (CASES[i].excludes)
+            assert_int_equal(scene->last.until, now + 1000);
+        ticket_leave(&next, NULL);
+    }
+}
+
+/* On threads: each worker draws a ticket again and again, and who is first alone may change what
+ * all share. */
+
+struct shared {
+    struct tickets *tickets;
+    long turns;
+};
+
+struct worker {
+    struct shared *shared;
+    uv_loop_t loop;
+    struct desk desk;
+    struct ticket ticket;
+    char token[16];
+    int rounds;
+    uv_thread_t thread;
+};
+
+static void take_turns(struct worker *worker, enum drawn drawn)
+{
+    while (drawn == DRAWN_FIRST) {
+        assert_true(ticket_is_first(&worker->ticket));
+        worker->shared->turns++;
+        ticket_leave(&worker->ticket, NULL);
+        if (++worker->rounds == ROUNDS) {
+            desk_close(&worker->desk, NULL);
+            return;
+        }
+        worker->ticket = ticket_of(worker->token);
+        worker->ticket.context = worker;
+        drawn = ticket_draw(&worker->ticket, &worker->desk, name(), WORKERS);
+    }
+}
+
+static void turn_has_come(struct ticket *ticket, const struct call *call)
+{
+    assert_int_equal(call->ended, LOCKS_DONE);
+    take_turns(ticket->context, DRAWN_FIRST);
+}
+
+static void work(void *context)
+{
+    struct worker *worker = context;
+    worker->ticket = ticket_of(worker->token);
+    worker->ticket.context = worker;
+    take_turns(worker, ticket_draw(&worker->ticket, &worker->desk, name(), WORKERS));
+    uv_run(&worker->loop, UV_RUN_DEFAULT);
+}
+
+static void one_at_a_time_over_all_threads(void **state)
+{
+    struct shared shared = {.tickets = ((struct scene *)*state)->tickets};
+    struct worker workers[WORKERS];
+    memset(workers, 0, sizeof workers);
+    for (int i = 0; i < WORKERS; i++) {
+        struct worker *worker = &workers[i];
+        worker->shared = &shared;
+        snprintf(worker->token, sizeof worker->token, "worker-%d", i);
+        uv_loop_init(&worker->loop);
+        desk_open(&worker->desk, shared.tickets, &worker->loop, turn_has_come, worker);
+    }
+    for (int i = 0; i < WORKERS; i++)
+        uv_thread_create(&workers[i].thread, work, &workers[i]);
+    for (int i = 0; i < WORKERS; i++) {
+        uv_thread_join(&workers[i].thread);
+        assert_int_equal(uv_loop_close(&workers[i].loop), 0);
+    }
+    assert_int_equal(shared.turns, WORKERS * ROUNDS);
+    assert_false(tickets_wait(shared.tickets, name()));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_first_is_called_wherever_it_waits, begin, finish),
+        cmocka_unit_test_setup_teardown(who_has_left_is_not_called, begin, finish),
+        cmocka_unit_test_setup_teardown(who_steps_aside_is_passed_over, begin, finish),
+        cmocka_unit_test_setup_teardown(a_repetition_takes_the_place_of_the_earlier_one, begin,
+                                        finish),
+        cmocka_unit_test_setup_teardown(no_more_wait_than_may, begin, finish),
+        cmocka_unit_test_setup_teardown(any_worker_cancels, begin, finish),
+        cmocka_unit_test_setup_teardown(who_comes_first_is_first, begin, finish),
+        cmocka_unit_test_setup_teardown(the_next_hears_of_the_hold_before_it, begin, finish),
+        cmocka_unit_test_setup_teardown(one_at_a_time_over_all_threads, begin, finish),
+    };
+    return cmocka_run_group_tests_name("tickets", tests, NULL, NULL);
+}
