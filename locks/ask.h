@@ -26,6 +26,16 @@ void ask_redis_at(struct locks *locks, unsigned part, const struct script *scrip
                   const struct slice *arguments, size_t argument_count, store_done *done,
                   void *context);
 
+/* The same for who may not want it any more, as with ask_redis_while; both get `context`. */
+struct asker {
+    bool (*is_wanted)(const void *context);
+    store_done *done;
+};
+
+void ask_redis_at_while(struct locks *locks, unsigned part, const struct asker *asker,
+                        const struct script *script, struct slice key,
+                        const struct slice *arguments, size_t argument_count, void *context);
+
 /* The same for what is not to be made again: too late is too late. */
 void ask_redis_at_once(struct locks *locks, unsigned part, const struct script *script,
                        struct slice key, const struct slice *arguments, size_t argument_count,

@@ -97,12 +97,22 @@ void fan_answered(void *context, const struct store_result *result)
         fan->kind->end(fan);
 }
 
+/* Of whom it was too slow for nothing is asked any more once all is decided: whoever was told has
+ * gone on since, and what a renewal or a break would find there then may be another hold, or have
+ * been renewed for longer. */
+static bool is_open(const void *context)
+{
+    const struct fan_leg *leg = context;
+    return !leg->fan->is_decided;
+}
+
 void fan_send(struct fan *fan, unsigned member, const struct script *script, struct slice key,
               const struct slice *arguments, size_t argument_count)
 {
+    static const struct asker ASKER = {is_open, fan_answered};
     fan->open++;
-    ask_redis_at(fan->locks, member, script, key, arguments, argument_count, fan_answered,
-                 &fan->legs[member]);
+    ask_redis_at_while(fan->locks, member, &ASKER, script, key, arguments, argument_count,
+                       &fan->legs[member]);
 }
 
 void fan_send_all(struct fan *fan, const struct script *script, struct slice key,

@@ -55,7 +55,8 @@ void fans_close(struct fans *fans, uv_close_cb closed);
 /* Before it is sent to members, one by one. */
 void fan_begin(struct fan *fan, struct locks *locks, const struct fan_kind *kind);
 
-/* To this member; the arguments are copied. */
+/* To this member; the arguments are copied. Where it is too slow, it is asked again for as long as
+ * nothing is decided. */
 void fan_send(struct fan *fan, unsigned member, const struct script *script, struct slice key,
               const struct slice *arguments, size_t argument_count);
 

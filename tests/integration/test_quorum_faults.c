@@ -1,0 +1,154 @@
+/* A quorum in which first one member is slow, cut off or empty, and then another one. */
+#include "tests/integration/on_quorum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LATE_MS = 560,   /* beyond 500 ms a call is refused as late; */
+    LOST_MS = 740,   /* at 800 the connection of one that does not answer is given up */
+    CLOSE_MS = 460,  /* not late yet */
+    ROUNDS_MOST = 8, /* on a machine that is busy with other things */
+};
+
+static const char TOKEN[] = "a-token-of-the-faults-001";
+
+struct story {
+    struct quorum_servers servers;
+    struct batond_process batond;
+    struct http_client *client;
+};
+
+static int begin_with(void **state, const char *quarantine)
+{
+    const char *const flags[] = {"--workers=1", quarantine, NULL};
+    struct story *story = calloc(1, sizeof *story);
+    quorum_servers_start(&story->servers);
+    batond_process_start(&story->batond, &(struct batond_options){.redis_url = story->servers.url,
+                                                                  .arguments = flags});
+    story->client = http_client_new(story->batond.url);
+    await_up(story->client, "5 of 5");
+    *state = story;
+    return 0;
+}
+
+static int begin(void **state)
+{
+    return begin_with(state, "--quarantine=off");
+}
+
+static int finish(void **state)
+{
+    struct story *story = *state;
+    http_client_free(story->client);
+    assert_int_equal(batond_process_stop(&story->batond), 0);
+    quorum_servers_stop(&story->servers);
+    free(story);
+    return 0;
+}
+
+static void sleep_until_ms(int64_t moment)
+{
+    int64_t left = moment - clock_ms();
+    if (left > 0)
+        clock_sleep_ms((int)left);
+}
+
+/* A call that a member was too slow for is made again, but not once the others have decided: what
+ * it has by then may be of another one, who was told of it. Returns whether the machine was fast
+ * enough for the story. */
+static bool breaks_while_a_member_is_slow(struct story *story, const char *name)
+{
+    struct redis_process *slow = &story->servers.members[0];
+    char request[80];
+    redis_process_freeze(slow);
+    int64_t begun = clock_ms();
+    snprintf(request, sizeof request, "DELETE /locks/%s?force=true", name);
+    answers(story->client, request, NULL, 200, NULL); /* after 400 ms: it is waited for */
+    int64_t broken = clock_ms();
+    snprintf(request, sizeof request, "POST /locks/%s?ttl=60s", name);
+    answers(story->client, request, NULL, 201, NULL);
+    sleep_until_ms(begun + LATE_MS);
+    redis_process_thaw(slow);
+    int64_t thawed = clock_ms();
+    bool is_fast = thawed - begun < LOST_MS && thawed - broken < CLOSE_MS;
+    if (!is_fast)
+        return false;
+    await_held_at(&story->servers, name, 5);
+    clock_sleep_ms(200);
+    assert_int_equal(quorum_servers_held(&story->servers, name), 5);
+    return true;
+}
+
+/* How slow calls were is remembered for some seconds. */
+static void settle_down(struct story *story)
+{
+    await_up(story->client, "5 of 5");
+    clock_sleep_ms(1500);
+}
+
+static void a_break_that_comes_late_spares_the_next(void **state)
+{
+    struct story *story = *state;
+    char name[16];
+    for (int i = 0; i < ROUNDS_MOST; i++) {
+        snprintf(name, sizeof name, "broken-%d", i);
+        if (breaks_while_a_member_is_slow(story, name))
+            return;
+        settle_down(story);
+    }
+    fail_msg("the machine is too slow");
+}
+
+static bool renews_while_a_member_is_slow(struct story *story, const char *name)
+{
+    struct redis_process *slow = &story->servers.members[0];
+    char request[80], token[TOKEN_TEXT];
+    snprintf(request, sizeof request, "POST /locks/%s?ttl=60s", name);
+    answers(story->client, request, NULL, 201, NULL);
+    keep_token(story->client, token);
+    await_held_at(&story->servers, name, 5);
+    redis_process_freeze(slow);
+    int64_t begun = clock_ms();
+    snprintf(request, sizeof request, "PUT /locks/%s?ttl=1s", name);
+    answers_token(story->client, token, request, NULL, 200, NULL);
+    sleep_until_ms(begun + LATE_MS / 2);
+    int64_t renewed = clock_ms();
+    snprintf(request, sizeof request, "PUT /locks/%s?ttl=60s", name);
+    answers_token(story->client, token, request, NULL, 200, NULL);
+    sleep_until_ms(begun + LATE_MS);
+    redis_process_thaw(slow);
+    int64_t thawed = clock_ms();
+    if (thawed - begun >= LOST_MS || thawed - renewed >= CLOSE_MS)
+        return false;
+    clock_sleep_ms(1300);
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(story->client, request, NULL, 200, NULL); /* what has expired is gone by that */
+    clock_sleep_ms(100);
+    assert_int_equal(quorum_servers_held(&story->servers, name), 5);
+    return true;
+}
+
+static void a_renewal_that_comes_late_does_not_shorten(void **state)
+{
+    struct story *story = *state;
+    char name[16];
+    for (int i = 0; i < ROUNDS_MOST; i++) {
+        snprintf(name, sizeof name, "renewed-%d", i);
+        settle_down(story);
+        if (renews_while_a_member_is_slow(story, name))
+            return;
+    }
+    fail_msg("the machine is too slow");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_break_that_comes_late_spares_the_next, begin, finish),
+        cmocka_unit_test_setup_teardown(a_renewal_that_comes_late_does_not_shorten, begin, finish),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("faults of a quorum", tests, NULL, NULL);
+}
