@@ -19,7 +19,6 @@ struct change {
     struct hold hold; /* renewing: as a member told of it first */
     struct release releases[BALLOT_MEMBERS];
     int64_t broken[BALLOT_MEMBERS];
-    int64_t asked_ms; /* renewing: the TTL; 0: the one it has */
     bool was_waiting; /* releasing: in this process */
     char owner[OWNER_LENGTH];
     size_t key_length;
@@ -94,6 +93,7 @@ static void hear_renewed(struct fan *fan, unsigned member, const struct store_re
                               .ttl_ms = hold.ttl_ms,
                               .holds = hold.holds,
                               .version = hold.version};
+        bound_move(fan->locks, member, hold.ttl_ms); /* which nobody knew before, if it was 0 */
         if (change->hold.owner.bytes)
             return;
         change->hold = hold;
@@ -158,7 +158,6 @@ void majority_renew(struct locks *locks, struct slice name, struct slice token, 
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     if (ttl_ms)
         bound_move_all(locks, ttl_ms);
-    change->asked_ms = ttl_ms;
     fan_send_all(&change->fan, &script_renew, key_of(change), arguments, by.length > 0 ? 4 : 3);
 }
 

@@ -38,6 +38,11 @@ static int begin(void **state)
     return begin_with(state, "--quarantine=off");
 }
 
+static int begin_careful(void **state)
+{
+    return begin_with(state, "--quarantine=auto");
+}
+
 static int finish(void **state)
 {
     struct story *story = *state;
@@ -143,11 +148,42 @@ static void a_renewal_that_comes_late_does_not_shorten(void **state)
     fail_msg("the machine is too slow");
 }
 
+/* For so long the member's record says that there may be holds. */
+static int64_t remembered_ms(struct redis_process *redis)
+{
+    redisReply *time = redis_process_command(redis, "TIME");
+    redisReply *ends = redis_process_command(redis, "HGET baton:epoch ends");
+    int64_t now = strtoll(time->element[0]->str, NULL, 10) * 1000 +
+                  strtoll(time->element[1]->str, NULL, 10) / 1000;
+    int64_t left = (ends->str ? strtoll(ends->str, NULL, 10) / 1000 : 0) - now;
+    freeReplyObject(time);
+    freeReplyObject(ends);
+    return left;
+}
+
+/* A batond renews it for its client, however long ago that asked for it. */
+static void what_a_connection_holds_is_remembered(void **state)
+{
+    enum { TTL_MS = 1200, FIRST_MS = TTL_MS * 3 / 2 + 2000 };
+    struct story *story = *state;
+    struct parked *parked = parked_send_token(story->batond.port, TOKEN,
+                                              "POST /locks/stream?hold=connection&ttl=1200ms");
+    assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
+    clock_sleep_ms(FIRST_MS + TTL_MS);
+    assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
+    assert_int_equal(quorum_servers_held(&story->servers, "stream"), 5);
+    for (int i = 0; i < QUORUM_MEMBERS; i++)
+        assert_true(remembered_ms(&story->servers.members[i]) >= TTL_MS / 2);
+    parked_close(parked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_break_that_comes_late_spares_the_next, begin, finish),
         cmocka_unit_test_setup_teardown(a_renewal_that_comes_late_does_not_shorten, begin, finish),
+        cmocka_unit_test_setup_teardown(what_a_connection_holds_is_remembered, begin_careful,
+                                        finish),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("faults of a quorum", tests, NULL, NULL);
