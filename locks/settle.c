@@ -51,7 +51,8 @@ static void finish(struct settling *settling, int64_t fence)
     for (unsigned i = 0; fence && i < ballot.members; i++) {
         if (!is_candidate(&ballot.votes[i]) || settling->standing[i] == STANDING_IN)
             continue;
-        settle_late(settling->fan.locks, i, key_of(settling), token_of(settling), fence);
+        settle_late(settling->fan.locks, i, key_of(settling), token_of(settling), fence,
+                    ballot.votes[i].fence);
         ballot.votes[i].kind = VOTE_DOUBT;
     }
     settling->done(settling->context, fence, &ballot);
@@ -152,11 +153,11 @@ static void said(void *context, const struct store_result *result)
 }
 
 void settle_late(struct locks *locks, unsigned member, struct slice key, struct slice token,
-                 int64_t fence)
+                 int64_t fence, int64_t known)
 {
-    char number[NUMBER_TEXT];
+    char number[NUMBER_TEXT], told[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(), token, number_text(fence, number),
-                                      slice_of("1")};
+                                      number_text(known, told)};
     ask_redis_at(locks, member, &script_raise, key, arguments,
                  sizeof arguments / sizeof arguments[0], said, NULL);
 }

@@ -18,8 +18,9 @@ void settle(struct locks *locks, struct slice key, struct slice token, const str
             settle_done *done, void *context);
 
 /* A member that has granted after the others had agreed: it takes their fence, whatever it has
- * given. */
+ * given. `known` is the fence by which it has told of the hold, so that a later one of the same
+ * token is not taken for it. */
 void settle_late(struct locks *locks, unsigned member, struct slice key, struct slice token,
-                 int64_t fence);
+                 int64_t fence, int64_t known);
 
 #endif

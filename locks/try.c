@@ -100,7 +100,8 @@ static void settle_at(struct try *try, unsigned member)
     const struct vote *vote = &try->ballot.votes[member];
     bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
     if (is_hold && !try->is_settled[member] && vote->fence != try->fence && !try->is_lost)
-        settle_late(try->fan.locks, member, key_of(try), try->acquire.token, try->fence);
+        settle_late(try->fan.locks, member, key_of(try), try->acquire.token, try->fence,
+                    vote->fence);
 }
 
 static void settle_others(struct try *try)

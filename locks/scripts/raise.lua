@@ -2,17 +2,20 @@
 -- and the fence of one hold, so that all members that have it know it by the same one.
 --
 -- ARGV  2 the hold's token, or '' for the version alone, 3 the number,
---       4 '1': a majority has it as the hold's fence already, so it is, whatever was issued here
+--       4 where a majority has the number as the hold's fence already: the fence that this member has
+--         told of it. So it is, whatever was issued here since; but a later hold of the token, if there
+--         is one by now, keeps what is above
 -- Returns {'raised', version}; {'higher', version}: a number as great was given to something else
 --         here; {'gone', version}: the token has no hold.
-local token, number = ARGV[2], tonumber(ARGV[3])
+local token, number, known = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local state = open()
 local hold = token ~= '' and find(state, token)
 local status = 'raised'
 
 if token ~= '' and not hold then
     status = 'gone'
-elseif state[VERSION] < number or hold and hold[FENCE] ~= number and ARGV[4] == '1' then
+elseif state[VERSION] < number or
+       hold and known and (hold[FENCE] < number or hold[FENCE] == known) then
     state[VERSION] = math.max(state[VERSION], number)
     if hold then
         hold[FENCE] = number

@@ -584,6 +584,24 @@ static struct answer read_next(redisReply *reply)
     return answer;
 }
 
+struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
+                       int64_t known)
+{
+    struct name_key key = key_of(name, "");
+    struct arguments arguments = {0};
+    struct answer answer = {0};
+    push(&arguments, token);
+    push_number(&arguments, number);
+    if (known)
+        push_number(&arguments, known);
+    redisReply *reply = eval(scripts, &script_raise, key.text, &arguments);
+    text(reply, 0, answer.status, sizeof answer.status);
+    answer.version = integer(reply, 1);
+    freeReplyObject(reply);
+    look_at_keys(scripts, key.text, answer.version);
+    return answer;
+}
+
 struct answer tick(struct scripts *scripts, const char *name, const char *server)
 {
     struct name_key key = key_of(name, "");

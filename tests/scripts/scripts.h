@@ -152,6 +152,12 @@ struct answer watch(struct scripts *scripts, const char *name, const char *serve
 size_t vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
              const char *const *names, int64_t *ret);
 struct answer break_all(struct scripts *scripts, const char *name);
+
+/* At a member of a quorum: the hold of the token is to have this number as its fence. `known`: the
+ * fence that it had here, where a majority has agreed on the number; 0: it has not. */
+struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
+                       int64_t known);
+
 /* The check whether a grant could be stored. */
 void ready(struct scripts *scripts);
 
