@@ -130,6 +130,36 @@ int64_t ballot_holds(const struct ballot *ballot)
     return reached(ballot, offsetof(struct vote, holds));
 }
 
+bool ballot_excludes(struct ballot *ballot)
+{
+    unsigned exclusive = 0;
+    for (unsigned i = 0; i < ballot->members; i++)
+        exclusive += is_hold(&ballot->votes[i]) && ballot->votes[i].is_exclusive;
+    if (exclusive < ballot_majority(ballot))
+        return false;
+    for (unsigned i = 0; i < ballot->members; i++)
+        if (is_hold(&ballot->votes[i]) && !ballot->votes[i].is_exclusive)
+            ballot->votes[i].kind = VOTE_LOCKED;
+    return true;
+}
+
+int64_t ballot_version(const struct ballot *ballot)
+{
+    int64_t greatest = 0;
+    for (unsigned i = 0; i < ballot->members; i++)
+        if (ballot->votes[i].version > greatest)
+            greatest = ballot->votes[i].version;
+    return greatest;
+}
+
+bool ballot_knows(const struct ballot *ballot, int64_t version)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < ballot->members; i++)
+        count += ballot->votes[i].version >= version;
+    return count >= ballot_majority(ballot);
+}
+
 bool ballot_agrees(const struct ballot *ballot, int64_t *ret_fence)
 {
     for (unsigned i = 0; i < ballot->members; i++) {
@@ -146,11 +176,9 @@ bool ballot_agrees(const struct ballot *ballot, int64_t *ret_fence)
 
 int64_t ballot_proposal(const struct ballot *ballot)
 {
-    int64_t greatest = 0;
+    int64_t greatest = ballot_version(ballot);
     for (unsigned i = 0; i < ballot->members; i++) {
         const struct vote *vote = &ballot->votes[i];
-        if (vote->version > greatest)
-            greatest = vote->version;
         if (is_hold(vote) && vote->fence > greatest)
             greatest = vote->fence;
     }

@@ -32,6 +32,7 @@ struct vote {
     int64_t fence; /* of the hold, with VOTE_GRANTED and VOTE_HOLDING; */
     int64_t ttl_ms;
     int64_t holds;
+    bool is_exclusive;
     int64_t version; /* of the name there, with any answer */
     /* With VOTE_LOCKED, of the holds there that stand in the way: */
     uint64_t holders[BALLOT_HOLDERS]; /* tell one who holds from another; */
@@ -79,6 +80,14 @@ bool ballot_agrees(const struct ballot *ballot, int64_t *ret_fence);
 /* A number to make them agree on: greater than any that they know, and than most that those who
  * have not answered yet may have given meanwhile, since numbers are microseconds. */
 int64_t ballot_proposal(const struct ballot *ballot);
+
+/* Whether a majority holds exclusively. Then those who do not are none of it any more
+ * (VOTE_LOCKED); else what the holds are together is shared. */
+bool ballot_excludes(struct ballot *ballot);
+
+/* The greatest version that anybody has told of, and whether a majority knows one. */
+int64_t ballot_version(const struct ballot *ballot);
+bool ballot_knows(const struct ballot *ballot, int64_t version);
 
 /* How many holds of the owner a majority knows of. */
 int64_t ballot_holds(const struct ballot *ballot);

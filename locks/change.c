@@ -3,6 +3,7 @@
 #include "locks/majority.h"
 #include "locks/scripts.h"
 #include "locks/settle.h"
+#include "locks/spread.h"
 
 #include <stdlib.h>
 
@@ -16,10 +17,12 @@ struct change {
     void *context;
     unsigned users; /* questions under way */
     struct ballot ballot;
-    struct hold hold; /* renewing: as a member told of it first */
+    struct hold hold;     /* renewing: as a member told of it first, */
+    struct ballot agreed; /* and those who have it by the fence that is told */
     struct release releases[BALLOT_MEMBERS];
-    int64_t broken[BALLOT_MEMBERS];
     bool was_waiting; /* releasing: in this process */
+    int64_t broken;   /* breaking: the most at any member, */
+    int64_t version;  /* and the greatest version of all */
     char owner[OWNER_LENGTH];
     size_t key_length;
     char key[KEY_LENGTH];
@@ -103,27 +106,50 @@ static void hear_renewed(struct fan *fan, unsigned member, const struct store_re
 }
 
 /* By those who have it so. */
-static void tell_renewed(struct change *change, int64_t fence, const struct ballot *ballot)
+static void tell_renewed(struct change *change)
 {
     struct locks_reply reply = {.result = LOCKS_DONE, .hold = change->hold};
     int64_t elapsed = fan_elapsed(&change->fan);
-    reply.hold.fence = fence;
-    reply.hold.holds = ballot_holds(ballot);
-    reply.hold.ttl_ms = ballot_validity(ballot, elapsed);
+    reply.hold.holds = ballot_holds(&change->agreed);
+    reply.hold.ttl_ms = ballot_validity(&change->agreed, elapsed);
     majority_note_ttl(change->fan.locks, reply.hold.ttl_ms + elapsed);
-    for (unsigned i = 0; i < ballot->members; i++)
-        if (ballot->votes[i].version > reply.hold.version)
-            reply.hold.version = ballot->votes[i].version;
-    if (fence && reply.hold.ttl_ms > 0)
+    if (reply.hold.ttl_ms > 0)
         tell(change, &reply);
     else
         fail(change);
 }
 
+static void spread_renewed(void *context, bool is_known)
+{
+    struct change *change = context;
+    if (is_known)
+        tell_renewed(change);
+    else
+        fail(change);
+    leave(change);
+}
+
+static void renew_as(struct change *change, int64_t fence, const struct ballot *ballot)
+{
+    int64_t version = ballot_version(ballot);
+    change->agreed = *ballot;
+    change->hold.fence = fence;
+    change->hold.version = version > fence ? version : fence;
+    if (ballot_knows(ballot, version)) {
+        tell_renewed(change);
+        return;
+    }
+    change->users++;
+    spread_of(change->fan.locks, key_of(change), ballot, version, spread_renewed, change);
+}
+
 static void settled(void *context, int64_t fence, const struct ballot *ballot)
 {
     struct change *change = context;
-    tell_renewed(change, fence, ballot);
+    if (fence)
+        renew_as(change, fence, ballot);
+    else
+        fail(change);
     leave(change);
 }
 
@@ -140,7 +166,7 @@ static bool decide_renewed(struct fan *fan, bool is_last)
     } else if (verdict == VERDICT_UNANSWERED) {
         fail(change);
     } else if (agrees) {
-        tell_renewed(change, fence, &change->ballot);
+        renew_as(change, fence, &change->ballot);
     } else { /* its members were lost meanwhile: those that are left agree anew */
         change->users++;
         settle(fan->locks, key_of(change), token_of(change), &change->ballot, settled, change);
@@ -187,15 +213,16 @@ static void hear_released(struct fan *fan, unsigned member, const struct store_r
     } else if ((release->repeated || reply_says(reply, "released")) &&
                read_fence(value_at(reply, 1), &release->fence) &&
                read_passed(value_at(reply, 2), &release->held_ms) &&
-               value_integer(value_at(reply, 3), &release->holds) &&
-               read_fence(value_at(reply, 4), &release->version)) {
+               value_integer(value_at(reply, 3), &release->holds)) {
         vote->kind = VOTE_HOLDING;
     } else {
         vote->kind = VOTE_LOCKED; /* it has no such hold */
     }
 }
 
-/* What is told is what most is known of: the end of a hold before a repetition, by its fence. */
+/* What is told is what most is known of: the end of a hold before a repetition, by its fence. Each
+ * member has given its end another number, so no version of it is known to a majority: none is
+ * told. */
 static void tell_released(struct change *change)
 {
     struct locks_reply reply = {.result = LOCKS_DONE};
@@ -205,11 +232,9 @@ static void tell_released(struct change *change)
         const struct release *release = &change->releases[i];
         if (change->ballot.votes[i].kind != VOTE_HOLDING)
             continue;
-        int64_t version = best->version > release->version ? best->version : release->version;
         if (best->repeated > release->repeated ||
             (best->repeated == release->repeated && best->fence < release->fence))
             *best = *release;
-        best->version = version;
     }
     tell(change, &reply);
 }
@@ -252,30 +277,40 @@ static void hear_broken(struct fan *fan, unsigned member, const struct store_res
 {
     struct change *change = (struct change *)fan;
     struct vote *vote = &change->ballot.votes[member];
+    int64_t count;
     vote->kind = fan_silence(result);
-    if (result->outcome == STORE_REPLIED &&
-        value_integer(value_at(result->reply, 0), &change->broken[member]) &&
-        value_integer(value_at(result->reply, 1), &vote->version))
-        vote->kind = VOTE_HOLDING;
+    if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &count) ||
+        !value_integer(value_at(result->reply, 1), &vote->version))
+        return;
+    vote->kind = VOTE_HOLDING;
+    if (!fan->is_decided && count > change->broken)
+        change->broken = count;
 }
 
+static void spread_broken(void *context, bool is_known)
+{
+    struct change *change = context;
+    if (is_known)
+        tell(change, &(struct locks_reply){.result = LOCKS_DONE,
+                                           .broken = {change->broken, change->version}});
+    else
+        fail(change);
+    leave(change);
+}
+
+/* Each member has given it another number, of which the greatest is told. */
 static bool decide_broken(struct fan *fan, bool is_last)
 {
     struct change *change = (struct change *)fan;
-    struct locks_reply reply = {.result = LOCKS_DONE};
     if (!is_last)
         return false;
     if (ballot_renew(&change->ballot, true) != VERDICT_WON) {
         fail(change);
         return true;
     }
-    for (unsigned i = 0; i < change->ballot.members; i++) {
-        if (change->broken[i] > reply.broken.count)
-            reply.broken.count = change->broken[i];
-        if (change->ballot.votes[i].version > reply.broken.version)
-            reply.broken.version = change->ballot.votes[i].version;
-    }
-    tell(change, &reply);
+    change->version = ballot_version(&change->ballot);
+    change->users++;
+    spread_of(fan->locks, key_of(change), &change->ballot, change->version, spread_broken, change);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* Looking at a name of a quorum: what a majority knows of it, by a version that never falls. */
 #include "locks/majority.h"
 #include "locks/scripts.h"
+#include "locks/spread.h"
 #include "locks/views.h"
 
 #include <stdlib.h>
@@ -11,17 +12,10 @@ struct looking {
     void *context;
     struct views views;
     struct lock_view *kept[BALLOT_MEMBERS];
-    unsigned users; /* questions under way */
+    struct lock_view told; /* once all is decided; its texts are those of `kept` */
+    unsigned users;        /* questions under way */
     size_t key_length;
     char key[KEY_LENGTH];
-};
-
-/* The version is written back to those who do not know it yet, before anybody is told of it. */
-struct writing {
-    struct fan fan;
-    struct looking *looking; /* its parts; */
-    struct lock_view view;
-    int64_t heard[BALLOT_MEMBERS];
 };
 
 static struct slice key_of(const struct looking *looking)
@@ -38,13 +32,14 @@ static void leave(struct looking *looking)
     free(looking);
 }
 
-static void tell(struct looking *looking, struct lock_view *view)
+static void tell(struct looking *looking)
 {
     const struct locks *locks = looking->fan.locks;
     struct ticket_owners owners;
-    tickets_show(locks->majority->desk.tickets, key_of(looking), uv_now(locks->loop), view,
-                 &owners);
-    looking->done(looking->context, &(struct locks_reply){.result = LOCKS_DONE, .view = *view});
+    tickets_show(locks->majority->desk.tickets, key_of(looking), uv_now(locks->loop),
+                 &looking->told, &owners);
+    looking->done(looking->context,
+                  &(struct locks_reply){.result = LOCKS_DONE, .view = looking->told});
 }
 
 static void fail(struct looking *looking)
@@ -57,58 +52,24 @@ static void fail(struct looking *looking)
 
 /* Writing back */
 
-static void hear_written(struct fan *fan, unsigned member, const struct store_result *result)
+static void written(void *context, bool is_known)
 {
-    struct writing *writing = (struct writing *)fan;
-    if (result->outcome == STORE_REPLIED)
-        value_integer(value_at(result->reply, 1), &writing->heard[member]);
-}
-
-static bool decide_written(struct fan *fan, bool is_last)
-{
-    struct writing *writing = (struct writing *)fan;
-    struct looking *looking = writing->looking;
-    unsigned count = 0;
-    for (unsigned i = 0; i < looking->views.members; i++)
-        count += writing->heard[i] >= writing->view.version;
-    bool is_written = count > looking->views.members / 2;
-    if (!is_written && !is_last)
-        return false;
-    if (is_written)
-        tell(looking, &writing->view);
+    struct looking *looking = context;
+    if (is_known)
+        tell(looking);
     else
         fail(looking);
-    return true;
+    leave(looking);
 }
 
-static void end_written(struct fan *fan)
+static void write_back(struct looking *looking)
 {
-    struct writing *writing = (struct writing *)fan;
-    leave(writing->looking);
-    free(writing);
-}
-
-static void write_back(struct looking *looking, const struct lock_view *view)
-{
-    static const struct fan_kind KIND = {hear_written, decide_written, end_written};
-    char number[NUMBER_TEXT];
-    struct locks *locks = looking->fan.locks;
-    struct writing *writing = calloc(1, sizeof *writing);
-    if (!writing)
-        abort();
-    const struct slice arguments[] = {stamp_room(), slice_of(""),
-                                      number_text(view->version + BALLOT_AHEAD, number)};
+    int64_t known[BALLOT_MEMBERS] = {0};
+    for (unsigned i = 0; i < looking->views.members; i++)
+        known[i] = looking->views.of[i] ? looking->views.of[i]->version : 0;
+    looking->told.version += BALLOT_AHEAD; /* what the others have meanwhile is not above it */
     looking->users++;
-    writing->looking = looking;
-    writing->view = *view;
-    writing->view.version += BALLOT_AHEAD; /* what the others have meanwhile is not above it */
-    fan_begin(&writing->fan, locks, &KIND);
-    for (unsigned i = 0; i < looking->views.members; i++) {
-        const struct lock_view *of = looking->views.of[i];
-        writing->heard[i] = of ? of->version : 0;
-        fan_send(&writing->fan, i, &script_raise, key_of(looking), arguments,
-                 sizeof arguments / sizeof arguments[0]);
-    }
+    spread(looking->fan.locks, key_of(looking), known, looking->told.version, written, looking);
 }
 
 /* By a majority; `hopes`: as far as those who are silent may know it. */
@@ -151,18 +112,18 @@ static bool is_answered(const struct looking *looking)
 static bool decide(struct fan *fan, bool is_last)
 {
     struct looking *looking = (struct looking *)fan;
-    struct lock_view view;
-    views_merge(&looking->views, &view);
-    bool is_known_now = is_known(looking, view.version, false);
-    bool may_be_known = !is_known_now && is_known(looking, view.version, true);
+    views_merge(&looking->views, &looking->told);
+    int64_t version = looking->told.version;
+    bool is_known_now = is_known(looking, version, false);
+    bool may_be_known = !is_known_now && is_known(looking, version, true);
     if (!is_last && (!views_suffice(&looking->views) || may_be_known))
         return false;
     if (!is_answered(looking))
         fail(looking);
     else if (is_known_now)
-        tell(looking, &view);
+        tell(looking);
     else
-        write_back(looking, &view);
+        write_back(looking);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "locks/request.h"
 #include "locks/scripts.h"
 #include "locks/settle.h"
+#include "locks/spread.h"
 #include "locks/views.h"
 
 #include <stdio.h>
@@ -16,16 +17,18 @@ try {
     struct fan fan;
     try_done *done; /* NULL: told, or nobody wants to know */
     void *context;
-    bool is_settling;
+    bool is_settling;                /* or its version is spread */
     bool has_ended;                  /* all members were heard */
     bool is_quarantined;             /* a member would have granted, but may have forgotten holds */
     bool is_lost;                    /* what is heard of a grant from now on is taken back */
     int64_t fence;                   /* that the majority has agreed on; 0: not yet */
+    int64_t version;                 /* that is told with it */
     bool is_settled[BALLOT_MEMBERS]; /* its hold is looked after by settle.c */
     bool finds[BALLOT_MEMBERS];      /* the token has a hold there from before, */
     bool differs[BALLOT_MEMBERS];    /* of another mode */
     struct attempt attempt;
     struct ballot ballot;
+    struct ballot agreed;                    /* those who have it by `fence` */
     struct lock_view *views[BALLOT_MEMBERS]; /* of those who refuse */
     struct hold earlier;                     /* what the token had before, by who told first */
     char earlier_owner[OWNER_LENGTH];
@@ -110,37 +113,60 @@ static void settle_others(struct try *try)
         settle_at(try, i);
 }
 
-/* The hold is known by one fence to those who have it in the ballot: whatever was here before is
- * older. What fewer than a majority had before was none for a while, in which others may have had
- * the lock: it is a new one. */
-static void win(struct try *try, int64_t fence, const struct ballot *ballot)
+/* What fewer than a majority had before was none for a while, in which others may have had the
+ * lock: it is a new one. */
+static void tell_won(struct try *try)
 {
+    struct ballot *ballot = &try->agreed;
+    bool is_exclusive = ballot_excludes(ballot);
     unsigned held = ballot_count(ballot, VOTE_HOLDING);
-    bool is_new = held == 0;
-    struct locks_reply reply = {.result =
-                                    held < ballot_majority(ballot) ? LOCKS_DONE : LOCKS_REPEATED,
+    bool is_repeated = held >= ballot_majority(ballot);
+    struct locks_reply reply = {.result = is_repeated ? LOCKS_REPEATED : LOCKS_DONE,
                                 .attempt = try->attempt,
-                                .hold = {.fence = fence,
+                                .hold = {.fence = try->fence,
                                          .ttl_ms = ballot_validity(ballot, fan_elapsed(&try->fan)),
                                          .holds = ballot_holds(ballot),
-                                         .version = fence,
-                                         .owner = try->acquire.owner,
-                                         .mode = try->acquire.mode}};
-    if (!is_new) {
-        reply.hold.owner = try->earlier.owner;
-        reply.hold.mode = try->earlier.mode;
-    }
-    for (unsigned i = 0; !is_new && i < ballot->members; i++)
-        if (ballot->votes[i].version > reply.hold.version)
-            reply.hold.version = ballot->votes[i].version;
-    try->fence = fence;
-    settle_others(try);
+                                         .version = try->version,
+                                         .owner = held ? try->earlier.owner : try->acquire.owner,
+                                         .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED}};
     if (reply.hold.ttl_ms <= 0) {
         fail(try, "the members of the quorum took longer to answer than the hold would last");
         return;
     }
     majority_note_ttl(try->fan.locks, try->acquire.ttl_ms);
     tell(try, &reply);
+}
+
+static const char TOO_FEW[] = "too few members of the quorum answered, so the outcome is unknown "
+                              "(batond's log says why)";
+
+static void spread_version(void *context, bool is_known)
+{
+    struct try *try = context;
+    try->is_settling = false;
+    if (try->done && is_known)
+        tell_won(try);
+    else if (try->done)
+        fail(try, TOO_FEW);
+    free_if_over(try);
+}
+
+/* The hold is known by one fence to those who have it in the ballot: whatever was here before is
+ * older. Where it was there before, others may have come and gone since. */
+static void win(struct try *try, int64_t fence, const struct ballot *ballot)
+{
+    bool is_new = ballot_count(ballot, VOTE_HOLDING) == 0;
+    int64_t version = is_new ? 0 : ballot_version(ballot);
+    try->fence = fence;
+    try->version = version > fence ? version : fence;
+    try->agreed = *ballot;
+    settle_others(try);
+    if (is_new || ballot_knows(ballot, version)) {
+        tell_won(try);
+        return;
+    }
+    try->is_settling = true;
+    spread_of(try->fan.locks, key_of(try), ballot, version, spread_version, try);
 }
 
 static void settled(void *context, int64_t fence, const struct ballot *ballot)
@@ -150,8 +176,7 @@ static void settled(void *context, int64_t fence, const struct ballot *ballot)
     if (try->done && fence)
         win(try, fence, ballot);
     else if (try->done)
-        fail(try, "too few members of the quorum answered, so the outcome is unknown (batond's log "
-                  "says why)");
+        fail(try, TOO_FEW);
     free_if_over(try);
 }
 
@@ -245,7 +270,9 @@ static void note_hold(struct try *try, unsigned member, const struct locks_reply
                                               .fence = reply->hold.fence,
                                               .ttl_ms = reply->hold.ttl_ms,
                                               .holds = reply->hold.holds,
-                                              .version = reply->hold.version};
+                                              .is_exclusive = reply->hold.mode == LOCK_EXCLUSIVE,
+                                              .version = reply->hold.version,
+                                              .ends_ms = reply->hold.ttl_ms};
     try->finds[member] = !is_new;
     try->differs[member] = !is_new && reply->hold.mode != try->acquire.mode;
     if (is_new || try->earlier.owner.bytes)
@@ -255,8 +282,8 @@ static void note_hold(struct try *try, unsigned member, const struct locks_reply
     try->earlier.owner.bytes = try->earlier_owner;
 }
 
-/* A shared hold here and an exclusive one there are no majority of either: what the token has is
- * told as it is where a majority has it so, and stands in the way elsewhere. */
+/* A shared hold here and an exclusive one there are no majority of either: what the token has in
+ * another mode counts where a majority has it so, and stands in the way elsewhere. */
 static void weigh_those_that_differ(struct try *try)
 {
     unsigned count = 0;

@@ -177,11 +177,71 @@ static void what_a_connection_holds_is_remembered(void **state)
     parked_close(parked);
 }
 
+static void freeze(struct story *story, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        redis_process_freeze(&story->servers.members[i]);
+}
+
+static void thaw(struct story *story, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    await_up(story->client, "5 of 5");
+}
+
+/* Of a grant that was taken back the first member alone has heard. */
+static void something_happens_at_the_first(struct story *story)
+{
+    freeze(story, 1, QUORUM_MEMBERS);
+    int64_t begun = clock_ms();
+    answers(story->client, "POST /locks/seen?mode=shared", NULL, 503, "store_unavailable");
+    sleep_until_ms(begun + LATE_MS + 100);
+    thaw(story, 1, QUORUM_MEMBERS);
+    await_held_at(&story->servers, "seen", 5);
+}
+
+/* The latest reply's. */
+static int64_t version_told(struct http_client *client)
+{
+    const char *etag = http_header(client, "ETag");
+    assert_non_null(etag);
+    return strtoll(etag + 1, NULL, 10);
+}
+
+/* A version that one member alone knows is told to nobody: without it, the next would be told an
+ * earlier one. */
+static void a_version_does_not_fall(void **state)
+{
+    static const char *const REQUESTS[] = {"PUT /locks/seen?ttl=60s",
+                                           "POST /locks/seen?mode=shared&ttl=60s"};
+    struct story *story = *state;
+    answers_token(story->client, TOKEN, "POST /locks/seen?mode=shared&ttl=60s", NULL, 201, NULL);
+    await_held_at(&story->servers, "seen", 5);
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
+        something_happens_at_the_first(story);
+        freeze(story, 3, QUORUM_MEMBERS);
+        answers_token(story->client, TOKEN, REQUESTS[i], NULL, 200, NULL);
+        int64_t version = version_told(story->client);
+        thaw(story, 3, QUORUM_MEMBERS);
+        freeze(story, 0, 1);
+        answers(story->client, "GET /locks/seen", NULL, 200, NULL);
+        int64_t next = version_told(story->client);
+        thaw(story, 0, 1);
+        if (next < version)
+            fail_msg("%s: %lld was told before %lld", REQUESTS[i], (long long)version,
+                     (long long)next);
+    }
+    answers_token(story->client, TOKEN, "DELETE /locks/seen", NULL, 200, NULL);
+    assert_null(http_header(story->client, "ETag")); /* each member gave it another one */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_break_that_comes_late_spares_the_next, begin, finish),
         cmocka_unit_test_setup_teardown(a_renewal_that_comes_late_does_not_shorten, begin, finish),
+        cmocka_unit_test_setup_teardown(a_version_does_not_fall, begin, finish),
         cmocka_unit_test_setup_teardown(what_a_connection_holds_is_remembered, begin_careful,
                                         finish),
     };

@@ -177,12 +177,38 @@ static void what_two_requests_found_is_taken_back(void **state)
     close_apart(&apart);
 }
 
+/* Three have it shared, and two, who answer first, exclusive from before. */
+static void what_is_told_is_the_mode_of_a_majority(void **state)
+{
+    struct story *story = *state;
+    answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me", NULL, 201, NULL);
+    await_held_at(&story->servers, "mixed", 5);
+    for (int i = 0; i < 3; i++)
+        redis_process_flush(&story->servers.members[i]);
+    answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me&mode=shared", NULL, 201,
+                  NULL);
+    assert_string_equal(http_text(story->client, "mode"), "shared");
+    answers(story->client, "POST /locks/mixed?ttl=60s&mode=shared", NULL, 201, NULL);
+    for (int i = 0; i < 3; i++)
+        redis_process_freeze(&story->servers.members[i]);
+    struct parked *parked =
+        parked_send_token(story->batond.port, TOKEN, "POST /locks/mixed?ttl=60s&owner=me");
+    bool is_asked = parked_waits(parked, 100);
+    for (int i = 0; i < 3; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    assert_true(is_asked);
+    assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
+    assert_string_equal(http_text(&parked->client, "mode"), "shared");
+    parked_close(parked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_writer_waits_for_a_change_of_shared_holds),
         cmocka_unit_test(what_is_told_is_what_those_have_who_agreed),
         cmocka_unit_test(what_two_requests_found_is_taken_back),
+        cmocka_unit_test(what_is_told_is_the_mode_of_a_majority),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("members of a quorum", tests, begin, finish);

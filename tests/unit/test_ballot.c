@@ -152,6 +152,56 @@ static void a_fence_is_proposed_above_all_that_is_known(void **state)
     assert_int_equal(ballot_proposal(&ballot), 60 + BALLOT_AHEAD); /* others were granted since */
 }
 
+/* An X is a hold that is exclusive, an s one that is not. */
+static const struct {
+    const char *holds;
+    bool is_exclusive;
+    int64_t validity; /* of the first two holds 30 s are left, of the others one */
+} MODES[] = {
+    {"XXXXX", true, 1000 - 12},  {"sssss", false, 1000 - 12}, {"XXX..", true, 1000 - 12},
+    {"XX.ss", false, 1000 - 12}, {"XXss.", false, 1000 - 12}, {"ssXXX", true, 1000 - 12},
+    {"XsXXX", true, 1000 - 12},
+};
+
+static void what_some_share_is_exclusive_where_a_majority_has_it_so(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(MODES); i++) {
+        struct ballot ballot = ballot_of(".....");
+        for (unsigned j = 0; j < 5; j++) {
+            struct vote *vote = &ballot.votes[j];
+            vote->kind = MODES[i].holds[j] == '.' ? VOTE_NONE : VOTE_HOLDING;
+            vote->is_exclusive = MODES[i].holds[j] == 'X';
+            vote->ttl_ms = j < 2 ? 30000 : 1000;
+        }
+        if (ballot_excludes(&ballot) != MODES[i].is_exclusive ||
+            ballot_validity(&ballot, 0) != MODES[i].validity)
+            fail_msg("%s", MODES[i].holds);
+    }
+    struct ballot ballot = ballot_of("hh+++");
+    ballot.votes[2].is_exclusive = ballot.votes[3].is_exclusive = true;
+    assert_false(ballot_excludes(&ballot));
+    assert_int_equal(ballot_count(&ballot, VOTE_HOLDING), 2);
+    ballot.votes[4].is_exclusive = true;
+    assert_true(ballot_excludes(&ballot));
+    assert_int_equal(ballot_count(&ballot, VOTE_HOLDING), 0);
+    assert_int_equal(ballot_count(&ballot, VOTE_LOCKED), 2);
+}
+
+static void a_version_is_known_when_a_majority_has_told_of_it(void **state)
+{
+    (void)state;
+    struct ballot ballot = ballot_of("hhl..");
+    set_fences(&ballot, (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){50, 40, 60, 0, 0});
+    assert_int_equal(ballot_version(&ballot), 60);
+    assert_false(ballot_knows(&ballot, 60));
+    assert_true(ballot_knows(&ballot, 40));
+    ballot.votes[3].version = ballot.votes[4].version = 70;
+    assert_int_equal(ballot_version(&ballot), 70);
+    assert_true(ballot_knows(&ballot, 60));
+    assert_false(ballot_knows(&ballot, 61));
+}
+
 /* What each member that refuses names as in the way: a letter each; '*' is a crowd. */
 static void name_holders(struct ballot *ballot, const char *const *holders)
 {
@@ -221,6 +271,8 @@ int main(void)
         cmocka_unit_test(what_is_left_is_what_a_majority_has),
         cmocka_unit_test(a_fence_is_agreed_on_by_a_majority_of_holds),
         cmocka_unit_test(a_fence_is_proposed_above_all_that_is_known),
+        cmocka_unit_test(what_some_share_is_exclusive_where_a_majority_has_it_so),
+        cmocka_unit_test(a_version_is_known_when_a_majority_has_told_of_it),
         cmocka_unit_test(a_split_vote_is_one_that_nobody_can_have_won),
         cmocka_unit_test(who_was_refused_comes_again_when_enough_have_ended),
     };
