@@ -55,6 +55,17 @@ static void free_if_over(struct try *try)
 
 /* Taking back */
 
+/* For as long as what is there may last: what was found may have been asked for by a request that
+ * wanted it for longer, and who has not answered may have found something. */
+static int64_t lasts_ms(const struct try *try, unsigned member)
+{
+    const struct vote *vote = &try->ballot.votes[member];
+    int64_t found_ms = try->finds[member] ? vote->ttl_ms : 0;
+    if (vote->kind == VOTE_NONE || vote->kind == VOTE_DOUBT)
+        found_ms = try->fan.locks->majority->longest_ttl_ms;
+    return found_ms > try->acquire.ttl_ms ? found_ms : try->acquire.ttl_ms;
+}
+
 static void take_back_at(struct try *try, unsigned member)
 {
     struct locks *locks = try->fan.locks;
@@ -63,7 +74,7 @@ static void take_back_at(struct try *try, unsigned member)
         slice_of("0"), slice_of("gone"),
     };
     errand_add(locks, &locks->majority->errands, member, &script_leave, key_of(try), arguments,
-               sizeof arguments / sizeof arguments[0], try->acquire.ttl_ms);
+               sizeof arguments / sizeof arguments[0], lasts_ms(try, member));
 }
 
 /* Also where the answer is still on its way: what is sent now is read after the question. And of

@@ -177,6 +177,38 @@ static void what_two_requests_found_is_taken_back(void **state)
     close_apart(&apart);
 }
 
+/* The same, where those two do not hear of it before they are back, and the second request was for
+ * a hold that would have ended by then. */
+static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
+{
+    static const char TWICE[] = "a-token-that-comes-twice-2";
+    struct story *story = *state;
+    struct apart apart;
+    open_apart(&apart, story, 0, 1);
+    answers_token(story->client, TOKEN, "POST /locks/long?ttl=60s", NULL, 201, NULL);
+    await_held_at(&story->servers, "long", 5);
+    for (int i = 3; i < QUORUM_MEMBERS; i++)
+        redis_process_flush(&story->servers.members[i]);
+    set_delay(&apart, 120); /* until those refuse */
+    struct parked *first =
+        parked_send_token(apart.story.batond.port, TWICE, "POST /locks/long?ttl=60s&owner=me");
+    await_held_at(&story->servers, "long", 5);
+    struct parked *second =
+        parked_send_token(apart.story.batond.port, TWICE, "POST /locks/long?ttl=100ms&owner=me");
+    clock_sleep_ms(60);
+    for (int i = 3; i < QUORUM_MEMBERS; i++)
+        redis_process_freeze(&story->servers.members[i]);
+    assert_int_equal(parked_answer(first, PATIENCE_MS), 409);
+    assert_int_equal(parked_answer(second, PATIENCE_MS), 409);
+    clock_sleep_ms(2500);
+    for (int i = 3; i < QUORUM_MEMBERS; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    await_held_at(&story->servers, "long", 3);
+    parked_close(first);
+    parked_close(second);
+    close_apart(&apart);
+}
+
 /* Three have it shared, and two, who answer first, exclusive from before. */
 static void what_is_told_is_the_mode_of_a_majority(void **state)
 {
@@ -208,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_writer_waits_for_a_change_of_shared_holds),
         cmocka_unit_test(what_is_told_is_what_those_have_who_agreed),
         cmocka_unit_test(what_two_requests_found_is_taken_back),
+        cmocka_unit_test(what_was_found_is_taken_back_though_it_lasts_longer),
         cmocka_unit_test(what_is_told_is_the_mode_of_a_majority),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
