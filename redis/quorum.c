@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SUMMARY_SIZE = 192 };
 
@@ -10,6 +11,7 @@ struct member {
     struct quorum *quorum;
     unsigned part;
     struct store *store;
+    bool is_double; /* at last another member's server has answered in its place */
 };
 
 struct quorum {
@@ -31,21 +33,58 @@ static const struct store_events *begin(const struct member *member)
     return &member->quorum->events;
 }
 
+/* The member that the same server answers for; NULL where there is none, or nobody may know. */
+static const struct member *find_double(const struct member *member)
+{
+    const struct quorum *quorum = member->quorum;
+    const char *run_id = store_peer(member->store, 0)->run_id;
+    for (unsigned i = 0; run_id[0] && i < quorum->count; i++) {
+        const struct member *other = &quorum->members[i];
+        if (other != member && store_is_up(other->store) &&
+            strcmp(store_peer(other->store, 0)->run_id, run_id) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+/* One server would have two votes: it counts once, and here it is tried again, since an address may
+ * lead elsewhere later. */
+static void refuse_double(struct member *member, const struct member *other)
+{
+    const struct store_events *events = begin(member);
+    struct failure warning;
+    failure_set(&warning, 0,
+                "%s answers for the members %u and %u of the quorum and counts once: name each "
+                "server once in redis-url, or see where these addresses lead",
+                store_place(member->store), other->part + 1, member->part + 1);
+    if (!member->is_double && events->warning)
+        events->warning(events->context, warning.text);
+    member->is_double = true;
+    store_retire(member->store, warning.text);
+}
+
 static void member_up(void *context, unsigned part)
 {
-    const struct member *member = context;
+    struct member *member = context;
+    const struct member *other = find_double(member);
     const struct store_events *events = begin(member);
     (void)part;
+    if (other) {
+        refuse_double(member, other);
+        return;
+    }
+    member->is_double = false;
     if (events->up)
         events->up(events->context, member->part);
 }
 
+/* Of one that is refused nobody was told that it is up. */
 static void member_down(void *context, unsigned part, const char *reason)
 {
     const struct member *member = context;
     const struct store_events *events = begin(member);
     (void)part;
-    if (events->down)
+    if (events->down && !member->is_double)
         events->down(events->context, member->part, reason);
 }
 

@@ -154,6 +154,10 @@ void store_eval_first(struct store *store, unsigned part, const struct script *s
                       struct slice key, const struct slice *arguments, size_t argument_count,
                       store_done *done, void *context);
 
+/* Gives up the connection of a store of one server, for this reason, and makes another one after a
+ * pause. */
+void store_retire(struct store *store, const char *reason);
+
 /* What the server of a part said of itself when it was connected to. */
 struct store_peer {
     char run_id[48];         /* of this run of it; "" where it does not say, as below */

@@ -1,5 +1,6 @@
 /* A quorum in which first one member is slow, cut off or empty, and then another one. */
 #include "tests/integration/on_quorum.h"
+#include "tests/integration/wire_delay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,12 +237,46 @@ static void a_version_does_not_fall(void **state)
     assert_null(http_header(story->client, "ETag")); /* each member gave it another one */
 }
 
+/* The address of a member leads to another one's server for a while: that has one vote only. */
+static void a_server_in_the_place_of_another_counts_once(void **state)
+{
+    struct story *story = *state;
+    struct redis_process *members = story->servers.members;
+    const char *const flags[] = {"--workers=1", "--quarantine=off", NULL};
+    struct batond_process batond;
+    struct wire_delay wire;
+    char url[128];
+    wire_delay_start(&wire, members[2].port, 0);
+    snprintf(url, sizeof url, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
+             members[0].port, members[1].port, wire.port);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = url, .arguments = flags});
+    struct http_client *client = http_client_new(batond.url);
+    await_up(client, "3 of 3");
+    wire.target = members[0].port;
+    redis_process_kill(&members[2]);
+    await_up(client, "member 3 is away");
+    clock_sleep_ms(1500); /* it has come to the first by now */
+    await_up(client, "member 3 is away");
+    answers(client, "POST /locks/place?ttl=60s", NULL, 201, NULL);
+    redis_process_freeze(&members[1]);
+    answers(client, "POST /locks/other?ttl=60s", NULL, 503, "store_unavailable");
+    redis_process_thaw(&members[1]);
+    redis_process_resume(&members[2]);
+    wire.target = members[2].port;
+    await_up(client, "3 of 3");
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    wire_delay_stop(&wire);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_break_that_comes_late_spares_the_next, begin, finish),
         cmocka_unit_test_setup_teardown(a_renewal_that_comes_late_does_not_shorten, begin, finish),
         cmocka_unit_test_setup_teardown(a_version_does_not_fall, begin, finish),
+        cmocka_unit_test_setup_teardown(a_server_in_the_place_of_another_counts_once, begin,
+                                        finish),
         cmocka_unit_test_setup_teardown(what_a_connection_holds_is_remembered, begin_careful,
                                         finish),
     };
