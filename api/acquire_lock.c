@@ -9,10 +9,7 @@ static void answer_hold(struct exchange *exchange, const struct locks_reply *rep
     bool is_new = reply->result == LOCKS_DONE;
     unsigned status = is_new ? 201 : 200;
     acquisition_headers(exchange, reply->hold.version);
-    if (is_new) {
-        exchange->granted = reply->attempt;
-        exchange->granted_fence = reply->hold.fence;
-    }
+    exchange->grant = (struct grant){exchange->name, reply->hold.fence, reply->attempt, is_new};
     if (exchange->wants_text) {
         char line[TOKEN_LONGEST + 2] = "";
         memcpy(line, token.bytes, token.length);

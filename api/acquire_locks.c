@@ -25,7 +25,7 @@ static void keep_grant(struct exchange *exchange, struct slice name,
     if (!exchange->grants)
         abort();
     exchange->grants[exchange->grant_count++] =
-        (struct grant){name, reply->hold.fence, reply->attempt};
+        (struct grant){name, reply->hold.fence, reply->attempt, reply->result == LOCKS_DONE};
 }
 
 /* One of the names is held: for others that is so, whatever becomes of the rest. */
@@ -33,8 +33,7 @@ static void granted(void *context, struct slice name, const struct locks_reply *
 {
     struct exchange *exchange = context;
     struct slice own = own_name(exchange, name);
-    if (reply->result == LOCKS_DONE)
-        keep_grant(exchange, own, reply);
+    keep_grant(exchange, own, reply);
     happening_acquired(exchange, own, reply->result, &reply->hold);
 }
 
@@ -44,7 +43,7 @@ static void answer_holds(struct exchange *exchange, const struct several_reply *
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
     json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
     json_object_set_new(document, "locks", several_holds(exchange, reply));
-    reply_json(exchange, exchange->grant_count > 0 ? 201 : 200, "application/json", document);
+    reply_json(exchange, reply->result == LOCKS_DONE ? 201 : 200, "application/json", document);
 }
 
 static void acquired(void *context, const struct several_reply *reply)

@@ -131,5 +131,5 @@ void api_drain(struct api *api)
 
 bool api_has_granted(const struct exchange *exchange)
 {
-    return exchange->granted.text[0] != '\0' || exchange->grant_count > 0;
+    return exchange->grant.attempt.text[0] != '\0' || exchange->grant_count > 0;
 }

@@ -25,11 +25,12 @@ struct header {
     const char *value;
 };
 
-/* A new hold of one of several names. */
+/* A hold that the answer tells of. */
 struct grant {
     struct slice name;
     int64_t fence;
-    struct attempt attempt;
+    struct attempt attempt; /* "" where there is none */
+    bool is_new;            /* by this request; else the token had it already */
 };
 
 /* What goes back. `body` is either constant or owned by the exchange. */
@@ -106,8 +107,7 @@ struct exchange {
     struct ownership *ownership;
     char made_token[TOKEN_SHORTEST + 1];
     char made_owner[TOKEN_SHORTEST + 1];
-    struct attempt granted; /* the attempt of a new hold, "" for any other answer */
-    int64_t granted_fence;
+    struct grant grant;   /* what the answer tells of */
     struct grant *grants; /* the same where several names were acquired */
     size_t grant_count;
     int64_t queued_us; /* since when it waits, of the monotonic clock; 0: it does not */

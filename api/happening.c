@@ -182,6 +182,8 @@ void happening_all_taken_back(struct exchange *exchange)
 {
     for (size_t i = 0; i < exchange->grant_count; i++) {
         const struct grant *grant = &exchange->grants[i];
+        if (!grant->is_new)
+            continue;
         struct happening happening = begin_acquire(exchange, HAPPENING_TAKEN_BACK, grant->name);
         happening.fence = grant->fence;
         tell(exchange->api, &happening, exchange);

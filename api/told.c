@@ -25,9 +25,8 @@ static size_t copy(struct slice *slice, char *bytes)
 
 struct told *told_new(const struct exchange *exchange)
 {
-    struct grant single = {exchange->name, exchange->granted_fence, exchange->granted};
-    bool is_single = exchange->granted.text[0] != '\0';
-    const struct grant *grants = is_single ? &single : exchange->grants;
+    bool is_single = exchange->grant.attempt.text[0] != '\0';
+    const struct grant *grants = is_single ? &exchange->grant : exchange->grants;
     size_t count = is_single ? 1 : exchange->grant_count;
     struct slice token = exchange->stored_token;
     struct slice owner = exchange->parameters.texts[FIELD_OWNER];
@@ -62,7 +61,8 @@ static void take_back(const struct told *told, const struct grant *grant)
     happening.owner = told->owner;
     happening.mode = told->mode;
     happening.fence = grant->fence;
-    asker_tell(&told->asker, happening);
+    if (grant->is_new)
+        asker_tell(&told->asker, happening);
     locks_take_back(told->asker.api->locks, grant->name, told->token, &grant->attempt,
                     told->keep_ms);
 }

@@ -1,4 +1,4 @@
-/* told.h: the new holds that a reply tells of, to be taken back should it not reach its client. */
+/* told.h: the holds that a reply tells of, to be taken back should it not reach its client. */
 #ifndef BATON_API_TOLD_H
 #define BATON_API_TOLD_H
 

@@ -11,7 +11,7 @@
  *   it back as one in doubt (doubt.h), so the next waiter gets the lock; a client that comes again
  *   with its token before that is a later attempt, finds the hold, and has it confirmed anew;
  * - a repeated acquire whose token has the hold already: the answer promises as much as the first
- *   one. Short of replicas nothing is taken back, as somebody may know of the hold;
+ *   one. Short of replicas it stays for those requests that were told of it before;
  * - several names: once, when the last is held and all have their TTL;
  * - a renewal, by the client or by the server for a connection that holds: short of replicas, the
  *   hold counts for what its last confirmed word said, and stays;

@@ -238,13 +238,14 @@ void locks_try_again(struct locks *locks);
 bool locks_are_settled(const struct locks *locks);
 
 /* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE,
- * and is taken back once Redis can be asked again unless the token was used again by then; so is
- * what is LOCKS_UNCONFIRMED. */
+ * and is taken back once Redis can be asked again, as by locks_take_back; so is what is
+ * LOCKS_UNCONFIRMED. */
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
                    void *context);
 
-/* Takes back a grant that its client cannot have learnt of, because the reply did not reach it.
- * Does nothing if the token came again. With a `keep_ms` its place at the head is kept that long.
+/* Takes back a hold that its client cannot have learnt of, because the reply did not reach it. It
+ * stays for the token's other requests that were told of it, until they take it back, too. With a
+ * `keep_ms` its place at the head is kept that long.
  */
 void locks_take_back(struct locks *locks, struct slice name, struct slice token,
                      const struct attempt *attempt, int64_t keep_ms);
@@ -257,7 +258,7 @@ struct acquirer {
      * queues one after the other. */
     void (*queued)(void *context, struct slice name);
     /* Of several names alone, and may be NULL: this one is held now, DONE or REPEATED. Where the
-     * others are not to be had, or not confirmed, what is DONE is given back. */
+     * others are not to be had, or not confirmed, it is given back. */
     void (*granted)(void *context, struct slice name, const struct locks_reply *reply);
 };
 

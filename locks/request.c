@@ -79,7 +79,6 @@ static void pack(const struct locks *locks, const struct acquire *acquire,
         [REQUEST_NEW] = "0",
         [REQUEST_FIRST] = "1",
         [REQUEST_AGAIN] = "2",
-        [REQUEST_AT_MEMBER] = "3",
     };
     struct slice *next = ret->arguments;
     *next++ = stamp_room();

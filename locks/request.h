@@ -8,11 +8,10 @@
 /* What the script is to think of the token. */
 enum request_kind {
     REQUEST_NEW,   /* nobody can have used it before */
-    REQUEST_FIRST, /* this attempt comes for the first time, an earlier one may have used the token
-                    */
+    REQUEST_FIRST, /* this attempt comes for the first time, an earlier one may have used the token:
+                    * it shares the hold, which is taken back once all have done so whom it was
+                    * told */
     REQUEST_AGAIN, /* this attempt looks what has become of it: it claims its grant, or waits on */
-    REQUEST_AT_MEMBER, /* as _FIRST at a member of a quorum: what it finds can be taken back, too,
-                        * and goes when all have done so whom it was told */
 };
 
 /* What only the script's answer to a request that waits can say. */

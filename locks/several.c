@@ -62,14 +62,13 @@ static void stop_keeping(struct several *several)
     }
 }
 
-/* What was held before the request came stays: its client knows of it. */
+/* Also what was held before this request came, which others were told: theirs is left to them. */
 static void give_back(struct several *several)
 {
     stop_keeping(several);
     for (size_t i = 0; i < several->held; i++)
-        if (several->parts[i].result == LOCKS_DONE)
-            locks_take_back(several->locks, name_of(several, i), several->acquire.token,
-                            &several->parts[i].attempt, 0);
+        locks_take_back(several->locks, name_of(several, i), several->acquire.token,
+                        &several->parts[i].attempt, 0);
 }
 
 static void refuse(struct several *several, size_t refused, const struct locks_reply *reply)
@@ -296,7 +295,7 @@ static void answered(void *context, const struct locks_reply *reply)
         take(several, reply);
         return;
     }
-    if (reply->result == LOCKS_DONE)
+    if (is_held)
         locks_take_back(several->locks, name_of(several, several->held), several->acquire.token,
                         &reply->attempt, 0);
     if (!several->done) {

@@ -383,8 +383,8 @@ struct try *try_begin(struct locks *locks, const struct acquire *acquire, try_do
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < try->ballot.members; i++) {
         try->fan.open++;
-        request_send_at(locks, i, key_of(try), &sent, &try->attempt, REQUEST_AT_MEMBER,
-                        fan_answered, &try->fan.legs[i]);
+        request_send_at(locks, i, key_of(try), &sent, &try->attempt, REQUEST_FIRST, fan_answered,
+                        &try->fan.legs[i]);
     }
     return try;
 }

@@ -2,9 +2,9 @@
 --
 -- ARGV  2 the texts of the hold, each ended by a NUL: token, owner, mode, attempt, meta,
 --       3 limit (0: none), 4 TTL in ms,
---       5 '0' the token is new, '1' it may have been sent before: this request takes over what it
---         has, '2' this very request (by its attempt) looks again: it yields to a later one,
---         '3' as '1' at a member of a quorum, where it shares what it finds with the earlier ones,
+--       5 '0' the token is new, '1' it may have been sent before: this request takes over its place
+--         in the queue, and shares its hold, '2' this very request (by its attempt) looks again: it
+--         yields to a later one,
 --       and of a request that waits: 6 server, 7 its lease in ms, 8 claim window in ms,
 --       9 how long to keep the place in ms, 10 how many may wait
 -- Returns {'granted', fence, holds}, or for an owner's only hold also the fence alone;
@@ -25,29 +25,10 @@ local function finish(...)
     return answer({...})
 end
 
-local function tell_hold()
-    local status, attempts = 'claimed', hold[ATTEMPT]
-    if attempts == '' then
-        claim(state, hold, attempt)
-    elseif attempts ~= attempt then
-        -- From now on only a release or the end of its TTL takes it away. At a member of a quorum what
-        -- was found may be no hold of the others: it goes when all have given it back whom it was told.
-        if sent ~= '3' or attempts == REPEATED or #attempts > SHARED_LONGEST then
-            attempts = REPEATED
-        elseif not string.find(' ' .. attempts .. ' ', ' ' .. attempt .. ' ', 1, true) then
-            attempts = attempts .. ' ' .. attempt
-        end
-        status, hold[ATTEMPT] = 'holding', attempts
-        update(state, hold, call)
-    end
-    close(state, call)
-    return answer(told(state, status, hold))
-end
-
 -- Whether what the token has belongs to another request than this one.
 local function is_anothers()
     if hold and hold[ATTEMPT] ~= '' then
-        return hold[ATTEMPT] ~= attempt
+        return not others_told(hold, attempt)
     end
     return waiter and waiter[ATTEMPT] ~= attempt and waiter[ATTEMPT] ~= ''
 end
@@ -101,7 +82,7 @@ hand_over(state)
 
 hold = hold or waiter and find(state, token)
 if hold then
-    return tell_hold()
+    return tell_hold(state, hold, attempt, call)
 end
 local upgrades = owned(state, waiter and waiter[OWNER] or owner) > 0
 if waiter then
@@ -112,7 +93,7 @@ if waiter then
         grant(state, waiter, waiter[WANTED], waiter[TTL])
         hand_over(state) -- it lets nobody in, but shows which servers have waiters left
         hold = waiter
-        return tell_hold()
+        return tell_hold(state, hold, attempt, call)
     end
 else
     if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then

@@ -26,13 +26,7 @@ end
 local unclaimed = hold and hold[ATTEMPT] == ''
 local own_waiter = waiter and waiter[ATTEMPT] == attempt
 local untold = why == 'gone' or why == 'drain' -- its client was not told of a hold that it has
-local others -- at a member of a quorum, the attempts that share the hold with this one; or ''
-if hold and untold then
-    local attempts = ' ' .. hold[ATTEMPT] .. ' '
-    local from, to = string.find(attempts, ' ' .. attempt .. ' ', 1, true)
-    others = from and string.match(string.sub(attempts, 1, from) .. string.sub(attempts, to + 1),
-                                   '^ *(.-) *$')
-end
+local others = hold and untold and others_told(hold, attempt)
 if why == 'stale' then
     keep = own_waiter and waiter[KEEP]
 end
@@ -76,20 +70,8 @@ local function leave_hold()
     end
 end
 
-local function tell_hold()
-    local status = 'claimed'
-    if unclaimed then
-        claim(state, hold, attempt)
-    elseif hold[ATTEMPT] ~= attempt then
-        status, hold[ATTEMPT] = 'holding', REPEATED
-        update(state, hold, even_if_full)
-    end
-    close(state, even_if_full)
-    return answer(told(state, status, hold))
-end
-
 if why == 'timeout' and hold and (own_waiter or not unclaimed) then
-    return tell_hold()
+    return tell_hold(state, hold, attempt, even_if_full)
 elseif hold and (own_waiter or others == '') then
     leave_hold()
 elseif others then

@@ -12,9 +12,9 @@ end
 hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
 if ARGV[4] ~= 'server' then
     if hold[ATTEMPT] == '' then
-        claim(state, hold, REPEATED)
+        claim(state, hold, KNOWN)
     end
-    hold[ATTEMPT] = REPEATED -- its client knows of it
+    hold[ATTEMPT] = KNOWN -- its client knows of it
 end
 hold[EXPIRES] = now + hold[TTL] * 1000
 update(state, hold, even_if_full)

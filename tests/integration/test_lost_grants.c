@@ -237,13 +237,13 @@ static void a_key_that_is_none_of_ours_is_complained_about(void **state)
     freeReplyObject(redis_process_command(&scene->redis, "DEL baton:{foreign}"));
 }
 
-/* Sends an acquire whose client hangs up while Redis stands still, in the way of `abort_it`. */
-static void hang_up_before_the_grant(struct scene *scene, const char *name, bool abort_it)
+/* Sends an acquire, and goes away: by a reset where `abort_it`. */
+static void ask_and_go(int port, const char *name, const char *headers, bool abort_it)
 {
     char request[200];
-    snprintf(request, sizeof request, "POST /locks/%s?ttl=10m HTTP/1.1\r\nHost: h\r\n\r\n", name);
-    int fd = raw_connect(scene->other_batond.port);
-    redis_process_freeze(&scene->redis);
+    snprintf(request, sizeof request, "POST /locks/%s?ttl=10m HTTP/1.1\r\nHost: h\r\n%s\r\n", name,
+             headers);
+    int fd = raw_connect(port);
     assert_true(raw_send(fd, request, strlen(request)));
     clock_sleep_ms(100); /* nothing tells that batond has sent it on */
     if (abort_it) {
@@ -251,6 +251,11 @@ static void hang_up_before_the_grant(struct scene *scene, const char *name, bool
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
     close(fd);
+}
+
+/* Redis goes on: what was asked meanwhile is granted, and taken back. */
+static void thaw_and_become_free(struct scene *scene, const char *name)
+{
     redis_process_thaw(&scene->redis);
     int64_t thawed = clock_ms();
     int64_t granted = 0; /* it reached Redis: the name has a version by then */
@@ -262,6 +267,13 @@ static void hang_up_before_the_grant(struct scene *scene, const char *name, bool
     becomes_free(scene, name, (int)(thawed + 1000 - clock_ms()));
 }
 
+static void hang_up_before_the_grant(struct scene *scene, const char *name, bool abort_it)
+{
+    redis_process_freeze(&scene->redis);
+    ask_and_go(scene->other_batond.port, name, "", abort_it);
+    thaw_and_become_free(scene, name);
+}
+
 static void who_hangs_up_before_its_201_holds_nothing(void **state)
 {
     hang_up_before_the_grant(*state, "hangup", false);
@@ -270,6 +282,32 @@ static void who_hangs_up_before_its_201_holds_nothing(void **state)
 static void who_aborts_before_its_201_holds_nothing(void **state)
 {
     hang_up_before_the_grant(*state, "abort", true);
+}
+
+#define TOKEN "the-same-token-for-both-of-them"
+static const char WITH_TOKEN[] = "Lock-Token: " TOKEN "\r\n";
+
+/* A client that asked again elsewhere before it had its answer, and went before it had either. */
+static void who_asks_at_two_batonds_and_goes_holds_nothing(void **state)
+{
+    struct scene *scene = *state;
+    redis_process_freeze(&scene->redis);
+    ask_and_go(scene->batond.port, "twice", WITH_TOKEN, false);
+    ask_and_go(scene->other_batond.port, "twice", WITH_TOKEN, false);
+    thaw_and_become_free(scene, "twice");
+}
+
+/* ... and one that waited for the answer at one of them, and was told of the hold there. */
+static void who_goes_from_one_of_two_batonds_keeps_its_hold(void **state)
+{
+    struct scene *scene = *state;
+    answers_token(scene->client, TOKEN, "POST /locks/once?ttl=10m", NULL, 201, NULL);
+    redis_process_freeze(&scene->redis);
+    ask_and_go(scene->other_batond.port, "once", WITH_TOKEN, false);
+    redis_process_thaw(&scene->redis);
+    answers(scene->other, "GET /readyz", NULL, 200, NULL);
+    clock_sleep_ms(200); /* for longer than it takes to give back what was not told */
+    assert_int_equal(hold_count(scene, "once"), 1);
 }
 
 /* Redis answers too late for the client, who got its 503: the late grant is taken back. */
@@ -313,6 +351,8 @@ int main(void)
         cmocka_unit_test_setup(a_key_that_is_none_of_ours_is_complained_about, begin),
         cmocka_unit_test_setup(who_hangs_up_before_its_201_holds_nothing, begin),
         cmocka_unit_test_setup(who_aborts_before_its_201_holds_nothing, begin),
+        cmocka_unit_test_setup(who_asks_at_two_batonds_and_goes_holds_nothing, begin),
+        cmocka_unit_test_setup(who_goes_from_one_of_two_batonds_keeps_its_hold, begin),
         cmocka_unit_test_setup(a_grant_that_comes_after_the_503_is_taken_back, begin),
         cmocka_unit_test_setup(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin),
     };

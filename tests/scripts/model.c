@@ -491,16 +491,27 @@ static void claim(struct model *model, int64_t now, struct model_hold *hold, con
     hold->ends = now + hold->ttl_ms * 1000;
 }
 
+/* Attempts are one letter each. */
+static bool was_told(const struct model_hold *hold, const char *attempt)
+{
+    return strcmp(hold->attempt, "known") != 0 && strstr(hold->attempt, attempt);
+}
+
+static bool was_told_alone(const struct model_hold *hold, const char *attempt)
+{
+    return !strcmp(hold->attempt, attempt);
+}
+
 static struct answer tell_hold(struct model *model, int64_t now, struct model_hold *hold,
                                const char *attempt)
 {
     const char *status = "claimed";
-    if (hold->attempt[0] == '\0') {
+    if (hold->attempt[0] == '\0')
         claim(model, now, hold, attempt);
-    } else if (strcmp(hold->attempt, attempt) != 0) {
-        strcpy(hold->attempt, "repeated");
+    else if (!was_told_alone(hold, attempt))
         status = "holding";
-    }
+    if (strcmp(hold->attempt, "known") != 0 && !was_told(hold, attempt))
+        strcat(hold->attempt, attempt);
     struct answer answer = told(model, now, status, hold);
     sort(model);
     return answer;
@@ -606,7 +617,7 @@ static bool is_anothers(const struct model_hold *hold, const struct model_waiter
                         const char *attempt)
 {
     if (hold && hold->attempt[0] != '\0')
-        return strcmp(hold->attempt, attempt) != 0;
+        return !was_told(hold, attempt);
     return waiter && waiter->hold.attempt[0] != '\0' && strcmp(waiter->hold.attempt, attempt) != 0;
 }
 
@@ -669,7 +680,7 @@ struct answer model_renew(struct model *model, int64_t now, const char *token, i
         hold->ttl_ms = ttl_ms ? ttl_ms : hold->ttl_ms;
         if (hold->attempt[0] == '\0')
             claim(model, now, hold, "");
-        strcpy(hold->attempt, "repeated");
+        strcpy(hold->attempt, "known");
         hold->ends = now + hold->ttl_ms * 1000;
         answer = told(model, now, "renewed", hold);
         sort(model);
@@ -815,6 +826,12 @@ static void leave_stale(struct model *model, int64_t now, struct model_hold *hol
     end(model, (size_t)(hold - model->holds), now, "released", false);
 }
 
+static void be_untold(struct model_hold *hold, const char *attempt)
+{
+    char *at = strstr(hold->attempt, attempt);
+    memmove(at, at + 1, strlen(at));
+}
+
 static struct answer leave_otherwise(struct model *model, int64_t now,
                                      const struct leaving *leaving)
 {
@@ -822,9 +839,11 @@ static struct answer leave_otherwise(struct model *model, int64_t now,
     struct model_waiter *waiter = find_waiter(model, leaving->token);
     bool is_own = waiter && !strcmp(waiter->hold.attempt, leaving->attempt);
     bool has_gone = !strcmp(leaving->why, "gone"), is_stale = !strcmp(leaving->why, "stale");
-    bool has_claimed = hold && !is_stale && !strcmp(hold->attempt, leaving->attempt);
+    bool has_claimed = hold && !is_stale && was_told(hold, leaving->attempt);
     int64_t keep_ms = has_gone ? leaving->keep_ms : max(leaving->keep_ms, leaving->lease_ms);
-    if (has_claimed || (hold && has_gone && is_own))
+    if (has_claimed && !was_told_alone(hold, leaving->attempt))
+        be_untold(hold, leaving->attempt);
+    else if (has_claimed || (hold && has_gone && is_own))
         give_back(model, now, hold, keep_ms, leaving->claim_ms);
     else if (is_own && is_stale)
         leave_stale(model, now, hold, waiter);

@@ -10,7 +10,7 @@ enum { MODEL_MOST = 256, MODEL_TOKEN = 16, MODEL_SERVERS = 4 };
 struct model_hold {
     char token[MODEL_TOKEN];
     char owner[MODEL_TOKEN];
-    char attempt[MODEL_TOKEN]; /* "" while unclaimed, "repeated" once it came again */
+    char attempt[MODEL_TOKEN]; /* all it was told to; "" while unclaimed, "known" once renewed */
     bool shared;
     int64_t fence;
     int64_t since;

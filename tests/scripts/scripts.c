@@ -513,10 +513,7 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
     push_bytes(&arguments, texts, pack_texts(scripts, acquiring, texts));
     push_number(&arguments, acquiring->limit);
     push_number(&arguments, ttl_ms);
-    push(&arguments, acquiring->token_is_new ? "0"
-                     : acquiring->again      ? "2"
-                     : acquiring->at_member  ? "3"
-                                             : "1");
+    push(&arguments, acquiring->token_is_new ? "0" : acquiring->again ? "2" : "1");
     if (acquiring->server) {
         push(&arguments, acquiring->server);
         push_number(&arguments, acquiring->lease_ms ? acquiring->lease_ms : LEASE_MS);

@@ -106,7 +106,6 @@ struct acquiring {
     const char *meta;    /* NULL: "" */
     bool token_is_new;
     bool again;         /* the same request looks again */
-    bool at_member;     /* of a quorum */
     const char *server; /* where it waits; NULL: it does not */
     int64_t lease_ms;   /* 0: 60000 */
     int64_t claim_ms;   /* 0: 5000 */

@@ -152,7 +152,7 @@ static void a_client_that_has_gone_leaves_no_phantom(void **state)
     }
 }
 
-/* At a member of a quorum, whoever finds a hold of its token shares it with those before it. */
+/* Whoever finds a hold of its token shares it with those before it. */
 static void what_several_requests_found_goes_when_all_have_left(void **state)
 {
     static const char *const ORDERS[] = {"123", "132", "213",    "231",
@@ -160,14 +160,10 @@ static void what_several_requests_found_goes_when_all_have_left(void **state)
     struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof ORDERS / sizeof ORDERS[0]; i++) {
         char token[2] = {(char)('a' + i), '\0'}, left[4] = "";
-        assert_status(acquire(scripts, .token = token, .attempt = "1", .at_member = true),
-                      "granted");
-        assert_status(acquire(scripts, .token = token, .attempt = "2", .at_member = true),
-                      "holding");
-        assert_status(acquire(scripts, .token = token, .attempt = "3", .at_member = true),
-                      "holding");
-        assert_status(acquire(scripts, .token = token, .attempt = "2", .at_member = true),
-                      "holding");
+        assert_status(acquire(scripts, .token = token, .attempt = "1"), "granted");
+        assert_status(acquire(scripts, .token = token, .attempt = "2"), "holding");
+        assert_status(acquire(scripts, .token = token, .attempt = "3"), "holding");
+        assert_status(acquire(scripts, .token = token, .attempt = "2"), "holding");
         leave(scripts, .token = token, .attempt = "4", .why = "gone");
         for (const char *at = ORDERS[i]; *at; at++) {
             char attempt[2] = {*at, '\0'};
@@ -184,10 +180,10 @@ static void what_is_known_to_a_client_is_not_taken_back(void **state)
 {
     struct scripts *scripts = *state;
     char attempt[8];
-    acquire(scripts, .token = "a", .attempt = "1", .at_member = true);
-    acquire(scripts, .token = "a", .attempt = "2", .at_member = true);
+    acquire(scripts, .token = "a", .attempt = "1");
+    acquire(scripts, .token = "a", .attempt = "2");
     renew(scripts, "n", "a", 0);
-    acquire(scripts, .token = "a", .attempt = "3", .at_member = true);
+    acquire(scripts, .token = "a", .attempt = "3");
     for (int i = 1; i <= 3; i++) {
         snprintf(attempt, sizeof attempt, "%d", i);
         leave(scripts, .token = "a", .attempt = attempt, .why = "gone");
@@ -196,7 +192,7 @@ static void what_is_known_to_a_client_is_not_taken_back(void **state)
     release(scripts, "n", "a");
     for (int i = 1; i <= 200; i++) { /* so many are not told apart */
         snprintf(attempt, sizeof attempt, "%d", i);
-        acquire(scripts, .token = "b", .attempt = attempt, .at_member = true);
+        acquire(scripts, .token = "b", .attempt = attempt);
     }
     for (int i = 1; i <= 200; i++) {
         snprintf(attempt, sizeof attempt, "%d", i);

@@ -11,7 +11,7 @@ if moving then
         hold[EXPIRES] = now + hold[TTL] * 1000
         state[NEXT] = hold[EXPIRES]
         if ARGV[4] ~= 'server' then
-            hold[ATTEMPT] = REPEATED
+            hold[ATTEMPT] = KNOWN
         end
         local kept = math.max(hold[EXPIRES], state[VERSION]) + retention
         local reply = redis.pcall('set', key,

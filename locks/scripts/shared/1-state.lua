@@ -86,8 +86,9 @@ local COUNTS_AT_ONE = '\0\0\0\0\0\0\0\0\1\0\0\0' -- behind WAITERS: all wait, at
 local TOKEN = 1
 local OWNER = 2
 local MODE = 3         -- 'exclusive' or 'shared'
-local ATTEMPT = 4      -- the request that has it; '' while unclaimed, REPEATED: told again; of a
-                       -- waiter: its last request, '' if that has left
+local ATTEMPT = 4      -- the requests that were told of it, with a space between; '' while unclaimed,
+                       -- KNOWN: a client is sure to know; of a waiter: its last request, '' if
+                       -- that has left
 local META = 5
 local FENCE = 6
 local SINCE = 7        -- when it was granted; of a waiter: its arrival
@@ -104,9 +105,8 @@ local HOLD_NUMBERS = '<dddd'
 local AFTER = 10       -- of a lone hold as it was unpacked: where in the record it ends
 local WAITER = '<sssssdddddddds'
 local WAITER_REST = '<dddddddds' -- behind the texts, which acquire is given packed
-local REPEATED = 'repeated' -- equals no attempt, so that nothing is taken back any more
-local SHARED_LONGEST = 100  -- bytes of all attempts that a hold at a member of a quorum was told to,
-                            -- with a space between; where there are more, it is REPEATED
+local KNOWN = 'known'  -- equals no attempt, so that nothing is taken back any more
+local TOLD_LONGEST = 100 -- bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A server's standing, packed by STANDING in the hash `:servers`, by id.
 local ID = 1

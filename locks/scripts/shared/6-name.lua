@@ -96,6 +96,14 @@ local function claim(state, hold, attempt)
     update(state, hold, even_if_full)
 end
 
+-- To which requests but this one the hold was told; nil where this one was not told of it at all.
+local function others_told(hold, attempt)
+    local attempts = ' ' .. hold[ATTEMPT] .. ' '
+    local from, to = string.find(attempts, ' ' .. attempt .. ' ', 1, true)
+    return from and string.match(string.sub(attempts, 1, from) .. string.sub(attempts, to + 1),
+                                 '^ *(.-) *$')
+end
+
 -- What a script returns: its reply, and where anything expired, {'expired', reply, what did}.
 local function answer(reply)
     return expired and {'expired', reply, expired} or reply
@@ -122,4 +130,23 @@ local function told(state, status, hold)
     return {status, hold[FENCE], math.floor((hold[EXPIRES] - now) / 1000),
             owned(state, hold[OWNER]), state[VERSION], hold[OWNER], hold[MODE],
             hold[MODE] == 'shared' and state[LIMIT] or 0}
+end
+
+-- The end of a script whose request has the hold, whatever it was that granted it. It is taken back
+-- once all whom it was told have said that it did not reach their clients.
+local function tell_hold(state, hold, attempt, write)
+    local status = 'claimed'
+    if hold[ATTEMPT] == '' then
+        claim(state, hold, attempt)
+    elseif hold[ATTEMPT] ~= attempt then
+        status = 'holding'
+        if #hold[ATTEMPT] > TOLD_LONGEST then
+            hold[ATTEMPT] = KNOWN
+        elseif hold[ATTEMPT] ~= KNOWN and not others_told(hold, attempt) then
+            hold[ATTEMPT] = hold[ATTEMPT] .. ' ' .. attempt
+        end
+        update(state, hold, write)
+    end
+    close(state, write)
+    return answer(told(state, status, hold))
 end
