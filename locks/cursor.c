@@ -25,7 +25,7 @@ void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
     base64url_encode(bytes, length, text);
 }
 
-/* False where a position is written as none is. */
+/* False where a position is written as cursor_encode writes none. */
 static bool take_position(struct slice *scan, unsigned *ret)
 {
     const char *colon = scan->length > 0 ? memchr(scan->bytes, ':', scan->length) : NULL;
@@ -34,6 +34,8 @@ static bool take_position(struct slice *scan, unsigned *ret)
     *ret = 0;
     if (!colon)
         return true;
+    if (length == 0 || scan->bytes[0] == '0')
+        return false;
     for (size_t i = 0; i < length; i++) {
         if (scan->bytes[i] < '0' || scan->bytes[i] > '9' || position > POSITION_MOST)
             return false;
@@ -41,7 +43,7 @@ static bool take_position(struct slice *scan, unsigned *ret)
     }
     *scan = (struct slice){colon + 1, scan->length - length - 1};
     *ret = position;
-    return length > 0 && position > 0 && position <= POSITION_MOST;
+    return position <= POSITION_MOST;
 }
 
 /* A number of 64 bits, as Redis writes it: any other it would answer with an error. */

@@ -2,7 +2,8 @@
 # Replays the corpus of each fuzz target, then sends it new input; ends with one line: N passed, M
 # failed. What it finds is in FOLDER/findings, the input that a run has collected in FOLDER/corpus.
 #   tests/fuzz/run.sh FOLDER SECONDS TARGET...   SECONDS for each, 0: it only replays
-# Environment: BATON_TEST_JOBS (2): how many at a time.
+# Environment: BATON_TEST_JOBS (2): how many at a time; BATON_SEED: input as in the last run with it, as
+# far as the machine is as fast.
 set -euo pipefail
 export LC_ALL=C
 export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
@@ -20,6 +21,7 @@ run_one() { # FOLDER SECONDS PROGRAM: prints a line, and what a target has found
     seeds=$(find "$here/corpus/$name" -type f | wc -l)
     mkdir -p "$folder/corpus/$name" "$folder/findings/$name"
     options=(-artifact_prefix="$folder/findings/$name/" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1)
+    [[ -z ${BATON_SEED-} ]] || options+=(-seed=$((BATON_SEED % 4294967295)))
     [[ ! -e $here/dictionaries/$name ]] || options+=(-dict="$here/dictionaries/$name")
     "$program" "${options[@]}" "$here/corpus/$name"/* >"$log" 2>&1 || result=1
     if ((!result && seconds)); then

@@ -23,6 +23,7 @@ static void assert_comes_back(const struct cursor *cursor)
         strlen(text));
     assert_int_equal(cursor_decode(slice_of(text), bytes, &back), 0);
     assert_same_slice(back.scan, cursor->scan);
+    assert_int_equal(back.position, cursor->position);
     assert_int_equal(back.name_count, cursor->name_count);
     for (size_t i = 0; i < cursor->name_count; i++)
         assert_same_slice(back.names[i], cursor->names[i]);
@@ -34,7 +35,8 @@ static void a_cursor_comes_back(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(SCANS); i++) {
         for (size_t count = 0; count <= 3; count++) {
-            struct cursor cursor = {.scan = slice_of(SCANS[i]), .name_count = count};
+            struct cursor cursor = {
+                .position = 7 * (unsigned)count, .scan = slice_of(SCANS[i]), .name_count = count};
             cursor.names[0] = slice_of("deploy");
             cursor.names[1] = slice_of("17");
             cursor.names[2] = slice_of("\xc3\xa9 {%}/");
@@ -47,7 +49,8 @@ static void a_cursor_comes_back(void **state)
 static void the_longest_cursor_comes_back(void **state)
 {
     char name[NAME_LENGTH];
-    struct cursor cursor = {.scan = slice_of("18446744073709551615"), .name_count = CURSOR_NAMES};
+    struct cursor cursor = {
+        .position = 99999, .scan = slice_of("18446744073709551615"), .name_count = CURSOR_NAMES};
     (void)state;
     memset(name, 'n', sizeof name);
     for (size_t i = 0; i < CURSOR_NAMES; i++)
@@ -73,6 +76,11 @@ static const struct garbage {
     {BYTES("18446744073709551616"), "a number that Redis has no cursor for"},
     {BYTES("99999999999999999999"), "the largest of 20 digits"},
     {BYTES("007"), "zeros in front"},
+    {BYTES(":1"), "no position"},
+    {BYTES("0:1"), "the position of the first part"},
+    {BYTES("02:1"), "a zero in front of a position"},
+    {BYTES("2 :1"), "a space behind a position"},
+    {BYTES("100000:1"), "a position beyond all"},
     {BYTES("\0"), "an empty name"},
     {BYTES("1\0"), "an empty name after a cursor"},
     {BYTES("1\0\0a"), "an empty name before another"},
