@@ -8,7 +8,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PROMPT_MS = 1500, PATIENCE_MS = 15000, NAMES = 30 };
+enum { PROMPT_MS = 1500, HALF_MS = 150, PATIENCE_MS = 15000, NAMES = 30 };
 
 static void expect_refusal(const char *url, const char *words)
 {
@@ -60,23 +60,51 @@ static void one_node_that_answers_is_enough(void **state)
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
+/* Names are moved to another node: both nodes are asked while they are on their way. */
+static void follows_what_moves(struct on_cluster *all)
+{
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(all, i, "moves-", i, name);
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s");
+        struct slot_move move = on_cluster_plan_move(all, name);
+        clustered_begin_move(&all->clustered, &move);
+        while (clustered_carry(&all->clustered, &move, 1)) {
+        }
+        struct parked *breaks =
+            parked_send(all->batond[0].port, NULL,
+                        on_cluster_request(line, "DELETE", name, "?force=true"), NULL);
+        clock_sleep_ms(HALF_MS);
+        clustered_end_move(&all->clustered, &move);
+        assert_int_equal(parked_answer(breaks, PROMPT_MS), 200);
+        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        parked_close(breaks);
+        parked_close(waits);
+    }
+}
+
+static void follows_a_failover(struct on_cluster *all)
+{
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    on_cluster_name(all, 1, "falls-", 0, name);
+    clustered_await_calm(&all->clustered);
+    int replica = clustered_replica(&all->clustered, 1);
+    clustered_fail_over(&all->clustered, replica);
+    assert_int_equal(clustered_await_other(&all->clustered, on_cluster_slot(name), 1), replica);
+    on_cluster_answers_again(all, name);
+    on_cluster_acquire(all->client[0], name, "?ttl=1m", token);
+    on_cluster_give(all, 1, name, token);
+}
+
 static void a_password_is_that_of_all_nodes(void **state)
 {
     struct on_cluster all;
-    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], url[240];
+    char url[240];
     (void)state;
     on_cluster_open(&all, &(struct clustered_options){.password = "open-sesame"}, NULL);
-    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
-        on_cluster_name(&all, i, "secret-", i, name);
-        answers(all.client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
-        struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=20s");
-        struct slot_move move = on_cluster_plan_move(&all, name);
-        clustered_move(&all.clustered, &move);
-        answers(all.client[0], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
-                NULL);
-        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
-        parked_close(waits);
-    }
+    follows_what_moves(&all);
+    follows_a_failover(&all);
     snprintf(url, sizeof url, "redis+cluster://:wrong@127.0.0.1:%d", all.clustered.nodes[0].port);
     expect_refusal(url, "password");
     snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", all.clustered.nodes[0].port);
@@ -88,24 +116,15 @@ static void a_password_is_that_of_all_nodes(void **state)
 static void over_tls_all_nodes_are_verified(void **state)
 {
     struct on_cluster all = {.client = {NULL}};
-    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], authority[160];
+    char authority[160];
     (void)state;
     if (!tls_available())
         skip();
     clustered_start(&all.clustered, &(struct clustered_options){.tls = true});
     snprintf(authority, sizeof authority, "--redis-ca=%s", all.clustered.authority.file);
     on_cluster_start_batonds(&all, LIST(authority));
-    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
-        on_cluster_name(&all, i, "safe-", i, name);
-        answers(all.client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
-        struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=20s");
-        struct slot_move move = on_cluster_plan_move(&all, name);
-        clustered_move(&all.clustered, &move);
-        answers(all.client[0], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
-                NULL);
-        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
-        parked_close(waits);
-    }
+    follows_what_moves(&all);
+    follows_a_failover(&all);
     expect_refusal(all.clustered.url, "certificate");
     on_cluster_close(&all);
 }
