@@ -12,7 +12,7 @@ static int64_t fence_of(struct scripts *scripts)
 static void a_fence_grows_to_what_others_have_given(void **state)
 {
     struct scripts *scripts = *state;
-    struct answer granted = acquire(scripts, .token = "a", .at_member = true);
+    struct answer granted = acquire(scripts, .token = "a");
     int64_t more = granted.fence + 5000;
     struct answer raised = raise_to(scripts, "n", "a", more, 0);
     assert_status(raised, "raised");
@@ -38,7 +38,7 @@ static void a_version_grows_without_a_hold(void **state)
 static void a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one(void **state)
 {
     struct scripts *scripts = *state;
-    struct answer granted = acquire(scripts, .token = "a", .at_member = true);
+    struct answer granted = acquire(scripts, .token = "a");
     int64_t agreed = granted.fence - 1000;
     assert_status(raise_to(scripts, "n", "a", agreed, 0), "higher");
     assert_int_equal(fence_of(scripts), granted.fence);
@@ -52,9 +52,9 @@ static void a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one(void *
 static void a_fence_that_comes_late_lowers_no_later_one(void **state)
 {
     struct scripts *scripts = *state;
-    struct answer first = acquire(scripts, .token = "a", .at_member = true);
+    struct answer first = acquire(scripts, .token = "a");
     break_all(scripts, "n");
-    struct answer second = acquire(scripts, .token = "a", .at_member = true);
+    struct answer second = acquire(scripts, .token = "a");
     int64_t told = second.fence + 5000;
     raise_to(scripts, "n", "a", told, 0);
     assert_status(raise_to(scripts, "n", "a", first.fence + 1, first.fence), "higher");

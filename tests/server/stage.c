@@ -111,7 +111,7 @@ void api_refuse_body(struct api *api, struct exchange *exchange)
 
 bool api_has_granted(const struct exchange *exchange)
 {
-    return exchange->granted.text[0] != '\0';
+    return exchange->grant.attempt.text[0] != '\0';
 }
 
 struct told {
@@ -333,7 +333,7 @@ void stage_answer_here(struct stage *stage, int place, const char *text)
     if (!exchange)
         return;
     if (strncmp(exchange->target, "/grant/", 7) == 0)
-        strcpy(exchange->granted.text, "attempt");
+        strcpy(exchange->grant.attempt.text, "attempt");
     reply_text(exchange, 200, text);
     forget(stage, exchange);
     exchange_resume(exchange);
@@ -357,7 +357,7 @@ static void stream(struct stage *stage, void *context)
     if (!exchange)
         return;
     if (strncmp(exchange->target, "/grant/", 7) == 0)
-        strcpy(exchange->granted.text, "attempt");
+        strcpy(exchange->grant.attempt.text, "attempt");
     exchange_stream(exchange, 200, "text/plain");
     if (act->text)
         exchange_write(exchange, act->text, strlen(act->text));

@@ -178,7 +178,7 @@ static void close_and_stream(struct stage *stage, void *context)
 {
     struct exchange *exchange = stage->places[0];
     close(*(int *)context);
-    strcpy(exchange->granted.text, "attempt");
+    strcpy(exchange->grant.attempt.text, "attempt");
     exchange_stream(exchange, 201, "text/plain");
     exchange_write(exchange, "granted", 7);
     exchange_resume(exchange);

@@ -1,4 +1,4 @@
-/* What is remembered of a reply that tells of new holds, and what is taken back. */
+/* What is remembered of a reply that tells of holds, and what is taken back. */
 #include "api/told.h"
 
 #include "api/api.h"
@@ -26,7 +26,8 @@ static struct told *told_by(struct grant *grants, size_t count, const char *sing
     struct exchange exchange = {.api = &api, .grants = grants, .grant_count = count, .keep_ms = 7};
     exchange.stored_token = slice_of(token);
     exchange.name = slice_of(name);
-    strcpy(exchange.granted.text, single);
+    exchange.grant.name = exchange.name;
+    strcpy(exchange.grant.attempt.text, single);
     struct told *told = told_new(&exchange);
     memset(token, 'x', sizeof token - 1);
     memset(name, 'x', sizeof name - 1);
@@ -51,8 +52,9 @@ static void each_of_several_is_taken_back(void **state)
 {
     (void)state;
     char names[] = "abc";
-    struct grant grants[] = {
-        {{names, 1}, 0, {"p"}}, {{names + 1, 1}, 0, {"q"}}, {{names + 2, 1}, 0, {"r"}}};
+    struct grant grants[] = {{{names, 1}, 0, {"p"}, true},
+                             {{names + 1, 1}, 0, {"q"}, false},
+                             {{names + 2, 1}, 0, {"r"}, true}};
     struct told *told = told_by(grants, 3, "");
     memset(names, 'x', sizeof names - 1);
     memset(grants, 0, sizeof grants);
