@@ -4,29 +4,17 @@
 #define BATON_REDIS_CLUSTER_H
 
 #include "redis/guide.h"
-#include "redis/slots.h"
+#include "redis/slot_map.h"
 
-#include <stdint.h>
 #include <uv.h>
 
-/* It asks one node at a time, by a connection of its own: which node does not matter, a replica
- * will do. It asks every second, and at once when somebody was sent elsewhere, or has lost a node.
- * One that cannot be reached, or that says that it is cut off from the majority, or whose epoch is
- * behind what another one has told, is left for the next. It goes through those that serve slots,
- * then through those of the URL; when it has been through all in vain, it pauses. While the map has
- * a node that nobody can connect to, another one is asked each time.
+/* Somebody asks all the time (redis/survey.h) who serves what (redis/slot_map.h), by numbers that
+ * nodes are given when they are first heard of (redis/roster.h). Here is what the rest of the store
+ * asks of these three, and tells them.
  *
  * A map that is behind costs a detour, and nothing else: each node knows what it serves itself, and
  * sends whoever asks for more elsewhere. Used on its loop's thread alone. */
 struct cluster;
-
-enum {
-    CLUSTER_ASK_MS = 1000,   /* between two questions, at most; */
-    CLUSTER_SPACE_MS = 50,   /* and at least */
-    CLUSTER_ANSWER_MS = 500, /* without an answer for this long another node is asked */
-    CLUSTER_NODES_MOST = 1024,
-    CLUSTER_NOBODY = 0xffff,
-};
 
 /* All are called from the loop; none may be NULL, and none may close the cluster. */
 struct cluster_events {
@@ -57,9 +45,8 @@ void cluster_close(struct cluster *cluster, void (*closed)(void *context), void 
 /* The number of the node that serves the slot, as far as is known here; else CLUSTER_NOBODY. */
 unsigned cluster_owner(const struct cluster *cluster, unsigned slot);
 
-/* Who served the slot before its owner, told once for each change; CLUSTER_NOBODY: there is no
- * news.
- */
+/* As their namesakes of the map. */
+unsigned cluster_next_slot(const struct cluster *cluster, unsigned node, unsigned slot);
 unsigned cluster_take_former(struct cluster *cluster, unsigned slot);
 
 /* How many slots that node serves, and how many are served by none; all, while no map is known. */

@@ -1,7 +1,7 @@
 #include "redis/sight.h"
 
-#include "redis/cluster.h"
 #include "redis/session.h"
+#include "redis/slot_map.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -26,9 +26,10 @@ struct sight {
     uv_loop_t *loop;
     const struct redis_url *url;
     struct sight_events events;
+    uv_timer_t timer;                              /* of sight_wake */
     struct witness *witnesses[CLUSTER_NODES_MOST]; /* by number; NULL: never asked */
     unsigned count;                                /* numbers so far */
-    int open;                                      /* sessions, and the closing itself */
+    int open;                                      /* sessions, and the timer */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -141,6 +142,21 @@ uint64_t sight_end(const struct sight *sight, unsigned node)
     return count > primaries / 2 ? spoken[primaries / 2] + SIGHT_MS : 0;
 }
 
+/* Time */
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct sight *sight = timer->data;
+    sight->events.changed(sight->events.context);
+}
+
+void sight_wake(struct sight *sight, uint64_t due)
+{
+    uint64_t now = uv_now(sight->loop), left = uv_timer_get_due_in(&sight->timer);
+    if (!sight->closing && (left == 0 || due - now < left))
+        uv_timer_start(&sight->timer, on_timer, due - now, 0);
+}
+
 /* The beginning and the end */
 
 static void end_if_closed(struct sight *sight)
@@ -159,6 +175,11 @@ static void on_closed(void *context)
 {
     struct witness *witness = context;
     end_if_closed(witness->sight);
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+    end_if_closed(timer->data);
 }
 
 static void nobody_minds(void *context)
@@ -224,6 +245,9 @@ struct sight *sight_open(uv_loop_t *loop, const struct redis_url *url,
     sight->loop = loop;
     sight->url = url;
     sight->events = *events;
+    uv_timer_init(loop, &sight->timer);
+    sight->timer.data = sight;
+    sight->open = 1;
     return sight;
 }
 
@@ -232,9 +256,8 @@ void sight_close(struct sight *sight, void (*closed)(void *context), void *conte
     sight->closing = true;
     sight->closed = closed;
     sight->closed_context = context;
-    sight->open++;
+    uv_close((uv_handle_t *)&sight->timer, on_timer_closed);
     for (unsigned node = 0; node < sight->count; node++)
         if (sight->witnesses[node])
             session_close(sight->witnesses[node]->session);
-    end_if_closed(sight);
 }

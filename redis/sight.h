@@ -20,7 +20,7 @@
  * primaries that both go on.
  *
  * It keeps a connection to every primary. Used on its loop's thread alone. Nodes have the numbers
- * of redis/cluster.h. */
+ * of redis/roster.h. */
 struct sight;
 
 enum {
@@ -35,7 +35,7 @@ struct sight_events {
     void *context;
     /* The number of what the node `by` calls so; CLUSTER_NOBODY: nobody that is known. */
     unsigned (*find)(void *context, const struct slot_node *named, unsigned by);
-    /* sight_end may say something else than before. */
+    /* sight_end may say something else than before, or the time of sight_wake has come. */
     void (*changed)(void *context);
 };
 
@@ -53,5 +53,8 @@ void sight_doubt(struct sight *sight);
 
 /* On the loop's clock, in ms; 0: most have not named it so far, or not in their latest answers. */
 uint64_t sight_end(const struct sight *sight, unsigned node);
+
+/* `changed` is to be called at `due` (on the loop's clock, in ms) or before. */
+void sight_wake(struct sight *sight, uint64_t due);
 
 #endif
