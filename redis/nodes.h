@@ -4,11 +4,8 @@
 
 #include "redis/store.h"
 
-/* Who serves what, redis/cluster.h finds out; where a call goes, redis/router.h. Here is what each
- * node has beside that: a part (redis/part.h) from when it was first heard of, with a connection
- * while it serves slots, and one more that hears of changed keys while somebody asks for them, for
- * Redis tells of its own keys only. A plain message reaches every node, so one inbox is enough, at
- * any of them; it goes to another one when that is lost. */
+/* Who serves what, redis/cluster.h finds out; where a call goes, redis/router.h. What each node has
+ * beside that is in redis/members.h, and what all have together in redis/cluster_inbox.h. */
 struct nodes;
 
 /* As their namesakes of the store. `url`, of the kind REDIS_CLUSTER, outlives it. */
