@@ -1,0 +1,323 @@
+/* Who the nodes of a Cluster are and where, by what they say of each other, and when they may be
+ * used; with a sight that is made up, and a clock that is set. */
+#include "redis/roster.h"
+#include "redis/store.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 8, START_MS = 100000 };
+
+struct world {
+    uv_loop_t loop; /* never runs: its time is set */
+    struct slot_map map;
+    struct roster *roster;
+    struct guide *guides[NODES];
+    unsigned joined;
+    int doubts;
+    uint64_t ends[NODES]; /* of sight */
+    uint64_t wake;        /* the earliest; 0: none */
+    bool is_asked[NODES];
+};
+
+static struct world *world;
+
+/* In place of sight.c. */
+
+uint64_t sight_end(const struct sight *sight, unsigned node)
+{
+    (void)sight;
+    return world->ends[node];
+}
+
+void sight_wake(struct sight *sight, uint64_t due)
+{
+    (void)sight;
+    assert_true(due > world->loop.time);
+    if (world->wake == 0 || due < world->wake)
+        world->wake = due;
+}
+
+void sight_add(struct sight *sight, unsigned node, const char *host, int port)
+{
+    (void)sight, (void)host, (void)port;
+    world->is_asked[node] = true;
+}
+
+void sight_remove(struct sight *sight, unsigned node)
+{
+    (void)sight;
+    world->is_asked[node] = false;
+}
+
+static void require_sight(void)
+{
+    static char sight;
+    roster_require_sight(world->roster, (struct sight *)&sight);
+}
+
+/* Nodes. */
+
+static void on_joined(void *context, unsigned number, struct guide *guide)
+{
+    (void)context;
+    assert_int_equal(number, world->joined);
+    world->guides[world->joined++] = guide;
+}
+
+static void on_doubted(void *context)
+{
+    (void)context;
+    world->doubts++;
+}
+
+static struct slot_node named(const char *id, const char *host, int port)
+{
+    return (struct slot_node){slice_of(id), slice_of(host), port};
+}
+
+/* As the node at 10.0.0.1:7000 says. */
+static unsigned meet(const char *id, const char *host, int port)
+{
+    struct slot_node node = named(id, host, port);
+    return roster_meet_by(world->roster, &node, "10.0.0.1", 7000);
+}
+
+/* As a redirect of `by` says. */
+static unsigned meet_by(unsigned by, const char *host, int port)
+{
+    struct slot_node node = named("", host, port);
+    return roster_meet(world->roster, &node, by);
+}
+
+static void assert_points(unsigned number, const char *host, int port)
+{
+    assert_true(guide_points_to(world->guides[number], host, port));
+    assert_string_equal(roster_address(world->roster, number).host, host);
+    assert_int_equal(roster_address(world->roster, number).port, port);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    uv_loop_init(&world->loop);
+    world->loop.time = START_MS;
+    slot_map_init(&world->map);
+    const struct roster_events events = {NULL, on_joined, on_doubted};
+    world->roster = roster_open(&world->loop, &world->map, &events);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    roster_free(world->roster);
+    assert_int_equal(uv_loop_close(&world->loop), 0);
+    free(world);
+    return 0;
+}
+
+static void a_node_keeps_its_number(void **state)
+{
+    (void)state;
+    assert_int_equal(meet("a", "10.0.0.1", 7000), 0);
+    assert_int_equal(meet_by(0, "10.0.0.2", 7000), 1);
+    assert_int_equal(meet("b", "10.0.0.2", 7000), 1); /* now its id is known */
+    assert_int_equal(meet("b", "10.0.0.9", 7009), 1);
+    assert_points(1, "10.0.0.9", 7009);
+    assert_points(0, "10.0.0.1", 7000);
+    assert_int_equal(world->joined, 2);
+}
+
+static void another_one_may_take_its_place(void **state)
+{
+    (void)state;
+    assert_int_equal(meet("a", "10.0.0.2", 7000), 0);
+    assert_int_equal(meet("b", "10.0.0.2", 7000), 1);
+    assert_int_equal(meet_by(0, "10.0.0.2", 7000), 1); /* the last is there */
+    assert_int_equal(meet("a", "10.0.0.3", 7000), 0);
+    assert_points(0, "10.0.0.3", 7000);
+}
+
+static void who_is_nowhere_is_nobody(void **state)
+{
+    (void)state;
+    assert_int_equal(meet("a", "?", 7000), CLUSTER_NOBODY);
+    assert_int_equal(meet("a", "10.0.0.2", 0), CLUSTER_NOBODY);
+    assert_int_equal(meet_by(5, "", 7000), CLUSTER_NOBODY);
+    assert_int_equal(world->joined, 0);
+    assert_int_equal(meet("a", "", 7001), 0); /* where whoever answers is */
+    assert_points(0, "10.0.0.1", 7001);
+    assert_int_equal(meet_by(0, "", 7002), 1);
+    assert_points(1, "10.0.0.1", 7002);
+    assert_int_equal(meet("a", "?", 7000), 0);
+    assert_points(0, "10.0.0.1", 7001);
+}
+
+static void who_is_looked_for_is_not_entered(void **state)
+{
+    (void)state;
+    struct slot_node by_address = named("", "10.0.0.2", 7000);
+    struct slot_node by_id = named("b", "10.0.0.2", 7000);
+    assert_int_equal(roster_find(world->roster, &by_address, 0), CLUSTER_NOBODY);
+    assert_int_equal(meet("a", "10.0.0.2", 7000), 0);
+    assert_int_equal(roster_find(world->roster, &by_address, 0), 0);
+    assert_int_equal(roster_find(world->roster, &by_id, 0), CLUSTER_NOBODY);
+    assert_int_equal(world->joined, 1);
+}
+
+static void who_serves_nothing_can_be_dismissed(void **state)
+{
+    (void)state;
+    meet("a", "10.0.0.1", 7000);
+    slot_map_give(&world->map, 1, 0);
+    roster_dismiss(world->roster, 0);
+    assert_false(roster_is_dismissed(world->roster, 0));
+    slot_map_give(&world->map, 1, CLUSTER_NOBODY);
+    roster_dismiss(world->roster, 0);
+    assert_true(roster_is_dismissed(world->roster, 0));
+    assert_false(world->guides[0]->knows);
+    assert_int_equal(meet_by(CLUSTER_NOBODY, "10.0.0.1", 7000), 0);
+    assert_false(roster_is_dismissed(world->roster, 0));
+    assert_points(0, "10.0.0.1", 7000);
+}
+
+static void those_that_serve_are_counted(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        meet_by(CLUSTER_NOBODY, "10.0.0.1", 7000 + i);
+    slot_map_give(&world->map, 1, 2);
+    slot_map_give(&world->map, 2, 0);
+    assert_int_equal(roster_count_serving(world->roster), 2);
+    assert_int_equal(roster_serving(world->roster, 0), 0);
+    assert_int_equal(roster_serving(world->roster, 1), 2);
+    assert_int_equal(roster_serving(world->roster, 2), CLUSTER_NOBODY);
+}
+
+static void who_is_lost_is_not_fresh(void **state)
+{
+    (void)state;
+    meet("a", "10.0.0.1", 7000);
+    slot_map_give(&world->map, 1, 0);
+    assert_true(roster_is_fresh(world->roster, 0));
+    world->guides[0]->doubted(world->guides[0]->context);
+    assert_int_equal(world->doubts, 1);
+    assert_true(roster_serves_lost(world->roster));
+    assert_false(roster_is_fresh(world->roster, 0));
+    roster_note_up(world->roster, 0);
+    assert_false(roster_serves_lost(world->roster));
+    assert_true(roster_is_fresh(world->roster, 0));
+    world->loop.time += STORE_DEADLINE_MS;
+    assert_false(roster_is_fresh(world->roster, 0));
+    assert_false(roster_is_fresh(world->roster, 1));
+}
+
+/* Where it is new, those that are asked may not have answered yet. */
+static void out_of_sight_a_guide_points_nowhere(void **state)
+{
+    (void)state;
+    require_sight();
+    meet("a", "10.0.0.1", 7000);
+    assert_false(world->guides[0]->knows);
+    assert_true(world->guides[0]->asks);
+    assert_int_equal(world->wake, START_MS + SIGHT_ANSWER_MS);
+    world->loop.time += SIGHT_ANSWER_MS;
+    roster_look(world->roster);
+    assert_false(world->guides[0]->asks);
+    world->ends[0] = world->loop.time + SIGHT_MS;
+    world->wake = 0;
+    roster_look(world->roster);
+    assert_points(0, "10.0.0.1", 7000);
+    assert_int_equal(world->guides[0]->until, world->ends[0]);
+    assert_int_equal(world->wake, world->ends[0]);
+    world->loop.time = world->ends[0];
+    roster_look(world->roster);
+    assert_false(world->guides[0]->knows);
+    assert_true(world->guides[0]->forbids);
+}
+
+static void one_in_sight_vouches_for_a_new_one(void **state)
+{
+    (void)state;
+    require_sight();
+    meet("a", "10.0.0.1", 7000);
+    meet("b", "10.0.0.2", 7000); /* named by one that is out of sight itself */
+    assert_false(world->guides[1]->knows);
+    world->ends[0] = START_MS + 1;
+    roster_look(world->roster);
+    meet("c", "10.0.0.3", 7000);
+    assert_points(2, "10.0.0.3", 7000);
+    assert_int_equal(world->guides[2]->until, START_MS + SIGHT_MS);
+    slot_map_give(&world->map, 1, 2);
+    world->loop.time += SIGHT_MS;
+    world->ends[0] = world->loop.time + 1;
+    meet("c", "10.0.0.3", 7000); /* it is no news any more: the others have to say so */
+    assert_false(world->guides[2]->knows);
+}
+
+static void nobody_vouches_for_itself(void **state)
+{
+    (void)state;
+    require_sight();
+    meet("a", "10.0.0.1", 7000);
+    world->ends[0] = START_MS + 1;
+    meet("a", "10.0.0.1", 7000);
+    assert_points(0, "10.0.0.1", 7000);
+    world->loop.time = world->ends[0];
+    roster_look(world->roster);
+    assert_false(world->guides[0]->knows);
+}
+
+static void who_was_dismissed_may_be_in_sight(void **state)
+{
+    (void)state;
+    require_sight();
+    meet("a", "10.0.0.1", 7000);
+    world->ends[0] = START_MS + SIGHT_MS;
+    roster_look(world->roster);
+    assert_points(0, "10.0.0.1", 7000);
+    roster_dismiss(world->roster, 0);
+    roster_look(world->roster);
+    assert_false(world->guides[0]->knows);
+}
+
+static void those_that_serve_are_asked(void **state)
+{
+    (void)state;
+    require_sight();
+    meet("a", "10.0.0.1", 7000);
+    meet("b", "10.0.0.2", 7000);
+    slot_map_give(&world->map, 1, 1);
+    roster_note_map(world->roster);
+    assert_false(world->is_asked[0]);
+    assert_true(world->is_asked[1]);
+    slot_map_give(&world->map, 1, 0);
+    world->ends[0] = START_MS + SIGHT_MS;
+    roster_note_map(world->roster);
+    assert_true(world->is_asked[0]);
+    assert_false(world->is_asked[1]);
+    assert_points(0, "10.0.0.1", 7000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_node_keeps_its_number, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(another_one_may_take_its_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_is_nowhere_is_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_is_looked_for_is_not_entered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_serves_nothing_can_be_dismissed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(those_that_serve_are_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_is_lost_is_not_fresh, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(out_of_sight_a_guide_points_nowhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_in_sight_vouches_for_a_new_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nobody_vouches_for_itself, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_was_dismissed_may_be_in_sight, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(those_that_serve_are_asked, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
