@@ -3,6 +3,7 @@
 #include "redis/durability.h"
 #include "redis/errors.h"
 #include "redis/facts.h"
+#include "redis/questions.h"
 #include "redis/session.h"
 
 #include <errno.h>
@@ -17,22 +18,6 @@ enum {
     MARKER_TTL_MS = 1000,
     RUN_ID_SIZE = 48,
     TEXT_SIZE = 256,
-};
-
-/* One that asks. */
-struct question {
-    struct question *next;
-    store_confirmed *done;
-    void *context;
-    uint64_t due;
-    bool covered;                                   /* by the round under way */
-    char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of who has answered what it is about */
-};
-
-/* In the order in which they came. */
-struct questions {
-    struct question *first;
-    struct question **end;
 };
 
 struct confirmer {
@@ -56,75 +41,13 @@ struct confirmer {
     char *marker;
 };
 
-/* Questions */
-
-static void append(struct questions *questions, struct question *question)
-{
-    question->next = NULL;
-    *questions->end = question;
-    questions->end = &question->next;
-}
-
-typedef bool condition(const struct question *question, uint64_t now);
-
-static bool is_covered(const struct question *question, uint64_t now)
-{
-    (void)now;
-    return question->covered;
-}
-
-static bool is_due(const struct question *question, uint64_t now)
-{
-    return question->due <= now;
-}
-
-static bool is_any(const struct question *question, uint64_t now)
-{
-    (void)question, (void)now;
-    return true;
-}
-
-/* Answers those of which it is true. What they do then may ask again. */
-static void answer(struct confirmer *confirmer, condition *is_over, const char *error)
-{
-    uint64_t now = uv_now(confirmer->loop);
-    struct questions all = {confirmer->questions.first, NULL}, over = {.end = &over.first};
-    confirmer->questions = (struct questions){.end = &confirmer->questions.first};
-    for (struct question *question = all.first, *next; question; question = next) {
-        next = question->next;
-        append(is_over(question, now) ? &over : &confirmer->questions, question);
-    }
-    for (struct question *question = over.first, *next; question; question = next) {
-        next = question->next;
-        question->done(question->context, error);
-        free(question);
-    }
-}
-
-static void uncover(struct confirmer *confirmer)
-{
-    for (struct question *question = confirmer->questions.first; question;
-         question = question->next)
-        question->covered = false;
-}
-
-static uint64_t first_due(const struct confirmer *confirmer, bool covered_alone)
-{
-    uint64_t due = UINT64_MAX;
-    for (const struct question *question = confirmer->questions.first; question;
-         question = question->next)
-        if (question->due < due && (question->covered || !covered_alone))
-            due = question->due;
-    return due;
-}
-
 /* Time */
 
 static void confirmer_timer(uv_timer_t *timer);
 
 static void plan(struct confirmer *confirmer)
 {
-    uint64_t now = uv_now(confirmer->loop), due = first_due(confirmer, false);
+    uint64_t now = uv_now(confirmer->loop), due = questions_due(&confirmer->questions);
     if (confirmer->replies_due > 0 && confirmer->overdue < due)
         due = confirmer->overdue;
     if (confirmer->closing)
@@ -150,7 +73,8 @@ static void complain(struct confirmer *confirmer, const char *why)
 static void answer_short(struct confirmer *confirmer)
 {
     char text[TEXT_SIZE];
-    if (first_due(confirmer, false) > uv_now(confirmer->loop))
+    uint64_t now = uv_now(confirmer->loop);
+    if (questions_due(&confirmer->questions) > now)
         return;
     if (confirmer->reached >= 0 && confirmer->reached < confirmer->replicas)
         snprintf(text, sizeof text, "in the time there was, %" PRId64 " of %d replicas had it",
@@ -159,7 +83,7 @@ static void answer_short(struct confirmer *confirmer)
         snprintf(text, sizeof text, "Redis did not say in time whether %d replicas have it",
                  confirmer->replicas);
     complain(confirmer, text);
-    answer(confirmer, is_due, text);
+    questions_answer_due(&confirmer->questions, now, text);
 }
 
 /* Rounds */
@@ -185,19 +109,6 @@ static void send_wait(struct confirmer *confirmer, uint64_t timeout_ms)
     session_send_words(confirmer->session, words, sizeof words / sizeof words[0]);
 }
 
-/* Returns false where this connection is none that any question is about. */
-static bool cover(struct confirmer *confirmer)
-{
-    bool any = false;
-    for (struct question *question = confirmer->questions.first; question;
-         question = question->next) {
-        question->covered = strcmp(question->run_id, confirmer->run_id) == 0 &&
-                            strcmp(question->history, confirmer->history) == 0;
-        any |= question->covered;
-    }
-    return any;
-}
-
 static void begin_round(struct confirmer *confirmer)
 {
     uv_update_time(confirmer->loop); /* this process may have been stopped meanwhile */
@@ -208,14 +119,14 @@ static void begin_round(struct confirmer *confirmer)
     if (!confirmer->run_id[0]) {
         complain(confirmer, "this user of Redis may not ask which server it is: allow it with `ACL "
                             "SETUSER … +info`");
-        answer(confirmer, is_any, "Redis does not say which server it is");
+        questions_answer_all(&confirmer->questions, "Redis does not say which server it is");
         return;
     }
-    if (!cover(confirmer)) {
+    if (!questions_cover(&confirmer->questions, confirmer->run_id, confirmer->history)) {
         session_lose(confirmer->session, -EAGAIN, "it is another server than the scripts' one");
         return;
     }
-    uint64_t due = first_due(confirmer, true);
+    uint64_t due = questions_covered_due(&confirmer->questions);
     uint64_t timeout = due - now;
     if (timeout > 2 * WAIT_LATENESS_MS) /* so that how many there were is known by then */
         timeout -= WAIT_LATENESS_MS;
@@ -246,14 +157,15 @@ static void refused(struct confirmer *confirmer, const char *error)
     else
         snprintf(text, sizeof text, "Redis answered with an error: %s", error);
     complain(confirmer, text);
-    answer(confirmer, is_covered, "Redis refused to say whether replicas have it");
+    questions_answer_covered(&confirmer->questions,
+                             "Redis refused to say whether replicas have it");
 }
 
 /* The marker was not written. Whatever is said of this round, it is said of nobody's grant; those
  * who ask are in the next one, which goes by another key. */
 static void marker_astray(struct confirmer *confirmer)
 {
-    uncover(confirmer);
+    questions_uncover(&confirmer->questions);
     confirmer->events.astray(confirmer->events.context);
 }
 
@@ -276,10 +188,10 @@ static void confirmer_replied(void *context, const redisReply *reply)
         uv_update_time(confirmer->loop); /* a yes that is read too late is none */
         answer_short(confirmer);
         if (reply->integer >= confirmer->replicas)
-            answer(confirmer, is_covered, NULL);
+            questions_answer_covered(&confirmer->questions, NULL);
     }
     if (is_last) {
-        uncover(confirmer);
+        questions_uncover(&confirmer->questions);
         session_request_turn(confirmer->session);
     }
 }
@@ -320,9 +232,9 @@ static void confirmer_lost(void *context, const struct session_loss *loss)
 {
     struct confirmer *confirmer = context;
     confirmer->replies_due = 0;
-    uncover(confirmer);
+    questions_uncover(&confirmer->questions);
     if (loss->code == -ECANCELED)
-        answer(confirmer, is_any, "batond is stopping");
+        questions_answer_all(&confirmer->questions, "batond is stopping");
 }
 
 static void confirmer_woken(void *context)
@@ -335,7 +247,8 @@ static void confirmer_part_closed(void *context)
     struct confirmer *confirmer = context;
     if (--confirmer->parts_open > 0)
         return;
-    answer(confirmer, is_any, "batond is stopping"); /* whoever asked on the way out */
+    /* Some may have asked on the way out. */
+    questions_answer_all(&confirmer->questions, "batond is stopping");
     void (*closed)(void *context) = confirmer->closed;
     void *closed_context = confirmer->closed_context;
     free(confirmer->marker);
@@ -369,7 +282,7 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     confirmer->replicas = options->replicas;
     confirmer->warns = options->warns;
     confirmer->reached = -1;
-    confirmer->questions.end = &confirmer->questions.first;
+    questions_init(&confirmer->questions);
     confirmer_mark_by(confirmer, options->marker);
     uv_timer_init(options->loop, &confirmer->timer);
     confirmer->timer.data = confirmer;
@@ -401,20 +314,14 @@ void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context),
     if (confirmer->session)
         session_close(confirmer->session);
     else
-        answer(confirmer, is_any, "batond is stopping");
+        questions_answer_all(&confirmer->questions, "batond is stopping");
     uv_close((uv_handle_t *)&confirmer->timer, confirmer_timer_closed);
 }
 
 void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, uint64_t due,
                    store_confirmed *done, void *context)
 {
-    struct question *question = malloc(sizeof *question);
-    if (!question)
-        abort();
-    *question = (struct question){.done = done, .context = context, .due = due};
-    snprintf(question->run_id, sizeof question->run_id, "%s", peer->run_id);
-    snprintf(question->history, sizeof question->history, "%s", peer->history);
-    append(&confirmer->questions, question);
+    questions_add(&confirmer->questions, peer, due, done, context);
     if (confirmer->session)
         session_request_turn(confirmer->session);
     else
