@@ -1,77 +1,109 @@
 #include "redis/link.h"
 
-#include "redis/call.h"
+#include "redis/counterpart.h"
 #include "redis/errors.h"
-#include "redis/facts.h"
 #include "redis/loaded.h"
-#include "redis/session.h"
+#include "redis/pipeline.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     MOST_TRIES = 3,             /* of one call, when Redis keeps forgetting its script */
     COMPLAINT_PAUSE_MS = 10000, /* between two lines on errors, which may come with every call */
-    RUN_ID_SIZE = 48,
-    PLACE_SIZE = 300,
-    TROUBLE_SIZE = sizeof((struct failure *)0)->text,
 };
 
 struct link {
     uv_loop_t *loop;
-    struct session *session;
+    struct pipeline *pipeline;
     const struct guide *guide; /* NULL: none */
     struct link_events events;
-    struct call_queue pending;  /* sent, in the order in which replies will come */
-    struct call_queue unsent;   /* to be failed at the end of the turn */
-    char leaving[TROUBLE_SIZE]; /* why no new call is taken, and the connection is given up once
-                                 * the open ones are answered; "" while all is well */
     struct loaded loaded;
     bool gate_is_closed;
-    struct store_peer peer;
-    int64_t
-        old_client_id; /* of the last connection that was up, on the server's run `old_run_id` */
-    char old_run_id[RUN_ID_SIZE];
-    char old_place[PLACE_SIZE]; /* of it; "" before the first */
-    uint64_t heard; /* when Redis last answered: while it does, who waits longer is only queued */
+    struct counterpart counterpart;
     uint64_t complaint_due; /* errors are told of from then on */
     uint64_t answering;     /* uv_hrtime at which the script was sent that was answered last */
-    struct store_figures figures;
+    uint64_t calls;         /* sent, but those that were first */
     void (*closed)(void *context);
     void *closed_context;
 };
 
+/* How it is */
+
+static bool link_is_outdated(const struct link *link)
+{
+    return link->guide && link->guide->until <= uv_now(link->loop);
+}
+
+bool link_is_up(const struct link *link)
+{
+    return pipeline_is_up(link->pipeline);
+}
+
+bool link_serves(const struct link *link)
+{
+    return link_is_up(link) && !link->gate_is_closed && !link_is_outdated(link);
+}
+
+void link_set_gate(struct link *link, bool is_open)
+{
+    link->gate_is_closed = !is_open;
+}
+
+void link_retire(struct link *link, const char *reason)
+{
+    pipeline_retire(link->pipeline, reason);
+}
+
+bool link_is_idle(const struct link *link)
+{
+    return pipeline_is_idle(link->pipeline);
+}
+
+struct store_mark link_mark(const struct link *link)
+{
+    return (struct store_mark){.connection = link->counterpart.connects, .sent = link->answering};
+}
+
+const struct store_peer *link_peer(const struct link *link)
+{
+    return &link->counterpart.peer;
+}
+
+const char *link_trouble(const struct link *link)
+{
+    return pipeline_trouble(link->pipeline);
+}
+
+const char *link_place(const struct link *link)
+{
+    return pipeline_place(link->pipeline);
+}
+
+struct store_figures link_figures(const struct link *link)
+{
+    return (struct store_figures){link->calls, link->counterpart.connects,
+                                  link->counterpart.switches};
+}
+
 /* Sending */
 
-static void link_send(struct link *link, struct call *call)
+/* Sends a script that has its deadline. */
+static void link_run(struct link *link, struct call *call)
 {
     static const struct slice ASKING = {"ASKING", 6};
     if (call->asking) {
         struct call *asking = call_new(CALL_ASKING, &ASKING, 1);
         asking->deadline = call->deadline;
-        link_send(link, asking);
+        pipeline_send_ahead(link->pipeline, asking);
     }
-    if (call->kind == CALL_SCRIPT) {
-        call->begun = uv_hrtime();
-        if (link->events.stamp)
-            link->events.stamp(link->events.context, call->begun, call->bytes + call->stamp);
-    }
-    call_queue_push(&link->pending, call);
-    call->end = session_send(link->session, call->bytes, call->length);
-}
-
-/* The deadline of each call is looked at when that of an earlier one has come. Where Redis has
- * nothing else of ours to do, it need not wait for what this turn of the loop still makes. */
-static void link_send_timed(struct link *link, struct call *call)
-{
-    link_send(link, call);
-    if (link->pending.head == call)
-        session_push(link->session);
-    session_wake(link->session, call->deadline);
+    call->begun = uv_hrtime();
+    if (link->events.stamp)
+        link->events.stamp(link->events.context, call->begun, call->bytes + call->stamp);
+    pipeline_send(link->pipeline, call);
 }
 
 static void link_send_load(struct link *link, const struct script *script)
@@ -79,7 +111,7 @@ static void link_send_load(struct link *link, const struct script *script)
     loaded_begin(&link->loaded, script);
     struct call *load = call_new_load(script);
     load->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
-    link_send(link, load);
+    pipeline_send_ahead(link->pipeline, load);
 }
 
 static void link_send_script(struct link *link, struct call *call)
@@ -90,13 +122,7 @@ static void link_send_script(struct link *link, struct call *call)
     if (!known || known->refused)
         link_send_load(link, call->script);
     call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
-    link_send_timed(link, call);
-}
-
-static void link_fail_later(struct link *link, struct call *call)
-{
-    call_queue_push(&link->unsent, call);
-    session_request_turn(link->session);
+    link_run(link, call);
 }
 
 void link_eval(struct link *link, const struct script *script, struct slice key,
@@ -109,10 +135,10 @@ void link_eval(struct link *link, const struct script *script, struct slice key,
 void link_send_call(struct link *link, struct call *call)
 {
     if (link_serves(link)) {
-        link->figures.calls++;
+        link->calls++;
         link_send_script(link, call);
     } else {
-        link_fail_later(link, call);
+        pipeline_refuse(link->pipeline, call);
     }
 }
 
@@ -125,7 +151,7 @@ void link_eval_first(struct link *link, const struct script *script, struct slic
     if (link_is_up(link))
         link_send_script(link, call);
     else
-        link_fail_later(link, call);
+        pipeline_refuse(link->pipeline, call);
 }
 
 static void link_send_words(struct link *link, enum call_kind kind, const struct slice *words,
@@ -133,7 +159,7 @@ static void link_send_words(struct link *link, enum call_kind kind, const struct
 {
     struct call *call = call_new(kind, words, count);
     call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
-    link_send_timed(link, call);
+    pipeline_send(link->pipeline, call);
 }
 
 void link_track(struct link *link, int64_t client_id, struct slice prefix)
@@ -175,7 +201,7 @@ static void link_load_again(struct link *link, struct call *call, const char *er
     }
     if (!known || !known->on_its_way)
         link_send_load(link, call->script);
-    link_send_timed(link, call);
+    link_run(link, call);
 }
 
 /* Nothing was done. Whoever called decides whether it is still to be. */
@@ -189,14 +215,14 @@ static void link_script_late(struct link *link, struct call *call, const char *e
     else if (++call->tries >= MOST_TRIES || !link_serves(link))
         call_refused(call, STORE_REFUSED, "Redis was too slow, so nothing was done");
     else
-        link_send_timed(link, call);
+        link_run(link, call);
 }
 
 static void link_leave(struct link *link, const char *error)
 {
-    if (link_is_up(link))
-        snprintf(link->leaving, sizeof link->leaving, "%s refuses to serve: %s",
-                 session_place(link->session), error);
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s refuses to serve: %s", link_place(link), error);
+    pipeline_retire(link->pipeline, reason.text);
 }
 
 /* Clients only hear that Redis cannot be asked: somebody has to be told why. */
@@ -207,8 +233,8 @@ static void link_complain(struct link *link, const struct script *script, const 
         return;
     link->complaint_due = now + COMPLAINT_PAUSE_MS;
     struct failure warning;
-    failure_set(&warning, 0, "%s answered the script %s with an error: %s",
-                session_place(link->session), script->name, error);
+    failure_set(&warning, 0, "%s answered the script %s with an error: %s", link_place(link),
+                script->name, error);
     link->events.warning(link->events.context, warning.text);
 }
 
@@ -275,64 +301,33 @@ static void link_track_answered(struct link *link, struct call *call, const redi
                              reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
 }
 
-/* What the session tells */
+/* What the pipeline tells */
 
 /* Ends the connection before this one for Redis, too. What it still had to read from there, it
  * would run at some later time: after a grant in doubt was taken back, it would grant it again. */
-static void link_bury_predecessor(struct link *link, const struct session_peer *peer)
+static void link_bury_predecessor(struct link *link, int64_t client_id)
 {
     char number[24];
-    if (link->old_client_id != 0 && peer->run_id[0] &&
-        strcmp(peer->run_id, link->old_run_id) == 0) {
-        snprintf(number, sizeof number, "%" PRId64, link->old_client_id);
-        struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
-                               slice_of(number)};
-        link_send_words(link, CALL_KILL, kill, 4);
-    }
-    link->old_client_id = peer->client_id;
-    snprintf(link->old_run_id, sizeof link->old_run_id, "%s", peer->run_id);
-}
-
-static void link_count(struct link *link)
-{
-    const char *place = session_place(link->session);
-    link->figures.connects++;
-    link->figures.switches += link->old_place[0] && strcmp(link->old_place, place) != 0;
-    snprintf(link->old_place, sizeof link->old_place, "%s", place);
-}
-
-static void link_note_peer(struct link *link, const struct facts *facts)
-{
-    struct store_peer *peer = &link->peer;
-    snprintf(peer->run_id, sizeof peer->run_id, "%s", facts->run_id);
-    snprintf(peer->history, sizeof peer->history, "%s", facts->history);
-    snprintf(peer->history_before, sizeof peer->history_before, "%s", facts->history_before);
-    peer->up_s = facts->up_s;
-    peer->replicas = facts->replicas;
+    snprintf(number, sizeof number, "%" PRId64, client_id);
+    const struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
+                                 slice_of(number)};
+    link_send_words(link, CALL_KILL, kill, sizeof kill / sizeof kill[0]);
 }
 
 static void link_ready(void *context, const struct session_peer *peer)
 {
     struct link *link = context;
+    int64_t predecessor = counterpart_note(&link->counterpart, peer, link_place(link));
     link->gate_is_closed = false;
-    link_note_peer(link, peer->facts);
-    link_bury_predecessor(link, peer);
     link->loaded = (struct loaded){0};
-    link_count(link);
+    if (predecessor != 0)
+        link_bury_predecessor(link, predecessor);
     link->events.up(link->events.context);
     if (peer->warning && link_is_up(link))
         link->events.warning(link->events.context, peer->warning->text);
 }
 
-static void link_unasked(struct link *link, const redisReply *reply)
-{
-    struct failure reason;
-    failure_set(&reason, -EAGAIN, "%s ended the connection: %s", session_place(link->session),
-                reply->type == REDIS_REPLY_ERROR ? reply->str : "it sent a reply to nothing");
-    session_lose(link->session, -EAGAIN, reason.text);
-}
-
-static void link_replied(void *context, const redisReply *reply)
+static void link_replied(void *context, struct call *call, const redisReply *reply)
 {
     static void (*const ANSWERED[])(struct link * link, struct call * call,
                                     const redisReply *reply) = {
@@ -340,92 +335,26 @@ static void link_replied(void *context, const redisReply *reply)
         [CALL_KILL] = link_ended_answered,    [CALL_TRACK] = link_track_answered,
         [CALL_UNTRACK] = link_ended_answered, [CALL_ASKING] = link_ended_answered,
     };
-    struct link *link = context;
-    struct call *call = call_queue_pop(&link->pending);
-    link->heard = uv_now(link->loop);
-    if (!call) {
-        link_unasked(link, reply);
-        return;
-    }
-    ANSWERED[call->kind](link, call, reply);
-    if (link->leaving[0] && !link->pending.head)
-        session_lose(link->session, -EAGAIN, link->leaving);
+    ANSWERED[call->kind](context, call, reply);
 }
 
-static void link_fail_unsent(struct link *link, const char *reason)
-{
-    struct call_queue calls = call_queue_take(&link->unsent);
-    for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
-        call_finish(call, STORE_UNSENT, NULL, reason);
-}
-
-/* A command that has not left this process entirely cannot have been run. */
-static void link_fail_pending(struct link *link, const struct session_loss *loss)
-{
-    struct call_queue calls = call_queue_take(&link->pending);
-    for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
-        call_finish(call, call->end > loss->sent ? STORE_UNSENT : STORE_IN_DOUBT, NULL,
-                    loss->reason);
-}
-
-/* Whoever hears that a call has failed may close the link, or call again. */
-static void link_lost(void *context, const struct session_loss *loss)
+static void link_down(void *context, int code, const char *reason)
 {
     struct link *link = context;
-    link->leaving[0] = '\0';
-    link_fail_pending(link, loss);
-    if (loss->code == -ECANCELED) {
-        while (link->unsent.head)
-            link_fail_unsent(link, loss->reason);
-    } else if (loss->is_news && !link->closed) {
-        link->events.down(link->events.context, loss->code, loss->reason);
-    }
+    link->events.down(link->events.context, code, reason);
 }
 
-static const struct call *earliest(const struct call_queue *queue)
+static const char *link_why_refused(void *context)
 {
-    const struct call *found = queue->head;
-    for (const struct call *call = found; call; call = call->next)
-        if (call->deadline < found->deadline)
-            found = call;
-    return found;
-}
-
-/* Replies that came while this process itself was held up are not late. */
-static void link_woken(void *context)
-{
-    struct link *link = context;
-    while (session_read(link->session))
-        ;
-    const struct call *first = earliest(&link->pending);
-    if (!session_is_ready(link->session) || !first)
-        return;
-    uint64_t silent = link->heard + STORE_DEADLINE_MS;
-    uint64_t deadline = first->deadline > silent ? first->deadline : silent;
-    if (deadline > uv_now(link->loop)) {
-        session_wake(link->session, deadline);
-        return;
-    }
-    struct failure reason;
-    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms; is it stopped or overloaded?",
-                session_place(link->session), STORE_DEADLINE_MS);
-    session_lose(link->session, -EAGAIN, reason.text);
-}
-
-static bool link_is_outdated(const struct link *link)
-{
-    return link->guide && link->guide->until <= uv_now(link->loop);
-}
-
-static void link_turn_ends(void *context)
-{
-    struct link *link = context;
+    const struct link *link = context;
     const char *trouble = link_trouble(link);
-    if (!trouble[0] && link->gate_is_closed)
-        trouble = "batond has just connected to Redis, and looks whether it has lost anything";
-    else if (!trouble[0] && link_is_outdated(link))
-        trouble = "batond stood still, and asks whether Redis is still the primary";
-    link_fail_unsent(link, trouble[0] ? trouble : "the store is being closed");
+    if (trouble[0])
+        return trouble;
+    if (link->gate_is_closed)
+        return "batond has just connected to Redis, and looks whether it has lost anything";
+    if (link_is_outdated(link))
+        return "batond stood still, and asks whether Redis is still the primary";
+    return "the store is being closed";
 }
 
 /* The beginning and the end */
@@ -448,16 +377,15 @@ int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, s
     link->loop = loop;
     link->guide = guide;
     link->events = *events;
-    const struct session_events session_events = {
+    const struct pipeline_events pipeline_events = {
         .context = link,
         .ready = link_ready,
         .replied = link_replied,
-        .lost = link_lost,
-        .woken = link_woken,
-        .turn_ends = link_turn_ends,
+        .down = link_down,
+        .why_refused = link_why_refused,
         .closed = link_closed,
     };
-    int result = session_open(&link->session, loop, url, guide, &session_events, failure);
+    int result = pipeline_open(&link->pipeline, loop, url, guide, &pipeline_events, failure);
     if (result < 0) {
         free(link);
         return result;
@@ -475,59 +403,5 @@ void link_close(struct link *link, void (*closed)(void *context), void *context)
 {
     link->closed = closed ? closed : nobody_cares;
     link->closed_context = context;
-    session_close(link->session);
-}
-
-bool link_is_idle(const struct link *link)
-{
-    return !link->pending.head;
-}
-
-struct store_mark link_mark(const struct link *link)
-{
-    return (struct store_mark){.connection = link->figures.connects, .sent = link->answering};
-}
-
-const struct store_peer *link_peer(const struct link *link)
-{
-    return &link->peer;
-}
-
-void link_set_gate(struct link *link, bool is_open)
-{
-    link->gate_is_closed = !is_open;
-}
-
-bool link_serves(const struct link *link)
-{
-    return link_is_up(link) && !link->gate_is_closed && !link_is_outdated(link);
-}
-
-void link_retire(struct link *link, const char *reason)
-{
-    if (!link_is_up(link))
-        return;
-    snprintf(link->leaving, sizeof link->leaving, "%s", reason);
-    if (!link->pending.head)
-        session_lose(link->session, -EAGAIN, link->leaving);
-}
-
-bool link_is_up(const struct link *link)
-{
-    return session_is_ready(link->session) && !link->leaving[0];
-}
-
-const char *link_trouble(const struct link *link)
-{
-    return link->leaving[0] ? link->leaving : session_trouble(link->session);
-}
-
-const char *link_place(const struct link *link)
-{
-    return session_place(link->session);
-}
-
-struct store_figures link_figures(const struct link *link)
-{
-    return link->figures;
+    pipeline_close(link->pipeline);
 }

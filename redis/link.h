@@ -1,4 +1,4 @@
-/* link.h: one connection to one Redis that comes back by itself, and the scripts called over it. */
+/* link.h: runs scripts on one Redis, over a connection that comes back by itself. */
 #ifndef BATON_REDIS_LINK_H
 #define BATON_REDIS_LINK_H
 
