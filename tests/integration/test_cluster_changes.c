@@ -91,6 +91,31 @@ static void a_node_comes_and_goes(void **state)
     }
 }
 
+/* By who was there before it; who comes later asks all primaries anyway. */
+static void a_node_that_comes_is_watched(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    int node = clustered_add(&all->clustered);
+    on_cluster_name(all, 2, "settles-", 0, name);
+    struct slot_move move = {on_cluster_slot(name), 2, node};
+    answers(all->client[1], "GET /events?prefix=settles-", NULL, 200, NULL);
+    snprintf(line, sizeof line, "GET /events?prefix=settles-&wait=30s&after=%lld",
+             (long long)http_integer(all->client[1], "version"));
+    struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
+    clustered_move(&all->clustered, &move);
+    on_cluster_answers_again(all, name);
+    assert_true(parked_waits(watches, 2 * PROMPT_MS)); /* all that the move itself has touched */
+    answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+    assert_int_equal(parked_answer(watches, PROMPT_MS), 200);
+    assert_string_equal(member_text(&watches->client, "locks.0.name"), name);
+    parked_close(watches);
+    on_cluster_move_back(all, move);
+    clustered_await_calm(&all->clustered);
+    clustered_remove(&all->clustered, node);
+    on_cluster_answers_again(all, name);
+}
+
 static void a_primary_that_steps_down_is_left(void **state)
 {
     struct on_cluster *all = *state;
@@ -248,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grants_are_confirmed_by_the_replica_of_the_slot),
         cmocka_unit_test(a_node_comes_and_goes),
+        cmocka_unit_test(a_node_that_comes_is_watched),
         cmocka_unit_test(a_primary_that_steps_down_is_left),
         cmocka_unit_test(a_killed_primary_is_replaced),
         cmocka_unit_test(a_node_that_has_left_is_not_listened_to),
