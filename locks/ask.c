@@ -101,20 +101,20 @@ static struct asking *asking_at(struct asking *asking, unsigned part)
     return asking;
 }
 
-void ask_redis_at_while(struct locks *locks, unsigned part, const struct asker *asker,
+void ask_redis_at_while(struct locks *locks, unsigned part, const struct ask_events *events,
                         const struct script *script, struct slice key,
                         const struct slice *arguments, size_t argument_count, void *context)
 {
     store_eval_at(locks->store, part, script, key, arguments, argument_count, answered,
-                  asking_at(asking_new(locks, asker->is_wanted, asker->done, context), part));
+                  asking_at(asking_new(locks, events->is_wanted, events->done, context), part));
 }
 
 void ask_redis_at(struct locks *locks, unsigned part, const struct script *script, struct slice key,
                   const struct slice *arguments, size_t argument_count, store_done *done,
                   void *context)
 {
-    const struct asker asker = {.done = done};
-    ask_redis_at_while(locks, part, &asker, script, key, arguments, argument_count, context);
+    const struct ask_events events = {.done = done};
+    ask_redis_at_while(locks, part, &events, script, key, arguments, argument_count, context);
 }
 
 static bool is_not_wanted(const void *context)
@@ -127,6 +127,6 @@ void ask_redis_at_once(struct locks *locks, unsigned part, const struct script *
                        struct slice key, const struct slice *arguments, size_t argument_count,
                        store_done *done, void *context)
 {
-    const struct asker asker = {is_not_wanted, done};
-    ask_redis_at_while(locks, part, &asker, script, key, arguments, argument_count, context);
+    const struct ask_events events = {is_not_wanted, done};
+    ask_redis_at_while(locks, part, &events, script, key, arguments, argument_count, context);
 }

@@ -27,12 +27,12 @@ void ask_redis_at(struct locks *locks, unsigned part, const struct script *scrip
                   void *context);
 
 /* The same for who may not want it any more, as with ask_redis_while; both get `context`. */
-struct asker {
+struct ask_events {
     bool (*is_wanted)(const void *context);
     store_done *done;
 };
 
-void ask_redis_at_while(struct locks *locks, unsigned part, const struct asker *asker,
+void ask_redis_at_while(struct locks *locks, unsigned part, const struct ask_events *events,
                         const struct script *script, struct slice key,
                         const struct slice *arguments, size_t argument_count, void *context);
 

@@ -109,9 +109,9 @@ static bool is_open(const void *context)
 void fan_send(struct fan *fan, unsigned member, const struct script *script, struct slice key,
               const struct slice *arguments, size_t argument_count)
 {
-    static const struct asker ASKER = {is_open, fan_answered};
+    static const struct ask_events EVENTS = {is_open, fan_answered};
     fan->open++;
-    ask_redis_at_while(fan->locks, member, &ASKER, script, key, arguments, argument_count,
+    ask_redis_at_while(fan->locks, member, &EVENTS, script, key, arguments, argument_count,
                        &fan->legs[member]);
 }
 
