@@ -174,7 +174,12 @@ bool ballot_agrees(const struct ballot *ballot, int64_t *ret_fence)
     return false;
 }
 
-int64_t ballot_proposal(const struct ballot *ballot)
+int64_t ballot_above(int64_t number, int64_t now)
+{
+    return number + (number < now ? BALLOT_AHEAD : BALLOT_NEAR);
+}
+
+int64_t ballot_proposal(const struct ballot *ballot, int64_t now)
 {
     int64_t greatest = ballot_version(ballot);
     for (unsigned i = 0; i < ballot->members; i++) {
@@ -182,7 +187,7 @@ int64_t ballot_proposal(const struct ballot *ballot)
         if (is_hold(vote) && vote->fence > greatest)
             greatest = vote->fence;
     }
-    return greatest + BALLOT_AHEAD;
+    return ballot_above(greatest, now);
 }
 
 static bool names(const struct vote *vote, uint64_t holder)

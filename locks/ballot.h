@@ -11,7 +11,8 @@
 
 enum {
     BALLOT_MEMBERS = 9,
-    BALLOT_AHEAD = 5000,
+    BALLOT_AHEAD = 5000, /* microseconds, */
+    BALLOT_NEAR = 100,   /* or holds */
     BALLOT_HOLDERS = 10, /* as many as a member tells of */
 };
 
@@ -77,9 +78,14 @@ int64_t ballot_validity(const struct ballot *ballot, int64_t elapsed_ms);
 /* The fence that a majority of holds has in common: then it is the hold's. */
 bool ballot_agrees(const struct ballot *ballot, int64_t *ret_fence);
 
-/* A number to make them agree on: greater than any that they know, and than most that those who
- * have not answered yet may have given meanwhile, since numbers are microseconds. */
-int64_t ballot_proposal(const struct ballot *ballot);
+/* A number above this one, and above most that members may have given meanwhile who have not
+ * answered yet: numbers are microseconds, so some of those. `now` is what the clock says that is
+ * furthest ahead. Beyond it numbers grow by one for each hold, and must not run away: what a member
+ * has lost is made up for by the clocks (heirs.c). */
+int64_t ballot_above(int64_t number, int64_t now);
+
+/* A number to make them agree on: above any that they know. */
+int64_t ballot_proposal(const struct ballot *ballot, int64_t now);
 
 /* Whether a majority holds exclusively. Then those who do not are none of it any more
  * (VOTE_LOCKED); else what the holds are together is shared. */

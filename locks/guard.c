@@ -115,6 +115,17 @@ void guard_late(struct locks *locks, unsigned number, const char *error)
     guard_measure(part, sent, heard, time);
 }
 
+int64_t guard_latest_clock(const struct locks *locks)
+{
+    int64_t now = (int64_t)(uv_hrtime() / NS_PER_US), latest = 0;
+    for (unsigned i = 0; i < locks->guard.count; i++) {
+        const struct guard_part *part = locks->guard.parts[i];
+        int64_t time = part && part->clock.is_known ? clock_theirs(&part->clock, now) : 0;
+        latest = time > latest ? time : latest;
+    }
+    return latest;
+}
+
 static int64_t slept(void)
 {
     struct timespec all, awake;

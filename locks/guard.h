@@ -94,6 +94,9 @@ void guard_measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t
 /* The same where another server answers than before, whose clock is its own. */
 void guard_forget_clock(struct guard_part *part, int64_t sent, int64_t heard, int64_t time);
 
+/* What the clock of a part says now that is furthest ahead, as far as is known. */
+int64_t guard_latest_clock(const struct locks *locks);
+
 /* Where this machine has slept, so that its monotonic clock stood still, holds have gone on. */
 void guard_wake(struct locks *locks);
 

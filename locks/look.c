@@ -67,7 +67,8 @@ static void write_back(struct looking *looking)
     int64_t known[BALLOT_MEMBERS] = {0};
     for (unsigned i = 0; i < looking->views.members; i++)
         known[i] = looking->views.of[i] ? looking->views.of[i]->version : 0;
-    looking->told.version += BALLOT_AHEAD; /* what the others have meanwhile is not above it */
+    looking->told.version =
+        ballot_above(looking->told.version, guard_latest_clock(looking->fan.locks));
     looking->users++;
     spread(looking->fan.locks, key_of(looking), known, looking->told.version, written, looking);
 }

@@ -75,12 +75,13 @@ static void hear(struct fan *fan, unsigned member, const struct store_result *re
 static void begin(struct locks *locks, struct slice key, struct slice token,
                   const struct ballot *ballot, unsigned rounds, settle_done *done, void *context);
 
+/* Where somebody has a number as great by now, another round proposes a greater one. */
 static bool can_go_on(const struct settling *settling)
 {
     const struct ballot *ballot = &settling->ballot;
     unsigned left = ballot_count(ballot, VOTE_GRANTED) + ballot_count(ballot, VOTE_HOLDING);
     return settling->rounds < ROUNDS_MOST && left >= ballot_majority(ballot) &&
-           ballot_proposal(ballot) > settling->fence;
+           ballot_version(ballot) >= settling->fence;
 }
 
 static bool decide(struct fan *fan, bool is_last)
@@ -127,7 +128,7 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
     settling->done = done;
     settling->context = context;
     settling->ballot = *ballot;
-    settling->fence = ballot_proposal(ballot);
+    settling->fence = ballot_proposal(ballot, guard_latest_clock(locks));
     settling->rounds = rounds;
     settling->key_length = key.length;
     settling->token_length = token.length;

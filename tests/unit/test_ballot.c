@@ -143,13 +143,31 @@ static void a_fence_is_proposed_above_all_that_is_known(void **state)
     (void)state;
     struct ballot ballot = ballot_of("+++ad");
     set_fences(&ballot, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 0, 0});
-    assert_int_equal(ballot_proposal(&ballot), 30 + BALLOT_AHEAD);
+    assert_int_equal(ballot_proposal(&ballot, 31), 30 + BALLOT_AHEAD);
+    assert_int_equal(ballot_proposal(&ballot, 30), 30 + BALLOT_NEAR);
     ballot = ballot_of("+++l.");
     set_fences(&ballot, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 90, 0});
-    assert_int_equal(ballot_proposal(&ballot), 90 + BALLOT_AHEAD); /* somebody else's */
+    assert_int_equal(ballot_proposal(&ballot, 1000), 90 + BALLOT_AHEAD); /* somebody else's */
     ballot = ballot_of("hh+..");
     set_fences(&ballot, (int64_t[]){40, 40, 20, 0, 0}, (int64_t[]){45, 60, 20, 0, 0});
-    assert_int_equal(ballot_proposal(&ballot), 60 + BALLOT_AHEAD); /* others were granted since */
+    assert_int_equal(ballot_proposal(&ballot, 1000),
+                     60 + BALLOT_AHEAD); /* others were granted since */
+}
+
+/* A thousand times a second somebody makes members agree for a minute. */
+static void numbers_do_not_run_away_from_the_clocks(void **state)
+{
+    enum { MINUTE_US = 60 * 1000 * 1000, BETWEEN_US = 1000 };
+    (void)state;
+    int64_t number = 0;
+    for (int64_t now = 0; now < MINUTE_US; now += BETWEEN_US) {
+        struct ballot ballot = ballot_of("+++..");
+        set_fences(&ballot, (int64_t[]){now, 0, 0, 0, 0}, (int64_t[]){number, 0, 0, 0, 0});
+        int64_t next = ballot_proposal(&ballot, now);
+        assert_true(next > number && next > now);
+        assert_true(next <= now + BALLOT_AHEAD);
+        number = next;
+    }
 }
 
 /* An X is a hold that is exclusive, an s one that is not. */
@@ -271,6 +289,7 @@ int main(void)
         cmocka_unit_test(what_is_left_is_what_a_majority_has),
         cmocka_unit_test(a_fence_is_agreed_on_by_a_majority_of_holds),
         cmocka_unit_test(a_fence_is_proposed_above_all_that_is_known),
+        cmocka_unit_test(numbers_do_not_run_away_from_the_clocks),
         cmocka_unit_test(what_some_share_is_exclusive_where_a_majority_has_it_so),
         cmocka_unit_test(a_version_is_known_when_a_majority_has_told_of_it),
         cmocka_unit_test(a_split_vote_is_one_that_nobody_can_have_won),
