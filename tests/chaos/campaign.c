@@ -6,6 +6,7 @@
 #include "tests/support/cmocka.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +51,29 @@ static int await_peace(struct run *run)
     return part;
 }
 
+static void begin(struct run *run, const struct campaign_fault *fault, int part)
+{
+    if (fault->with_a_batond)
+        process_signal(&run->sides->batond[0].process, SIGSTOP);
+    if (fault->begin)
+        fault->begin(run->engine, part);
+}
+
+static void end(struct run *run, const struct campaign_fault *fault, int part)
+{
+    if (fault->with_a_batond)
+        process_signal(&run->sides->batond[0].process, SIGCONT);
+    if (fault->end)
+        fault->end(run->engine, part);
+}
+
 static void go_round(struct run *run, const struct campaign_fault *fault)
 {
     const struct campaign *campaign = run->campaign;
     int part = await_peace(run);
     struct cycle *cycle = &run->cycles[run->count++];
     *cycle = (struct cycle){.fault = fault, .begun = clock_us()};
-    fault->begin(run->engine, part);
+    begin(run, fault, part);
     if (fault->replaced)
         campaign->await_other(run->engine, part);
     cycle->switched = clock_us();
@@ -66,7 +83,7 @@ static void go_round(struct run *run, const struct campaign_fault *fault)
         fault->go_on(run->engine, part);
         clock_sleep_ms(campaign->apart_ms);
     }
-    fault->end(run->engine, part);
+    end(run, fault, part);
 }
 
 /* When the next cycle begins. */

@@ -85,44 +85,20 @@ static void resume_it(void *engine, int primary)
     land_resume(engine, primary);
 }
 
-static void freeze_a_batond(void *engine, int primary)
-{
-    struct land *land = engine;
-    (void)primary;
-    process_signal(&land->sides.batond[0].process, SIGSTOP);
-}
-
-static void thaw_a_batond(void *engine, int primary)
-{
-    struct land *land = engine;
-    (void)primary;
-    process_signal(&land->sides.batond[0].process, SIGCONT);
-}
-
-/* As machines do that are moved while they run. */
-static void freeze_both(void *engine, int primary)
-{
-    freeze_a_batond(engine, primary);
-    freeze_it(engine, primary);
-}
-
-static void thaw_both(void *engine, int primary)
-{
-    thaw_a_batond(engine, primary);
-    thaw_it(engine, primary);
-}
-
 static const struct campaign_fault FAULTS[] = {
-    {"cut off with a batond", 0, true, cut_off_with_a_batond, NULL, heal},
-    {"SIGKILL", 0, true, kill_it, NULL, resume_it},
-    {"cut off with a batond and a replica", 1, true, cut_off_with_a_replica, NULL, heal},
-    {"SIGSTOP", 0, true, freeze_it, NULL, thaw_it},
-    {"SIGSTOP, goes on cut off with a batond", 0, true, freeze_cut_off, thaw_it, heal},
-    {"SIGSTOP, together with a batond", 0, true, freeze_both, NULL, thaw_both},
-    {"cut off, the batonds hear both sides", 0, true, cut_off_alone, NULL, heal},
-    {"not heard, with a batond", 0, true, not_heard, NULL, heal},
-    {"deaf, with a batond", 0, true, deaf, NULL, heal},
-    {"a batond stands still", 0, false, freeze_a_batond, NULL, thaw_a_batond},
+    {"cut off with a batond", .replaced = true, .begin = cut_off_with_a_batond, .end = heal},
+    {"SIGKILL", .replaced = true, .begin = kill_it, .end = resume_it},
+    {"cut off with a batond and a replica", .more = 1, .replaced = true,
+     .begin = cut_off_with_a_replica, .end = heal},
+    {"SIGSTOP", .replaced = true, .begin = freeze_it, .end = thaw_it},
+    {"SIGSTOP, goes on cut off with a batond", .replaced = true, .begin = freeze_cut_off,
+     .go_on = thaw_it, .end = heal},
+    {"SIGSTOP, together with a batond", .replaced = true, .with_a_batond = true, .begin = freeze_it,
+     .end = thaw_it},
+    {"cut off, the batonds hear both sides", .replaced = true, .begin = cut_off_alone, .end = heal},
+    {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = heal},
+    {"deaf, with a batond", .replaced = true, .begin = deaf, .end = heal},
+    {"a batond stands still", .with_a_batond = true},
 };
 
 static const struct campaign_setting SETTINGS[] = {

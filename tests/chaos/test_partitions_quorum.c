@@ -119,35 +119,19 @@ static void two_go_on(void *engine, int first)
         redis_process_thaw(&land->servers.members[number(first, i)]);
 }
 
-static void freeze_a_batond(void *engine, int first)
-{
-    struct land *land = engine;
-    (void)first;
-    process_signal(&land->sides.batond[0].process, SIGSTOP);
-}
-
-static void thaw_a_batond(void *engine, int first)
-{
-    struct land *land = engine;
-    (void)first;
-    process_signal(&land->sides.batond[0].process, SIGCONT);
-}
-
-/* A hold that only a bare majority has is lost where one of those forgets it: that is no promise.
- */
 static const struct campaign_fault FAULTS[] = {
-    {"two cut off with a batond", 0, false, two_cut_off_with_a_batond, NULL, heal},
-    {"two come back empty", 1, false, two_lose_all, NULL, heal},
-    {"one between two sides", 0, false, one_between_two_sides, NULL, heal},
-    {"three hear a batond and are not heard by it", 0, false, three_hear_a_batond_in_vain, NULL,
-     heal},
-    {"two hear and are not heard", 0, false, two_hear_and_are_not_heard, NULL, heal},
-    {"two deaf", 0, false, two_deaf, NULL, heal},
-    {"two SIGSTOP", 0, false, two_stop, NULL, two_go_on},
-    {"one comes back empty, one is cut off", 1, false, one_loses_all_and_one_is_cut_off, NULL,
-     heal},
-    {"three come back empty", 1, false, three_lose_all, NULL, heal},
-    {"a batond stands still", 0, false, freeze_a_batond, NULL, thaw_a_batond},
+    {"two cut off with a batond", .begin = two_cut_off_with_a_batond, .end = heal},
+    {"two come back empty", .more = 1, .begin = two_lose_all, .end = heal},
+    {"one between two sides", .begin = one_between_two_sides, .end = heal},
+    {"three hear a batond and are not heard by it", .begin = three_hear_a_batond_in_vain,
+     .end = heal},
+    {"two hear and are not heard", .begin = two_hear_and_are_not_heard, .end = heal},
+    {"two deaf", .begin = two_deaf, .end = heal},
+    {"two SIGSTOP", .begin = two_stop, .end = two_go_on},
+    {"one comes back empty, one is cut off", .more = 1, .begin = one_loses_all_and_one_is_cut_off,
+     .end = heal},
+    {"three come back empty", .more = 1, .begin = three_lose_all, .end = heal},
+    {"a batond stands still", .with_a_batond = true},
 };
 
 static const struct campaign_setting SETTINGS[] = {

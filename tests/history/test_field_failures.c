@@ -351,10 +351,11 @@ static void clocks_of_clients_and_servers_play_no_role(void **state)
     struct site *site = *state;
     struct batond_process batond[SERVERS];
     struct http_client *http[SERVERS];
-    struct temp_dir dir;
-    temp_dir_make(&dir);
+    struct jumping_clock clock[SERVERS];
     for (int i = 0; i < SERVERS; i++) {
-        wrong_clock_start(&batond[i], site->redis.url, SHIFTS[i], dir.path);
+        jumping_clock_open(&clock[i]);
+        jumping_clock_set(&clock[i], (double)SHIFTS[i]);
+        wrong_clock_start(&batond[i], site->redis.url, &clock[i]);
         http[i] = http_client_new(batond[i].url);
         wrong_clock_assert(http[i], SHIFTS[i]);
     }
@@ -364,8 +365,8 @@ static void clocks_of_clients_and_servers_play_no_role(void **state)
     for (int i = 0; i < SERVERS; i++) {
         http_client_free(http[i]);
         assert_int_equal(batond_process_stop(&batond[i]), 0);
+        jumping_clock_close(&clock[i]);
     }
-    temp_dir_remove(&dir);
 }
 
 /* Prizes. */
