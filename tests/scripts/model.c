@@ -103,7 +103,7 @@ static void sort(struct model *model)
 
 static void add(struct model *model, int64_t now, struct model_hold hold, int64_t ms)
 {
-    model->version = max(model->version + 1, now);
+    model->version = max(model->version + 1, max(now, model->floor));
     model->known = true;
     hold.fence = model->version;
     hold.since = now;
@@ -136,7 +136,7 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
     remember_last(model, now);
     model->hold_count--;
     memmove(model->holds + i, model->holds + i + 1, (model->hold_count - i) * sizeof hold);
-    model->version = max(model->version + 1, at);
+    model->version = max(model->version + 1, max(at, model->floor));
     model->last = (struct model_release){.fence = hold.fence,
                                          .at = at,
                                          .held_ms = model_ms(at - hold.since),

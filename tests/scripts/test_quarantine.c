@@ -251,6 +251,84 @@ static void a_version_does_not_fall_when_that_time_has_come(void **state)
     assert_true(inspect(scripts, "n", "").version >= version);
 }
 
+/* What Redis has is some seconds older than the last numbers, and its clock is behind: a replica was
+ * promoted that lacked them, or an old file was read. Returns what they are below. */
+static int64_t lose_the_newest(struct scripts *scripts)
+{
+    scripts->floor_us = scripts->clock_us + 10 * SECOND_US;
+    pass(scripts, -HOUR_US_IN_S);
+    return scripts->floor_us;
+}
+
+static void begin_anew(struct scripts *scripts)
+{
+    redis_process_flush(&scripts->redis);
+    scripts->floor_us = 0;
+    pass(scripts, HOUR_US_IN_S);
+}
+
+static void numbers_grow_where_the_newest_were_lost(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int is_new = 0; is_new < 2; is_new++) { /* a name that is free */
+        begin_anew(scripts);
+        acquire(scripts, .token = "a");
+        release(scripts, "n", "a");
+        int64_t floor = lose_the_newest(scripts);
+        int64_t fence = acquire(scripts, .token = "b", .token_is_new = is_new).fence;
+        assert_true(fence >= floor);
+        assert_true(release(scripts, "n", "b").version > fence);
+    }
+    for (int waiters = 0; waiters < 3; waiters++) { /* or held */
+        for (int is_direct = 0; is_direct < 2; is_direct++) {
+            begin_anew(scripts);
+            acquire(scripts, .token = "a");
+            for (int i = 0; i < waiters; i++)
+                acquire(scripts, .token = i ? "x" : "w", .server = i ? "two" : "one");
+            int64_t floor = lose_the_newest(scripts);
+            int64_t version = release_at(scripts, "n", "a", is_direct ? "one" : "other").version;
+            assert_true(version >= floor);
+            const struct seen seen = inspect(scripts, "n", "");
+            assert_int_equal(seen.version, version);
+            assert_int_equal(seen.holds, waiters > 0);
+            if (waiters > 0)
+                assert_true(seen.shown_holds[0].fence >= floor);
+        }
+    }
+}
+
+/* Whatever else gives a number. */
+static void so_do_those_of_what_ends(void **state)
+{
+    static const char *const MODES[] = {"exclusive", "shared"};
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 2; i++) {
+        bool is_crowd = i == 1;
+        begin_anew(scripts);
+        acquire(scripts, .token = "a", .mode = MODES[i]);
+        acquire(scripts, .token = "b", .mode = MODES[i], .owner = "a");
+        int64_t floor = lose_the_newest(scripts);
+        if (is_crowd)
+            assert_true(acquire(scripts, .token = "c", .mode = "shared").fence >= floor);
+        assert_true(break_all(scripts, "n").version >= floor);
+
+        begin_anew(scripts);
+        acquire(scripts, .token = "a", .mode = MODES[i], .ttl_ms = 1000);
+        floor = lose_the_newest(scripts);
+        pass(scripts, HOUR_US_IN_S + 2); /* its end is before that number */
+        assert_true(tick(scripts, "n", "one").version >= floor);
+
+        begin_anew(scripts);
+        acquire(scripts, .token = "a", .mode = "shared");
+        acquire(scripts, .token = "b", .mode = "shared");
+        floor = lose_the_newest(scripts);
+        delete_key(scripts, "n", ":owners");
+        scripts->keys_were_lost = true;
+        assert_true(inspect(scripts, "n", "").version >= floor);
+        scripts->keys_were_lost = false;
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
 
 int main(void)
@@ -267,6 +345,8 @@ int main(void)
         TEST(what_comes_too_late_changes_nothing),
         TEST(numbers_grow_from_the_greatest_time_that_was_seen),
         TEST(a_version_does_not_fall_when_that_time_has_come),
+        TEST(numbers_grow_where_the_newest_were_lost),
+        TEST(so_do_those_of_what_ends),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }

@@ -17,7 +17,7 @@ do
             local fence
             local expires = now + ttl * 1000
             if packed then
-                fence = math.max(state[VERSION] + 1, now)
+                fence = math.max(state[VERSION] + 1, least)
                 state[VERSION], state[COUNT], state[EXCLUSIVES] = fence, 1, exclusives
                 state[LIMIT], state[NEXT] = limit, expires
                 packed = struct.pack(STATE, unpack(state, 1, LAST_TOKEN))

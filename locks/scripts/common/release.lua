@@ -63,7 +63,7 @@ do
         end
 
         if goes_on then
-            local version = math.max(struct.unpack('<d', packed) + 1, now) + 1
+            local version = math.max(struct.unpack('<d', packed) + 1, least) + 1
             local held = math.floor((now - since) / 1000)
             local plans = string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7)
             local ends_earlier = tail and expires < tick
@@ -157,7 +157,7 @@ do
     end
 
     if is_common then
-        local version = math.max(state[VERSION] + 1, now)
+        local version = math.max(state[VERSION] + 1, least)
         local held, kept, granted = math.floor((now - hold[SINCE]) / 1000), version, ''
         local write, tick, direct = redis.pcall, nil, nil
         local past = remembers and struct.pack(RELEASE, unpack(state, LAST_FENCE, LAST_HOLDS))

@@ -10,7 +10,9 @@
 --          when this call may run at the latest: where Redis' clock is beyond that, the call was
 --          delayed or the clock has jumped, and nothing is changed, or live holds would be ended;
 --          when grants begin again: before that there may be holds that Redis has lost;
---          what all numbers issued so far are below, wherever the clock was when they were.
+--          what all numbers issued so far are below, wherever the clock was when they were, and
+--          also where what there is of a name is older than the last of them: a replica was promoted
+--          that lacks it, or an old file was read. So no new number is less.
 --
 -- In a Cluster the name's slot may be on its way from one node to another, one key after the other.
 -- Redis would let a script run with the main key here and another one there, for it looks at what is
@@ -36,6 +38,7 @@ local now = time[1] * 1000000 + time[2]
 if now > latest then
     return {err = string.format('LATE %d', now)}
 end
+local least = floor > now and floor or now -- that a new number is
 
 local is_clustered = #KEYS ~= 1
 local TRY_AGAIN = 'TRYAGAIN' -- as Redis itself says where declared keys are not in one place

@@ -203,7 +203,7 @@ local function crowd()
     function self.give_up(state)
         call('unlink', holds, expiries, owners)
         state[COUNT], state[EXCLUSIVES], state[LIMIT], state[UNCLAIMED] = 0, 0, 0, 0
-        state[VERSION] = math.max(state[VERSION] + 1, now)
+        state[VERSION] = math.max(state[VERSION] + 1, least)
     end
 
     return self
@@ -322,7 +322,7 @@ local function retire(state, gone, reason, repeatable)
             end
         end
         local at = reason == 'expired' and hold[EXPIRES] or now
-        state[VERSION] = math.max(state[VERSION] + 1, at)
+        state[VERSION] = math.max(state[VERSION] + 1, at, floor)
         state[COUNT] = state[COUNT] - 1
         if hold[MODE] == 'exclusive' then
             state[EXCLUSIVES] = state[EXCLUSIVES] - 1

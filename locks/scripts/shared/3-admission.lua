@@ -17,7 +17,7 @@ end
 
 -- Makes a hold that ends after `ms`, and gives it the next number as its fence.
 local function grant(state, hold, limit, ms)
-    state[VERSION] = math.max(state[VERSION] + 1, now)
+    state[VERSION] = math.max(state[VERSION] + 1, least)
     hold[FENCE] = state[VERSION]
     hold[SINCE] = now
     hold[EXPIRES] = now + ms * 1000
