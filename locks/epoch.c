@@ -95,18 +95,19 @@ static void adopt(struct guard_part *part, const struct record *record)
     snprintf(part->era, sizeof part->era, "%s", record->era);
     snprintf(part->run, sizeof part->run, "%s", record->run);
     snprintf(part->history, sizeof part->history, "%s", record->history);
+    part->adopted = part->heard;
     part->has_jumped = part->is_moved = false;
 }
 
 /* Nobody has noticed before: what is known here becomes the record. */
 static void begin_era(struct guard_part *part, const struct record *record,
-                      enum quarantine_reason reason, int64_t heard_before, bool is_of_another)
+                      enum quarantine_reason reason, bool is_of_another)
 {
     heirs_learn(part);
     if (part->locks->majority && reason == QUARANTINE_NONE)
         reason = QUARANTINE_EPOCH;
-    int64_t until = loss_at_least(part, record, reason, heard_before);
-    int64_t unseen = loss_unseen_until(part, record, reason, heard_before);
+    int64_t until = loss_at_least(part, record, reason);
+    int64_t unseen = loss_unseen_until(part, record, reason);
     if (reason == QUARANTINE_NONE && part->owed > part->heard) {
         reason = QUARANTINE_IDENTITY;
         until = loss_set_length(part, part->owed);
@@ -127,19 +128,22 @@ static void follow(struct guard_part *part, const struct record *record,
                    enum quarantine_reason reason, int64_t until)
 {
     bool is_same = part->is_known && strcmp(record->era, part->era) == 0;
+    /* It is being written, or was lost on its way there: then it is written again. */
+    bool is_missing = is_same && part->opens > record->opens;
     int64_t opens = record->opens > record->time ? record->opens : 0;
-    if (is_same && part->opens > opens) /* it is being written */
+    if (is_missing && part->opens > opens)
         opens = part->opens;
     bool is_auto = part->locks->quarantine_ms == QUARANTINE_AUTO;
     bool is_known_better =
         is_auto ? until > opens + TOLERANCE_US : until > 0 && opens < record->time + LOSS_GRACE_US;
     if (part->locks->quarantine_ms == QUARANTINE_OFF)
         opens = 0;
+    if (!is_known_better)
+        reason = is_missing ? part->reason : record_reason(record);
     adopt(part, record);
     raise_what_it_lacks(part, record);
-    guard_set_quarantine(part, is_known_better ? until : opens,
-                         is_known_better ? reason : record_reason(record), false, record->by);
-    if (is_known_better)
+    guard_set_quarantine(part, is_known_better ? until : opens, reason, false, record->by);
+    if (is_known_better || is_missing || part->floor > record->floor)
         record_extend(part, reason, extended);
 }
 
@@ -169,7 +173,7 @@ static void use(struct guard_part *part, bool is_same)
         interests_check_part(part->locks, part->number);
 }
 
-static void judge(struct guard_part *part, const struct record *record, int64_t heard_before)
+static void judge(struct guard_part *part, const struct record *record)
 {
     const struct store_peer *peer = store_peer(part->locks->store, part->number);
     bool is_same =
@@ -181,18 +185,18 @@ static void judge(struct guard_part *part, const struct record *record, int64_t 
     if (!record->id[0] && !part->is_known && heirs_wait_for_others(part))
         return;
     if (!record->id[0] || is_strange) {
-        begin_era(part, record, reason, heard_before, is_strange);
+        begin_era(part, record, reason, is_strange);
         return;
     }
-    int64_t until = loss_until(part, record, reason, heard_before);
+    int64_t until = loss_until(part, record, reason);
     bool is_before = is_same && (part->has_jumped || is_another) && part->clock_before.is_known;
     remember_holds(part, record, is_before ? &part->clock_before : &part->clock);
     /* What the server said of its history is as old as the connection. */
     if (record_is_another_run(record->run, peer->run_id) ||
         (part->is_closed && record_was_replica(record->history, peer))) {
-        begin_era(part, record, QUARANTINE_IDENTITY, heard_before, false);
+        begin_era(part, record, QUARANTINE_IDENTITY, false);
     } else if (is_same && part->has_jumped) {
-        begin_era(part, record, QUARANTINE_CLOCK, heard_before, false);
+        begin_era(part, record, QUARANTINE_CLOCK, false);
     } else {
         /* Whoever wrote it under this key may not have heard of what is known from the other. */
         bool is_later = part->is_moved && part->opens > record->time && part->opens > until;
@@ -207,7 +211,7 @@ static void judge(struct guard_part *part, const struct record *record, int64_t 
 static void judge_before(struct guard_part *part, const struct record *before)
 {
     bool is_kept = strcmp(before->id, part->before_id) == 0;
-    int64_t until = is_kept ? 0 : loss_at_least(part, before, QUARANTINE_EPOCH, part->heard);
+    int64_t until = is_kept ? 0 : loss_at_least(part, before, QUARANTINE_EPOCH);
     if (before->opens > until && part->locks->quarantine_ms != QUARANTINE_OFF)
         until = before->opens;
     part->before_tag[0] = '\0';
@@ -239,6 +243,18 @@ static void look_at_those_that_wait(struct locks *locks)
     }
 }
 
+/* It may be looked at more than once before what is known of it is that of another run: only the
+ * first time its clock is another one. */
+static void measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t time)
+{
+    const char *run = store_peer(part->locks->store, part->number)->run_id;
+    if (record_is_another_run(part->clock_run, run))
+        guard_forget_clock(part, sent, heard, time);
+    else
+        guard_measure(part, sent, heard, time);
+    snprintf(part->clock_run, sizeof part->clock_run, "%s", run);
+}
+
 static void answered(void *context, const struct store_result *result)
 {
     struct guard_part *part = context;
@@ -256,21 +272,16 @@ static void answered(void *context, const struct store_result *result)
         return;
     }
     int64_t sent = (int64_t)(store_mark_at(store, part->number).sent / NS_PER_US);
-    int64_t heard = (int64_t)(uv_hrtime() / NS_PER_US), heard_before = part->heard;
+    int64_t heard = (int64_t)(uv_hrtime() / NS_PER_US);
     bool is_first = !part->clock.is_known;
     guard_wake(part->locks);
     const struct guard_part *before = heirs_find(part, &record);
-    if (before) {
+    if (before)
         heirs_continue(part, before);
-        heard_before = part->heard;
-    }
     part->slack /= 2;
-    if (record_is_another_run(part->run, peer->run_id))
-        guard_forget_clock(part, sent, heard, record.time);
-    else
-        guard_measure(part, sent, heard, record.time);
+    measure(part, sent, heard, record.time);
     part->asking = false;
-    judge(part, &record, heard_before);
+    judge(part, &record);
     skew_judge(part);
     torn_settle(part);
     if (is_first && part->locks->majority)
@@ -287,9 +298,7 @@ static void told_time(void *context, const struct store_result *result)
     int64_t sent = (int64_t)(store_mark_at(store, part->number).sent / NS_PER_US);
     int64_t heard_before = part->heard;
     guard_wake(part->locks);
-    if (record_is_another_run(part->run, store_peer(store, part->number)->run_id))
-        part->clock = (struct redis_clock){0};
-    guard_measure(part, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
+    measure(part, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
     part->heard = heard_before; /* its record was not */
     skew_judge(part);
     if (part->is_closed)
@@ -299,7 +308,7 @@ static void told_time(void *context, const struct store_result *result)
 void epoch_note_jump(struct guard_part *part)
 {
     const struct record nothing = {.time = clock_theirs(&part->clock, part->heard)};
-    int64_t until = loss_at_least(part, &nothing, QUARANTINE_CLOCK, 0);
+    int64_t until = loss_at_least(part, &nothing, QUARANTINE_CLOCK);
     if (until > part->opens)
         part->opens = until;
     if (!part->asking)

@@ -28,6 +28,7 @@ struct guard_part {
     struct locks *locks;
     unsigned number;
     struct redis_clock clock;
+    char clock_run[GUARD_RUN_SIZE];  /* of whom that is */
     struct redis_clock clock_before; /* the jump, where it has jumped */
     bool has_jumped;                 /* the record does not say so yet */
     int64_t slack;                   /* how long calls take longer than they should */
@@ -66,7 +67,8 @@ struct guard_part {
     char run[GUARD_RUN_SIZE];
     char history[GUARD_RUN_SIZE];
     int followers;  /* that its server has had at most; those that left may be promoted, too */
-    int64_t heard;  /* our time */
+    int64_t heard;   /* our time; */
+    int64_t adopted; /* and when all this was last known to be as it is */
     bool is_closed; /* the gate of its connection */
     bool asking;    /* the record is being read or written */
 };

@@ -9,18 +9,24 @@ enum {
     US_PER_S = 1000000,
 };
 
+/* For how long the server has been running, at least: it tells the difference of two times that
+ * were both cut to whole seconds. */
+static int64_t up_us(const struct store_peer *peer)
+{
+    return peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
+}
+
 /* Whether what answers is a replica that was promoted, which has followed what was there before:
  * a server that was started anew may tell the same of its data, but is younger than our last word
  * with the old one. One whose clock is ahead of the old one's ends holds before their time, and one
  * that slots have moved from or to may lack some. */
-static bool is_promoted(const struct guard_part *part, const struct store_peer *peer,
-                        int64_t heard_before)
+static bool is_promoted(const struct guard_part *part, const struct store_peer *peer)
 {
     const struct redis_clock *before = &part->clock_before;
-    int64_t started = part->heard - peer->up_s * US_PER_S;
+    int64_t started = part->heard - up_us(peer);
     bool is_ahead = before->is_known && part->clock.low > before->high + CLOCK_JUMP_US;
     return part->is_known && !is_ahead && !torn_is(part) && part->history[0] &&
-           strcmp(peer->history_before, part->history) == 0 && started < heard_before;
+           strcmp(peer->history_before, part->history) == 0 && started < part->adopted;
 }
 
 /* Whether it was only started anew, with all that it had. */
@@ -32,7 +38,7 @@ static bool keeps_all(const struct guard_part *part, const struct record *record
 }
 
 int64_t loss_until(const struct guard_part *part, const struct record *record,
-                   enum quarantine_reason reason, int64_t heard_before)
+                   enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
     const struct store_peer *peer = store_peer(locks->store, part->number);
@@ -41,12 +47,12 @@ int64_t loss_until(const struct guard_part *part, const struct record *record,
         return 0;
     if (keeps_all(part, record, reason))
         return 0;
-    bool is_followed = is_restart && is_promoted(part, peer, heard_before);
+    bool is_followed = is_restart && is_promoted(part, peer);
     int64_t ends = part->ends[is_followed ? GUARD_LOOSE : GUARD_ALL];
     int64_t until = ends ? clock_theirs(&part->clock, ends) : 0;
     /* What is read from a disk may be older than the last word, and nobody here has heard that: but
      * what was granted meanwhile was granted before this server was started. */
-    int64_t restarted = record->time - peer->up_s * US_PER_S + part->span;
+    int64_t restarted = record->time - up_us(peer) + part->span;
     if (is_restart && !part->is_known && part->span && restarted > until)
         until = restarted;
     if (until <= record->time)
@@ -55,35 +61,33 @@ int64_t loss_until(const struct guard_part *part, const struct record *record,
 }
 
 /* Whether whatever anybody has granted is on the replica that was promoted. */
-static bool all_is_confirmed(const struct guard_part *part, enum quarantine_reason reason,
-                             int64_t heard_before)
+static bool all_is_confirmed(const struct guard_part *part, enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
     return reason == QUARANTINE_IDENTITY && part->followers > 0 &&
            locks->replicas >= part->followers &&
-           is_promoted(part, store_peer(locks->store, part->number), heard_before);
+           is_promoted(part, store_peer(locks->store, part->number));
 }
 
 int64_t loss_unseen_until(const struct guard_part *part, const struct record *record,
-                          enum quarantine_reason reason, int64_t heard_before)
+                          enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
     int64_t sight = store_sight_ms(locks->store) * US_PER_MS;
-    bool is_other =
-        sight > 0 || is_promoted(part, store_peer(locks->store, part->number), heard_before);
+    bool is_other = sight > 0 || is_promoted(part, store_peer(locks->store, part->number));
     if (reason != QUARANTINE_IDENTITY || locks->quarantine_ms != QUARANTINE_AUTO || !is_other ||
-        all_is_confirmed(part, reason, heard_before))
+        all_is_confirmed(part, reason))
         return 0;
     return record->time + sight + part->span;
 }
 
 int64_t loss_at_least(const struct guard_part *part, const struct record *record,
-                      enum quarantine_reason reason, int64_t heard_before)
+                      enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
-    int64_t until = loss_until(part, record, reason, heard_before);
+    int64_t until = loss_until(part, record, reason);
     if (!part->is_known || reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF ||
-        keeps_all(part, record, reason) || all_is_confirmed(part, reason, heard_before))
+        keeps_all(part, record, reason) || all_is_confirmed(part, reason))
         return until;
     int64_t least = record->time + LOSS_GRACE_US;
     return until > least ? until : least;

@@ -2,6 +2,7 @@
 
 #include "tests/support/cmocka.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -87,7 +88,8 @@ static void accept_one(const struct proxy *proxy, struct pair *pairs)
 static bool let_pass(struct proxy *proxy, struct pair *pair, int from, char *bytes, size_t length)
 {
     enum proxy_mode mode = proxy->mode;
-    bool marked = from == CLIENT && memmem(bytes, length, PROXY_MARK, sizeof PROXY_MARK - 1);
+    const char *mark = proxy->mark;
+    bool marked = from == CLIENT && memmem(bytes, length, mark, strlen(mark));
     if ((mode == PROXY_LOSES_COMMAND && marked) || (from == REDIS && pair->marked)) {
         proxy->mode = PROXY_CLOSED;
         proxy->losses++;
@@ -163,6 +165,7 @@ void proxy_start(struct proxy *proxy, const char *redis_socket)
 {
     char path[100];
     proxy->mode = PROXY_OPEN;
+    proxy->mark = PROXY_MARK;
     proxy->losses = 0;
     snprintf(proxy->redis_socket, sizeof proxy->redis_socket, "%s", redis_socket);
     temp_dir_make(&proxy->dir);
@@ -170,7 +173,7 @@ void proxy_start(struct proxy *proxy, const char *redis_socket)
     snprintf(proxy->url, sizeof proxy->url, "unix://%s", path);
     proxy->listener = unix_socket(path, true);
     assert_true(proxy->listener >= 0);
-    assert_int_equal(pipe(proxy->stop), 0);
+    assert_int_equal(pipe2(proxy->stop, O_CLOEXEC), 0); /* a Redis may be started later */
     assert_int_equal(pthread_create(&proxy->thread, NULL, run, proxy), 0);
 }
 

@@ -3,9 +3,11 @@
 #include "tests/integration/parked.h"
 #include "tests/integration/replicated.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -177,6 +179,47 @@ static void an_old_file_is_noticed(void **state)
     }
 }
 
+/* Until the clock is at this part of a second. */
+static void await_part(int ms)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    clock_sleep_ms((1000 + ms - now.tv_nsec / 1000000) % 1000);
+}
+
+/* Redis tells since how many times the second has changed it has been there: that may be one more
+ * than have passed, and the last word with the run before was a short time ago. */
+static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **state)
+{
+    struct replicated all;
+    struct batond_process batond;
+    (void)state;
+    replicated_start(&all, 1);
+    await_part(500);
+    batond_process_start(
+        &batond, &(struct batond_options){.redis_url = all.primary.url,
+                                          .arguments = LIST("--workers=1", "--quarantine=auto",
+                                                            "--confirm=replicas:2")});
+    struct http_client *client = http_client_new(batond.url);
+    freeReplyObject(redis_process_command(&all.primary, "SAVE"));
+    clock_sleep_ms(LOOK_MS);
+    answers(client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+    await_part(750);
+    process_signal(&batond.process, SIGSTOP);
+    redis_process_kill(&all.primary);
+    redis_process_resume(&all.primary);
+    await_part(100);
+    process_signal(&batond.process, SIGCONT);
+    int64_t until = clock_ms() + LOOK_MS;
+    while (http_call(client, "POST", "/locks/n", NULL) == 503 &&
+           strcmp(member_text(client, "code"), "store_unavailable") == 0)
+        assert_true(clock_ms() < until);
+    assert_string_equal(member_text(client, "code"), "quarantined");
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    replicated_stop(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +227,8 @@ int main(void)
         cmocka_unit_test(a_history_that_begins_anew_is_no_loss),
         cmocka_unit_test(an_old_file_is_noticed),
         cmocka_unit_test(a_replica_that_confirmed_nothing_is_counted),
+        cmocka_unit_test(one_that_was_started_anew_soon_is_none_that_was_promoted),
     };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,143 @@
+/* What one batond knows of lost locks holds for all, though another one, which knows less, is the
+ * first to notice, and though a connection is lost while it says so. */
+#include "tests/integration/pair.h"
+#include "tests/integration/proxy.h"
+#include "tests/integration/replicated.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum {
+    LOOK_MS = 1100,
+    PATIENCE_MS = 10000,
+    SHORT_MS = 15000, /* more than whoever knows less waits */
+};
+
+/* A word of a command, and of no script. */
+#define WORD(length, word) "$" #length "\r\n" word "\r\n"
+
+/* Two batonds: one knows of all locks, and reaches Redis by a proxy; the other one stands still. */
+struct scene {
+    struct replicated all;
+    struct proxy proxy;
+    struct batond_process knows, forgets;
+    struct http_client *client[2]; /* of the same */
+};
+
+static void start(struct batond_process *batond, const char *url)
+{
+    batond_process_start(
+        batond, &(struct batond_options){.redis_url = url,
+                                         .arguments = LIST("--workers=1", "--quarantine=auto",
+                                                           "--confirm=replicas:2")});
+}
+
+static void open_scene(struct scene *scene)
+{
+    replicated_start(&scene->all, 1);
+    proxy_start(&scene->proxy, scene->all.primary.socket);
+    start(&scene->knows, scene->proxy.url);
+    start(&scene->forgets, scene->all.primary.url);
+    scene->client[0] = http_client_new(scene->knows.url);
+    scene->client[1] = http_client_new(scene->forgets.url);
+}
+
+static void close_scene(struct scene *scene)
+{
+    for (int i = 0; i < 2; i++)
+        http_client_free(scene->client[i]);
+    assert_int_equal(batond_process_stop(&scene->knows), 0);
+    assert_int_equal(batond_process_stop(&scene->forgets), 0);
+    proxy_stop(&scene->proxy);
+    replicated_stop(&scene->all);
+}
+
+/* A lock of which only one of them knows, in a file that does not have it, is lost. */
+static void lose_a_lock(struct scene *scene)
+{
+    for (int i = 0; i < 2; i++)
+        answers(scene->client[i], "POST /locks/other?ttl=100ms&wait=5s", NULL, 201, NULL);
+    freeReplyObject(redis_process_command(&scene->all.primary, "SAVE"));
+    clock_sleep_ms(LOOK_MS);
+    process_signal(&scene->forgets.process, SIGSTOP);
+    answers(scene->client[0], "POST /locks/n?ttl=5m", NULL, 201, NULL);
+    redis_process_kill(&scene->all.primary);
+}
+
+static bool has_lost(void *context)
+{
+    const struct proxy *proxy = context;
+    return proxy->losses > 0;
+}
+
+/* The other one notices it alone, and thinks that it will soon be over. */
+static void let_the_other_notice(struct scene *scene)
+{
+    process_signal(&scene->forgets.process, SIGCONT);
+    struct asking asking = {scene->client[1], "/locks/n"};
+    assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
+    assert_in_range(member_integer(scene->client[1], "retry_after_ms"), 0, SHORT_MS);
+}
+
+static bool is_closed_for_long(void *context)
+{
+    struct http_client *client = context;
+    if (http_call(client, "POST", "/locks/n", NULL) == 201)
+        fail_msg("granted, though somebody holds it");
+    return is_quarantined(client) && member_integer(client, "retry_after_ms") > SHORT_MS;
+}
+
+static void both_wait_for_it(struct scene *scene)
+{
+    for (int i = 0; i < 2; i++)
+        assert_true(clock_wait_until(is_closed_for_long, scene->client[i], 3 * LOOK_MS));
+}
+
+/* It has looked at what Redis has before, and thinks no better of it for that: this is the same
+ * server, started anew, and no replica that was promoted. */
+static void who_is_second_to_say_so_is_heard(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    lose_a_lock(&scene);
+    scene.proxy.mark = WORD(7, "replace");
+    scene.proxy.mode = PROXY_LOSES_COMMAND;
+    redis_process_resume(&scene.all.primary);
+    assert_true(clock_wait_until(has_lost, &scene.proxy, PATIENCE_MS));
+    let_the_other_notice(&scene);
+    clock_sleep_ms(2 * LOOK_MS); /* Redis tells for how many whole seconds it has been there */
+    scene.proxy.mode = PROXY_OPEN;
+    both_wait_for_it(&scene);
+    close_scene(&scene);
+}
+
+static void what_was_not_heard_is_said_again(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    lose_a_lock(&scene);
+    scene.proxy.mode = PROXY_CLOSED;
+    redis_process_resume(&scene.all.primary);
+    let_the_other_notice(&scene);
+    scene.proxy.mark = WORD(6, "extend");
+    scene.proxy.mode = PROXY_LOSES_COMMAND;
+    assert_true(clock_wait_until(has_lost, &scene.proxy, PATIENCE_MS));
+    scene.proxy.mode = PROXY_OPEN;
+    both_wait_for_it(&scene);
+    close_scene(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_second_to_say_so_is_heard),
+        cmocka_unit_test(what_was_not_heard_is_said_again),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
