@@ -99,6 +99,15 @@ static void adopt(struct guard_part *part, const struct record *record)
     part->has_jumped = part->is_moved = false;
 }
 
+/* Until when holds may run that it should have taken over from a part that is away, or `until`. */
+static int64_t add_owed(const struct guard_part *part, int64_t until, enum quarantine_reason *reason)
+{
+    int64_t owed = part->owed > part->heard ? loss_set_length(part, part->owed) : 0;
+    if (owed > 0 && *reason == QUARANTINE_NONE)
+        *reason = QUARANTINE_IDENTITY;
+    return owed > until ? owed : until;
+}
+
 /* Nobody has noticed before: what is known here becomes the record. */
 static void begin_era(struct guard_part *part, const struct record *record,
                       enum quarantine_reason reason, bool is_of_another)
@@ -108,10 +117,7 @@ static void begin_era(struct guard_part *part, const struct record *record,
         reason = QUARANTINE_EPOCH;
     int64_t until = loss_at_least(part, record, reason);
     int64_t unseen = loss_unseen_until(part, record, reason);
-    if (reason == QUARANTINE_NONE && part->owed > part->heard) {
-        reason = QUARANTINE_IDENTITY;
-        until = loss_set_length(part, part->owed);
-    }
+    until = add_owed(part, until, &reason);
     if (unseen > until)
         until = unseen;
     if (part->opens > until) {
@@ -199,6 +205,7 @@ static void judge(struct guard_part *part, const struct record *record)
         begin_era(part, record, QUARANTINE_CLOCK, false);
     } else {
         /* Whoever wrote it under this key may not have heard of what is known from the other. */
+        until = add_owed(part, until, &reason);
         bool is_later = part->is_moved && part->opens > record->time && part->opens > until;
         follow(part, record, is_later ? part->reason : reason, is_later ? part->opens : until);
         if (!record_ask_before(part, told_before))

@@ -1,6 +1,7 @@
 /* What a Redis Cluster may have lost is granted to nobody while it may still be held. */
 #include "tests/integration/on_cluster.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +234,60 @@ static void a_new_primary_in_place_of_one_that_is_lost_grants_nothing(void **sta
     on_cluster_close(&all);
 }
 
+static bool is_told_of_quarantine(struct http_client *client, const char *target)
+{
+    const char *code;
+    return http_call(client, "POST", target, NULL) == 503 && (code = http_text(client, "code")) &&
+           strcmp(code, "quarantined") == 0;
+}
+
+/* The first to meet the new one knows nothing of the lost one: what the others know counts when they
+ * come, though somebody has made a record there. */
+static void who_remembers_is_heard_though_somebody_was_first(void **state)
+{
+    struct on_cluster all;
+    struct batond_process late;
+    char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "gone-", 0, name);
+    snprintf(target, sizeof target, "/locks/%s?ttl=100ms", name);
+    int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
+    on_cluster_acquire(all.client[0], name, "?ttl=1m", token);
+    clock_sleep_ms(PROMPT_MS); /* so that both know */
+    clustered_kill(&all.clustered, 0);
+    clock_sleep_ms(3 * CLUSTERED_DOWN_MS);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        process_signal(&all.batond[i].process, SIGSTOP);
+    for (int i = 1; i <= node; i++)
+        freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
+                                      all.clustered.ids[node]));
+    freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
+    batond_process_start(&late,
+                         &(struct batond_options){.redis_url = all.clustered.url,
+                                                  .arguments = LIST("--quarantine=auto")});
+    struct http_client *client = http_client_new(late.url);
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (http_call(client, "POST", target, NULL) != 201 && clock_ms() < until)
+        clock_sleep_ms(20);
+    assert_int_equal(client->reply.status, 201);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        process_signal(&all.batond[i].process, SIGCONT);
+    until = clock_ms() + PATIENCE_MS;
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        while (!is_told_of_quarantine(all.client[i], target)) {
+            assert_int_not_equal(all.client[i]->reply.status, 201);
+            assert_true(clock_ms() < until);
+            clock_sleep_ms(20);
+        }
+    clock_sleep_ms(PROMPT_MS);
+    assert_true(is_told_of_quarantine(client, target));
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&late), 0);
+    on_cluster_close(&all);
+}
+
 static void a_promoted_replica_that_has_all_grants_at_once(void **state)
 {
     struct on_cluster all;
@@ -266,6 +321,7 @@ int main(void)
         cmocka_unit_test(slots_that_move_in_order_cause_none),
         cmocka_unit_test(who_is_given_the_slots_of_one_that_is_lost_grants_nothing),
         cmocka_unit_test(a_new_primary_in_place_of_one_that_is_lost_grants_nothing),
+        cmocka_unit_test(who_remembers_is_heard_though_somebody_was_first),
         cmocka_unit_test(a_promoted_replica_that_has_all_grants_at_once),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
