@@ -100,7 +100,8 @@ static void adopt(struct guard_part *part, const struct record *record)
 }
 
 /* Until when holds may run that it should have taken over from a part that is away, or `until`. */
-static int64_t add_owed(const struct guard_part *part, int64_t until, enum quarantine_reason *reason)
+static int64_t add_owed(const struct guard_part *part, int64_t until,
+                        enum quarantine_reason *reason)
 {
     int64_t owed = part->owed > part->heard ? loss_set_length(part, part->owed) : 0;
     if (owed > 0 && *reason == QUARANTINE_NONE)

@@ -66,11 +66,11 @@ struct guard_part {
     char era[24];
     char run[GUARD_RUN_SIZE];
     char history[GUARD_RUN_SIZE];
-    int followers;  /* that its server has had at most; those that left may be promoted, too */
+    int followers;   /* that its server has had at most; those that left may be promoted, too */
     int64_t heard;   /* our time; */
     int64_t adopted; /* and when all this was last known to be as it is */
-    bool is_closed; /* the gate of its connection */
-    bool asking;    /* the record is being read or written */
+    bool is_closed;  /* the gate of its connection */
+    bool asking;     /* the record is being read or written */
 };
 
 struct guard {

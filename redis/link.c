@@ -209,6 +209,8 @@ static void link_script_late(struct link *link, struct call *call, const char *e
 {
     bool again = false;
     link->answering = call->begun;
+    if (link->events.late)
+        link->events.late(link->events.context);
     call->done(call->context, &(struct store_result){STORE_LATE, NULL, error, &again});
     if (!again)
         call_forget(call);

@@ -20,6 +20,8 @@ struct link_events {
     void (*tracked)(void *context, const char *error);
     /* A script has run, so long after it was sent. */
     void (*answered)(void *context, uint64_t nanoseconds);
+    /* A script has answered that it came too late; its call is told next. May be NULL. */
+    void (*late)(void *context);
     /* As in struct store_events; may be NULL. */
     void (*stamp)(void *context, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
     /* Redis has answered that another node serves the call's slot, or none now: nothing was done.

@@ -71,6 +71,12 @@ static void on_answered(void *context, unsigned node, uint64_t nanoseconds)
         nodes->events.answered(nodes->events.context, nanoseconds);
 }
 
+static void on_late(void *context, unsigned node)
+{
+    struct nodes *nodes = context;
+    nodes->answering = node;
+}
+
 static void on_stamp(void *context, unsigned node, uint64_t now, char stamp[STORE_STAMP_LENGTH])
 {
     const struct nodes *nodes = context;
@@ -181,6 +187,7 @@ static void open_members(struct nodes *nodes, uv_loop_t *loop, const struct redi
                                                     .warning = warn,
                                                     .touched = on_touched,
                                                     .answered = on_answered,
+                                                    .late = on_late,
                                                     .stamp = nodes->events.stamp ? on_stamp : NULL,
                                                     .redirected = on_redirected,
                                                     .marker_astray = on_marker_astray}};

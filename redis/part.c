@@ -64,6 +64,12 @@ static void part_answered(void *context, uint64_t nanoseconds)
     part->events.answered(part->events.context, part->number, nanoseconds);
 }
 
+static void part_late(void *context)
+{
+    struct part *part = context;
+    part->events.late(part->events.context, part->number);
+}
+
 static void part_stamp(void *context, uint64_t now, char stamp[STORE_STAMP_LENGTH])
 {
     struct part *part = context;
@@ -120,6 +126,7 @@ int part_open(struct part **ret, const struct part_options *options)
                                        .warning = part_warning,
                                        .tracked = part_tracked,
                                        .answered = part_answered,
+                                       .late = part->events.late ? part_late : NULL,
                                        .stamp = part->events.stamp ? part_stamp : NULL,
                                        .redirected = part_redirected};
     int result = link_open(&part->link, part->loop, part->url, part->guide, &events, NULL);

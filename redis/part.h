@@ -9,7 +9,8 @@
 /* Used on its loop's thread alone. */
 struct part;
 
-/* As their namesakes of struct store_events, none NULL but `stamp`; `number` is the part's. */
+/* As their namesakes of struct store_events, none NULL but `stamp` and `late`; `number` is the
+ * part's. */
 struct part_events {
     void *context;
     void (*up)(void *context, unsigned number);
@@ -17,6 +18,7 @@ struct part_events {
     void (*warning)(void *context, const char *text);
     void (*touched)(void *context, struct slice key);
     void (*answered)(void *context, unsigned number, uint64_t nanoseconds);
+    void (*late)(void *context, unsigned number); /* as that of link.h */
     void (*stamp)(void *context, unsigned number, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
     /* As that of link.h; NULL where no call has a routing. */
     void (*redirected)(void *context, struct call *call, const char *error);

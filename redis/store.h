@@ -190,7 +190,7 @@ struct store_mark {
     uint64_t sent;
 };
 
-/* That of the last answer: to be taken while its `done` runs, with STORE_REPLIED. */
+/* That of the last answer: to be taken while its `done` runs, with STORE_REPLIED or _LATE. */
 struct store_mark store_mark(const struct store *store);
 
 /* The same of that part's last answer, also where that was LATE. */

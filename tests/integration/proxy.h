@@ -21,7 +21,7 @@ enum proxy_mode {
 
 /* It runs on a thread of its own. */
 struct proxy {
-    char url[120]; /* what batond takes for Redis */
+    char url[120];              /* what batond takes for Redis */
     _Atomic(const char *) mark; /* PROXY_MARK, unless a test sets another one */
     _Atomic(enum proxy_mode) mode;
     atomic_int losses; /* how often a mode that loses something has */

@@ -87,6 +87,33 @@ static bool was_warned(void *context)
     return was;
 }
 
+/* A clock that jumps is that of its node, whoever has answered last. */
+static void a_jump_is_held_against_nobody_else(void **state)
+{
+    struct stage stage = {0};
+    char jumps[ON_CLUSTER_NAME], stays[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE], token[TOKEN_TEXT];
+    (void)state;
+    open_stage(&stage, STRANGE, 0, true);
+    on_cluster_start_batonds(&stage.all, LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&stage.all, STRANGE, "jumps-", 0, jumps);
+    on_cluster_name(&stage.all, 0, "stays-", 0, stays);
+    on_cluster_acquire(stage.all.client[0], jumps, "?ttl=20s", token);
+    on_cluster_acquire(stage.all.client[0], stays, "?ttl=20s", token);
+    clock_sleep_ms(15L * SHORT_MS);
+    jumping_clock_set(&stage.clock, 60);
+    answers(stage.all.client[0], on_cluster_request(line, "GET", stays, ""), NULL, 200, NULL);
+    answers(stage.all.client[0], on_cluster_request(line, "POST", jumps, "?wait=0s"), NULL, 503,
+            NULL);
+    for (int i = 1; i < 20; i++) {
+        on_cluster_name(&stage.all, 0, "stays-", i, stays);
+        answers(stage.all.client[0], on_cluster_request(line, "POST", stays, ""), NULL, 201, NULL);
+        clock_sleep_ms(SHORT_MS);
+    }
+    answers(stage.all.client[0], on_cluster_request(line, "POST", jumps, ""), NULL, 503,
+            "quarantined");
+    close_stage(&stage);
+}
+
 /* The very first who asks is sent away by the old node, and may not be granted it by the new one.
  */
 static void a_hold_that_moves_to_a_clock_that_is_ahead_ends_no_earlier(void **state)
@@ -266,6 +293,7 @@ static void a_promoted_replica_whose_clock_is_ahead_grants_nothing_early(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_jump_is_held_against_nobody_else),
         cmocka_unit_test(a_hold_that_moves_to_a_clock_that_is_ahead_ends_no_earlier),
         cmocka_unit_test(nor_one_that_is_on_its_way),
         cmocka_unit_test(who_waits_gets_it_when_it_has_ended),

@@ -241,8 +241,8 @@ static bool is_told_of_quarantine(struct http_client *client, const char *target
            strcmp(code, "quarantined") == 0;
 }
 
-/* The first to meet the new one knows nothing of the lost one: what the others know counts when they
- * come, though somebody has made a record there. */
+/* The first to meet the new one knows nothing of the lost one: what the others know counts when
+ * they come, though somebody has made a record there. */
 static void who_remembers_is_heard_though_somebody_was_first(void **state)
 {
     struct on_cluster all;
@@ -264,9 +264,8 @@ static void who_remembers_is_heard_though_somebody_was_first(void **state)
         freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
                                       all.clustered.ids[node]));
     freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
-    batond_process_start(&late,
-                         &(struct batond_options){.redis_url = all.clustered.url,
-                                                  .arguments = LIST("--quarantine=auto")});
+    batond_process_start(&late, &(struct batond_options){.redis_url = all.clustered.url,
+                                                         .arguments = LIST("--quarantine=auto")});
     struct http_client *client = http_client_new(late.url);
     int64_t until = clock_ms() + PATIENCE_MS;
     while (http_call(client, "POST", target, NULL) != 201 && clock_ms() < until)

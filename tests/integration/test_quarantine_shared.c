@@ -30,9 +30,9 @@ struct scene {
 static void start(struct batond_process *batond, const char *url)
 {
     batond_process_start(
-        batond, &(struct batond_options){.redis_url = url,
-                                         .arguments = LIST("--workers=1", "--quarantine=auto",
-                                                           "--confirm=replicas:2")});
+        batond, &(struct batond_options){
+                    .redis_url = url,
+                    .arguments = LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:2")});
 }
 
 static void open_scene(struct scene *scene)

@@ -251,8 +251,8 @@ static void a_version_does_not_fall_when_that_time_has_come(void **state)
     assert_true(inspect(scripts, "n", "").version >= version);
 }
 
-/* What Redis has is some seconds older than the last numbers, and its clock is behind: a replica was
- * promoted that lacked them, or an old file was read. Returns what they are below. */
+/* What Redis has is some seconds older than the last numbers, and its clock is behind: a replica
+ * was promoted that lacked them, or an old file was read. Returns what they are below. */
 static int64_t lose_the_newest(struct scripts *scripts)
 {
     scripts->floor_us = scripts->clock_us + 10 * SECOND_US;
