@@ -353,6 +353,7 @@ void epoch_taken(struct locks *locks, unsigned to, unsigned from)
     if (ends <= now)
         return;
     if (!part->is_known || !part->serves) {
+        part->owes = part->owed && part->owes != before ? NULL : before;
         part->owed = ends > part->owed ? ends : part->owed;
         return;
     }

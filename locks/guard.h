@@ -49,6 +49,7 @@ struct guard_part {
     bool is_known;
     bool serves;  /* some names */
     int64_t owed; /* by when holds end that it should have taken over, and may not have; our time */
+    const struct guard_part *owes; /* whose they are; NULL: of several */
     /* Of names that have come from other parts, or begin to: see skew.h and torn.h. */
     int64_t came_at;      /* the last of them; our time; 0: none have */
     int64_t came_ends;    /* by when their holds end; the same */

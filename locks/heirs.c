@@ -29,7 +29,8 @@ void heirs_continue(struct guard_part *part, const struct guard_part *before)
     part->asking = mine.asking;
     part->is_told = mine.is_told;
     part->serves = mine.serves;
-    part->owed = mine.owed;
+    part->owed = mine.owes == before ? 0 : mine.owed; /* that one's it has */
+    part->owes = mine.owes;
     part->raising = mine.raising;
     part->reason = mine.reason;
     part->has_jumped = part->is_moved = false;

@@ -186,7 +186,9 @@ static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
                                                                             : "--confirm=none")});
         struct http_client *client = http_client_new(batond.url);
         answers(client, "POST /locks/n?ttl=10s", NULL, 201, NULL);
-        clock_sleep_ms(1100); /* a look, so that the end of the old one is known */
+        /* A look, so that the end of the old one is known; and the replicas have been there for
+         * longer than that, also by the whole seconds that they tell. */
+        clock_sleep_ms(2500);
         promote(&all);
         freeReplyObject(redis_process_command(&all.replicas[0], "REPLICAOF NO ONE"));
         unlink(path);
