@@ -59,7 +59,7 @@ static void close_scene(struct scene *scene)
 static void lose_a_lock(struct scene *scene)
 {
     for (int i = 0; i < 2; i++)
-        answers(scene->client[i], "POST /locks/other?ttl=100ms&wait=5s", NULL, 201, NULL);
+        answers(scene->client[i], "POST /locks/other?ttl=1s&wait=5s", NULL, 201, NULL);
     freeReplyObject(redis_process_command(&scene->all.primary, "SAVE"));
     clock_sleep_ms(LOOK_MS);
     process_signal(&scene->forgets.process, SIGSTOP);
