@@ -47,8 +47,9 @@ struct locks_fixture {
 struct answer {
     struct locks_reply reply;
     int count;
-    int looks; /* how often fixture_is_connected was asked */
-    bool gone; /* what it tells of the client */
+    int looks;  /* how often fixture_is_connected was asked */
+    int queued; /* for a test's own `queued` of an acquirer */
+    bool gone;  /* what fixture_is_connected tells of the client */
     char owner[OWNER_LENGTH + 1];
 };
 
