@@ -217,17 +217,18 @@ static size_t list_all(struct scripts *scripts, const char *pattern, int64_t lim
     return listed;
 }
 
-enum { LOCKS = 300 };
+enum { LOCKS = 300, HOUR_MS = 3600 * 1000 };
 
+/* They last for as long as it takes to list them, also where sanitizers make that slow. */
 static void make_locks(struct scripts *scripts)
 {
     scripts->unwatched = true;
     for (int i = 0; i < LOCKS; i++) {
         char name[24];
         snprintf(name, sizeof name, "lock%d", i);
-        acquire(scripts, .name = name, .token = "a", .mode = "shared");
+        acquire(scripts, .name = name, .token = "a", .mode = "shared", .ttl_ms = HOUR_MS);
         if (i % 3 == 0)
-            acquire(scripts, .name = name, .token = "b", .mode = "shared");
+            acquire(scripts, .name = name, .token = "b", .mode = "shared", .ttl_ms = HOUR_MS);
     }
     scripts->unwatched = false;
 }
