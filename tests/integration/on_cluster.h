@@ -37,7 +37,7 @@ int on_cluster_slot(const char *name);
 const char *on_cluster_request(char line[ON_CLUSTER_LINE], const char *method, const char *name,
                                const char *query);
 
-/* Acquires it, each time as soon as a 503 has been answered, within a second; for at most 15 s. */
+/* Acquires it, each time as soon as a 503 has been answered, within seconds; for at most 15 s. */
 int64_t on_cluster_acquire(struct http_client *client, const char *name, const char *query,
                            char token[TOKEN_TEXT]);
 

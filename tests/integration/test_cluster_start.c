@@ -8,7 +8,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PROMPT_MS = 1500, HALF_MS = 150, PATIENCE_MS = 15000, NAMES = 30 };
+enum { PROMPT_MS = 3000, HALF_MS = 150, PATIENCE_MS = 15000, NAMES = 30 };
 
 static void expect_refusal(const char *url, const char *words)
 {

@@ -20,15 +20,17 @@ static void open_all(struct on_cluster *all, bool partial)
  * third primary. */
 static void replace(struct on_cluster *all, int slot, int dead)
 {
-    int promoted = dead;
+    int promoted = dead, replica = clustered_replica(&all->clustered, 2);
     for (int64_t until = clock_ms() + PATIENCE_MS; promoted == dead; clock_sleep_ms(AGAIN_MS)) {
         assert_true(clock_ms() < until);
         promoted = clustered_view(&all->clustered, 2, slot);
         promoted = promoted < 0 ? dead : promoted;
     }
-    clock_sleep_ms(PROMPT_MS / 2); /* until that one has heard of it, too */
-    freeReplyObject(clustered_ask(&all->clustered, clustered_replica(&all->clustered, 2),
-                                  "CLUSTER REPLICATE %s", all->clustered.ids[promoted]));
+    for (int64_t until = clock_ms() + PATIENCE_MS;
+         clustered_view(&all->clustered, replica, slot) != promoted; clock_sleep_ms(AGAIN_MS))
+        assert_true(clock_ms() < until);
+    freeReplyObject(clustered_ask(&all->clustered, replica, "CLUSTER REPLICATE %s",
+                                  all->clustered.ids[promoted]));
 }
 
 /* It is held all the time: nobody gets it, and whoever asks is told why. */
@@ -125,7 +127,7 @@ static void what_came_a_while_ago_is_there(void **state)
     on_cluster_acquire(all.client[0], name, "?ttl=1m", token);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
     clustered_move(&all.clustered, &move);
-    clock_sleep_ms(3L * PROMPT_MS);
+    clock_sleep_ms(4L * PROMPT_MS);
     clustered_kill(&all.clustered, 1);
     replace(&all, move.slot, 1);
     on_cluster_name(&all, clustered_primary(&all.clustered, on_cluster_slot(name)), "free-", 0,
