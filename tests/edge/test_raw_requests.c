@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNTED_MS = 2000 };
+enum { COUNTED_MS = 10000 };
 
 struct edge {
     struct redis_process redis;
