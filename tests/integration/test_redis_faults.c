@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { AT_ONCE_MS = 1000, RESUMED_MS = 3000, PATIENCE_MS = 20000 };
+/* 800 ms after it was asked, Redis is taken for stuck; more than that is a sanitizer's, or a busy
+ * machine's. */
+enum { AT_ONCE_MS = 2000, RESUMED_MS = 10000, PATIENCE_MS = 20000 };
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -95,7 +97,7 @@ static void a_redis_that_goes_and_comes_back(void **state)
 
     double before = cpu_seconds(service.batond.process.pid);
     clock_sleep_ms(2000);
-    assert_true(cpu_seconds(service.batond.process.pid) - before < 0.2);
+    assert_true(cpu_seconds(service.batond.process.pid) - before < 0.4);
     all_are_told_to_come_again(*state, service.client);
 
     redis_process_resume(&service.redis);
@@ -135,7 +137,7 @@ static void a_redis_that_is_stuck(void **state)
     all_are_told_to_come_again(*state, service.client);
     redis_process_thaw(&service.redis);
     resumes(*state, service.client);
-    int64_t deadline = clock_ms() + AT_ONCE_MS; /* all that was in doubt is taken back */
+    int64_t deadline = clock_ms() + PATIENCE_MS; /* all that was in doubt is taken back */
     do
         answers(service.client, "GET /locks/a", NULL, 200, NULL);
     while (http_integer(service.client, "hold_count") > 0 && clock_ms() < deadline);
