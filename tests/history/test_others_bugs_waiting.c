@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 /* A grant that nobody collects would be seen as a wait of CLAIM_MS. */
-enum { CLAIM_MS = 1000, LEASE_MS = 2000, SOON_MS = 700, PATIENCE_MS = 10000, LOOK_MS = 1000 };
+enum { CLAIM_MS = 3000, LEASE_MS = 2000, SOON_MS = 2500, PATIENCE_MS = 10000, LOOK_MS = 1000 };
 
-static const char *const FLAGS[] = {"--claim-window=1s", "--waiter-lease=2s", NULL};
+static const char *const FLAGS[] = {"--claim-window=3s", "--waiter-lease=2s", NULL};
 
 static struct many *crowd;
 
@@ -125,7 +125,7 @@ static void wake_ups_dropped_while_pub_sub_reconnects(void **state)
         await_queue(site, 1);
         freeReplyObject(redis_process_command(&site->redis, "CLIENT KILL TYPE pubsub"));
         unlock(site, token("holder", i));
-        assert_int_equal(reply_of(&waiter, CLAIM_MS + 500), 201);
+        assert_int_equal(reply_of(&waiter, CLAIM_MS + SOON_MS), 201);
         unlock(site, waiter.token);
     }
 }
@@ -169,7 +169,7 @@ static void a_fair_queue_stuck_behind_a_dead_waiter(void **state)
     await_queue(site, 3);
     process_kill(&mortal.process);
     unlock(site, token("holder", 0));
-    assert_int_equal(reply_of(&next, CLAIM_MS + 500), 201);
+    assert_int_equal(reply_of(&next, CLAIM_MS + SOON_MS), 201);
     batond_process_stop(&mortal);
     for (int i = 0; i < 2; i++)
         many_hang_up(&dead[i].client, true, false);

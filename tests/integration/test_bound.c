@@ -9,7 +9,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { WAY_MS = 40, FAR_MS = 100, TTL_MS = 2000, LONGEST_MS = TTL_MS * 3 / 2 + 2000 + 1500 };
+enum { WAY_MS = 40, FAR_MS = 200, TTL_MS = 2000, LONGEST_MS = TTL_MS * 3 / 2 + 2000 + 1500 };
 
 static const char NO_TOKEN[] = "a-token-that-holds-nothing";
 
@@ -146,6 +146,21 @@ static void what_redis_refuses_makes_no_quarantine_longer(void **state)
     service_close(&service);
 }
 
+/* How long it takes to be granted a name, each time for longer than ever: the shortest of some. A
+ * busy machine is late now and then; what is waited for is so each time. */
+static int64_t quickest(struct far *far)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 10 && least > 3L * FAR_MS; i++) {
+        char request[60];
+        snprintf(request, sizeof request, "POST /locks/quick-%d?ttl=%dm", i, 1 << i);
+        int64_t begun = clock_ms();
+        answers(far->client, request, NULL, 201, NULL);
+        least = clock_ms() - begun < least ? clock_ms() - begun : least;
+    }
+    return least;
+}
+
 /* What nobody waits for is not waited for: one way there and one back. */
 static void nobody_waits_where_there_is_no_quarantine(void **state)
 {
@@ -153,9 +168,7 @@ static void nobody_waits_where_there_is_no_quarantine(void **state)
     (void)state;
     far_open(&far, FAR_MS, "--quarantine=off");
     answers(far.client, "POST /locks/m?ttl=1s", NULL, 201, NULL); /* Redis has the script */
-    int64_t begun = clock_ms();
-    answers(far.client, "POST /locks/n?ttl=1h", NULL, 201, NULL);
-    assert_in_range(clock_ms() - begun, 2L * FAR_MS, 3L * FAR_MS);
+    assert_in_range(quickest(&far), 2L * FAR_MS, 3L * FAR_MS);
     far_close(&far);
 }
 
@@ -165,10 +178,8 @@ static void only_the_first_one_waits(void **state)
     struct far far;
     (void)state;
     far_open(&far, FAR_MS, "--quarantine=auto");
-    answers(far.client, "POST /locks/n?ttl=1h", NULL, 201, NULL);
-    int64_t begun = clock_ms();
-    answers(far.client, "POST /locks/m?ttl=1h", NULL, 201, NULL);
-    assert_in_range(clock_ms() - begun, 2L * FAR_MS, 3L * FAR_MS);
+    answers(far.client, "POST /locks/n?ttl=24h", NULL, 201, NULL);
+    assert_in_range(quickest(&far), 2L * FAR_MS, 3L * FAR_MS);
     far_close(&far);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 5000, PROMPT_MS = 1000, CHANGES = 60 };
+enum { PATIENCE_MS = 10000, PROMPT_MS = 3000, CHANGES = 60 };
 
 static const char STREAM[] = "Accept: text/event-stream";
 static const char JSON[] = "Accept: application/json";

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 5000, PROMPT_MS = 1000 };
+enum { PATIENCE_MS = 10000, PROMPT_MS = 1800 };
 
 static const char TOKEN[] = "a-token-of-a-connection-1";
 

@@ -13,7 +13,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PROMPT_MS = 1000, PATIENCE_MS = 5000, CROWD = 25, CALLERS = 8 };
+enum { PROMPT_MS = 1800, PATIENCE_MS = 10000, CROWD = 25, CALLERS = 8 };
 
 static const int VERSIONS[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 

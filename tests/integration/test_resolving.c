@@ -51,13 +51,16 @@ static void all_else_goes_on(const char *redis_url, int name_server)
         continue;
     assert_int_equal(poll(&asked, 1, ASKED_MS), 1);
     struct http_client *client = http_client_new(batond.url);
+    int answered = 0, late = 0;
     for (int64_t begun = clock_ms(); clock_ms() < begun + WATCHED_MS; clock_sleep_ms(PAUSE_MS)) {
         int64_t sent = clock_ms();
         assert_int_equal(http_call(client, "GET", "/livez", NULL), 200);
         assert_int_equal(http_call(client, "POST", "/locks/a", NULL), 503);
-        if (clock_ms() - sent > AT_ONCE_MS)
-            fail_msg("an answer took %ld ms", (long)(clock_ms() - sent));
+        answered++;
+        late += clock_ms() - sent > AT_ONCE_MS;
     }
+    if (late > answered / 4) /* a busy machine is late now and then; a loop that waits is always */
+        fail_msg("%d of %d answers took longer than %d ms", late, answered, AT_ONCE_MS);
     http_client_free(client);
     process_kill(&batond.process); /* who resolves cannot be interrupted */
     batond_process_stop(&batond);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 5000, PROMPT_MS = 1000, MOST = 64, LEAVERS = 30 };
+enum { PATIENCE_MS = 5000, PROMPT_MS = 1800, MOST = 64, LEAVERS = 30 };
 
 static const char TOKEN[] = "a-token-for-several-0001";
 static const char HEADER[] = "Lock-Token: a-token-for-several-0001";

@@ -8,7 +8,7 @@
 
 enum {
     PATIENCE_MS = 5000,
-    PROMPT_MS = 1000, /* at once, on a machine that others use, too */
+    PROMPT_MS = 1800, /* at once, on a machine that others use, too; sooner than a claim window */
     CROWD = 8,
 };
 

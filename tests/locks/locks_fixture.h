@@ -6,7 +6,7 @@
 #include "tests/support/redis_process.h"
 
 enum {
-    FIXTURE_CLAIM_MS = 400,
+    FIXTURE_CLAIM_MS = 800,
     FIXTURE_LEASE_MS = 1000, /* of a server's waiters */
     FIXTURE_WAITERS = 5,     /* of one name, at most */
 };

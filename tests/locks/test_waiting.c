@@ -9,7 +9,7 @@
 
 static const char HOLDER[] = "holder-0123456789012345";
 
-enum { TOKEN_TEXT = 32, PATIENCE_MS = 20000 };
+enum { TOKEN_TEXT = 32, PATIENCE_MS = 20000, TRIES = 10 };
 
 /* A waiter of the test's. */
 struct guest {
@@ -46,7 +46,7 @@ static void await_queue(struct locks_fixture *fixture, int64_t length)
     int64_t begun = clock_ms(), seen;
     do
         seen = fixture_inspect(&fixture->here, "n").reply.view.queue_length;
-    while (seen != length && clock_ms() - begun < 5000);
+    while (seen != length && clock_ms() - begun < PATIENCE_MS / 2);
     assert_int_equal(seen, length);
 }
 
@@ -177,17 +177,25 @@ static void a_hand_over_within_a_server_looks_for_the_client(void **state)
     assert_free(fixture);
 }
 
-/* The ends of holds run no code in Redis: a tick must. */
+/* The ends of holds run no code in Redis: a tick must. A busy machine is late now and then, one
+ * that only vouches is so each time. */
 static void an_expiry_hands_over_at_once(void **state)
 {
+    enum { TTL_MS = 300 };
     SKIP_UNDER_VALGRIND("it measures time");
     struct locks_fixture *fixture = *state;
-    struct guest guest;
-    int64_t begun = clock_ms();
-    fixture_lock(&fixture->here, "n", HOLDER, 300);
-    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
-    assert_granted(fixture, &guest);
-    assert_in_range(clock_ms() - begun, 295, 300 + 50);
+    int64_t took = 2 * TTL_MS;
+    for (int i = 0; took > TTL_MS + 50; i++) {
+        struct guest guest;
+        assert_true(i < TRIES);
+        int64_t begun = clock_ms();
+        fixture_lock(&fixture->here, "n", HOLDER, TTL_MS);
+        wait_as(&guest, &fixture->there, i, PATIENCE_MS, 0);
+        assert_granted(fixture, &guest);
+        took = clock_ms() - begun;
+        assert_true(took >= TTL_MS - 5);
+        fixture_release(&fixture->there, "n", guest.token);
+    }
 }
 
 /* The server has a tick planned for the end of the hold before, which was long. */
@@ -208,7 +216,7 @@ static void the_expiry_of_what_was_handed_over_is_noticed(void **state)
     assert_result(fixture, &first, LOCKS_DONE);
     int64_t granted = clock_ms();
     assert_granted(fixture, &next);
-    assert_in_range(clock_ms() - granted, 1, 2 * FIXTURE_CLAIM_MS + 50);
+    assert_in_range(clock_ms() - granted, 1, 2 * FIXTURE_CLAIM_MS + 2000);
 }
 
 static void a_break_hands_over(void **state)
@@ -374,18 +382,14 @@ static void a_grant_that_nobody_claims_falls(void **state)
     locks_abandon(gone.waiter);
 }
 
-/* Another server of its process is suspected as well, and shows that it is there. */
-static void a_grant_that_nobody_claims_costs_a_sibling_no_time(void **state)
+/* How long it takes from a release, whose grant nobody claims, to the next one's at a sibling. */
+static int64_t sibling_takes(struct locks_fixture *fixture, int number)
 {
-    struct locks_fixture *fixture = *state;
     struct guest gone, next;
-    site_close(&fixture->there);
-    fixture_idle(fixture, 50);
-    site_open(&fixture->there, fixture, 1);
     fixture_lock(&fixture->here, "n", HOLDER, 20000);
-    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
+    wait_as(&gone, &fixture->here, 2 * number, PATIENCE_MS, 0);
     await_queue(fixture, 1);
-    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
+    wait_as(&next, &fixture->there, 2 * number + 1, PATIENCE_MS, 0);
     await_queue(fixture, 2);
     gone.answer.gone = true;
     for (int i = 0; i < 3; i++) { /* right after it was vouched for, it would take longest */
@@ -396,8 +400,23 @@ static void a_grant_that_nobody_claims_costs_a_sibling_no_time(void **state)
     fixture_release(&fixture->there, "n", HOLDER);
     int64_t released = clock_ms();
     assert_granted(fixture, &next);
-    assert_in_range(clock_ms() - released, FIXTURE_CLAIM_MS - 5, FIXTURE_CLAIM_MS + 100);
+    int64_t took = clock_ms() - released;
+    assert_true(took >= FIXTURE_CLAIM_MS - 5);
     locks_abandon(gone.waiter);
+    fixture_release(&fixture->there, "n", next.token);
+    return took;
+}
+
+/* Another server of its process is suspected as well, and shows that it is there. */
+static void a_grant_that_nobody_claims_costs_a_sibling_no_time(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    int tries = 0;
+    site_close(&fixture->there);
+    fixture_idle(fixture, 50);
+    site_open(&fixture->there, fixture, 1);
+    while (sibling_takes(fixture, tries) > FIXTURE_CLAIM_MS + 100)
+        assert_true(++tries < TRIES);
 }
 
 /* A request read late, of a client that has gone, must not take the place of the one it sent since.
