@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SETTLED_MS = 200 };
+
 void await_up(struct http_client *client, const char *members)
 {
     int64_t deadline = clock_ms() + PATIENCE_MS;
@@ -21,6 +23,22 @@ void await_held_at(struct quorum_servers *servers, const char *name, int members
         if (clock_ms() > deadline)
             fail_msg("%s: held at %d members rather than %d", name,
                      quorum_servers_held(servers, name), members);
+        clock_sleep_ms(5);
+    }
+}
+
+void await_settled_at(struct quorum_servers *servers, const char *name)
+{
+    double seen[QUORUM_MEMBERS] = {0}, now[QUORUM_MEMBERS];
+    int64_t begun = clock_ms(), since = begun;
+    await_held_at(servers, name, QUORUM_MEMBERS);
+    while (clock_ms() < since + SETTLED_MS) {
+        quorum_servers_versions(servers, name, now);
+        if (memcmp(seen, now, sizeof seen) != 0)
+            since = clock_ms();
+        if (since > begun + PATIENCE_MS)
+            fail_msg("%s: its version does not come to rest", name);
+        memcpy(seen, now, sizeof seen);
         clock_sleep_ms(5);
     }
 }

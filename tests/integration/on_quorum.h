@@ -14,8 +14,10 @@ enum {
  * that takes too long. */
 void await_up(struct http_client *client, const char *members);
 
-/* Until the name is held at so many members. */
+/* Until the name is held at so many members; and at all of them, where none is raised to another's
+ * fence any more. */
 void await_held_at(struct quorum_servers *servers, const char *name, int members);
+void await_settled_at(struct quorum_servers *servers, const char *name);
 
 /* Until so many wait. */
 void await_queue(struct http_client *client, const char *name, int64_t length);

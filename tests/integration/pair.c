@@ -28,7 +28,7 @@ void pair_restart(struct pair *pair)
     redis_process_kill(&pair->redis);
     redis_process_resume(&pair->redis);
     for (int i = 0; i < 2; i++)
-        assert_true(comes_to_answer(pair->client[i], "/readyz", 200, 5000));
+        assert_true(comes_to_answer(pair->client[i], "/readyz", 200, 15000));
 }
 
 bool is_quarantined(struct http_client *client)

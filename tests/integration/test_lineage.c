@@ -68,6 +68,22 @@ static void who_was_a_replica_for_a_while_grants_nothing(void **state)
     service_close(&service);
 }
 
+struct history {
+    struct redis_process *redis;
+    const char *before;
+};
+
+static bool has_another_name(void *context)
+{
+    const struct history *history = context;
+    clock_sleep_ms(LOOK_MS / 10);
+    redisReply *reply = redis_process_command(history->redis, "INFO replication");
+    const char *now = strstr(reply->str, "master_replid:");
+    bool is_another = strncmp(history->before, now, strlen("master_replid:") + 40) != 0;
+    freeReplyObject(reply);
+    return is_another;
+}
+
 /* Where a primary has had no replicas for long, it gives its history another name. */
 static void a_history_that_begins_anew_is_no_loss(void **state)
 {
@@ -85,18 +101,21 @@ static void a_history_that_begins_anew_is_no_loss(void **state)
     clock_sleep_ms(LOOK_MS);
     redisReply *before = redis_process_command(&service.redis, "INFO replication");
     redis_process_kill(&other);
-    clock_sleep_ms(3 * LOOK_MS);
-    redisReply *after = redis_process_command(&service.redis, "INFO replication");
-    const char *one = strstr(before->str, "master_replid:"),
-               *two = strstr(after->str, "master_replid:");
-    assert_true(strncmp(one, two, strlen("master_replid:") + 40) != 0);
+    struct history history = {&service.redis, strstr(before->str, "master_replid:")};
+    assert_true(clock_wait_until(has_another_name, &history, PATIENCE_MS));
     freeReplyObject(before);
-    freeReplyObject(after);
     freeReplyObject(redis_process_command(&service.redis, "CLIENT KILL TYPE normal SKIPME yes"));
     assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
     answers(service.client, "POST /locks/m", NULL, 201, NULL);
     redis_process_stop(&other);
     service_close(&service);
+}
+
+static bool is_in_quarantine(void *context)
+{
+    struct http_client *client = context;
+    http_call(client, "GET", "/readyz?verbose", NULL);
+    return strstr(client->reply.body, "\"quarantine\"") != NULL;
 }
 
 /* The one that is promoted was not asked to confirm: it came, or went, while batond was connected.
@@ -137,9 +156,7 @@ static void a_replica_that_confirmed_nothing_is_counted(void **state)
         follow(&all.replicas[1], NULL);
         unlink(path);
         assert_int_equal(symlink(all.replicas[1].socket, path), 0);
-        clock_sleep_ms(LOOK_MS);
-        http_call(client, "GET", "/readyz?verbose", NULL);
-        if (!strstr(client->reply.body, "\"quarantine\""))
+        if (!clock_wait_until(is_in_quarantine, client, PATIENCE_MS))
             fail_msg("no quarantine where it comes %s: %s", comes_late ? "late" : "early",
                      client->reply.body);
         http_client_free(client);

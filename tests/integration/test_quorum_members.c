@@ -135,8 +135,7 @@ static void what_is_told_is_what_those_have_who_agreed(void **state)
     struct apart apart;
     open_apart(&apart, story, 3, 4);
     answers_token(apart.story.client, TOKEN, "POST /locks/apart?ttl=5s", NULL, 201, NULL);
-    await_held_at(&story->servers, "apart", 5);
-    clock_sleep_ms(100); /* until the last of them knows its fence, too */
+    await_settled_at(&story->servers, "apart");
     for (int i = 2; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
     set_delay(&apart, 90);

@@ -43,4 +43,8 @@ void quorum_servers_stop(struct quorum_servers *servers);
 /* At how many members the name has holds. */
 int quorum_servers_held(struct quorum_servers *servers, const char *name);
 
+/* The version of the name at each; 0: it has none. */
+void quorum_servers_versions(struct quorum_servers *servers, const char *name,
+                             double ret[QUORUM_MEMBERS]);
+
 #endif
