@@ -147,12 +147,41 @@ static void who_takes_its_place_again_grants_nothing_for_a_while(void **state)
     on_cluster_close(&all);
 }
 
-/* Also where the record of the old place comes along, and nobody has heard of the new place. */
-static void slots_that_move_in_order_cause_none(void **state)
+/* Whether a node was so slow that a batond gave its connection up. Then a quarantine is right: what
+ * comes from a primary that is away may have been lost there. */
+static bool has_given_one_up(const struct on_cluster *all)
+{
+    bool has = false;
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
+        char *output = process_output(&all->batond[i].process);
+        has |= strstr(output, "did not answer within") || strstr(output, "cannot connect to Redis");
+        free(output);
+    }
+    return has;
+}
+
+/* Whether they all hear that it is held, and none is in quarantine. */
+static bool is_held_for_all(struct on_cluster *all, const char *name)
+{
+    char target[ON_CLUSTER_LINE];
+    bool is_held = true;
+    snprintf(target, sizeof target, "/locks/%s?owner=other", name);
+    for (int i = 0; is_held && i < ON_CLUSTER_BATONDS; i++) {
+        is_held = http_call(all->client[i], "POST", target, NULL) == 409 &&
+                  http_call(all->client[i], "GET", "/readyz?verbose", NULL) == 200 &&
+                  !strstr(all->client[i]->reply.body, "\"quarantine\"");
+        if (!is_held && !has_given_one_up(all))
+            fail_msg("%ld: %s", all->client[i]->reply.status, all->client[i]->reply.body);
+    }
+    return is_held;
+}
+
+/* False where the machine was too busy for that. */
+static bool move_in_order(void)
 {
     struct on_cluster all;
-    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    bool is_held = true;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true},
                     LIST("--workers=2", "--quarantine=auto"));
     on_cluster_name(&all, 0, "in-order-", 0, name);
@@ -162,18 +191,26 @@ static void slots_that_move_in_order_cause_none(void **state)
     clustered_move(&all.clustered, &(struct slot_move){on_cluster_slot(name), 0, node});
     clustered_move(&all.clustered, &(struct slot_move){1, 0, 1});
     on_cluster_answers_again(&all, name);
-    for (int64_t until = clock_ms() + 2L * PROMPT_MS; clock_ms() < until; clock_sleep_ms(HALF_MS))
-        for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
-            answers(all.client[i], on_cluster_request(line, "POST", name, "?owner=other"), NULL,
-                    409, "locked");
-    on_cluster_give(&all, 1, name, token);
-    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
-        on_cluster_take(&all, i, name, token);
-        on_cluster_give(&all, i, name, token);
-        answers(all.client[i], "GET /readyz?verbose", NULL, 200, NULL);
-        assert_null(strstr(all.client[i]->reply.body, "\"quarantine\""));
+    for (int64_t until = clock_ms() + 2L * PROMPT_MS; is_held && clock_ms() < until;
+         clock_sleep_ms(HALF_MS))
+        is_held = is_held_for_all(&all, name);
+    if (is_held) {
+        on_cluster_give(&all, 1, name, token);
+        on_cluster_take(&all, 0, name, token);
+        on_cluster_give(&all, 0, name, token);
+        on_cluster_take(&all, 1, name, token);
     }
     on_cluster_close(&all);
+    return is_held;
+}
+
+/* Also where the record of the old place comes along, and nobody has heard of the new place. */
+static void slots_that_move_in_order_cause_none(void **state)
+{
+    int tries = 0;
+    (void)state;
+    while (!move_in_order())
+        assert_true(++tries < 5);
 }
 
 /* It has lost nothing itself, but has none of the holds that it should have. */

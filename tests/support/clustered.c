@@ -523,6 +523,13 @@ void clustered_begin_move(struct clustered *clustered, const struct slot_move *m
     set_slot(clustered, move->from, move->slot, "MIGRATING", move->to);
 }
 
+/* On a busy machine a node may take the others for dead for a moment. */
+static bool passes(const redisReply *reply)
+{
+    return reply && reply->type == REDIS_REPLY_ERROR &&
+           (strstr(reply->str, "CLUSTERDOWN") || strstr(reply->str, "IOERR"));
+}
+
 /* The key may have bytes of any kind. */
 static void migrate(struct clustered *clustered, const struct slot_move *move,
                     const redisReply *key)
@@ -537,8 +544,14 @@ static void migrate(struct clustered *clustered, const struct slot_move *move,
     size_t lengths[sizeof words / sizeof *words];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         lengths[i] = i == 3 ? key->len : strlen(words[i]);
-    redisReply *reply =
-        redisCommandArgv(link_to(clustered, move->from), password ? 9 : 7, words, lengths);
+    redisReply *reply = NULL;
+    int64_t until = clock_ms() + CALM_MS;
+    do {
+        if (reply)
+            clock_sleep_ms(LOOK_MS);
+        freeReplyObject(reply);
+        reply = redisCommandArgv(link_to(clustered, move->from), password ? 9 : 7, words, lengths);
+    } while (passes(reply) && clock_ms() < until);
     if (!reply || reply->type != REDIS_REPLY_STATUS)
         fail_msg("%s does not move: %s", key->str, reply ? reply->str : "no answer");
     freeReplyObject(reply);

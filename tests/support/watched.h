@@ -5,7 +5,7 @@
 #include "tests/support/certificates.h"
 #include "tests/support/redis_process.h"
 
-enum { WATCHED_SERVERS = 3, WATCHED_SENTINELS = 3, WATCHED_DOWN_MS = 500 };
+enum { WATCHED_SERVERS = 3, WATCHED_SENTINELS = 3, WATCHED_DOWN_MS = 1000 };
 
 struct watcher {
     struct process process;
