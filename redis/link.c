@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 enum {
-    MOST_TRIES = 3,             /* of one call, when Redis keeps forgetting its script */
+    MOST_TRIES = 3,             /* of one call that comes too late */
+    MOST_LOADS = 10,            /* for one call, when Redis keeps forgetting its script */
     COMPLAINT_PAUSE_MS = 10000, /* between two lines on errors, which may come with every call */
 };
 
@@ -195,7 +196,7 @@ static void link_load_again(struct link *link, struct call *call, const char *er
         call_refused(call, STORE_REFUSED, known->error);
         return;
     }
-    if (++call->tries >= MOST_TRIES || !link_is_up(link)) {
+    if (++call->tries >= MOST_LOADS || !link_is_up(link)) {
         call_refused(call, STORE_REFUSED, error);
         return;
     }

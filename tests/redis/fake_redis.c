@@ -52,6 +52,11 @@ static void send_eval(struct client *client, const struct fake_answers *answers,
 {
     char text[ANSWER_SIZE];
     const char *mark = answers->eval ? strstr(answers->eval, "%s") : NULL;
+    if (client->fake->forgotten < answers->forgets) {
+        client->fake->forgotten++;
+        send_text(client, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+        return;
+    }
     if (mark)
         snprintf(text, sizeof text, "%.*s%s%s", (int)(mark - answers->eval), answers->eval, key,
                  mark + 2);

@@ -17,6 +17,7 @@ struct fake_answers {
     const char *eval; /* to EVALSHA; the key is put in place of %s */
     const char *subscribe;
     const char *ping;
+    int forgets;  /* so many EVALSHA are answered NOSCRIPT, before `eval` is */
     bool hang_up; /* close each connection at once */
 };
 
@@ -25,6 +26,7 @@ struct fake_redis {
     char url[120];
     atomic_int connections;
     atomic_int commands;
+    int forgotten; /* scripts, so far */
     _Atomic(const struct fake_answers *) answers;
     struct temp_dir dir;
     uv_thread_t thread;

@@ -217,7 +217,28 @@ static void loading_again_has_an_end(void **state)
     struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
     assert_int_equal(outcome.outcome, STORE_REFUSED);
     assert_non_null(strstr(outcome.error, "NOSCRIPT"));
-    assert_in_range(atomic_load(&fake.commands), 3, 9);
+    assert_in_range(atomic_load(&fake.commands), 3, 30);
+    store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+/* As where SCRIPT FLUSH comes again and again, each time between the script and its call. */
+static void a_script_that_is_forgotten_some_times_is_run(void **state)
+{
+    (void)state;
+    static const struct fake_answers ABSENT_MINDED = {
+        .info = "redis_version:7.0.0\r\n",
+        .load = "+0123456789012345678901234567890123456789\r\n",
+        .eval = ":7\r\n",
+        .forgets = 6,
+    };
+    struct fake_redis fake;
+    struct store_fixture store;
+    fake_redis_start(&fake, &ABSENT_MINDED);
+    store_fixture_open_up(&store, fake.url);
+    struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
+    assert_int_equal(outcome.outcome, STORE_REPLIED);
+    assert_int_equal(outcome.integer, 7);
     store_fixture_close(&store);
     fake_redis_stop(&fake);
 }
@@ -289,6 +310,7 @@ int main(void)
         ON_REDIS(a_busy_redis_refuses),
         ON_REDIS(a_question_to_replicas_on_the_way_out),
         cmocka_unit_test(loading_again_has_an_end),
+        cmocka_unit_test(a_script_that_is_forgotten_some_times_is_run),
         cmocka_unit_test(a_script_that_may_not_be_loaded_says_why),
     };
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
