@@ -403,6 +403,7 @@ static int64_t sibling_takes(struct locks_fixture *fixture, int number)
     int64_t took = clock_ms() - released;
     assert_true(took >= FIXTURE_CLAIM_MS - 5);
     locks_abandon(gone.waiter);
+    await_queue(fixture, 0);
     fixture_release(&fixture->there, "n", next.token);
     return took;
 }
