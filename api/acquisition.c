@@ -12,6 +12,8 @@
 
 static const char LOCKS[] = "/locks/";
 
+enum { WAIT_SHOWN_MS = 30000 }; /* as an example, where it may be so long */
+
 struct slice acquisition_token(const struct exchange *exchange)
 {
     return exchange->parameters.texts[FIELD_LOCK_TOKEN];
@@ -98,16 +100,23 @@ static void add_holders(struct exchange *exchange, json_t *document, const struc
     reply_header(exchange, "Retry-After", "%lld", (long long)((retry_ms + 999) / 1000));
 }
 
+#define TO_WAIT "to wait for the lock, ask again with wait=%s (wait_ms in a body)"
+
+/* Only who has not asked to wait hears this. */
 static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 {
+    int64_t most_ms = exchange->api->max_wait_ms;
+    char wait[DURATION_TEXT];
     json_t *document;
+    duration_format(most_ms < WAIT_SHOWN_MS ? most_ms : WAIT_SHOWN_MS, wait);
     if (view->hold_count == 0) /* a newcomer does not pass those who wait */
-        document = problem_new(exchange, PROBLEM_LOCKED, "%lld already wait for their turn",
-                               (long long)view->queue_length);
-    else
         document =
-            problem_new(exchange, PROBLEM_LOCKED, "%lld hold%s not admit another of this kind",
-                        (long long)view->hold_count, view->hold_count == 1 ? " does" : "s do");
+            problem_new(exchange, PROBLEM_LOCKED, "%lld already wait for their turn; " TO_WAIT,
+                        (long long)view->queue_length, wait);
+    else
+        document = problem_new(
+            exchange, PROBLEM_LOCKED, "%lld hold%s not admit another of this kind; " TO_WAIT,
+            (long long)view->hold_count, view->hold_count == 1 ? " does" : "s do", wait);
     add_holders(exchange, document, view);
     return document;
 }

@@ -132,6 +132,36 @@ static void a_held_lock_is_refused_with_all_that_helps(void **state)
     assert_null(strstr(client->reply.body, token));
 }
 
+/* Asks once more, with the wait that the problem has named. */
+static void asks_as_the_detail_says(struct http_client *client, const char *name)
+{
+    char request[80];
+    const char *wait = strstr(http_text(client, "detail"), "ask again with wait=");
+    assert_non_null(wait);
+    snprintf(request, sizeof request, "POST /locks/%s?%.*s", name,
+             (int)strcspn(strstr(wait, "wait="), " "), strstr(wait, "wait="));
+    answers(client, request, NULL, 201, NULL);
+}
+
+static void a_refusal_says_how_to_wait(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/step?ttl=500ms", NULL, 201, NULL);
+    answers(client, "POST /locks/step", NULL, 409, "locked");
+    asks_as_the_detail_says(client, "step");
+}
+
+static void it_names_no_wait_that_is_too_long(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--max-wait=20s", NULL});
+    answers(service.client, "POST /locks/short?ttl=500ms", NULL, 201, NULL);
+    answers(service.client, "POST /locks/short", NULL, 409, "locked");
+    asks_as_the_detail_says(service.client, "short");
+    service_close(&service);
+}
+
 static void a_wait_is_never_shorter_than_a_second(void **state)
 {
     struct http_client *client = client_of(state);
@@ -297,6 +327,8 @@ int main(void)
         cmocka_unit_test(durations_carry_units),
         cmocka_unit_test(queries_with_gaps_are_read),
         cmocka_unit_test(a_held_lock_is_refused_with_all_that_helps),
+        cmocka_unit_test(a_refusal_says_how_to_wait),
+        cmocka_unit_test(it_names_no_wait_that_is_too_long),
         cmocka_unit_test(a_wait_is_never_shorter_than_a_second),
         cmocka_unit_test(at_most_ten_holders_are_shown),
         cmocka_unit_test(a_repeated_request_gets_the_hold_it_has),
