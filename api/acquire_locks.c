@@ -33,8 +33,12 @@ static void granted(void *context, struct slice name, const struct locks_reply *
 {
     struct exchange *exchange = context;
     struct slice own = own_name(exchange, name);
+    struct hold hold = reply->hold;
+    /* Until all are held it has a short TTL that is renewed, and then what was asked for. */
+    if (reply->result == LOCKS_DONE)
+        hold.ttl_ms = exchange->parameters.numbers[FIELD_TTL];
     keep_grant(exchange, own, reply);
-    happening_acquired(exchange, own, reply->result, &reply->hold);
+    happening_acquired(exchange, own, reply->result, &hold);
 }
 
 static void answer_holds(struct exchange *exchange, const struct several_reply *reply)

@@ -102,6 +102,14 @@ static struct happening begin_acquire(const struct exchange *exchange, enum happ
     return happening;
 }
 
+void happening_set_release(struct happening *happening, const struct release *release)
+{
+    struct slice realm;
+    owner_split(release->owner, &realm, &happening->owner);
+    happening->fence = release->fence;
+    happening->held_ms = release->held_ms;
+}
+
 static void set_hold(struct happening *happening, const struct hold *hold)
 {
     struct slice realm;
@@ -213,10 +221,8 @@ void happening_released(struct exchange *exchange, struct slice name, enum locks
         return;
     struct happening happening =
         begin(exchange, is_done ? HAPPENING_RELEASED : HAPPENING_NOT_HELD, name);
-    if (is_done) {
-        happening.fence = release->fence;
-        happening.held_ms = release->held_ms;
-    }
+    if (is_done)
+        happening_set_release(&happening, release);
     tell_and_note(exchange, &happening);
 }
 

@@ -58,9 +58,10 @@ struct happening {
                                whoever asked for it stands in the exchange */
     struct slice request_id;
     struct slice trace_id;
-    enum lock_mode mode;
+    enum lock_mode mode; /* not known of RELEASED */
     int64_t fence;
-    int64_t ttl_ms;    /* of a hold that was granted, repeated or renewed: what it has now */
+    int64_t ttl_ms;    /* of a hold that was granted, repeated or renewed: what it has now; granted
+                        * as one of several: what it has when all are held */
     int64_t held_ms;   /* of a hold's end: for how long it was held */
     int64_t waited_us; /* of an acquire's end: since it was QUEUED; -1: it never was */
     int64_t count;     /* how many holds this tells of: 1, but for those that ended in a crowd */
@@ -74,6 +75,9 @@ struct happening happening_of(enum happening_kind kind, struct slice name);
 
 /* Sets owner and principal from an owner as the locks know it. */
 void happening_set_owner(struct happening *happening, struct slice stored_owner);
+
+/* Sets what is known of a hold by its release, which is not a repeated one. */
+void happening_set_release(struct happening *happening, const struct release *release);
 
 /* Whoever asked, as it is told of after the end of its exchange; not after that of the API. */
 struct asker {

@@ -91,8 +91,7 @@ static void released(void *context, const struct locks_reply *reply)
     struct parting *parting = context;
     if (reply->result == LOCKS_DONE && !reply->release.repeated) {
         struct happening happening = happening_of(HAPPENING_RELEASED, parting->name);
-        happening.fence = reply->release.fence;
-        happening.held_ms = reply->release.held_ms;
+        happening_set_release(&happening, &reply->release);
         asker_tell(&parting->asker, happening);
     }
     asker_clear(&parting->asker);

@@ -79,6 +79,14 @@ static void fail(struct change *change)
     tell(change, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = TOO_FEW});
 }
 
+/* Outlives the reply that it stands in. Each member tells the same one. */
+static void keep_owner(struct change *change, struct slice *owner)
+{
+    if (owner->length > 0)
+        memcpy(change->owner, owner->bytes, owner->length);
+    owner->bytes = change->owner;
+}
+
 /* Renewing */
 
 static void hear_renewed(struct fan *fan, unsigned member, const struct store_result *result)
@@ -100,8 +108,7 @@ static void hear_renewed(struct fan *fan, unsigned member, const struct store_re
         if (change->hold.owner.bytes)
             return;
         change->hold = hold;
-        memcpy(change->owner, hold.owner.bytes, hold.owner.length);
-        change->hold.owner.bytes = change->owner;
+        keep_owner(change, &change->hold.owner);
     }
 }
 
@@ -205,16 +212,13 @@ static void hear_released(struct fan *fan, unsigned member, const struct store_r
     struct change *change = (struct change *)fan;
     struct vote *vote = &change->ballot.votes[member];
     struct release *release = &change->releases[member];
-    const struct value *reply = result->reply;
-    release->repeated = reply_says(reply, "repeated");
     if (result->outcome != STORE_REPLIED) {
         vote->kind = fan_silence(result);
         release_at(change, member);
-    } else if ((release->repeated || reply_says(reply, "released")) &&
-               read_fence(value_at(reply, 1), &release->fence) &&
-               read_passed(value_at(reply, 2), &release->held_ms) &&
-               value_integer(value_at(reply, 3), &release->holds)) {
+    } else if (read_release(result->reply, release)) {
         vote->kind = VOTE_HOLDING;
+        keep_owner(change, &release->owner);
+        release->version = 0; /* see tell_released */
     } else {
         vote->kind = VOTE_LOCKED; /* it has no such hold */
     }

@@ -99,7 +99,8 @@ struct release {
     int64_t held_ms;
     int64_t holds; /* how many the owner still has */
     int64_t version;
-    bool repeated; /* it had ended before: this release was sent again */
+    struct slice owner; /* not set where it is repeated */
+    bool repeated;      /* it had ended before: this release was sent again */
     bool
         cancelled; /* the token was still waiting: it has left the queue, and nothing else is set */
 };

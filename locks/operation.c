@@ -113,6 +113,17 @@ bool read_hold(const struct value *value, struct hold *ret)
            value_integer(value_at(value, 7), &ret->limit);
 }
 
+bool read_release(const struct value *value, struct release *ret)
+{
+    ret->repeated = reply_says(value, "repeated");
+    return (ret->repeated || reply_says(value, "released")) &&
+           read_fence(value_at(value, 1), &ret->fence) &&
+           read_passed(value_at(value, 2), &ret->held_ms) &&
+           value_integer(value_at(value, 3), &ret->holds) &&
+           read_fence(value_at(value, 4), &ret->version) &&
+           (ret->repeated || read_owner(value_at(value, 5), &ret->owner));
+}
+
 /* Milliseconds that have gone by: none, where the clock of Redis has gone back meanwhile. */
 bool read_passed(const struct value *value, int64_t *ret)
 {

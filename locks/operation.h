@@ -103,6 +103,7 @@ bool read_fence(const struct value *value, int64_t *ret);
 bool read_passed(const struct value *value, int64_t *ret);
 bool read_owner(const struct value *value, struct slice *ret);
 bool read_hold(const struct value *value, struct hold *ret);
+bool read_release(const struct value *value, struct release *ret);
 bool read_view(const struct value *value, struct lock_view *ret);
 
 #endif

@@ -7,12 +7,8 @@
 
 static bool read_released(const struct value *value, struct locks_reply *ret)
 {
-    ret->release.repeated = reply_says(value, "repeated");
-    if (ret->release.repeated || reply_says(value, "released"))
-        return read_fence(value_at(value, 1), &ret->release.fence) &&
-               read_passed(value_at(value, 2), &ret->release.held_ms) &&
-               value_integer(value_at(value, 3), &ret->release.holds) &&
-               read_fence(value_at(value, 4), &ret->release.version);
+    if (read_release(value, &ret->release))
+        return true;
     if (reply_says(value, "cancelled")) {
         ret->release.cancelled = true;
         return value_integer(value_at(value, 1), &ret->release.version);
@@ -26,9 +22,9 @@ static bool read_next(const struct value *value, int64_t fence, struct slice *re
                       struct hold *ret)
 {
     *ret = (struct hold){.fence = fence, .version = fence, .holds = 1, .mode = LOCK_EXCLUSIVE};
-    return value_text(value_at(value, 5), ret_attempt) &&
-           read_owner(value_at(value, 6), &ret->owner) &&
-           value_integer(value_at(value, 7), &ret->ttl_ms);
+    return value_text(value_at(value, 6), ret_attempt) &&
+           read_owner(value_at(value, 7), &ret->owner) &&
+           value_integer(value_at(value, 8), &ret->ttl_ms);
 }
 
 /* A release under way. */

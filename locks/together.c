@@ -50,6 +50,15 @@ static void conclude(struct together *together)
     free(together);
 }
 
+/* Outlives the reply that it stands in, which has one of the two. */
+static void keep_owner(struct part *part, struct slice *owner)
+{
+    if (owner->length == 0)
+        return;
+    memcpy(part->owner, owner->bytes, owner->length);
+    owner->bytes = part->owner;
+}
+
 static void answered(void *context, const struct locks_reply *reply)
 {
     struct part *part = context;
@@ -58,10 +67,8 @@ static void answered(void *context, const struct locks_reply *reply)
     together->reply.each[i].result = reply->result;
     together->reply.each[i].release = reply->release;
     together->reply.each[i].hold = reply->hold;
-    if (reply->hold.owner.length > 0) {
-        memcpy(part->owner, reply->hold.owner.bytes, reply->hold.owner.length);
-        together->reply.each[i].hold.owner.bytes = part->owner;
-    }
+    keep_owner(part, &together->reply.each[i].hold.owner);
+    keep_owner(part, &together->reply.each[i].release.owner);
     if (weight(reply->result) > 1)
         snprintf(together->error, sizeof together->error, "%s", reply->error);
     if (--together->asking == 0)

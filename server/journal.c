@@ -143,7 +143,7 @@ void journal_happened(const struct log *log, const struct happening *happening,
     add_if_any(&line, "principal", principal_of(happening, exchange));
     add_if_any(&line, "owner", happening->owner);
     add_if_known(&line, "fence", happening->fence);
-    if (happening->owner.length > 0)
+    if (happening->owner.length > 0 && happening->kind != HAPPENING_RELEASED)
         line_word(&line, "mode", slice_of(MODES[happening->mode]));
     add_if_known(&line, "ttl_ms", happening->ttl_ms);
     add_if_known(&line, "held_ms", happening->held_ms);

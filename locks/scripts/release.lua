@@ -3,11 +3,11 @@
 --
 -- ARGV  2 token, 3 the server that asks, 4 '1' at a member of a quorum: the token is remembered even if
 --       it has nothing here, so that what was sent before and comes late is not granted
--- Returns {'released', fence, held_ms, holds, version}, {'cancelled', version} or {'not_held'}; for a
---         repeated release, as long as it is remembered, 'repeated' in place of 'released', or
---         'cancelled' again. Three more may follow on 'released': the attempt of a request
---         parked at that server which has got an exclusive hold, with `version` as its fence, the
---         owner, and the TTL in ms.
+-- Returns {'released', fence, held_ms, holds, version, owner}, {'cancelled', version} or
+--         {'not_held'}; for a repeated release, as long as it is remembered, {'repeated', fence,
+--         held_ms, holds, version}, or 'cancelled' again. Three more may follow on 'released': the
+--         attempt of a request parked at that server which has got an exclusive hold, with `version`
+--         as its fence, the owner, and the TTL in ms.
 local token = ARGV[2]
 
 local state = open()
@@ -20,7 +20,7 @@ if hold and hold[ATTEMPT] ~= '' then
     local reply = {'released', hold[FENCE], state[LAST_HELD], state[LAST_HOLDS]}
     hand_over(state)
     close(state, even_if_full)
-    reply[5] = state[VERSION]
+    reply[5], reply[6] = state[VERSION], hold[OWNER]
     return answer(reply)
 end
 

@@ -114,15 +114,18 @@ static void who_goes_before_the_answer_has_no_status(void **state)
 static void a_stream_has_its_bytes(void **state)
 {
     const struct service *service = *state;
-    struct parked *stream = parked_send(service->batond.port, "X-Request-Id: stream",
-                                        "POST /locks/kept?hold=connection&ttl=5s", NULL);
+    struct parked *stream =
+        parked_send(service->batond.port, "X-Request-Id: stream",
+                    "POST /locks/kept?hold=connection&ttl=5s&owner=listener", NULL);
     assert_true(parked_hears(stream, "fence", PATIENCE_MS));
     parked_close(stream);
     json_t *line = logged(service, "request", "\"request_id\":\"stream\"");
     assert_int_equal(number_in(line, "status"), 201);
     assert_in_range(number_in(line, "bytes"), 50, 1000);
     json_decref(line);
-    json_decref(logged(service, "lock released", "\"request_id\":\"stream\""));
+    line = logged(service, "lock released", "\"request_id\":\"stream\"");
+    assert_string_equal(text_in(line, "owner"), "listener");
+    json_decref(line);
 }
 
 static void a_trace_is_in_each_line_of_its_request(void **state)
@@ -374,6 +377,8 @@ static void each_hold_has_a_line_for_its_begin_and_its_end(void **state)
     json_decref(line);
     asks_for(service->client, AS_WITH("ci", token), "DELETE /locks/one", 200);
     line = audited(service, "lock released", "one", "ci", fence);
+    assert_string_equal(text_in(line, "owner"), "me");
+    assert_null(json_object_get(line, "mode")); /* nobody has said it */
     assert_true(number_in(line, "held_ms") >= 0);
     assert_int_equal(strlen(text_in(line, "token_sha256")), 12);
     json_decref(line);
@@ -391,6 +396,29 @@ static void each_hold_has_a_line_for_its_begin_and_its_end(void **state)
     assert_string_equal(text_in(line, "owner"), "me");
     json_decref(line);
     guarded_close(&guarded);
+}
+
+static void each_of_several_has_the_same_lines(void **state)
+{
+    const struct service *service = *state;
+    char token[TOKEN_TEXT], text[16];
+    answers(service->client, "POST /locks",
+            "{\"names\": [\"s1\", \"s2\", \"s3\"], \"owner\": \"all\", \"ttl_ms\": 45000}", 201,
+            NULL);
+    keep_token(service->client, token);
+    answers_token(service->client, token, "DELETE /locks", "{\"names\": [\"s1\", \"s2\", \"s3\"]}",
+                  200, NULL);
+    for (int i = 1; i <= 3; i++) {
+        snprintf(text, sizeof text, "\"lock\":\"s%d\"", i);
+        json_t *begin = logged(service, "lock granted", text);
+        json_t *end = logged(service, "lock released", text);
+        assert_string_equal(text_in(begin, "owner"), "all");
+        assert_int_equal(number_in(begin, "ttl_ms"), 45000);
+        assert_string_equal(text_in(end, "owner"), "all");
+        assert_int_equal(number_in(end, "fence"), number_in(begin, "fence"));
+        json_decref(begin);
+        json_decref(end);
+    }
 }
 
 static void who_was_granted_it_after_a_wait_has_waited(void **state)
@@ -433,6 +461,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_proxy_of_ours_names_its_client, service_start,
                                         service_stop),
         cmocka_unit_test(each_hold_has_a_line_for_its_begin_and_its_end),
+        cmocka_unit_test_setup_teardown(each_of_several_has_the_same_lines, service_start,
+                                        service_stop),
         cmocka_unit_test_setup_teardown(who_was_granted_it_after_a_wait_has_waited, service_start,
                                         service_stop),
     };

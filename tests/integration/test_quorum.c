@@ -84,6 +84,10 @@ static void a_lock_is_held_by_all_members_and_let_go(void **state)
     assert_in_range(http_integer(story->other, "ttl_ms"), 38000, 40000 - 402);
     answers_token(story->other, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
     assert_int_equal(http_integer(story->other, "fence"), fence);
+    char line[1024];
+    assert_true(process_wait_line(&story->batond[1].process, "\"lock released\",\"lock\":\"plain\"",
+                                  NULL, line, sizeof line, PATIENCE_MS));
+    assert_non_null(strstr(line, "\"owner\":\"me\""));
     await_held(story, "plain", 0);
     answers_token(story->client, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
     answers_token(story->client, TOKEN, "PUT /locks/plain", NULL, 409, "not_held");

@@ -691,8 +691,9 @@ struct answer model_renew(struct model *model, int64_t now, const char *token, i
 
 static struct answer end_by_client(struct model *model, int64_t now, struct model_hold *hold)
 {
-    end(model, (size_t)(hold - model->holds), now, "released", true);
     struct answer answer = say("released");
+    strcpy(answer.owner, hold->owner);
+    end(model, (size_t)(hold - model->holds), now, "released", true);
     answer.fence = model->last.fence;
     answer.held_ms = model->last.held_ms;
     answer.holds = model->last.holds;
@@ -748,7 +749,7 @@ void model_claim_at_release(struct model *model, int64_t now, size_t server, str
         waiter->server != server)
         return;
     strcpy(answer->next_attempt, waiter->hold.attempt);
-    strcpy(answer->owner, hold->owner);
+    strcpy(answer->next_owner, hold->owner);
     answer->ttl_ms = hold->ttl_ms;
     claim(model, now, hold, answer->next_attempt);
     model->messages.count = 0; /* it is told by the answer; watchers make it another release */

@@ -406,10 +406,12 @@ static void read_ended(const redisReply *reply, struct answer *ret)
     ret->held_ms = integer(reply, 2);
     ret->holds = integer(reply, 3);
     ret->version = integer(reply, 4);
+    if (reply->elements > 5) /* it is not repeated */
+        text(reply, 5, ret->owner, sizeof ret->owner);
     if (reply->elements > 6) {
-        text(reply, 5, ret->next_attempt, sizeof ret->next_attempt);
-        text(reply, 6, ret->owner, sizeof ret->owner);
-        ret->ttl_ms = integer(reply, 7);
+        text(reply, 6, ret->next_attempt, sizeof ret->next_attempt);
+        text(reply, 7, ret->next_owner, sizeof ret->next_owner);
+        ret->ttl_ms = integer(reply, 8);
     }
 }
 

@@ -79,7 +79,8 @@ struct answer {
     int64_t count;           /* of a break; of a refusal the waiters there are */
     int64_t next_ms;         /* when to tick */
     char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
-    char owner[TEXT];        /* of a release: the next one's */
+    char next_owner[TEXT];   /* the same: whose it is then */
+    char owner[TEXT];
     char mode[16];
     struct seen view;
 };

@@ -195,6 +195,7 @@ static void compare(const struct run *run, const char *what, const struct answer
     differ(run, what, "limit", is->limit, should_be->limit);
     differ(run, what, "count", is->count, should_be->count);
     differ_in_text(run, what, "next attempt", is->next_attempt, should_be->next_attempt);
+    differ_in_text(run, what, "next owner", is->next_owner, should_be->next_owner);
     differ_in_text(run, what, "owner", is->owner, should_be->owner);
     differ_in_text(run, what, "mode", is->mode, should_be->mode);
     compare_views(run, what, &is->view, &should_be->view);

@@ -363,7 +363,8 @@ static void a_release_at_their_server_claims_for_the_next(void **state)
     struct answer released = release_at(scripts, "n", "x", "one");
     assert_status(released, "released");
     assert_string_equal(released.next_attempt, "a1");
-    assert_string_equal(released.owner, "a");
+    assert_string_equal(released.next_owner, "a");
+    assert_string_equal(released.owner, "x");
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.shown_holds[0].ttl_ms, 20000);

@@ -30,6 +30,19 @@ static void a_release_tells_what_its_owner_has_left(void **state)
     assert_int_equal(release(scripts, "n", "a").holds, 0);
 }
 
+static void a_release_tells_whose_hold_it_was(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    struct answer crowd = release(scripts, "n", "b"), only = release(scripts, "n", "a");
+    assert_string_equal(crowd.owner, "B");
+    assert_string_equal(only.owner, "A");
+    acquire(scripts, .token = "x", .owner = "X");
+    struct answer exclusive = release(scripts, "n", "x");
+    assert_string_equal(exclusive.owner, "X");
+}
+
 static void only_its_token_releases_a_hold(void **state)
 {
     struct scripts *scripts = *state;
@@ -298,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_release_frees_the_name),
         TEST(a_release_tells_what_its_owner_has_left),
+        TEST(a_release_tells_whose_hold_it_was),
         TEST(only_its_token_releases_a_hold),
         TEST(a_name_never_used_has_nothing_to_release),
         TEST(a_release_after_the_ttl_does_not_free_the_next_holder),

@@ -10,7 +10,7 @@ do
     -- front. What follows would do the same, but somebody waits for this very answer: only what
     -- changes is read and written.
     do
-        local upgrader, _, last, at, token, attempt, fence, since, ends, from
+        local upgrader, _, last, at, token, holder, attempt, fence, since, ends, from
         local goes_on = packed and ARGV[3] and now >= opens and not moving and
                         string.sub(packed, COUNTS_FROM + 4, COUNTS_TO) == COUNTS_AT_ONE
         if goes_on then
@@ -18,7 +18,7 @@ do
             goes_on = at <= #packed and upgrader == ''
         end
         if goes_on then
-            token, _, _, attempt, _, fence, since, ends, _, from = struct.unpack(HOLD, packed, at)
+            token, holder, _, attempt, _, fence, since, ends, _, from = struct.unpack(HOLD, packed, at)
             goes_on = token == ARGV[2] and attempt ~= '' and now < ends and from <= #packed
         end
 
@@ -103,7 +103,7 @@ do
                     call('publish', string.match(key, '^[^{]*') .. 'inbox:' .. server,
                          'n ' .. string.format('%d', (expires - now + 999) / 1000) .. ' ' .. key)
                 end
-                return {'released', fence, held, 0, version, next_attempt, owner, ttl}
+                return {'released', fence, held, 0, version, holder, next_attempt, owner, ttl}
             end
         end
     end
@@ -218,9 +218,9 @@ do
                     call('publish', inbox .. servers[i], 'n ' .. ends_in .. ' ' .. key)
                 end
             end
-            local told = {'released', hold[FENCE], held, 0, version}
+            local told = {'released', hold[FENCE], held, 0, version, hold[OWNER]}
             if direct then
-                told[6], told[7], told[8] = waiter[ATTEMPT], waiter[OWNER], waiter[TTL]
+                told[7], told[8], told[9] = waiter[ATTEMPT], waiter[OWNER], waiter[TTL]
             end
             return told
         end
