@@ -103,34 +103,53 @@ static int refuse_flag(const char *flag, struct failure *failure)
     return failure_set(failure, -EINVAL, "there is no flag %s; batond --help lists them", flag);
 }
 
-/* Whether it is none's, and was meant for another. */
-static bool is_misspelled(const char *variable, struct guess *meant)
+/* Only what is secret is read from a file. Some settings name a file themselves, as tls-key. */
+static int refuse_file(const struct setting *setting, const char *variable, struct failure *failure)
+{
+    char name[NAME_TEXT];
+    bool names_file = setting->value && strcmp(setting->value, "FILE") == 0;
+    variable_name(setting, "", name);
+    if (names_file)
+        return failure_set(failure, -EINVAL, "%s is no setting; set %s to the name of the file",
+                           variable, name);
+    return failure_set(failure, -EINVAL,
+                       "%s is no setting: only redis-url and passwords are read from files; set %s "
+                       "to the value itself",
+                       variable, name);
+}
+
+/* Nothing is wrong with what is none's, unless it was meant for a setting. */
+static int check_variable(const char *variable, struct failure *failure)
 {
     static const char *const SUFFIXES[] = {"", "_FILE"};
     char name[NAME_TEXT];
-    *meant = (struct guess){.slips = SPELLING_FAR};
+    struct guess meant = {.slips = SPELLING_FAR};
     for (size_t i = 0; i < 2 * SETTING_COUNT; i++) {
-        variable_name(&SETTINGS[i / 2], SUFFIXES[i % 2], name);
+        const struct setting *setting = &SETTINGS[i / 2];
+        bool exists = i % 2 == 0 || setting->kind == SECRET;
+        variable_name(setting, SUFFIXES[i % 2], name);
         if (strcmp(name, variable) == 0)
-            return false;
-        guess_better(meant, variable, name);
+            return exists ? 0 : refuse_file(setting, variable, failure);
+        if (exists)
+            guess_better(&meant, variable, name);
     }
-    return meant->name[0];
+    return meant.name[0] ? failure_set(failure, -EINVAL, "%s is no setting; did you mean %s?",
+                                       variable, meant.name)
+                         : 0;
 }
 
 /* A slip in BATON_REDIS_URL would have each replica start a Redis of its own, and none would hear
  * of it. Other variables that begin so are somebody else's: Kubernetes sets BATON_SERVICE_HOST. */
-static int refuse_misspelled_variables(struct failure *failure)
+static int check_variables(struct failure *failure)
 {
     char written[NAME_TEXT];
-    struct guess meant;
-    for (char **variable = environ; *variable; variable++) {
+    int result = 0;
+    for (char **variable = environ; result == 0 && *variable; variable++) {
         snprintf(written, sizeof written, "%.*s", (int)strcspn(*variable, "="), *variable);
-        if (strncmp(written, VARIABLES, strlen(VARIABLES)) == 0 && is_misspelled(written, &meant))
-            return failure_set(failure, -EINVAL, "%s is no setting; did you mean %s?", written,
-                               meant.name);
+        if (strncmp(written, VARIABLES, strlen(VARIABLES)) == 0)
+            result = check_variable(written, failure);
     }
-    return 0;
+    return result;
 }
 
 /* Reads the flag at argv[*index], and its value where that is an argument of its own. */
@@ -187,7 +206,7 @@ int sources_read(struct settings *settings, int argc, char **argv, struct failur
     for (size_t i = 0; result == 0 && i < SETTING_COUNT; i++)
         result = read_variable(settings, &SETTINGS[i], failure);
     if (result == 0)
-        result = refuse_misspelled_variables(failure);
+        result = check_variables(failure);
     for (int i = 1; result == 0 && i < argc; i++)
         result = strcmp(argv[i], CHECK) == 0 ? 0 : read_flag(settings, argc, argv, &i, failure);
     return result;

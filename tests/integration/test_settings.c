@@ -145,6 +145,7 @@ static void a_wrong_variable_is_named_in_one_line(void **state)
         {"BATON_LOG_LEVEL=9", "BATON_LOG_LEVEL"},
         {"BATON_ALLOW_ANONYMOUS=1", "BATON_ALLOW_ANONYMOUS"},
         {"BATON_REDIS_URL_FILE=/no/such/file", "BATON_REDIS_URL_FILE"},
+        {"BATON_LISTEN_FILE=/etc/hosts", "BATON_LISTEN_FILE"},
     };
     for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
         is_refused(&(struct batond_options){.redis_url = redis_url_of(state),

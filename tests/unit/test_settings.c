@@ -330,9 +330,18 @@ static void a_file_that_holds_no_secret_is_refused(void **state)
 
 static void only_a_secret_may_be_in_a_file(void **state)
 {
-    struct settings settings;
     (void)state;
     setenv("BATON_STATE_DIR_FILE", "/nowhere", 1);
+    assert_refused(NOTHING, "BATON_STATE_DIR_FILE is no setting: only redis-url and passwords are "
+                            "read from files; set BATON_STATE_DIR to the value itself");
+    unsetenv("BATON_STATE_DIR_FILE");
+    setenv("BATON_TLS_KEY_FILE", "/key.pem", 1);
+    assert_refused(NOTHING,
+                   "BATON_TLS_KEY_FILE is no setting; set BATON_TLS_KEY to the name of the "
+                   "file");
+    unsetenv("BATON_TLS_KEY_FILE");
+    setenv("BATON_LISTEN_FLE", "/nowhere", 1); /* and nobody is sent from one mistake to the next */
+    struct settings settings;
     read_well(&settings, NOTHING);
     settings_free(&settings);
 }
