@@ -2,6 +2,7 @@
 
 #include "base/slice.h"
 #include "server/listener.h"
+#include "server/prepare.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -156,10 +157,21 @@ static void end(struct call *call)
         close(call->fd);
 }
 
+/* It would stop a start, and whoever asks before a restart wants to know. */
+static int check_redis_url(const struct settings *settings, struct failure *failure)
+{
+    struct redis_url url;
+    int result = prepare_redis_url(settings, &url, failure);
+    redis_url_free(&url);
+    return result;
+}
+
 int check_readiness(const struct settings *settings, struct failure *failure)
 {
     struct call call = {.fd = -1, .until = now_ms() + CHECK_MS};
-    int result = listener_read(&call.place, settings->listen, failure);
+    int result = check_redis_url(settings, failure);
+    if (result == 0)
+        result = listener_read(&call.place, settings->listen, failure);
     if (result < 0)
         return result;
     if (prefer_loopback(&call.place.address) == 0)

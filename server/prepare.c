@@ -102,10 +102,9 @@ static int start_redis(struct process *process, struct failure *failure)
     return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
 }
 
-/* Finds Redis: the one that was named, or one of our own. */
-static int prepare_redis(struct process *process, struct failure *failure)
+int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
+                      struct failure *failure)
 {
-    const struct settings *settings = &process->settings;
     const struct redis_access access = {.user = settings->redis_user,
                                         .password = settings->redis_password,
                                         .sentinel_user = settings->redis_sentinel_user,
@@ -114,17 +113,22 @@ static int prepare_redis(struct process *process, struct failure *failure)
                                         .certificate = settings->redis_cert,
                                         .key = settings->redis_key,
                                         .server_name = settings->redis_server_name};
-    int result;
-    if (!settings->redis_url) {
-        result = redis_access_expect_none(&access, failure);
-        return result < 0 ? result : start_redis(process, failure);
-    }
-    result = redis_url_parse(settings->redis_url, &process->redis_url, failure);
-    if (result == 0 && process->redis_url.kind == REDIS_QUORUM && settings->replicas > 0)
+    *ret = (struct redis_url){0};
+    if (!settings->redis_url)
+        return redis_access_expect_none(&access, failure);
+    int result = redis_url_parse(settings->redis_url, ret, failure);
+    if (result == 0 && ret->kind == REDIS_QUORUM && settings->replicas > 0)
         result = failure_set(failure, -EINVAL,
                              "--confirm does not go with redis+quorum://: a majority of its "
                              "servers has each hold, and replicas of them count for nothing");
-    return result < 0 ? result : redis_access_add(&process->redis_url, &access, failure);
+    return result < 0 ? result : redis_access_add(ret, &access, failure);
+}
+
+/* Finds Redis: the one that was named, or one of our own. */
+static int prepare_redis(struct process *process, struct failure *failure)
+{
+    int result = prepare_redis_url(&process->settings, &process->redis_url, failure);
+    return result < 0 || process->settings.redis_url ? result : start_redis(process, failure);
 }
 
 /* A Redis that will never do stops the start; one that is away may come back. */

@@ -10,4 +10,9 @@
  * left afterwards. */
 int prepare(struct process *process, struct failure *failure);
 
+/* Reads where Redis is and how to get in, without asking it; with no redis-url, *ret is zeroed, and
+ * what would be for one is refused. Returns as prepare does. *ret is to be freed in any case. */
+int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
+                      struct failure *failure);
+
 #endif

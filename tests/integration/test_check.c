@@ -79,6 +79,24 @@ static void nobody_there_is_not_ready(void **state)
     is_told("nonsense", NULL, 2, "ADDRESS:PORT");
 }
 
+/* Though the batond that is asked was started with better ones. */
+static void what_would_stop_a_start_is_refused(void **state)
+{
+    static const struct {
+        const char *flag, *said;
+    } WRONG[] = {
+        {"--redis-url=http://h", "batond: redis-url"},
+        {"--redis-url=redis://:opensesame@h:port", "a number from 1 to 65535"},
+        {"--redis-url=redis+quorum://a,b", "an odd number"},
+        {"--redis-password=secret", "--redis-password is for a Redis that --redis-url names"},
+    };
+    const struct service *service = *state;
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++)
+        is_told(place_of(service), (const char *const[]){WRONG[i].flag, NULL}, 2, WRONG[i].said);
+    is_told(place_of(service), (const char *const[]){"--redis-url=redis://:pw@h:6379/1", NULL}, 0,
+            "ready");
+}
+
 static void one_that_is_stuck_is_not_waited_for(void **state)
 {
     struct service *service = *state;
@@ -112,6 +130,7 @@ int main(void)
         cmocka_unit_test(ipv6_is_asked_as_well),
         cmocka_unit_test(what_redis_lacks_is_passed_on),
         cmocka_unit_test(nobody_there_is_not_ready),
+        cmocka_unit_test(what_would_stop_a_start_is_refused),
         cmocka_unit_test(one_that_is_stuck_is_not_waited_for),
         cmocka_unit_test(https_is_asked_by_https),
     };
