@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 enum {
-    LOCK_WAIT_MS = 3000,
     START_WAIT_MS = 30000,
     STOP_WAIT_MS = 5000,
     STEP_MS = 20,
@@ -103,26 +102,26 @@ static long lock_holder(int lock)
 
 /* After a crash of the last batond its redis-server is on its way out, and holds the lock until it
  * is gone. */
-static int take_lock(int lock)
+static int take_lock(int lock, int patience_ms)
 {
     for (int waited = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; waited += STEP_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return -errno;
-        if (waited >= LOCK_WAIT_MS)
+        if (waited >= patience_ms)
             return -EBUSY;
         pause_ms(STEP_MS);
     }
     return 0;
 }
 
-static int lock_directory(struct embedded *embedded, struct failure *failure)
+static int lock_directory(struct embedded *embedded, bool waits, struct failure *failure)
 {
     char path[PATH_MAX + 8];
     snprintf(path, sizeof path, "%s/lock", embedded->directory);
     embedded->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (embedded->lock < 0)
         return failure_set(failure, -errno, "cannot open %s: %s", path, strerror(errno));
-    int result = take_lock(embedded->lock);
+    int result = take_lock(embedded->lock, waits ? EMBEDDED_PATIENCE_MS : 0);
     if (result == -EBUSY)
         return failure_set(failure, -EBUSY,
                            "the state directory %s is in use by process %ld: stop that one, or "
@@ -287,7 +286,8 @@ static char *make_url(const char *directory)
     return url;
 }
 
-int embedded_start(struct embedded **ret, const char *state_dir, struct failure *failure)
+int embedded_start(struct embedded **ret, const char *state_dir, bool waits,
+                   struct failure *failure)
 {
     struct embedded *embedded = calloc(1, sizeof *embedded);
     if (!embedded)
@@ -298,7 +298,7 @@ int embedded_start(struct embedded **ret, const char *state_dir, struct failure 
     if (result == 0)
         result = open_directory(embedded, state_dir, failure);
     if (result == 0)
-        result = lock_directory(embedded, failure);
+        result = lock_directory(embedded, waits, failure);
     if (result == 0 && !(embedded->url = make_url(embedded->directory)))
         result = failure_set(failure, -ENOMEM, "no memory");
     if (result == 0)

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+enum { EMBEDDED_PATIENCE_MS = 3000 }; /* that a state directory in use is waited for, at most */
+
 /* Used by the main thread alone: the kernel ends the child when the thread that started it ends. */
 struct embedded;
 
@@ -14,13 +16,15 @@ struct embedded;
  * on a Unix socket in it (no TCP, append-only file with fsync always, no snapshots, noeviction)
  * and waits until it answers, at most 30 s. redis-server writes its log to STATE_DIR/redis.log.
  *
- * The child ends with this process, SIGKILL included. The lock is inherited by the child, so a new
- * batond waits (up to 3 s) until the old redis-server is really gone before it is refused.
+ * The child ends with this process, SIGKILL included. The lock is inherited by the child, so that
+ * an old redis-server, which is on its way out, is really gone before a new one starts: `waits` for
+ * that, or else be refused at once.
  *
  * Returns 0, or a negative errno with a failure that names the way out: -EBUSY for a directory in
  * use (with the holder's process id), -ENOENT where there is no redis-server in PATH,
  * -ENAMETOOLONG where the socket's path would not fit, and so on. */
-int embedded_start(struct embedded **ret, const char *state_dir, struct failure *failure);
+int embedded_start(struct embedded **ret, const char *state_dir, bool waits,
+                   struct failure *failure);
 
 /* The URL to reach it by (unix:///…). Owned by the embedded server. */
 const char *embedded_url(const struct embedded *embedded);

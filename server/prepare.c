@@ -1,5 +1,6 @@
 #include "server/prepare.h"
 
+#include "base/duration.h"
 #include "redis/access.h"
 #include "redis/store.h"
 #include "redis/votes.h"
@@ -92,9 +93,23 @@ static int count_places(struct process *process, struct failure *failure)
     return 0;
 }
 
+/* After a crash the redis-server of the last batond is on its way out. But who has started a second
+ * batond by mistake is to hear of it before that is certain. */
+static int start_embedded(struct process *process, struct failure *failure)
+{
+    char patience[DURATION_TEXT];
+    int result = embedded_start(&process->embedded, process->settings.state_dir, false, failure);
+    if (result != -EBUSY)
+        return result;
+    duration_format(EMBEDDED_PATIENCE_MS, patience);
+    log_line(&process->log, LOG_WARN, "another batond has the state directory; waiting for its end",
+             "for", patience, "reason", failure->text, NULL);
+    return embedded_start(&process->embedded, process->settings.state_dir, true, failure);
+}
+
 static int start_redis(struct process *process, struct failure *failure)
 {
-    int result = embedded_start(&process->embedded, process->settings.state_dir, failure);
+    int result = start_embedded(process, failure);
     if (result == 0 && process->settings.sandbox)
         result = embedded_keep_starter(process->embedded, failure);
     if (result < 0)

@@ -2,6 +2,7 @@
  * nothing. */
 #include "tests/integration/service.h"
 
+#include "redis/embedded.h"
 #include "server/sandbox.h"
 
 #include <signal.h>
@@ -206,6 +207,31 @@ static void a_successor_takes_over_at_once(void **state)
     is_remembered(stage, token, fence);
 }
 
+/* Not only when it gives up: who has started it by mistake sits before a screen. */
+static void a_second_one_says_at_once_what_it_waits_for(void **state)
+{
+    struct stage *stage = *state;
+    struct batond_process second;
+    char line[1024], first[40];
+    snprintf(first, sizeof first, "in use by process %ld:", (long)stage->batond.process.pid);
+    int64_t begun = clock_ms();
+    batond_process_launch(&second, &(struct batond_options){.state_dir = stage->dir.path});
+    assert_true(process_wait_line(&second.process, "waiting for its end", NULL, line, sizeof line,
+                                  PATIENCE_MS));
+    assert_in_range(clock_ms() - begun, 0, EMBEDDED_PATIENCE_MS / 2);
+    assert_non_null(strstr(line, "\"level\":\"warn\""));
+    assert_non_null(strstr(line, "\"for\":\"3s\""));
+    assert_non_null(strstr(line, first));
+
+    assert_true(process_wait(&second.process, PATIENCE_MS));
+    assert_int_equal(process_exit_code(&second.process), 1);
+    assert_true(process_wait_line(&second.process, "batond: the state directory ", NULL, line,
+                                  sizeof line, 0));
+    assert_non_null(strstr(line, first));
+    batond_process_stop(&second);
+    answers(stage->client, "GET /readyz", NULL, 200, NULL);
+}
+
 static void nobody_else_can_reach_it(void **state)
 {
     struct stage *stage = *state;
@@ -267,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(killing_both_forgets_nothing, set, strike),
         cmocka_unit_test_setup_teardown(a_killed_redis_is_started_again, set, strike),
         cmocka_unit_test_setup_teardown(a_successor_takes_over_at_once, set, strike),
+        cmocka_unit_test_setup_teardown(a_second_one_says_at_once_what_it_waits_for, set, strike),
         cmocka_unit_test_setup_teardown(nobody_else_can_reach_it, set, strike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
