@@ -16,16 +16,21 @@ static int64_t up_us(const struct store_peer *peer)
     return peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
 }
 
-/* Whether what answers is a replica that was promoted, which has followed what was there before:
- * a server that was started anew may tell the same of its data, but is younger than our last word
- * with the old one. One whose clock is ahead of the old one's ends holds before their time, and one
- * that slots have moved from or to may lack some. */
-static bool is_promoted(const struct guard_part *part, const struct store_peer *peer)
+/* Whether the clock of what answers is ahead of that of who did before: by it holds have ended that
+ * still run. */
+static bool is_ahead(const struct guard_part *part)
 {
     const struct redis_clock *before = &part->clock_before;
+    return before->is_known && part->clock.low > before->high + CLOCK_JUMP_US;
+}
+
+/* Whether what answers is a replica that was promoted, which has followed what was there before:
+ * a server that was started anew may tell the same of its data, but is younger than our last word
+ * with the old one. One that slots have moved from or to may lack some. */
+static bool is_promoted(const struct guard_part *part, const struct store_peer *peer)
+{
     int64_t started = part->heard - up_us(peer);
-    bool is_ahead = before->is_known && part->clock.low > before->high + CLOCK_JUMP_US;
-    return part->is_known && !is_ahead && !torn_is(part) && part->history[0] &&
+    return part->is_known && !is_ahead(part) && !torn_is(part) && part->history[0] &&
            strcmp(peer->history_before, part->history) == 0 && started < part->adopted;
 }
 
@@ -34,7 +39,7 @@ static bool keeps_all(const struct guard_part *part, const struct record *record
                       enum quarantine_reason reason)
 {
     return reason == QUARANTINE_IDENTITY && part->locks->keeps_all && record->id[0] &&
-           (!part->is_known || strcmp(record->id, part->id) == 0);
+           !is_ahead(part) && (!part->is_known || strcmp(record->id, part->id) == 0);
 }
 
 int64_t loss_until(const struct guard_part *part, const struct record *record,

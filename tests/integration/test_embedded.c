@@ -4,6 +4,7 @@
 
 #include "redis/embedded.h"
 #include "server/sandbox.h"
+#include "tests/support/jumping_clock.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -253,6 +254,33 @@ static void nobody_else_can_reach_it(void **state)
     answers(stage->client, "POST /locks/a", NULL, 201, NULL);
 }
 
+/* It forgets nothing, but by its clock it has ended what still runs. */
+static void a_clock_that_jumps_while_it_is_away_ends_no_hold_early(void **state)
+{
+    static const char *const AUTO[] = {"--quarantine=auto", NULL};
+    struct jumping_clock clock;
+    struct stage stage = {.client = NULL};
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* batond itself cannot be given another library in front then */
+#endif
+    SKIP_UNDER_VALGRIND("the clock is another library in front of batond, too");
+    jumping_clock_open(&clock);
+    temp_dir_make(&stage.dir);
+    batond_process_start(&stage.batond, &(struct batond_options){.state_dir = stage.dir.path,
+                                                                 .arguments = AUTO,
+                                                                 .environment = clock.environment});
+    stage.client = http_client_new(stage.batond.url);
+    answers(stage.client, "POST /locks/kept?ttl=20s", NULL, 201, NULL);
+    kill(redis_of(&stage), SIGKILL);
+    jumping_clock_set(&clock, 60);
+    assert_true(comes_to_answer(stage.client, "/readyz", 200, RESUMED_MS));
+    answers(stage.client, "POST /locks/kept", NULL, 503, "quarantined");
+    leave(&stage);
+    temp_dir_remove(&stage.dir);
+    jumping_clock_close(&clock);
+}
+
 /* A batond that may start no program has it started all the same, and is whom it ends with. */
 static void it_comes_back_and_ends_with_a_batond_in_the_sandbox(void **state)
 {
@@ -292,9 +320,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(redis_ends_with_a_killed_batond, set, strike),
         cmocka_unit_test_setup_teardown(killing_both_forgets_nothing, set, strike),
         cmocka_unit_test_setup_teardown(a_killed_redis_is_started_again, set, strike),
+        cmocka_unit_test(a_clock_that_jumps_while_it_is_away_ends_no_hold_early),
         cmocka_unit_test_setup_teardown(a_successor_takes_over_at_once, set, strike),
         cmocka_unit_test_setup_teardown(a_second_one_says_at_once_what_it_waits_for, set, strike),
         cmocka_unit_test_setup_teardown(nobody_else_can_reach_it, set, strike),
     };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
