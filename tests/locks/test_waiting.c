@@ -187,9 +187,11 @@ static void an_expiry_hands_over_at_once(void **state)
     int64_t took = 2 * TTL_MS;
     for (int i = 0; took > TTL_MS + 50; i++) {
         struct guest guest;
+        char holder[TOKEN_TEXT];
         assert_true(i < TRIES);
+        snprintf(holder, sizeof holder, "holder-%016d", i);
         int64_t begun = clock_ms();
-        fixture_lock(&fixture->here, "n", HOLDER, TTL_MS);
+        fixture_lock(&fixture->here, "n", holder, TTL_MS);
         wait_as(&guest, &fixture->there, i, PATIENCE_MS, 0);
         assert_granted(fixture, &guest);
         took = clock_ms() - begun;
@@ -386,7 +388,9 @@ static void a_grant_that_nobody_claims_falls(void **state)
 static int64_t sibling_takes(struct locks_fixture *fixture, int number)
 {
     struct guest gone, next;
-    fixture_lock(&fixture->here, "n", HOLDER, 20000);
+    char holder[TOKEN_TEXT];
+    snprintf(holder, sizeof holder, "holder-%016d", number);
+    fixture_lock(&fixture->here, "n", holder, 20000);
     wait_as(&gone, &fixture->here, 2 * number, PATIENCE_MS, 0);
     await_queue(fixture, 1);
     wait_as(&next, &fixture->there, 2 * number + 1, PATIENCE_MS, 0);
@@ -397,7 +401,7 @@ static int64_t sibling_takes(struct locks_fixture *fixture, int number)
         while (store_figures(fixture->there.store).calls == calls)
             fixture_idle(fixture, 1);
     }
-    fixture_release(&fixture->there, "n", HOLDER);
+    fixture_release(&fixture->there, "n", holder);
     int64_t released = clock_ms();
     assert_granted(fixture, &next);
     int64_t took = clock_ms() - released;
