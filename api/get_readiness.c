@@ -70,11 +70,14 @@ static void answer(struct exchange *exchange, const struct verdict *verdict)
 static void check_quarantine(const struct exchange *exchange, struct verdict *verdict)
 {
     enum quarantine_reason reason;
-    char detail[192];
+    char by[48] = "", detail[192];
     int64_t left_ms = locks_quarantine(exchange->api->locks, slice_of(NULL), &reason);
+    unsigned servers = locks_quarantined(exchange->api->locks);
     if (left_ms == 0)
         return;
-    snprintf(detail, sizeof detail, "nothing is granted for another %lld s: %s",
+    if (servers > 0)
+        snprintf(by, sizeof by, " by %u of the servers of Redis", servers);
+    snprintf(detail, sizeof detail, "nothing is granted%s for another %lld s: %s", by,
              (long long)((left_ms + 999) / 1000), quarantine_text(reason));
     check(verdict, "quarantine", true, PROBLEM_QUARANTINED, detail);
 }

@@ -237,3 +237,11 @@ int64_t locks_quarantine(const struct locks *locks, struct slice name,
     }
     return longest;
 }
+
+unsigned locks_quarantined(const struct locks *locks)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < locks->guard.count; i++)
+        count += left_ms(locks->guard.parts[i]) > 0;
+    return store_part_count(locks->store) > 1 ? count : 0;
+}

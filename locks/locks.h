@@ -219,6 +219,10 @@ void locks_store_touched(struct locks *locks, struct slice key);
 int64_t locks_quarantine(const struct locks *locks, struct slice name,
                          enum quarantine_reason *ret_reason);
 
+/* Where there are several servers (a Cluster, a quorum): how many of them grant nothing now, while
+ * others may; else 0. */
+unsigned locks_quarantined(const struct locks *locks);
+
 /* By how much the clocks of the nodes of a Redis Cluster differ, at least; 0: by nothing that
  * matters. */
 int64_t locks_clocks_apart(const struct locks *locks);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TEXT_SIZE = sizeof((struct failure *)0)->text };
 
@@ -138,10 +139,12 @@ static void on_lost(void *context, int code, const char *reason)
     struct nodes *nodes = context;
     if (nodes->closing)
         return;
+    struct failure before = nodes->lost;
     failure_set(&nodes->lost, code, "%s", reason);
+    bool is_told = strcmp(before.text, nodes->lost.text) == 0;
     if (members_count(nodes->members) > 0)
         warn(nodes, reason);
-    else if (nodes->events.down)
+    else if (nodes->events.down && !is_told)
         nodes->events.down(nodes->events.context, 0, reason);
 }
 
@@ -392,7 +395,7 @@ const char *nodes_summary(struct nodes *nodes)
 {
     struct members_tally tally = members_tally(nodes->members);
     snprintf(nodes->text, sizeof nodes->text,
-             "a Redis Cluster: %u of %u primaries connected, which serve %u of %d slots", tally.up,
+             "a Redis Cluster: %u of %u primaries connected, %u of %d slots assigned", tally.up,
              tally.serving, SLOT_COUNT - cluster_uncovered(nodes->cluster), SLOT_COUNT);
     return nodes->text;
 }

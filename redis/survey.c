@@ -83,10 +83,11 @@ static void on_doubt(void *context)
 
 static void tell_lost(struct survey *survey, int code, const char *reason)
 {
-    bool all_failed = survey->passed_over + 1 >= count_candidates(survey);
-    if (survey->is_mapped && (survey->is_told || !all_failed))
+    size_t failed = survey->passed_over + 1, candidates = count_candidates(survey);
+    if (survey->is_mapped && (survey->is_told || failed < candidates))
         return;
-    if (!survey->is_mapped && !all_failed && code != -EPROTO)
+    /* Always of the same candidate, so that who is told can see whether the reason is another. */
+    if (!survey->is_mapped && failed % candidates != 0 && code != -EPROTO)
         return;
     survey->is_told = true;
     survey->events.lost(survey->events.context, code, reason);

@@ -158,13 +158,14 @@ static void on_quarantined(void *context, const struct quarantine *quarantine)
         metrics_add(&worker->metrics->quarantines[quarantine->reason], 1);
     if (!is_teller)
         return;
+    const char *server = store_part_place(worker->store, quarantine->part);
     if (is_over)
         log_line(worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
-                 NULL);
+                 "server", server, NULL);
     else
         log_line(worker->options->log, LOG_ERROR,
-                 "quarantine: no lock is granted until those that Redis may have lost have ended",
-                 "reason", quarantine_word(quarantine->reason), "because",
+                 "quarantine: no lock is granted there until those that may be lost have ended",
+                 "server", server, "reason", quarantine_word(quarantine->reason), "because",
                  quarantine_text(quarantine->reason), "seconds", seconds, NULL);
 }
 

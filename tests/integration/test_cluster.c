@@ -306,7 +306,7 @@ static void it_is_ready_and_says_of_what(void **state)
     answers(all->client[0], "GET /readyz?verbose", NULL, 200, NULL);
     assert_string_equal(member_text(all->client[0], "checks.3.name"), "redis");
     assert_non_null(strstr(member_text(all->client[0], "checks.3.detail"),
-                           "3 of 3 primaries connected, which serve 16384 of 16384 slots"));
+                           "3 of 3 primaries connected, 16384 of 16384 slots assigned"));
     answers(all->client[0], "GET /stats", NULL, 200, NULL);
     assert_int_equal(http_call(all->client[0], "GET", "/metrics", NULL), 200);
     assert_non_null(strstr(all->client[0]->reply.body, "\nbaton_redis_up 1"));

@@ -178,6 +178,29 @@ static void what_a_connection_holds_is_remembered(void **state)
     parked_close(parked);
 }
 
+/* Whoever runs it is told that it is one server, and in the log, which one; the others grant. */
+static void a_member_that_grants_nothing_is_named(void **state)
+{
+    struct story *story = *state;
+    struct redis_process *member = &story->servers.members[2];
+    char server[64];
+    answers(story->client, "POST /locks/long?ttl=60s", NULL, 201, NULL);
+    redis_process_kill(member);
+    await_up(story->client, "4 of 5");
+    redis_process_resume(member);
+    await_up(story->client, "\"nothing is granted by 1 of the servers of Redis for another ");
+    answers(story->client, "POST /locks/other", NULL, 201, NULL);
+    snprintf(server, sizeof server, "\"server\":\"Redis at redis://127.0.0.1:%d/0\"", member->port);
+    char *output = process_output(&story->batond.process);
+    char *line = strstr(output, "\"quarantine: no lock is granted there ");
+    assert_non_null(line);
+    assert_null(strstr(line + 1, "\"quarantine: "));
+    *strchrnul(line, '\n') = '\0';
+    if (!strstr(line, server))
+        fail_msg("no %s in %s", server, line);
+    free(output);
+}
+
 static void freeze(struct story *story, int from, int to)
 {
     for (int i = from; i < to; i++)
@@ -278,6 +301,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_in_the_place_of_another_counts_once, begin,
                                         finish),
         cmocka_unit_test_setup_teardown(what_a_connection_holds_is_remembered, begin_careful,
+                                        finish),
+        cmocka_unit_test_setup_teardown(a_member_that_grants_nothing_is_named, begin_careful,
                                         finish),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));

@@ -68,6 +68,19 @@ static void a_loss_is_told_once(void **state)
     assert_int_equal(world->store.downs, 2);
 }
 
+/* The same where none of a Cluster's nodes can be reached: each of them is tried again and again. */
+static void a_cluster_that_is_away_is_told_once(void **state)
+{
+    struct store_fixture store;
+    (void)state;
+    store_fixture_open(&store, "redis+cluster://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3");
+    store_fixture_await(&store, &store.downs, 1);
+    store_fixture_idle(&store, 2500);
+    assert_int_equal(store.downs, 1);
+    assert_non_null(strstr(store.reason, "cannot connect"));
+    store_fixture_close(&store);
+}
+
 static void a_call_during_the_loss_is_in_doubt_or_done(void **state)
 {
     struct world *world = *state;
@@ -489,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_REDIS(a_restart_of_redis_is_survived),
         ON_REDIS(a_loss_is_told_once),
+        cmocka_unit_test(a_cluster_that_is_away_is_told_once),
         ON_REDIS(a_call_during_the_loss_is_in_doubt_or_done),
         ON_REDIS(a_command_that_never_left_is_not_in_doubt),
         ON_REDIS(a_frozen_redis_costs_its_deadline),
