@@ -68,7 +68,8 @@ static void a_loss_is_told_once(void **state)
     assert_int_equal(world->store.downs, 2);
 }
 
-/* The same where none of a Cluster's nodes can be reached: each of them is tried again and again. */
+/* The same where none of a Cluster's nodes can be reached: each of them is tried again and again.
+ */
 static void a_cluster_that_is_away_is_told_once(void **state)
 {
     struct store_fixture store;
