@@ -241,7 +241,8 @@ static void slots_refused(struct survey *survey, const char *error)
     failure_set(&reason, error_passes(error) ? -EAGAIN : -EPROTO,
                 "%s does not say which node serves what: %s%s", session_place(survey->session),
                 error,
-                forbidden  ? ": allow this user `ACL SETUSER … +cluster|slots +cluster|info`"
+                forbidden  ? ": allow this user `ACL SETUSER … +cluster|slots +cluster|info "
+                             "+cluster|nodes +asking`"
                 : disabled ? ": it is no node of a Redis Cluster, write redis://host:port"
                            : "");
     session_lose(survey->session, error_passes(error) ? -EAGAIN : -EPROTO, reason.text);

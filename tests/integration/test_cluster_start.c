@@ -41,6 +41,20 @@ static void a_node_is_no_redis_of_its_own(void **state)
     expect_refusal(all->clustered.nodes[0].port_url, "redis+cluster://");
 }
 
+/* It is told at once of all that is asked of nodes, some of it only once slots move. */
+static void a_user_that_may_not_ask_is_refused_at_the_start(void **state)
+{
+    struct on_cluster *all = *state;
+    char url[120];
+    redisReply *reply = clustered_ask(&all->clustered, 0,
+                                      "ACL SETUSER blind on >word ~* &* +@all -cluster -asking");
+    assert_int_equal(reply->type, REDIS_REPLY_STATUS);
+    freeReplyObject(reply);
+    snprintf(url, sizeof url, "redis+cluster://blind:word@127.0.0.1:%d",
+             all->clustered.nodes[0].port);
+    expect_refusal(url, "+cluster|slots +cluster|info +cluster|nodes +asking");
+}
+
 static void one_node_that_answers_is_enough(void **state)
 {
     struct on_cluster *all = *state;
@@ -134,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_cluster_is_refused_at_the_start),
         cmocka_unit_test(a_node_is_no_redis_of_its_own),
+        cmocka_unit_test(a_user_that_may_not_ask_is_refused_at_the_start),
         cmocka_unit_test(one_node_that_answers_is_enough),
         cmocka_unit_test(a_password_is_that_of_all_nodes),
         cmocka_unit_test(over_tls_all_nodes_are_verified),
