@@ -13,6 +13,10 @@
 
 enum { TTL_MS = 10000, SHORT_TTL_MS = 500, WAIT_MS = 60000, TIMEOUT_MS = 60000, BATCH = 25 };
 
+/* What a busy machine may add to one claim window: few, where each waiter of a dead replica would
+ * cost one if they were not passed over. */
+enum { BUSY_MS = 2500 };
+
 struct scene {
     struct stage stage;
     struct crew crew;
@@ -114,7 +118,7 @@ static void a_killed_replica_costs_the_others_one_claim_window_and_nobodys_place
     stage_kill(&scene.stage, 0);
     crew_turn_to(&scene.crew, TO_SECOND);
     assert_all_granted(&scene, TO_SECOND);
-    assert_stall(&scene, CLAIM_WINDOW_MS + 1000);
+    assert_stall(&scene, CLAIM_WINDOW_MS + BUSY_MS);
     close_scene(&scene);
 }
 
@@ -129,7 +133,7 @@ static void a_replica_killed_while_all_wait_costs_the_others_one_claim_window(vo
     crew_play(&scene.crew, 200);
     crew_release(scene.holder);
     assert_all_granted(&scene, TO_SECOND);
-    assert_stall(&scene, CLAIM_WINDOW_MS + 1000);
+    assert_stall(&scene, CLAIM_WINDOW_MS + BUSY_MS);
     close_scene(&scene);
 }
 
@@ -146,7 +150,7 @@ static void who_waited_at_a_killed_replica_goes_on_at_the_other(void **state)
     crew_calm(&scene.crew, 0);
     crew_release(scene.holder);
     assert_all_granted(&scene, WAYS);
-    assert_stall(&scene, CLAIM_WINDOW_MS + 1000);
+    assert_stall(&scene, CLAIM_WINDOW_MS + BUSY_MS);
     close_scene(&scene);
 }
 
@@ -170,7 +174,7 @@ static void freeze(int64_t ms, bool released_before)
     assert_all_granted(&scene, WAYS);
     crew_calm(&scene.crew, 0);
     if (!released_before) /* else it may be a client of the frozen one that has the lock */
-        assert_stall(&scene, CLAIM_WINDOW_MS + 1000);
+        assert_stall(&scene, CLAIM_WINDOW_MS + BUSY_MS);
     close_scene(&scene);
 }
 
@@ -296,7 +300,7 @@ static void a_cut_inbox_loses_no_wake_up(void **state)
     }
     assert_all_granted(&scene, WAYS);
     crew_calm(&scene.crew, -1);
-    assert_stall(&scene, CLAIM_WINDOW_MS + 1000);
+    assert_stall(&scene, CLAIM_WINDOW_MS + BUSY_MS);
     close_scene(&scene);
 }
 

@@ -50,27 +50,41 @@ static void append(struct world *world, const char *key, int count)
     }
 }
 
+/* On a busy machine a slot may be on its way for longer than its calls wait: then they do nothing.
+ */
+static bool came_in_time(const struct outcome *outcome)
+{
+    return outcome->outcome != STORE_REFUSED || !strstr(outcome->error, "has not arrived in time");
+}
+
 static void await_all(struct world *world)
 {
     for (int i = 0; i < world->calls; i++) {
         while (!world->outcomes[i].ended)
             store_fixture_idle(&world->store, 1);
-        if (world->outcomes[i].outcome != STORE_REPLIED)
+        if (world->outcomes[i].outcome != STORE_REPLIED && came_in_time(&world->outcomes[i]))
             fail_msg("call %d: %s", i, world->outcomes[i].error);
     }
 }
 
-/* All that was appended is there once, in its order. */
-static void expect_order(struct world *world, const char *key)
+/* All that was appended is there once, in its order. Returns whether all calls came in time. */
+static bool expect_order(struct world *world, const char *key)
 {
+    size_t next = 0;
+    int calls = world->calls;
     int node = clustered_primary(&world->clustered, clustered_slot(key));
     redisReply *list = clustered_ask(&world->clustered, node, "LRANGE %s 0 -1", key);
-    assert_int_equal(list->elements, world->calls);
-    for (int i = 0; i < world->calls; i++)
-        assert_int_equal(atoi(list->element[i]->str), i);
+    for (int i = 0; i < calls; i++) {
+        if (!came_in_time(&world->outcomes[i]))
+            continue;
+        assert_true(next < list->elements);
+        assert_int_equal(atoi(list->element[next++]->str), i);
+    }
+    assert_int_equal(list->elements, next);
     freeReplyObject(list);
     world->calls = 0;
     memset(world->outcomes, 0, sizeof world->outcomes);
+    return next == (size_t)calls;
 }
 
 /* Numbered, so that no two of them are in one slot by chance. */
@@ -135,6 +149,7 @@ static void bursts_keep_their_order_while_the_slot_moves(void **state)
 {
     struct world *world = *state;
     char key[40];
+    int whole = 0;
     for (int i = 0; i < TRIES / 2; i++) {
         find_key(world, i % 2, "burst", i, key);
         struct slot_move move = {clustered_slot(key), i % 2, 1 - i % 2};
@@ -150,8 +165,9 @@ static void bursts_keep_their_order_while_the_slot_moves(void **state)
                 clustered_end_move(&world->clustered, &move);
         }
         await_all(world);
-        expect_order(world, key);
+        whole += expect_order(world, key);
     }
+    assert_true(whole > 0);
 }
 
 int main(void)

@@ -153,8 +153,15 @@ static void a_further_request_has_it_from_its_line(void **state)
     SKIP_UNDER_VALGRIND("it measures time");
     int fd = come();
     (void)state;
-    use(fd);
+    int64_t used = use(fd);
     clock_sleep_ms(HEAD_MS + 50); /* being idle is another matter */
+    for (int i = 0; clock_ms() > used + IDLE_MS - 100; i++) {
+        assert_true(i < 10); /* a busy machine slept for too long */
+        close(fd);
+        fd = come();
+        used = use(fd);
+        clock_sleep_ms(HEAD_MS + 50);
+    }
     int64_t begun = clock_ms();
     send_text(fd, "GET /now HTTP/1.1\r\nHost: h\r\nX-Drip: ");
     ends_with_408_at(fd, begun + HEAD_MS);
