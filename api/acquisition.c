@@ -193,11 +193,17 @@ static json_t *unconfirmed(struct exchange *exchange, const char *error)
     return document;
 }
 
-/* It tells until when; a wait that is longer is granted then. */
-static json_t *quarantined(struct exchange *exchange, struct slice name)
+/* It tells until when; a wait that is longer is granted then. Where it is this name alone, its last
+ * hold ended by a clock that was ahead, which nobody but Redis may have noticed. */
+static json_t *quarantined(struct exchange *exchange, struct slice name,
+                           const struct lock_view *view)
 {
     enum quarantine_reason reason;
     int64_t left_ms = locks_quarantine(exchange->api->locks, name, &reason);
+    if (reason == QUARANTINE_NONE && view && view->opens_ms > 0) {
+        reason = QUARANTINE_CLOCK;
+        left_ms = view->opens_ms;
+    }
     int64_t retry_ms = left_ms > 0 ? left_ms : 1;
     const char *why = quarantine_text(reason);
     json_t *document = problem_new(
@@ -258,7 +264,7 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         return unconfirmed(exchange, error);
     case LOCKS_QUARANTINED:
         *ret = PROBLEM_QUARANTINED;
-        return quarantined(exchange, name);
+        return quarantined(exchange, name, view);
     case LOCKS_DONE:
     case LOCKS_REPEATED:
     case LOCKS_NOT_HELD:

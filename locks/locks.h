@@ -79,7 +79,8 @@ struct lock_view {
     int64_t hold_count;
     int64_t limit; /* of the shared holds there are; 0: none */
     int64_t queue_length;
-    bool mine; /* the token that was asked about holds */
+    bool mine;        /* the token that was asked about holds */
+    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis has said */
     struct {
         int64_t fence; /* 0 where nothing is known of an earlier hold */
         struct slice reason;

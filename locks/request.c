@@ -180,7 +180,7 @@ static bool read_ended(const struct value *value, struct locks_reply *ret)
     }
     if (reply_says(value, "quarantined")) {
         ret->result = LOCKS_QUARANTINED;
-        return true;
+        return value_integer(value_at(value, 1), &ret->view.opens_ms);
     }
     if (reply_says(value, "superseded")) {
         ret->result = LOCKS_SUPERSEDED;

@@ -162,6 +162,33 @@ static void a_slow_redis_is_no_jump(void **state)
     pair_close(&pair);
 }
 
+/* One batond sees the clock ahead, which is right again before the other has looked. */
+static void a_clock_that_jumps_there_and_back_ends_nothing(void **state)
+{
+    enum { TRIES = 4, STEP_MS = 230, LONG_MS = 20000, LATE_MS = 6000 };
+    (void)state;
+    for (int i = 0; i < TRIES; i++) {
+        struct jumping_clock clock;
+        struct pair pair;
+        jumping_clock_open(&clock);
+        pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+        answers(pair.client[0], "POST /locks/n?ttl=20s", NULL, 201, NULL);
+        clock_sleep_ms(1000 + i * STEP_MS); /* the looks are at some time of each second */
+        jumping_clock_set(&clock, 60);
+        http_call(pair.client[0], "GET", "/locks/n", NULL); /* it ends the hold */
+        jumping_clock_set(&clock, 0);
+        assert_int_not_equal(http_call(pair.client[1], "POST", "/locks/n?ttl=20s", NULL), 201);
+        if (pair.client[1]->reply.status == 503) {
+            assert_string_equal(http_text(pair.client[1], "code"), "quarantined");
+            assert_string_equal(http_text(pair.client[1], "reason"), "clock");
+            assert_in_range(http_integer(pair.client[1], "retry_after_ms"), LONG_MS - LATE_MS,
+                            2 * LONG_MS);
+        }
+        pair_close(&pair);
+        jumping_clock_close(&clock);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +197,7 @@ int main(void)
         cmocka_unit_test(fences_grow_though_all_is_lost_and_the_clock_goes_back),
         cmocka_unit_test(fences_grow_though_the_newest_are_lost_and_the_clock_goes_back),
         cmocka_unit_test(a_slow_redis_is_no_jump),
+        cmocka_unit_test(a_clock_that_jumps_there_and_back_ends_nothing),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

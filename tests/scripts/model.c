@@ -24,7 +24,14 @@ int64_t model_ms(int64_t us)
 
 static bool is_closed(const struct model *model, int64_t now)
 {
-    return now < model->opens;
+    return now < model->closed_until;
+}
+
+/* A hold that was ended by a clock which was ahead runs on by the one that is right again. */
+static bool last_runs_on(const struct model *model, int64_t now)
+{
+    return model->hold_count == 0 && !strcmp(model->last_reason, "expired") &&
+           now < model->last.at && now >= model->last.at - model->last.held_ms * 1000;
 }
 
 /* Holds. */
@@ -332,6 +339,7 @@ static void settle(struct model *model, int64_t now)
         else
             model->expired[model->expired_count++] = hold;
     }
+    model->closed_until = max(model->opens, last_runs_on(model, now) ? model->last.at : 0);
     for (size_t i = 0; i < MODEL_SERVERS; i++)
         if (model->servers[i].listed && model->servers[i].ends <= now)
             bury(model, now, i);
@@ -924,7 +932,7 @@ int64_t model_next_tick(const struct model *model, int64_t now)
     if (!first)
         return next;
     if (is_closed(model, now) && admits(model, &first->hold))
-        next = min(next, model->opens);
+        next = min(next, model->closed_until);
     if (first->place == ABSENT)
         return min(next, first->ends);
     for (size_t i = 0; i < model->waiter_count; i++)

@@ -59,9 +59,10 @@ struct model_messages {
 };
 
 struct model {
-    bool known;    /* it has keys */
-    int64_t opens; /* nothing is granted before that */
-    int64_t floor; /* all numbers so far are below */
+    bool known;           /* it has keys */
+    int64_t opens;        /* nothing is granted before that, */
+    int64_t closed_until; /* and for the last operation, not before this */
+    int64_t floor;        /* all numbers so far are below */
     int64_t retention_us;
     int64_t version;
     struct model_hold holds[MODEL_MOST]; /* the one that ends soonest first */

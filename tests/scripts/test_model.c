@@ -351,7 +351,8 @@ static void step_acquire(struct run *run)
     should_be.next_ms = is.next_ms;
     compare(run, "acquire", &is, &should_be);
     if (strcmp(is.status, "quarantined") == 0) {
-        differ(run, "acquire", "time left", is.next_ms, (run->opens - run->now + 999) / 1000);
+        differ(run, "acquire", "time left", is.next_ms,
+               (run->model->closed_until - run->now + 999) / 1000);
         run->quarantined++;
     }
     if (strcmp(is.status, acquiring.again ? "claimed" : "waiting") == 0)

@@ -155,6 +155,55 @@ static void nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves(void **state)
     }
 }
 
+/* One batond sees the clock ahead, and what has ended by it. The clock is right again before the
+ * others have looked, so nothing keeps them from granting. */
+static void what_ended_by_a_clock_that_was_ahead_runs_on(void **state)
+{
+    static const char *const MODES[] = {"exclusive", "shared"};
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 2; i++) {
+        redis_process_flush(&scripts->redis);
+        acquire(scripts, .token = "a", .mode = MODES[i], .ttl_ms = 20000, .token_is_new = true);
+        pass(scripts, 1);
+        renew(scripts, "n", "a", 20000);
+        pass(scripts, 60);
+        begin(scripts, 70);
+        assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+        pass(scripts, -60);
+        scripts->opens_us = 0;
+        struct answer refused = acquire(scripts, .token = "b", .token_is_new = true);
+        assert_string_equal(refused.status, "quarantined");
+        assert_in_range(refused.next_ms, 19999, 20000);
+        struct answer waits = acquire(scripts, .token = "w", .attempt = "w", .server = "one",
+                                      .lease_ms = 600000, .claim_ms = 60000);
+        assert_string_equal(waits.status, "waiting");
+        assert_in_range(waits.next_ms, 19999, 20001);
+        pass(scripts, 19);
+        tick(scripts, "n", "one");
+        assert_int_equal(inspect(scripts, "n", "w").mine, 0);
+        pass(scripts, 1);
+        tick(scripts, "n", "one");
+        assert_int_equal(inspect(scripts, "n", "w").mine, 1);
+    }
+}
+
+/* Of what was over before, nobody has to wait for the end by a clock that has gone back since. */
+static void what_was_over_before_a_clock_went_back_is_over(void **state)
+{
+    struct scripts *scripts = *state;
+    pass(scripts, 3600);
+    acquire(scripts, .token = "a", .ttl_ms = 20000, .token_is_new = true);
+    pass(scripts, 60);
+    assert_int_equal(inspect(scripts, "n", "a").holds, 0);
+    pass(scripts, -3600);
+    assert_status(acquire(scripts, .token = "b", .token_is_new = true), "granted");
+    assert_status(release(scripts, "n", "b"), "released");
+    acquire(scripts, .token = "c", .ttl_ms = 20000, .token_is_new = true);
+    assert_status(release(scripts, "n", "c"), "released");
+    pass(scripts, -1);
+    assert_status(acquire(scripts, .token = "d", .token_is_new = true), "granted");
+}
+
 /* What was handed over before is not claimed: its waiter is the next again. */
 static void what_was_handed_over_cannot_be_claimed(void **state)
 {
@@ -341,6 +390,8 @@ int main(void)
         TEST(nor_is_an_upgrade),
         TEST(a_release_lets_nobody_in),
         TEST(nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves),
+        TEST(what_ended_by_a_clock_that_was_ahead_runs_on),
+        TEST(what_was_over_before_a_clock_went_back_is_over),
         TEST(what_was_handed_over_cannot_be_claimed),
         TEST(what_comes_too_late_changes_nothing),
         TEST(numbers_grow_from_the_greatest_time_that_was_seen),

@@ -8,7 +8,8 @@ do
         state = packed and {struct.unpack(STATE, packed)}
     end
     if ARGV[5] == '0' and now >= opens then
-        if not packed or (state[COUNT] == 0 and state[WAITERS] == 0 and state[SERVERS] == 0) then
+        if not packed or (state[COUNT] == 0 and state[WAITERS] == 0 and state[SERVERS] == 0 and
+                          state[LAST_AT] <= now) then
             local _, _, mode = struct.unpack(HOLD_TEXTS, ARGV[2])
             local ttl, exclusives, limit = tonumber(ARGV[4]), 1, 0
             if mode == 'shared' then

@@ -31,7 +31,8 @@
 
 local call = redis.call
 local key = KEYS[1]
-local retention, latest, opens, floor = struct.unpack('<dddd', ARGV[1])
+local retention, latest, stamped, floor = struct.unpack('<dddd', ARGV[1])
+local opens = stamped -- of this name: see settle
 
 local time = call('time')
 local now = time[1] * 1000000 + time[2]

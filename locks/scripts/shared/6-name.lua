@@ -6,10 +6,19 @@ local function is_calm(state)
     return state.lone and state[ONLY] and now < state.lone[VOUCHED]
 end
 
+-- Until when the last hold of a free name runs by this clock, though it has ended: the clock was
+-- ahead then, and is not any more. Who had it counts on it; so nobody else gets the name before.
+local function runs_on(state)
+    local is_within = state[COUNT] == 0 and state[LAST_REASON] == 'expired' and
+                      now < state[LAST_AT] and now >= state[LAST_AT] - state[LAST_HELD] * 1000
+    return is_within and state[LAST_AT] or 0
+end
+
 -- The state of the name as of now: what has ended is gone. Nobody was let in for it yet.
 local function settle()
     local state = load()
     expire(state)
+    opens = math.max(stamped, runs_on(state))
     if not is_calm(state) and
        (state[WAITERS] > 0 or state[SERVERS] > 0 or state.unclaimed) then
         queue(state).settle()
