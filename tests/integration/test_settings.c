@@ -527,9 +527,9 @@ static void a_state_directory_in_use_is_named_with_who_uses_it(void **state)
     struct http_client *client = http_client_new(batond.url);
     snprintf(pid, sizeof pid, "process %d", (int)batond.process.pid);
     /* That it waits, at first, is a warning: tests/integration/test_embedded.c. */
-    is_refused(&(struct batond_options){.state_dir = dir.path,
-                                        .arguments = LIST("--log-level=error")},
-               1, LIST(dir.path, pid, "--state-dir"));
+    is_refused(
+        &(struct batond_options){.state_dir = dir.path, .arguments = LIST("--log-level=error")}, 1,
+        LIST(dir.path, pid, "--state-dir"));
     answers(client, "POST /locks/n", NULL, 201, NULL);
     put_away(&batond, client);
     temp_dir_remove(&dir);
