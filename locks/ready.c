@@ -24,7 +24,7 @@ struct readiness {
     void *context;
     unsigned asking; /* parts that have not answered; one more while they are being asked */
     struct locks_reply reply;
-    char error[256];
+    char error[STORE_ERROR_TEXT];
 };
 
 static void settle(struct readiness *readiness, enum locks_result result, const char *error)

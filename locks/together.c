@@ -18,7 +18,7 @@ struct together {
     void *context;
     struct names *names;
     size_t asking;
-    char error[128];
+    char error[STORE_ERROR_TEXT];
     struct several_reply reply;
     struct part parts[];
 };

@@ -32,7 +32,7 @@ try {
     struct lock_view *views[BALLOT_MEMBERS]; /* of those who refuse */
     struct hold earlier;                     /* what the token had before, by who told first */
     char earlier_owner[OWNER_LENGTH];
-    char error[160];
+    char error[STORE_ERROR_TEXT];
     struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
     size_t key_length;
     char key[KEY_LENGTH];

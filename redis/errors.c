@@ -1,22 +1,45 @@
 #include "redis/errors.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { WORDS_SHOWN = 128 };
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
 /* Redis gives these before a script runs, or at its first write. A script is not rolled back, so
  * any other error may have come after some of its writes. */
-static const struct {
+static const struct error {
     const char *code;
     enum error_kind kind;
-} KINDS[] = {
-    {"NOSCRIPT", ERROR_FORGOTTEN},    {"OOM", ERROR_REFUSED},
-    {"LOADING", ERROR_REFUSED},       {"MASTERDOWN", ERROR_REFUSED},
-    {"BUSY", ERROR_REFUSED},          {"MISCONF", ERROR_REFUSED},
-    {"NOREPLICAS", ERROR_REFUSED},    {"NOAUTH", ERROR_WRONG_SERVER},
-    {"READONLY", ERROR_WRONG_SERVER}, {"MOVED", ERROR_ELSEWHERE},
-    {"ASK", ERROR_ELSEWHERE},         {"TRYAGAIN", ERROR_ELSEWHERE},
-    {"CLUSTERDOWN", ERROR_ELSEWHERE}, {"LATE", ERROR_LATE},
+    const char *meaning;
+    const char *advice;
+} ERRORS[] = {
+    {"NOSCRIPT", ERROR_FORGOTTEN, "Redis forgets the scripts of batond again and again",
+     "see who runs SCRIPT FLUSH there"},
+    {"NOPERM", ERROR_UNKNOWN, "Redis does not let the user of batond do what it has to",
+     "give that user the rules of docs/redis.md"},
+    {"OOM", ERROR_REFUSED, "Redis is full", "raise its maxmemory, or wait until locks have ended"},
+    {"LOADING", ERROR_REFUSED, "Redis has started and still reads its data", "wait until it has"},
+    {"MASTERDOWN", ERROR_REFUSED, "Redis is a replica that has lost its primary",
+     "bring that back, or have redis-url name the primary"},
+    {"BUSY", ERROR_REFUSED, "a long script keeps Redis busy",
+     "wait for its end, or end it by SCRIPT KILL"},
+    {"MISCONF", ERROR_REFUSED, "Redis cannot write to its disk, and so takes no changes",
+     "see its log, and whether that disk is full"},
+    {"NOREPLICAS", ERROR_REFUSED, "Redis has fewer replicas than its min-replicas-to-write",
+     "bring some back"},
+    {"NOAUTH", ERROR_WRONG_SERVER, "Redis asks for a login now", "give batond a --redis-password"},
+    {"READONLY", ERROR_WRONG_SERVER, "this Redis is a replica now, which takes no changes",
+     "wait until batond has found the primary; if it does not, see its redis-url"},
+    {"MOVED", ERROR_ELSEWHERE, "another node of the Redis Cluster has this name now", "try again"},
+    {"ASK", ERROR_ELSEWHERE, "this name is on its way to another node of the Redis Cluster",
+     "try again"},
+    {"TRYAGAIN", ERROR_ELSEWHERE, "this name is on its way to another node of the Redis Cluster",
+     "try again"},
+    {"CLUSTERDOWN", ERROR_ELSEWHERE, "a part of the Redis Cluster has no primary",
+     "wait until a replica has taken its place, or bring it back"},
+    {"LATE", ERROR_LATE, "Redis was too slow", "try again"},
 };
 
 static const char *const PASSING[] = {
@@ -43,13 +66,31 @@ static const char *unwrap(const char *text)
     return inner ? inner + 3 : text;
 }
 
+/* NULL where its code is none of those. */
+static const struct error *find(const char *inner)
+{
+    for (size_t i = 0; i < LENGTH(ERRORS); i++)
+        if (error_has_code(inner, ERRORS[i].code))
+            return &ERRORS[i];
+    return NULL;
+}
+
 enum error_kind error_kind(const char *text)
 {
+    const struct error *error = find(unwrap(text));
+    return error ? error->kind : ERROR_UNKNOWN;
+}
+
+void error_explain(const char *text, char *ret, size_t size)
+{
     const char *inner = unwrap(text);
-    for (size_t i = 0; i < LENGTH(KINDS); i++)
-        if (error_has_code(inner, KINDS[i].code))
-            return KINDS[i].kind;
-    return ERROR_UNKNOWN;
+    const struct error *error = find(inner);
+    size_t length = strnlen(inner, WORDS_SHOWN);
+    if (length > 0 && inner[length - 1] == '.')
+        length--;
+    snprintf(ret, size, "%s, so nothing was done: %s (Redis says: %.*s)",
+             error ? error->meaning : "Redis has refused it",
+             error ? error->advice : "see the log of Redis", (int)length, inner);
 }
 
 bool error_passes(const char *text)

@@ -3,6 +3,7 @@
 #define BATON_REDIS_ERRORS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum error_kind {
     ERROR_UNKNOWN,      /* the script may have written something before it failed */
@@ -15,6 +16,10 @@ enum error_kind {
 
 /* `text` is the reply without its leading '-'. */
 enum error_kind error_kind(const char *text);
+
+/* Writes for whoever hears that a script was refused what this means and what to do, and behind
+ * that Redis' own words. */
+void error_explain(const char *text, char *ret, size_t size);
 
 /* Whether a greeting (AUTH, SELECT, INFO) that was refused so may succeed later by itself. */
 bool error_passes(const char *text);

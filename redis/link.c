@@ -182,9 +182,12 @@ void link_untrack(struct link *link)
 
 /* Replies to scripts */
 
-static void call_refused(struct call *call, enum store_outcome outcome, const char *error)
+/* By a reply of Redis: whoever called hears what that means. */
+static void call_refused(struct call *call, const char *error)
 {
-    call_finish(call, outcome, NULL, error);
+    char text[STORE_ERROR_TEXT];
+    error_explain(error, text, sizeof text);
+    call_finish(call, STORE_REFUSED, NULL, text);
 }
 
 /* SCRIPT LOAD and EVALSHA rather than EVAL: from Redis 7.4 on, scripts that came by EVAL are
@@ -193,11 +196,11 @@ static void link_load_again(struct link *link, struct call *call, const char *er
 {
     const struct loaded_script *known = loaded_find(&link->loaded, call->script);
     if (known && known->refused) {
-        call_refused(call, STORE_REFUSED, known->error);
+        call_refused(call, known->error);
         return;
     }
     if (++call->tries >= MOST_LOADS || !link_is_up(link)) {
-        call_refused(call, STORE_REFUSED, error);
+        call_refused(call, error);
         return;
     }
     if (!known || !known->on_its_way)
@@ -216,7 +219,7 @@ static void link_script_late(struct link *link, struct call *call, const char *e
     if (!again)
         call_forget(call);
     else if (++call->tries >= MOST_TRIES || !link_serves(link))
-        call_refused(call, STORE_REFUSED, "Redis was too slow, so nothing was done");
+        call_finish(call, STORE_REFUSED, NULL, "Redis was too slow, so nothing was done");
     else
         link_run(link, call);
 }
@@ -249,24 +252,24 @@ static void link_script_failed(struct link *link, struct call *call, const char 
         if (call->routing.is_on)
             link->events.redirected(link->events.context, call, error);
         else
-            call_refused(call, STORE_REFUSED, error);
+            call_refused(call, error);
         break;
     case ERROR_FORGOTTEN:
         link_load_again(link, call, error);
         break;
     case ERROR_WRONG_SERVER:
         link_leave(link, error);
-        call_refused(call, STORE_REFUSED, error);
+        call_refused(call, error);
         break;
     case ERROR_LATE:
         link_script_late(link, call, error);
         break;
     case ERROR_REFUSED:
-        call_refused(call, STORE_REFUSED, error);
+        call_refused(call, error);
         link_complain(link, script, error);
         break;
     case ERROR_UNKNOWN:
-        call_refused(call, STORE_IN_DOUBT, error);
+        call_finish(call, STORE_IN_DOUBT, NULL, error);
         link_complain(link, script, error);
         break;
     }

@@ -15,7 +15,7 @@ struct loaded {
         const struct script *script;
         bool on_its_way;
         bool refused;
-        char error[128]; /* why Redis refused to load it, if it did */
+        char error[160]; /* why Redis refused to load it, if it did */
     } scripts[LOADED_MOST];
 };
 

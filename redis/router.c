@@ -299,8 +299,10 @@ void router_redirected(struct router *router, struct call *call, const char *err
     bool tries_again = error_has_code(error, "TRYAGAIN");
     bool is_redirect = redirect_read(error, &redirect) && redirect.slot == routing->slot;
     if (router->closing || !(tries_again || is_redirect)) {
+        char text[STORE_ERROR_TEXT];
+        error_explain(error, text, sizeof text);
         cluster_doubt(router->cluster); /* CLUSTERDOWN */
-        call_finish(call, STORE_REFUSED, NULL, error);
+        call_finish(call, STORE_REFUSED, NULL, text);
         return;
     }
     if (routing->open)

@@ -32,11 +32,13 @@ enum {
     STORE_REPLICAS_MOST = 8, /* that can be asked to confirm */
     STORE_STAMP_LENGTH = 32, /* bytes */
     STORE_TAG_SIZE = 8,
+    STORE_ERROR_TEXT = 320, /* room for any `error`, NUL included */
 };
 
 enum store_outcome {
     STORE_REPLIED,  /* the script ran to its end: `reply` is what it returned */
-    STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` is its text */
+    STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` says what that
+                     * means, what to do, and what the reply was */
     STORE_UNSENT,   /* there was no usable connection: nothing happened */
     STORE_LATE,     /* the script says that it came too late (LATE in its `error`), and has done
                      * nothing */

@@ -210,6 +210,10 @@ static void a_full_redis_grants_nothing_and_releases(void **state)
     keep_token(service.client, token);
     freeReplyObject(redis_process_command(&service.redis, "CONFIG SET maxmemory 1"));
     answers(service.client, "POST /locks/other", NULL, 503, "store_unavailable");
+    static const char FULL[] =
+        "Redis is full, so nothing was done: raise its maxmemory, or wait until "
+        "locks have ended (Redis says: OOM ";
+    assert_int_equal(strncmp(http_text(service.client, "detail"), FULL, sizeof FULL - 1), 0);
     assert_string_equal(http_header(service.client, "Retry-After"), "1");
     assert_non_null(http_text(service.client, "token"));
     answers(service.client, "GET /readyz", NULL, 503, "store_unavailable");

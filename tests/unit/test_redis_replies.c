@@ -2,6 +2,7 @@
 #include "redis/errors.h"
 #include "redis/facts.h"
 #include "redis/loaded.h"
+#include "redis/store.h"
 #include "redis/value.h"
 #include "tests/support/cmocka.h"
 
@@ -99,6 +100,40 @@ static void errors_have_a_kind(void **state)
     assert_false(error_passes("ERR unknown command"));
 }
 
+static void errors_are_explained_before_they_are_quoted(void **state)
+{
+    static const struct {
+        const char *text, *said;
+    } CASES[] = {
+        {"CLUSTERDOWN The cluster is down",
+         "a part of the Redis Cluster has no primary, so nothing was done: wait until a replica "
+         "has "
+         "taken its place, or bring it back (Redis says: CLUSTERDOWN The cluster is down)"},
+        {"READONLY You can't write against a read only replica.",
+         "this Redis is a replica now, which takes no changes, so nothing was done: wait until "
+         "batond "
+         "has found the primary; if it does not, see its redis-url (Redis says: READONLY You can't "
+         "write against a read only replica)"},
+        {"ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed",
+         "Redis is full, so nothing was done: raise its maxmemory, or wait until locks have ended "
+         "(Redis says: OOM command not allowed)"},
+        {"ODD",
+         "Redis has refused it, so nothing was done: see the log of Redis (Redis says: ODD)"},
+    };
+    char said[STORE_ERROR_TEXT], words[300];
+    (void)state;
+    for (size_t i = 0; i < LENGTH(CASES); i++) {
+        error_explain(CASES[i].text, said, sizeof said);
+        assert_string_equal(said, CASES[i].said);
+    }
+    /* However long, it is told to its end. */
+    memset(words, 'x', sizeof words);
+    memcpy(words, "READONLY ", 9);
+    words[sizeof words - 1] = '\0';
+    error_explain(words, said, sizeof said);
+    assert_int_equal(said[strlen(said) - 1], ')');
+}
+
 static void info_is_read(void **state)
 {
     static const char INFO[] =
@@ -175,6 +210,7 @@ int main(void)
         cmocka_unit_test(values_are_what_they_are),
         cmocka_unit_test(values_are_nothing_else),
         cmocka_unit_test(errors_have_a_kind),
+        cmocka_unit_test(errors_are_explained_before_they_are_quoted),
         cmocka_unit_test(info_is_read),
         cmocka_unit_test(versions_are_compared_as_numbers),
         cmocka_unit_test(values_in_info_are_bounded),

@@ -32,7 +32,7 @@ struct world {
     struct truth truths[KEYS];
     unsigned map[KEYS]; /* as the cluster module would know it; NODES: nobody */
     bool fresh;
-    int made, ended, run, unsent, refused, lost;
+    int made, ended, run, unsent, refused, explained, lost;
     int run_last[KEYS];
     int doubts;
     uint32_t random;
@@ -237,6 +237,7 @@ static void done(void *context, const struct store_result *result)
     world->ended++;
     world->unsent += result->outcome == STORE_UNSENT;
     world->refused += result->outcome == STORE_REFUSED;
+    world->explained += result->error && strstr(result->error, "nothing was done: ");
     world->lost += result->outcome == STORE_IN_DOUBT;
 }
 
@@ -437,6 +438,7 @@ static void what_nobody_serves_is_not_waited_for(void **state)
             router_redirected(world->router, call, "CLUSTERDOWN Hash slot not served");
     }
     assert_int_equal(world->refused, 1);
+    assert_int_equal(world->explained, 1);
     assert_int_equal(world->doubts, 1);
     for (int i = 0; i < KEYS; i++)
         learn(i, NODES);
