@@ -246,6 +246,6 @@ void settings_help(FILE *out)
             "tokens-file\n"
             "  --check\n      ask the batond that the same settings describe whether it is ready: "
             "exit code 0 if so, 1 if not, 2 for a wrong setting\n"
-            "  --help\n      print this\n  --version\n      print the version\n\n"
+            "  --help, -h\n      print this\n  --version\n      print the version\n\n"
             "The HTTP interface is described at /openapi.yaml.\n");
 }

@@ -212,7 +212,7 @@ static void help_lists_every_setting(void **state)
                                            "--rate-limit",
                                            "--max-waiters-per-process",
                                            "--max-waiters-per-principal",
-                                           "--help",
+                                           "--help, -h\n",
                                            "--version",
                                            "127.0.0.1:7420",
                                            "(default: 30s)",

@@ -579,7 +579,7 @@ static void the_help_names_every_flag(void **state)
     }
     assert_non_null(strstr(text, "\n  --state-dir=DIRECTORY\n"));
     assert_non_null(strstr(text, "(default: 127.0.0.1:7420)\n"));
-    assert_non_null(strstr(text, "\n  --help\n"));
+    assert_non_null(strstr(text, "\n  --help, -h\n"));
     free(text);
 }
 
