@@ -185,10 +185,11 @@ static json_t *unavailable(struct exchange *exchange, const char *error)
 /* Of a hold that the token had before, nothing was given back. */
 static json_t *unconfirmed(struct exchange *exchange, const char *error)
 {
-    json_t *document = problem_new(exchange, PROBLEM_UNCONFIRMED,
-                                   "%s; what was granted to this request is given back: repeat it "
-                                   "with this token",
-                                   error);
+    json_t *document =
+        problem_new(exchange, PROBLEM_UNCONFIRMED,
+                    "%s, so what was granted to this request is taken back: repeat it "
+                    "with this token",
+                    error);
     add_token(exchange, document);
     return document;
 }
@@ -210,7 +211,7 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
         exchange, PROBLEM_QUARANTINED,
         "%s, so locks that are still held may be missing there: nothing is granted until the last "
         "of them must have ended, in %lld s; renewals and releases are served. Repeat the request "
-        "with this token then, or wait that long",
+        "with this token then, or now with a wait that is longer",
         why[0] ? why : "Redis may have lost data", (long long)((retry_ms + 999) / 1000));
     add_token(exchange, document);
     json_object_set_new(document, "reason", json_string(quarantine_word(reason)));
@@ -239,7 +240,7 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         return problem_new(
             exchange, *ret,
             "another owner waits to upgrade its shared hold, and each would wait for "
-            "the other: release the shared hold");
+            "the other: release your shared hold, and acquire anew");
     case LOCKS_TOKEN_RELEASED:
         *ret = PROBLEM_NOT_HELD;
         return problem_new(exchange, *ret,
@@ -251,8 +252,9 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
                            "token");
     case LOCKS_SUPERSEDED:
         *ret = PROBLEM_SUPERSEDED;
-        return problem_new(exchange, *ret,
-                           "a later request with this token has taken its place, and will be told");
+        return problem_new(
+            exchange, *ret,
+            "a later request with this token waits in place of this one: its answer counts");
     case LOCKS_TOO_MANY_WAITERS:
         *ret = PROBLEM_TOO_MANY_WAITERS;
         return too_many(exchange, view);

@@ -50,7 +50,7 @@ static bool refuse_number_too_large(struct exchange *exchange)
     json_object_foreach (exchange->json, key, value) {
         double number = json_real_value(value);
         if (number >= 9223372036854775808.0 || number < -9223372036854775808.0) {
-            problem_parameter(exchange, key, "no number may be so large");
+            problem_parameter(exchange, key, "the number is too large for any field");
             return true;
         }
     }
@@ -65,9 +65,11 @@ static bool check_text(struct exchange *exchange)
     bool has_nul = memchr(exchange->body.bytes, '\0', exchange->body.length);
     bool is_deep = json_depth(exchange->body) > JSON_DEPTH;
     if (has_nul)
-        problem_simply(exchange, PROBLEM_INVALID_JSON, "there is a NUL in it");
+        problem_simply(exchange, PROBLEM_INVALID_JSON, "the body has a NUL byte: send text alone");
     else if (is_deep)
-        problem_simply(exchange, PROBLEM_INVALID_JSON, "at most %d levels may nest", JSON_DEPTH);
+        problem_simply(exchange, PROBLEM_INVALID_JSON,
+                       "the body has more than %d levels, one inside the other: nest less",
+                       JSON_DEPTH);
     return !has_nul && !is_deep;
 }
 

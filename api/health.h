@@ -38,7 +38,7 @@ bool health_is_stuck(const struct health *health, size_t loop);
 bool health_is_leaving(const struct health *health);
 
 /* What to tell of one that is stuck: its number from 1, and how many there are. */
-#define HEALTH_STUCK "the loop of worker %zu of %zu does not turn: restart this batond"
+#define HEALTH_STUCK "worker %zu of %zu is stuck, and so are its clients: restart this batond"
 
 /* How many loops there are, and the first that is stuck, the same number where none is. */
 size_t health_loops(const struct health *health);

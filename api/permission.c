@@ -18,9 +18,10 @@ static bool refuse(struct exchange *exchange, enum verb verb, struct slice prefi
                    const char *where)
 {
     struct slice name = exchange->principal->name;
-    json_t *document =
-        problem_new(exchange, PROBLEM_FORBIDDEN, "\"%.*s\" has no rule with the verb \"%s\"%s",
-                    (int)name.length, name.bytes, VERB_WORDS[verb], where);
+    json_t *document = problem_new(exchange, PROBLEM_FORBIDDEN,
+                                   "\"%.*s\" has no rule with the verb \"%s\"%s: whoever runs "
+                                   "batond can add one to the tokens-file",
+                                   (int)name.length, name.bytes, VERB_WORDS[verb], where);
     json_object_set_new(document, "verb", json_string(VERB_WORDS[verb]));
     json_object_set_new(document, "prefix", represent_text(prefix));
     problem_answer(exchange, PROBLEM_FORBIDDEN, document);

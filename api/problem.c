@@ -108,7 +108,9 @@ void problem_parameter(struct exchange *exchange, const char *name, const char *
 void problem_unconfirmed_renewal(struct exchange *exchange, const char *error)
 {
     problem_simply(exchange, PROBLEM_UNCONFIRMED,
-                   "%s: count on the time that the hold had before, and repeat the request", error);
+                   "%s, so the renewal may be lost: count on the time that the hold had before, "
+                   "and repeat the request",
+                   error);
 }
 
 void problem_unavailable(struct exchange *exchange, const char *error)

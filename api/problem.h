@@ -15,7 +15,7 @@ struct exchange;
     X(PROBLEM_UNAUTHORIZED, "unauthorized", 401, "It is not known who asks")                       \
     X(PROBLEM_FORBIDDEN, "forbidden", 403, "Whoever asks may not do this")                         \
     X(PROBLEM_UNTRUSTED_ORIGIN, "untrusted_origin", 403,                                           \
-      "It may come from a page of another site")                                                   \
+      "The request may come from a page of another site")                                          \
     X(PROBLEM_NOT_FOUND, "not_found", 404, "There is no such resource")                            \
     X(PROBLEM_METHOD_NOT_ALLOWED, "method_not_allowed", 405, "The resource has no such method")    \
     X(PROBLEM_LOCKED, "locked", 409, "The lock is held by others")                                 \
@@ -28,12 +28,12 @@ struct exchange;
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not JSON")       \
     X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many requests wait")                 \
     X(PROBLEM_RATE_LIMITED, "rate_limited", 429, "Too many requests in a second")                  \
-    X(PROBLEM_UNSUPPORTED, "unsupported", 501, "It is not offered where the locks are kept")       \
-    X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be asked")                \
-    X(PROBLEM_UNCONFIRMED, "unconfirmed", 503, "Too few replicas of Redis have it")                \
+    X(PROBLEM_UNSUPPORTED, "unsupported", 501, "A quorum of Redis does not offer this")            \
+    X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be used now")             \
+    X(PROBLEM_UNCONFIRMED, "unconfirmed", 503, "Too few replicas of Redis have confirmed it")      \
     X(PROBLEM_QUARANTINED, "quarantined", 503, "Redis may have lost locks that are still held")    \
     X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")                                \
-    X(PROBLEM_STUCK, "stuck", 503, "A worker of this batond does not turn")
+    X(PROBLEM_STUCK, "stuck", 503, "A worker of this batond is stuck")
 
 /* Those of a connection, whose requests nobody has read: any operation may get them. */
 #define CONNECTION_PROBLEMS(X)                                                                     \

@@ -77,7 +77,7 @@ static void answer_short(struct confirmer *confirmer)
     if (questions_due(&confirmer->questions) > now)
         return;
     if (confirmer->reached >= 0 && confirmer->reached < confirmer->replicas)
-        snprintf(text, sizeof text, "in the time there was, %" PRId64 " of %d replicas had it",
+        snprintf(text, sizeof text, "only %" PRId64 " of %d replicas had it in time",
                  confirmer->reached, confirmer->replicas);
     else
         snprintf(text, sizeof text, "Redis did not say in time whether %d replicas have it",

@@ -19,20 +19,25 @@ const struct setting SETTINGS[] = {
     {"listen", TEXT, AT(listen), "127.0.0.1:7420", "ADDRESS:PORT",
      "where to serve HTTP; [::1]:7420 for IPv6, port 0 for any free one", 0, 0, NULL},
     {"redis-url", SECRET, AT(redis_url), NULL, "URL",
-     "redis://[user:password@]host[:port][/db], rediss://, unix:///path, or "
-     "redis+sentinel://[user:password@]host[:port],host[:port]/MASTER[/db], or "
+     "where Redis is: redis://[user:password@]host[:port][/db], rediss:// for TLS, "
+     "unix:///path, or redis+sentinel://[user:password@]host[:port],host[:port]/MASTER[/db], or "
      "redis+cluster://[user:password@]host[:port],host[:port], or "
-     "redis+quorum://[user:password@]host[:port],host[:port],host[:port][/db]; unset: its own "
-     "Redis",
+     "redis+quorum://[user:password@]host[:port],host[:port],host[:port][/db]; "
+     "BATON_REDIS_URL_FILE names a file with it; unset: batond starts a Redis of its own",
      0, 0, NULL},
     {"redis-user", TEXT, AT(redis_user), NULL, "NAME",
-     "who logs in to Redis, where redis-url does not say", 0, 0, NULL},
+     "the user of Redis to log in as, where redis-url names none", 0, 0, NULL},
     {"redis-password", SECRET, AT(redis_password), NULL, "TEXT",
-     "the password for Redis, where redis-url does not say", 0, 0, NULL},
+     "the password for Redis, where redis-url has none; BATON_REDIS_PASSWORD_FILE names a file "
+     "with it",
+     0, 0, NULL},
     {"redis-sentinel-user", TEXT, AT(redis_sentinel_user), NULL, "NAME",
-     "who logs in to the sentinels of redis+sentinel://, where they ask for it", 0, 0, NULL},
+     "the user to log in to sentinels as, where they ask for it; only with redis+sentinel://", 0, 0,
+     NULL},
     {"redis-sentinel-password", SECRET, AT(redis_sentinel_password), NULL, "TEXT",
-     "the password for the sentinels; that for Redis is not sent to them", 0, 0, NULL},
+     "the password for the sentinels, who are not sent that for Redis; "
+     "BATON_REDIS_SENTINEL_PASSWORD_FILE names a file with it",
+     0, 0, NULL},
     {"redis-ca", TEXT, AT(redis_ca), NULL, "FILE",
      "certificates (PEM) to trust for rediss://, in place of the system's", 0, 0, NULL},
     {"redis-cert", TEXT, AT(redis_cert), NULL, "FILE",
@@ -42,18 +47,22 @@ const struct setting SETTINGS[] = {
      "what the certificate of Redis names (and SNI), in place of the host in redis-url", 0, 0,
      NULL},
     {"state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
-     "where the embedded Redis keeps its data ($XDG_STATE_HOME/baton or ~/.local/state/baton)", 0,
-     0, NULL},
+     "where batond's own Redis keeps its data, for one batond at a time; unset: "
+     "$XDG_STATE_HOME/baton or ~/.local/state/baton",
+     0, 0, NULL},
     {"key-prefix", TEXT, AT(key_prefix), "baton:", "TEXT",
      "what all keys in Redis begin with; at most 64 bytes, no braces", 0, 0, NULL},
-    {"workers", COUNT, AT(workers), "0", "N", "threads that serve; 0: as suits the machine", 0, 256,
-     NULL},
+    {"workers", COUNT, AT(workers), "0", "N",
+     "threads that serve; 0: half as many as there are processors", 0, 256, NULL},
     {"default-ttl", DURATION, AT(default_ttl_ms), "30s", "DURATION",
-     "TTL of a hold whose acquire names none", 100, 86400000, NULL},
+     "how long a hold lasts (its TTL) whose request does not say", 100, 86400000, NULL},
     {"max-ttl", DURATION, AT(max_ttl_ms), "24h", "DURATION",
      "the longest TTL that may be asked for", 100, 86400000, NULL},
     {"retention", DURATION, AT(retention_ms), "1h", "DURATION",
-     "how long a free name is remembered: its last release, its version", 1000, 86400000, NULL},
+     "how long a free name is remembered: its last release, its version; the same for all that "
+     "share "
+     "a Redis",
+     1000, 86400000, NULL},
     {"max-wait", DURATION, AT(max_wait_ms), "60s", "DURATION",
      "the longest that a request may wait for a lock or an event", 1000, 3600000, NULL},
     {"max-waiters", COUNT, AT(max_waiters), "10000", "N",
@@ -62,34 +71,39 @@ const struct setting SETTINGS[] = {
      "requests that may wait in this batond, streams too; 0: nine tenths of its connections", 0,
      10000000, NULL},
     {"max-waiters-per-principal", COUNT, AT(principal_waiters), "0", "N",
-     "of them, those of one principal, unless tokens-file has another number; 0: all", 0,
+     "of those, requests of one principal, unless tokens-file has another number; 0: no limit", 0,
      PRINCIPAL_LIMIT_MOST, NULL},
     {"rate-limit", COUNT, AT(rate_limit), "0", "N",
-     "requests per second of one principal, unless tokens-file has another number; 0: any", 0,
+     "requests per second of one principal, unless tokens-file has another number; 0: no limit", 0,
      PRINCIPAL_LIMIT_MOST, NULL},
     {"claim-window", DURATION, AT(claim_window_ms), "2s", "DURATION",
-     "how long a grant that its waiter does not collect blocks the next waiter", 100, 60000, NULL},
+     "how long a grant waits for its waiter to collect it, before the next one has its turn", 100,
+     60000, NULL},
     {"confirm", REPLICAS, AT(replicas), "none", "none|replicas:N",
-     "how many replicas of Redis must have a grant before anybody is told of it", 0, 8, NULL},
+     "how many replicas of Redis must have a grant before its client is told of it", 0, 8, NULL},
     {"confirm-timeout", DURATION, AT(confirm_timeout_ms), "1s", "DURATION",
-     "how long they have for it; then the grant is taken back, and the answer is 503", 10, 10000,
-     NULL},
+     "how long replicas have to confirm; then the grant is taken back, and the answer is 503", 10,
+     10000, NULL},
     {"quarantine", QUARANTINE, AT(quarantine_ms), "auto", "auto|off|DURATION",
-     "how long nothing is granted once Redis may have lost locks; auto: until all must have ended",
+     "how long nothing is granted once Redis may have lost locks; auto: until those must have "
+     "ended",
      QUARANTINE_AUTO, 86400000, NULL},
     {"waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",
-     "how long waiters keep their place when their batond has died", 1000, 600000, NULL},
+     "how long waiters keep their place in the queue when their batond has died", 1000, 600000,
+     NULL},
     {"drain", DURATION, AT(drain_ms), "5s", "DURATION",
-     "how long to serve on after SIGTERM, while /readyz sends clients to others; needs a redis-url",
+     "how long to serve on after SIGTERM, while /readyz says 503 so that clients go to others; "
+     "only "
+     "with redis-url",
      0, 600000, NULL},
     {"head-timeout", DURATION, AT(head_timeout_ms), "10s", "DURATION",
-     "how long a request's head may take: the first from connecting on, a later one from its line "
-     "on",
-     100, 600000, NULL},
+     "how long the first line and the headers of a request may take to arrive; slower: 408", 100,
+     600000, NULL},
     {"body-timeout", DURATION, AT(body_timeout_ms), "10s", "DURATION",
-     "how long a request's body may take from the end of its head", 100, 600000, NULL},
+     "how long the body of a request may take to arrive after them; slower: 408", 100, 600000,
+     NULL},
     {"idle-timeout", DURATION, AT(idle_timeout_ms), "75s", "DURATION",
-     "how long a connection may be without a request, and a reply may take to be read", 100,
+     "how long a connection may be open without a request, and a reply may take to be read", 100,
      86400000, NULL},
     {"max-connections", COUNT, AT(max_connections), "0", "N",
      "connections of this batond; more wait to be accepted; 0: as many as descriptors allow", 0,
@@ -98,24 +112,28 @@ const struct setting SETTINGS[] = {
      "connections from one address; one more is answered 429; 0: a quarter of all", 0, 10000000,
      NULL},
     {"trusted-proxies", TEXT, AT(trusted_proxies), "127.0.0.0/8,::1", "NETWORKS",
-     "addresses and networks from where connections are not counted by address", 0, 0, NULL},
-    {"log-format", CHOICE, AT(log_format), "json", "json|text", "how lines on stderr look", 0, 0,
-     LOG_FORMATS},
-    {"log-level", CHOICE, AT(log_level), "info", "LEVEL", "debug, info, warn or error", 0, 0,
-     LOG_LEVELS},
+     "proxies, as addresses and networks: their connections are not counted by address, and whom "
+     "they "
+     "forward for is logged",
+     0, 0, NULL},
+    {"log-format", CHOICE, AT(log_format), "json", "json|text",
+     "the form of the log, which goes to stderr", 0, 0, LOG_FORMATS},
+    {"log-level", CHOICE, AT(log_level), "info", "LEVEL",
+     "what is logged at least: debug, info, warn or error", 0, 0, LOG_LEVELS},
     {"access-log", FLAG, AT(access_log), "true", "true|false",
-     "log each request, at info (what monitors ask: at debug)", 0, 0, NULL},
+     "log each request, at info; what monitors ask, at debug", 0, 0, NULL},
     {"audit-log", FLAG, AT(audit_log), "true", "true|false",
      "log the begin and the end of each hold, at info", 0, 0, NULL},
     {"tokens-file", TEXT, AT(tokens_file), NULL, "FILE",
-     "who may do what, as JSON, read again on SIGHUP; unset: whoever can connect may do all", 0, 0,
-     NULL},
+     "says who may do what, as JSON, read again on SIGHUP; unset: whoever can connect may do all",
+     0, 0, NULL},
     {"tls-cert", TEXT, AT(tls_cert), NULL, "FILE",
      "the certificate (PEM, with what leads to its root) to serve HTTPS with, read again on SIGHUP",
      0, 0, NULL},
     {"tls-key", TEXT, AT(tls_key), NULL, "FILE", "the key (PEM) of tls-cert", 0, 0, NULL},
     {"tls-client-ca", TEXT, AT(tls_client_ca), NULL, "FILE",
-     "certificates (PEM) that vouch for clients; a client's common name is who it is", 0, 0, NULL},
+     "certificates (PEM) that vouch for those of clients, who are known by their common names", 0,
+     0, NULL},
     {"allow-anonymous", FLAG, AT(allow_anonymous), "false", NULL,
      "serve other machines too although nobody has to log in: for a network that is itself closed",
      0, 0, NULL},
@@ -224,13 +242,14 @@ void settings_free(struct settings *settings)
 void settings_help(FILE *out)
 {
     fprintf(out,
-            "Usage: batond [--FLAG=VALUE]...\n\n"
-            "Serves locks over HTTP and keeps them in Redis. Try it:\n"
+            "Usage: batond [--SETTING=VALUE]...\n\n"
+            "Serves locks over HTTP and keeps them in Redis: one of its own, or that of redis-url. "
+            "Try it:\n"
             "  batond &\n"
             "  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'\n\n"
-            "Each flag can also be given as a variable: --redis-url is BATON_REDIS_URL, and\n"
-            "BATON_REDIS_URL_FILE names a file that has it, as for both passwords. A flag wins "
-            "over a variable.\n\n");
+            "Each setting can be given as a flag or as a variable: --max-ttl is BATON_MAX_TTL. A "
+            "flag wins.\n"
+            "A DURATION is 500ms, 30s, 5m or 2h; without a unit it is seconds.\n\n");
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &SETTINGS[i];
         bool has_default = setting->value && setting->standard && setting->standard[0];

@@ -240,7 +240,7 @@ settings_are_those_of_help() {
             /^  --/ { standard = /=/ ? "unset" : "false"; sub(/=.*/, ""); name = substr($1, 3); next }
             name != "" {
                 if (match($0, /\(default: .*\)$/)) standard = substr($0, RSTART + 10, RLENGTH - 11)
-                if (match($0, /\(\$XDG.*\)$/)) standard = substr($0, RSTART + 1, RLENGTH - 2)
+                if (match($0, /unset: \$XDG.*$/)) standard = substr($0, RSTART + 7)
                 print name, standard
                 name = ""
             }') || fail "< README.md, > batond --help"

@@ -734,14 +734,14 @@ static void sixteen_levels_may_nest(void **state)
     nest(body, "{\"a\":", "1", "}", 16);
     reading_close(read_well(&request));
     nest(body, "{\"a\":", "1", "}", 17);
-    assert_refused(&request, 400, "invalid_json", "", "at most 16 levels may nest");
+    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels, one inside the other");
     nest(body, "[", "", "]", 16);
     reading_close(read_well(&request));
     nest(body, "[", "", "]", 17);
-    assert_refused(&request, 400, "invalid_json", "", "at most 16 levels may nest");
+    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels, one inside the other");
     memset(body, '[', 16384);
     body[16384] = '\0';
-    assert_refused(&request, 400, "invalid_json", "", "at most 16 levels may nest");
+    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels, one inside the other");
 }
 
 static void brackets_in_texts_do_not_nest(void **state)

@@ -1,9 +1,11 @@
 #include "server/settings.h"
 
+#include "server/setting.h"
 #include "server/sources.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/temp_dir.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -580,7 +582,22 @@ static void the_help_names_every_flag(void **state)
     assert_non_null(strstr(text, "\n  --state-dir=DIRECTORY\n"));
     assert_non_null(strstr(text, "(default: 127.0.0.1:7420)\n"));
     assert_non_null(strstr(text, "\n  --help, -h\n"));
+    assert_non_null(strstr(text, "A DURATION is 500ms, 30s, 5m or 2h"));
     free(text);
+}
+
+/* Each of these is a secret, and nobody has to guess that it may be in a file. */
+static void the_help_names_the_variables_for_files(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        char variable[80];
+        int length =
+            snprintf(variable, sizeof variable, "BATON_%s_FILE names a file", SETTINGS[i].name);
+        for (int j = 0; j < length && variable[j] != ' '; j++)
+            variable[j] = variable[j] == '-' ? '_' : (char)toupper((unsigned char)variable[j]);
+        assert_int_equal(strstr(SETTINGS[i].help, variable) != NULL, SETTINGS[i].kind == SECRET);
+    }
 }
 
 #define TEST(test) cmocka_unit_test_setup(test, clean_environment)
@@ -606,6 +623,7 @@ int main(void)
         TEST(a_state_directory_that_is_given_or_not_needed_needs_no_home),
         TEST(help_is_given_whatever_else_is_wrong),
         TEST(the_help_names_every_flag),
+        TEST(the_help_names_the_variables_for_files),
     };
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }
