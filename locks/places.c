@@ -22,7 +22,7 @@ struct place {
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait, or of the place that is kept; or the next try of who
                        * does not wait */
-    struct try *try;
+    struct trying *try;
     bool is_in_line;
     bool is_kept;
     bool waits;

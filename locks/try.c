@@ -12,8 +12,7 @@
 
 _Static_assert((int)BALLOT_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room for all shown");
 
-struct
-try {
+struct trying {
     struct fan fan;
     try_done *done; /* NULL: told, or nobody wants to know */
     void *context;
@@ -39,12 +38,12 @@ try {
     char bytes[];
 };
 
-static struct slice key_of(const struct try *try)
+static struct slice key_of(const struct trying *try)
 {
     return (struct slice){try->key, try->key_length};
 }
 
-static void free_if_over(struct try *try)
+static void free_if_over(struct trying *try)
 {
     if (!try->has_ended || try->is_settling)
         return;
@@ -57,7 +56,7 @@ static void free_if_over(struct try *try)
 
 /* For as long as what is there may last: what was found may have been asked for by a request that
  * wanted it for longer, and who has not answered may have found something. */
-static int64_t lasts_ms(const struct try *try, unsigned member)
+static int64_t lasts_ms(const struct trying *try, unsigned member)
 {
     const struct vote *vote = &try->ballot.votes[member];
     int64_t found_ms = try->finds[member] ? vote->ttl_ms : 0;
@@ -66,7 +65,7 @@ static int64_t lasts_ms(const struct try *try, unsigned member)
     return found_ms > try->acquire.ttl_ms ? found_ms : try->acquire.ttl_ms;
 }
 
-static void take_back_at(struct try *try, unsigned member)
+static void take_back_at(struct trying *try, unsigned member)
 {
     struct locks *locks = try->fan.locks;
     const struct slice arguments[] = {
@@ -79,7 +78,7 @@ static void take_back_at(struct try *try, unsigned member)
 
 /* Also where the answer is still on its way: what is sent now is read after the question. And of
  * what was found there: an earlier request that has given up may have left it to this one. */
-static void take_back(struct try *try)
+static void take_back(struct trying *try)
 {
     if (try->is_lost)
         return;
@@ -93,7 +92,7 @@ static void take_back(struct try *try)
 
 /* Telling */
 
-static void tell(struct try *try, const struct locks_reply *reply)
+static void tell(struct trying *try, const struct locks_reply *reply)
 {
     try_done *done = try->done;
     try->done = NULL;
@@ -101,7 +100,7 @@ static void tell(struct try *try, const struct locks_reply *reply)
         done(try->context, reply, &try->ballot);
 }
 
-static void fail(struct try *try, const char *why)
+static void fail(struct trying *try, const char *why)
 {
     take_back(try);
     tell(try,
@@ -109,7 +108,7 @@ static void fail(struct try *try, const char *why)
 }
 
 /* Members that the majority did not need: they are to know the hold by the same fence. */
-static void settle_at(struct try *try, unsigned member)
+static void settle_at(struct trying *try, unsigned member)
 {
     const struct vote *vote = &try->ballot.votes[member];
     bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
@@ -118,7 +117,7 @@ static void settle_at(struct try *try, unsigned member)
                     vote->fence);
 }
 
-static void settle_others(struct try *try)
+static void settle_others(struct trying *try)
 {
     for (unsigned i = 0; i < try->ballot.members; i++)
         settle_at(try, i);
@@ -126,7 +125,7 @@ static void settle_others(struct try *try)
 
 /* What fewer than a majority had before was none for a while, in which others may have had the
  * lock: it is a new one. */
-static void tell_won(struct try *try)
+static void tell_won(struct trying *try)
 {
     struct ballot *ballot = &try->agreed;
     bool is_exclusive = ballot_excludes(ballot);
@@ -153,7 +152,7 @@ static const char TOO_FEW[] = "too few members of the quorum answered, so the ou
 
 static void spread_version(void *context, bool is_known)
 {
-    struct try *try = context;
+    struct trying *try = context;
     try->is_settling = false;
     if (try->done && is_known)
         tell_won(try);
@@ -164,7 +163,7 @@ static void spread_version(void *context, bool is_known)
 
 /* The hold is known by one fence to those who have it in the ballot: whatever was here before is
  * older. Where it was there before, others may have come and gone since. */
-static void win(struct try *try, int64_t fence, const struct ballot *ballot)
+static void win(struct trying *try, int64_t fence, const struct ballot *ballot)
 {
     bool is_new = ballot_count(ballot, VOTE_HOLDING) == 0;
     int64_t version = is_new ? 0 : ballot_version(ballot);
@@ -182,7 +181,7 @@ static void win(struct try *try, int64_t fence, const struct ballot *ballot)
 
 static void settled(void *context, int64_t fence, const struct ballot *ballot)
 {
-    struct try *try = context;
+    struct trying *try = context;
     try->is_settling = false;
     if (try->done && fence)
         win(try, fence, ballot);
@@ -192,7 +191,7 @@ static void settled(void *context, int64_t fence, const struct ballot *ballot)
 }
 
 /* One member may not have heard of a hold yet, or know one that is none. */
-static void view_refusals(const struct try *try, unsigned member, struct lock_view *ret)
+static void view_refusals(const struct trying *try, unsigned member, struct lock_view *ret)
 {
     struct views views = {.members = try->ballot.members};
     for (unsigned i = 0; i < views.members; i++)
@@ -202,7 +201,7 @@ static void view_refusals(const struct try *try, unsigned member, struct lock_vi
         *ret = *try->views[member];
 }
 
-static void lose(struct try *try, unsigned member)
+static void lose(struct trying *try, unsigned member)
 {
     static const enum locks_result RESULTS[] = {[VOTE_LOCKED] = LOCKS_LOCKED,
                                                 [VOTE_LIMIT] = LOCKS_LIMIT_MISMATCH,
@@ -216,7 +215,7 @@ static void lose(struct try *try, unsigned member)
     tell(try, &reply);
 }
 
-static void unanswered(struct try *try)
+static void unanswered(struct trying *try)
 {
     if (try->is_quarantined) {
         take_back(try);
@@ -240,7 +239,7 @@ static uint64_t identify(struct slice owner)
 }
 
 /* The holds of its own owner would let it in. */
-static void note_holders(const struct try *try, struct vote *vote, const struct lock_view *view)
+static void note_holders(const struct trying *try, struct vote *vote, const struct lock_view *view)
 {
     uint64_t own = identify(try->acquire.owner);
     vote->is_crowd = view->hold_count > (int64_t)view->holder_count;
@@ -253,7 +252,7 @@ static void note_holders(const struct try *try, struct vote *vote, const struct 
     }
 }
 
-static void note_refusal(struct try *try, unsigned member, const struct locks_reply *reply)
+static void note_refusal(struct trying *try, unsigned member, const struct locks_reply *reply)
 {
     static const enum vote_kind KINDS[] = {
         [LOCKS_LOCKED] = VOTE_LOCKED,
@@ -274,7 +273,7 @@ static void note_refusal(struct try *try, unsigned member, const struct locks_re
     note_holders(try, vote, &reply->view);
 }
 
-static void note_hold(struct try *try, unsigned member, const struct locks_reply *reply)
+static void note_hold(struct trying *try, unsigned member, const struct locks_reply *reply)
 {
     bool is_new = reply->result == LOCKS_DONE;
     try->ballot.votes[member] = (struct vote){.kind = is_new ? VOTE_GRANTED : VOTE_HOLDING,
@@ -295,7 +294,7 @@ static void note_hold(struct try *try, unsigned member, const struct locks_reply
 
 /* A shared hold here and an exclusive one there are no majority of either: what the token has in
  * another mode counts where a majority has it so, and stands in the way elsewhere. */
-static void weigh_those_that_differ(struct try *try)
+static void weigh_those_that_differ(struct trying *try)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < try->ballot.members; i++)
@@ -308,7 +307,7 @@ static void weigh_those_that_differ(struct try *try)
 
 static void hear(struct fan *fan, unsigned member, const struct store_result *result)
 {
-    struct try *try = (struct try *)fan;
+    struct trying *try = (struct trying *)fan;
     struct vote *vote = &try->ballot.votes[member];
     struct request_answer answer;
     request_read(result, &try->acquire, &try->attempt, &answer);
@@ -329,7 +328,7 @@ static void hear(struct fan *fan, unsigned member, const struct store_result *re
 
 static bool decide(struct fan *fan, bool is_last)
 {
-    struct try *try = (struct try *)fan;
+    struct trying *try = (struct trying *)fan;
     unsigned member;
     int64_t fence = 0;
     enum verdict verdict = ballot_acquire(&try->ballot, is_last, &member);
@@ -357,19 +356,19 @@ static bool decide(struct fan *fan, bool is_last)
 
 static void end(struct fan *fan)
 {
-    struct try *try = (struct try *)fan;
+    struct trying *try = (struct trying *)fan;
     try->has_ended = true;
     free_if_over(try);
 }
 
-struct try *try_begin(struct locks *locks, const struct acquire *acquire, try_done *done,
-                      void *context)
+struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try_done *done,
+                         void *context)
 {
     static const struct fan_kind KIND = {hear, decide, end};
     struct acquire kept = *acquire, sent = *acquire;
     kept.meta = slice_of(NULL);
     sent.wait_ms = 0;
-    struct try *try = calloc(1, sizeof *try + request_length(&kept));
+    struct trying *try = calloc(1, sizeof *try + request_length(&kept));
     if (!try)
         abort();
     try->done = done;
@@ -389,7 +388,7 @@ struct try *try_begin(struct locks *locks, const struct acquire *acquire, try_do
     return try;
 }
 
-void try_abandon(struct try *try)
+void try_abandon(struct trying *try)
 {
     try->done = NULL;
     take_back(try);

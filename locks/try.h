@@ -5,7 +5,7 @@
 #include "locks/ballot.h"
 #include "locks/locks.h"
 
-struct try;
+struct trying;
 
 /* As locks_done, with what the members have said; both valid during the call. */
 typedef void try_done(void *context, const struct locks_reply *reply, const struct ballot *ballot);
@@ -13,10 +13,10 @@ typedef void try_done(void *context, const struct locks_reply *reply, const stru
 /* Asks all members, without waiting: LOCKS_DONE and _REPEATED once their majority knows the hold by
  * one fence; what was not enough for a majority is taken back. Everything is copied. It is gone
  * once `done` has run. */
-struct try *try_begin(struct locks *locks, const struct acquire *acquire, try_done *done,
-                      void *context);
+struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try_done *done,
+                         void *context);
 
 /* Nobody wants it any more: whatever is granted is taken back, and `done` will not be called. */
-void try_abandon(struct try *try);
+void try_abandon(struct trying *try);
 
 #endif
