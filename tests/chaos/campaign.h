@@ -8,11 +8,11 @@
 /* What happens to a part, which has a number. */
 struct campaign_fault {
     const char *name;
-    int more;      /* how much goes wrong beyond what the mildest of promises stands */
-    bool replaced; /* another takes its place */
     void (*begin)(void *engine, int part); /* these may be NULL */
     void (*go_on)(void *engine, int part); /* after that has lasted, it changes */
     void (*end)(void *engine, int part);
+    int more;           /* how much goes wrong beyond what the mildest of promises stands */
+    bool replaced;      /* another takes its place */
     bool with_a_batond; /* one stands still meanwhile, as machines do that are moved as they run */
 };
 

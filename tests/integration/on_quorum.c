@@ -29,7 +29,7 @@ void await_held_at(struct quorum_servers *servers, const char *name, int members
 
 void await_settled_at(struct quorum_servers *servers, const char *name)
 {
-    double seen[QUORUM_MEMBERS] = {0}, now[QUORUM_MEMBERS];
+    int64_t seen[QUORUM_MEMBERS] = {0}, now[QUORUM_MEMBERS];
     int64_t begun = clock_ms(), since = begun;
     await_held_at(servers, name, QUORUM_MEMBERS);
     while (clock_ms() < since + SETTLED_MS) {

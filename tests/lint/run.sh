@@ -72,6 +72,22 @@ check_layers() {
     return $bad
 }
 
+# docs/code.md has a place for every file of the two layers that have many.
+check_map() {
+    local file name bad=0
+    for file in locks/*.c redis/*.c; do
+        name=${file##*/}
+        if ! grep -qF "\`${name%.c}\`" docs/code.md; then
+            echo "$file: say in docs/code.md, under \"Where what is\", what it belongs to"
+            bad=1
+        fi
+    done
+    while read -r name; do
+        [[ -e locks/$name.c || -e redis/$name.c ]] || { echo "docs/code.md: there is no $name.c" && bad=1; }
+    done < <(sed -n '/^## Where what is/,/^## Tests/s/^|[^|]*|//p' docs/code.md | grep -oE '\`[a-z_]+' | tr -d '\`')
+    return $bad
+}
+
 check_shell() {
     shellcheck --external-sources "${shell[@]}"
 }
@@ -115,7 +131,7 @@ check_openapi() {
 clang --version | grep -q 'version 14\.' || echo "lint: clang here is not version 14, so expect to hear more"
 
 passed=0 failed=()
-for check in ${LINT:-format gcc clang headers tidy cppcheck layers shell python lua openapi}; do
+for check in ${LINT:-format gcc clang headers tidy cppcheck layers map shell python lua openapi}; do
     start=$EPOCHREALTIME
     if output=$("check_$check" 2>&1); then
         result=ok

@@ -113,14 +113,15 @@ int quorum_servers_held(struct quorum_servers *servers, const char *name)
 
 /* Its first eight bytes are the version. */
 void quorum_servers_versions(struct quorum_servers *servers, const char *name,
-                             double ret[QUORUM_MEMBERS])
+                             int64_t ret[QUORUM_MEMBERS])
 {
     for (int i = 0; i < QUORUM_MEMBERS; i++) {
         redisReply *reply =
             redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 0 7", name);
-        ret[i] = 0;
-        if (reply->len == sizeof ret[i])
-            memcpy(&ret[i], reply->str, sizeof ret[i]);
+        double version = 0;
+        if (reply->len == sizeof version)
+            memcpy(&version, reply->str, sizeof version);
+        ret[i] = (int64_t)version;
         freeReplyObject(reply);
     }
 }

@@ -45,6 +45,6 @@ int quorum_servers_held(struct quorum_servers *servers, const char *name);
 
 /* The version of the name at each; 0: it has none. */
 void quorum_servers_versions(struct quorum_servers *servers, const char *name,
-                             double ret[QUORUM_MEMBERS]);
+                             int64_t ret[QUORUM_MEMBERS]);
 
 #endif
