@@ -137,15 +137,20 @@ acquires_at() { # ADDRESS
     curl -s "http://$1:7420/metrics" | awk '/^baton_acquires_total/ { n += $2 } END { print n + 0 }'
 }
 
+# One is written by one command, the others by several: what is read at the start is both.
 locks_outlast_a_redis_that_is_killed() {
     local fence
     start_replicas
     url=$front
     fence=$(ask POST '/locks/nightly?ttl=5m' | jq 'select(objects).fence')
+    ask POST '/locks/readers?mode=shared&ttl=5m'
+    ask POST '/locks/readers?mode=shared&ttl=5m'
     engine kill --signal KILL baton_redis_1
     await 503 "$one/readyz"
     engine start baton_redis_1
     await 200 "$one/readyz"
+    await 200 "$two/readyz"
     await 200 "$front/readyz"
     expect "$(ask GET /locks/nightly)" "\"fence\":$fence"
+    expect "$(ask GET /locks/readers)" '"hold_count":2'
 }
