@@ -13,6 +13,7 @@ enum {
     LATE_US = CLOCK_JUMP_US, /* beyond what is known of Redis' clock */
     LATEST_US = 10000000,    /* however slow Redis is */
     AHEAD_US = 2000000,
+    CAUGHT_UP_US = 100000,
     SLEPT_US = 100000,
 };
 
@@ -64,11 +65,14 @@ void guard_close(struct locks *locks)
 
 /* The clock */
 
-static void note_ahead(struct guard_part *part, const struct redis_clock *before, int64_t heard,
-                       int64_t time)
+/* Only where the clock is behind by more than it catches up with before anything is granted:
+ * numbers that ran ahead of all clocks without need would be fallen below by whoever does not know
+ * of it. */
+static void note_ahead(struct guard_part *part, const struct redis_clock *before, int64_t heard)
 {
     int64_t greatest = clock_theirs(before, heard);
-    if (before->is_known && time < greatest && part->floor < greatest + AHEAD_US)
+    bool is_behind = clock_theirs(&part->clock, heard) + CAUGHT_UP_US < greatest;
+    if (before->is_known && is_behind && part->floor < greatest + AHEAD_US)
         part->floor = greatest + AHEAD_US;
 }
 
@@ -78,7 +82,7 @@ void guard_measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t
     part->heard = heard;
     if (clock_measure(&part->clock, sent, heard, time) == CLOCK_STEADY)
         return;
-    note_ahead(part, &before, heard, time);
+    note_ahead(part, &before, heard);
     if (!part->has_jumped)
         part->clock_before = before;
     part->has_jumped = true;
@@ -94,7 +98,7 @@ void guard_forget_clock(struct guard_part *part, int64_t sent, int64_t heard, in
     part->clock = (struct redis_clock){0};
     clock_measure(&part->clock, sent, heard, time);
     part->heard = heard;
-    note_ahead(part, &before, heard, time);
+    note_ahead(part, &before, heard);
     if (before.is_known && !part->has_jumped)
         part->clock_before = before;
     if (part->opens && before.is_known)

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     TTL_MS = 2000,
@@ -189,6 +190,29 @@ static void a_clock_that_jumps_there_and_back_ends_nothing(void **state)
     }
 }
 
+/* With the same clock, its numbers go on where those of the one before it had come to. */
+static void another_run_of_redis_lets_no_fence_run_ahead_of_the_clock(void **state)
+{
+    enum { NAMES = 3, MARGIN_US = 200000 };
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, "--quarantine=off");
+    answers(pair.client[0], "POST /locks/n", NULL, 201, NULL);
+    redis_process_kill(&pair.redis);
+    redis_process_resume(&pair.redis);
+    for (int i = 0; i < 2; i++)
+        assert_true(comes_to_answer(pair.client[i], "/readyz", 200, LONGEST_MS));
+    for (int i = 0; i < NAMES; i++) { /* at first nothing is known of the name, then its end */
+        struct timespec now;
+        answers(pair.client[i % 2], "POST /locks/n", NULL, 201, NULL);
+        clock_gettime(CLOCK_REALTIME, &now);
+        int64_t now_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+        assert_true(member_integer(pair.client[i % 2], "fence") < now_us + MARGIN_US);
+        answers(pair.client[i % 2], "DELETE /locks/n?force=true", NULL, 200, NULL);
+    }
+    pair_close(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +222,7 @@ int main(void)
         cmocka_unit_test(fences_grow_though_the_newest_are_lost_and_the_clock_goes_back),
         cmocka_unit_test(a_slow_redis_is_no_jump),
         cmocka_unit_test(a_clock_that_jumps_there_and_back_ends_nothing),
+        cmocka_unit_test(another_run_of_redis_lets_no_fence_run_ahead_of_the_clock),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
