@@ -16,23 +16,18 @@ function showLink(state, text) {
   setText(at("link-text"), text);
 }
 
-function showNotice(text) {
-  at("notice").hidden = text === "";
-  setText(at("notice"), text);
-}
-
 function showAsleep() {
   const seconds = Math.max(0, Math.ceil((page.wakesAt - Date.now()) / 1000));
   showLink("asleep", "not live");
-  showNotice("Not live: " + page.failing + ". What you see may be out of date. Trying again"
-    + (seconds > 0 ? " in " + seconds + " s." : "…"));
+  showNotice("notice", "warn", ["Not live: " + page.failing + ". What you see may be out of date. Trying again"
+    + (seconds > 0 ? " in " + seconds + " s." : "…")]);
 }
 
 const lineListener = {
   live() {
     page.failing = null;
     showLink("live", "live");
-    showNotice("");
+    hideNotice("notice");
   },
   event(type, data) {
     if (type === "incomplete") forgetAll(); // what is held is told anew
@@ -87,7 +82,7 @@ function showSignIn(refusal) {
   disconnect();
   forgetAll();
   showLink("closed", "signed out");
-  showNotice("");
+  hideNotice("notice");
   setText(at("sign-in-why"), credentials.token ? "This token will not do: " + refusal.message + "."
     : "This batond shows its locks to those it knows. Your token comes from whoever runs it.");
   at("sign-in").hidden = false;
@@ -99,7 +94,7 @@ function showSignIn(refusal) {
 function showForbidden(refusal) {
   disconnect();
   showLink("closed", "not permitted");
-  showNotice("You may not look at these locks: " + refusal.message + ".");
+  showNotice("notice", "warn", ["You may not look at these locks: " + refusal.message + "."]);
   at("sign-out").hidden = credentials.token === "";
 }
 
@@ -182,7 +177,9 @@ function showCounts() {
   setText(at("count-deadlocks"), String(graph.deadlocks.length));
   setText(at("count-deadlocks-label"), graph.deadlocks.length === 1 ? "deadlock" : "deadlocks");
   at("count-deadlocks-box").hidden = graph.deadlocks.length === 0;
-  if (store.left > 0) showNotice("There are more than " + LOCKS_MOST.toLocaleString("en") + " held locks: filter by prefix to see the others.");
+  if (store.left > 0) {
+    showNotice("too-many", "note", ["There are more than " + LOCKS_MOST.toLocaleString("en") + " held locks: filter by prefix to see the others."]);
+  } else hideNotice("too-many");
 }
 
 function showEmpty() {
