@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/etag.h"
 #include "api/ownership.h"
+#include "api/permission.h"
 #include "api/problem.h"
 #include "api/represent.h"
 #include "api/target.h"
@@ -47,8 +48,10 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
     struct parameters *parameters = &exchange->parameters;
     if (!are_compatible(exchange))
         return false;
-    if (!field_given(parameters, FIELD_TTL))
-        parameters->numbers[FIELD_TTL] = exchange->api->default_ttl_ms;
+    if (!field_given(parameters, FIELD_TTL)) {
+        int64_t longest = permission_longest_ttl(exchange), set = exchange->api->default_ttl_ms;
+        parameters->numbers[FIELD_TTL] = set < longest ? set : longest;
+    }
     bool token_is_new = !field_given(parameters, FIELD_LOCK_TOKEN);
     if (token_is_new) {
         token_make(&exchange->api->randomness, exchange->made_token);

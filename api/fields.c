@@ -2,6 +2,7 @@
 
 #include "api/body.h"
 #include "api/input.h"
+#include "api/permission.h"
 #include "api/problem.h"
 #include "api/routes.h"
 #include "api/target.h"
@@ -185,8 +186,21 @@ static bool read_last_event(struct exchange *exchange)
     return input_set_integer(&input, slice_of(exchange->last_event_id));
 }
 
+/* Of several names, each may have a rule of its own, and some were read after the TTL. */
+static bool check_ttl(struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    bool is_in_query = !json_object_get(exchange->json, FIELDS[FIELD_TTL].json);
+    const struct input input = {exchange, FIELD_TTL,
+                                is_in_query ? FIELDS[FIELD_TTL].query : FIELDS[FIELD_TTL].json,
+                                is_in_query};
+    return !parameters->names ||
+           parameters->numbers[FIELD_TTL] <= permission_longest_ttl(exchange) ||
+           input_refuse(&input);
+}
+
 bool fields_read(struct exchange *exchange, unsigned accepted)
 {
     return read_query(exchange, accepted) && read_body(exchange, accepted) &&
-           read_header(exchange, accepted) && read_last_event(exchange);
+           read_header(exchange, accepted) && read_last_event(exchange) && check_ttl(exchange);
 }

@@ -1,6 +1,7 @@
 #include "api/input.h"
 
 #include "api/api.h"
+#include "api/permission.h"
 #include "api/problem.h"
 #include "base/duration.h"
 #include "base/utf8.h"
@@ -16,7 +17,7 @@ static int64_t highest_of(const struct input *input)
 {
     const struct api *api = input->exchange->api;
     if (input->id == FIELD_TTL)
-        return api->max_ttl_ms;
+        return permission_longest_ttl(input->exchange);
     return input->id == FIELD_WAIT ? api->max_wait_ms : FIELDS[input->id].highest;
 }
 
@@ -74,15 +75,22 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
     }
 }
 
+/* Why a value is too much that others may give. */
+static const char *why_no_more(const struct input *input)
+{
+    bool is_ruled = input->id == FIELD_TTL && highest_of(input) != input->exchange->api->max_ttl_ms;
+    return is_ruled ? "; no rule of yours in the tokens-file allows more (max_ttl)" : "";
+}
+
 bool input_refuse(const struct input *input)
 {
-    char range[EXPECTED_LENGTH], detail[EXPECTED_LENGTH + 16];
+    char range[EXPECTED_LENGTH], detail[2 * EXPECTED_LENGTH];
     const char *expected = FIELDS[input->id].expected;
     if (!expected || FIELDS[input->id].kind == FIELD_CHOICE) {
         describe_range(input, range);
         expected = range;
     }
-    snprintf(detail, sizeof detail, "expected %s", expected);
+    snprintf(detail, sizeof detail, "expected %s%s", expected, why_no_more(input));
     problem_parameter(input->exchange, input->name, detail);
     return false;
 }

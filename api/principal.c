@@ -50,10 +50,10 @@ struct principal *principal_new(struct slice name, size_t rule_count,
 }
 
 void principal_set_rule(struct principal *principal, size_t index, struct slice prefix,
-                        unsigned verbs)
+                        unsigned verbs, int64_t max_ttl_ms)
 {
     free_copy(principal->rules[index].prefix);
-    principal->rules[index] = (struct rule){copy_of(prefix), verbs};
+    principal->rules[index] = (struct rule){copy_of(prefix), verbs, max_ttl_ms};
 }
 
 struct principal *principal_keep(struct principal *principal)
@@ -95,6 +95,19 @@ bool principal_may(const struct principal *principal, enum verb verb, struct sli
     return false;
 }
 
+int64_t principal_longest_ttl(const struct principal *principal, struct slice name, int64_t setting)
+{
+    int64_t longest = 0;
+    for (size_t i = 0; principal && i < principal->rule_count; i++) {
+        const struct rule *rule = &principal->rules[i];
+        int64_t allowed = rule->max_ttl_ms ? rule->max_ttl_ms : setting;
+        if ((rule->verbs & VERB_BIT(VERB_ACQUIRE)) && allowed > longest &&
+            (!name.bytes || begins_with(name, rule->prefix)))
+            longest = allowed;
+    }
+    return longest ? longest : setting;
+}
+
 static struct slice common_part(struct slice one, struct slice other)
 {
     size_t length = 0;
@@ -131,8 +144,8 @@ bool principal_may_the_same(const struct principal *one, const struct principal 
     bool same = one->rule_count == other->rule_count;
     for (size_t i = 0; same && i < one->rule_count; i++) {
         const struct rule *a = &one->rules[i], *b = &other->rules[i];
-        same = a->verbs == b->verbs && a->prefix.length == b->prefix.length &&
-               begins_with(a->prefix, b->prefix);
+        same = a->verbs == b->verbs && a->max_ttl_ms == b->max_ttl_ms &&
+               a->prefix.length == b->prefix.length && begins_with(a->prefix, b->prefix);
     }
     return same;
 }

@@ -31,7 +31,8 @@ extern const char *const VERB_WORDS[VERB_COUNT];
 /* These verbs, for names that begin with these bytes. */
 struct rule {
     struct slice prefix;
-    unsigned verbs; /* VERB_BIT of each */
+    unsigned verbs;     /* VERB_BIT of each */
+    int64_t max_ttl_ms; /* the longest TTL that it allows; 0: as batond's settings have it */
 };
 
 /* What is counted of a principal in the whole process, by any thread. It belongs to the name: when
@@ -62,9 +63,9 @@ struct principal {
 struct principal *principal_new(struct slice name, size_t rule_count,
                                 const struct principal *before);
 
-/* Sets a rule; the prefix is copied. */
+/* Sets a rule; the prefix is copied, `max_ttl_ms` as in struct rule. */
 void principal_set_rule(struct principal *principal, size_t index, struct slice prefix,
-                        unsigned verbs);
+                        unsigned verbs, int64_t max_ttl_ms);
 
 /* Another reference. */
 struct principal *principal_keep(struct principal *principal);
@@ -79,6 +80,12 @@ bool principal_may(const struct principal *principal, enum verb verb, struct sli
 /* Whether it may do this to some of the names that begin with *prefix, and then makes *prefix as
  * long as all of those have in common; the bytes are the principal's then. */
 bool principal_narrow(const struct principal *principal, enum verb verb, struct slice *prefix);
+
+/* The longest TTL that it may give to a lock of this name, or where the name is absent, to any
+ * lock: of the rules that let it acquire, the one that allows most counts. `setting` is what a rule
+ * allows that does not say, and what is returned where there is no such rule. Milliseconds. */
+int64_t principal_longest_ttl(const struct principal *principal, struct slice name,
+                              int64_t setting);
 
 /* Whether the rules of both are the same, in the same order. */
 bool principal_may_the_same(const struct principal *one, const struct principal *other);

@@ -1,5 +1,7 @@
 #include "api/tokens_file.h"
 
+#include "api/fields.h"
+#include "base/duration.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "locks/name.h"
@@ -112,15 +114,34 @@ static bool read_verb(const struct reading *reading, const struct place *place, 
     return true;
 }
 
+/* A duration, as settings have it. */
+static bool read_max_ttl(const struct reading *reading, const struct place *place,
+                         const json_t *value, int64_t *ret)
+{
+    const struct field *field = &FIELDS[FIELD_TTL];
+    struct slice text = {json_string_value(value), json_string_length(value)};
+    char lowest[DURATION_TEXT], highest[DURATION_TEXT];
+    if (!value || (text.bytes && duration_parse(text, ret) == 0 && *ret >= field->lowest &&
+                   *ret <= field->highest))
+        return true;
+    duration_format(field->lowest, lowest);
+    duration_format(field->highest, highest);
+    return refuse(reading, place, "expected a duration from %s to %s as a text, such as \"10m\"",
+                  lowest, highest);
+}
+
 static bool read_rule(const struct reading *reading, const struct place *place, const json_t *value,
                       struct principal *principal, size_t index)
 {
-    static const char *const KNOWN[] = {"prefix", "verbs", NULL};
+    static const char *const KNOWN[] = {"prefix", "verbs", "max_ttl", NULL};
     struct place at = place_in("%s.prefix", place->text);
+    struct place longest = place_in("%s.max_ttl", place->text);
     struct slice prefix = slice_of(NULL);
     unsigned verbs = 0;
-    if (!check_members(reading, place, value, KNOWN, "\"prefix\" and \"verbs\"") ||
-        !read_text(reading, &at, json_object_get(value, "prefix"), 0, NAME_LENGTH, &prefix))
+    int64_t max_ttl_ms = 0;
+    if (!check_members(reading, place, value, KNOWN, "\"prefix\", \"verbs\" and \"max_ttl\"") ||
+        !read_text(reading, &at, json_object_get(value, "prefix"), 0, NAME_LENGTH, &prefix) ||
+        !read_max_ttl(reading, &longest, json_object_get(value, "max_ttl"), &max_ttl_ms))
         return false;
     const json_t *list = json_object_get(value, "verbs");
     at = place_in("%s.verbs", place->text);
@@ -133,7 +154,7 @@ static bool read_rule(const struct reading *reading, const struct place *place, 
         if (!read_verb(reading, &at, json_array_get(list, i), &verbs))
             return false;
     }
-    principal_set_rule(principal, index, prefix, verbs);
+    principal_set_rule(principal, index, prefix, verbs, max_ttl_ms);
     return true;
 }
 

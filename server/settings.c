@@ -56,8 +56,9 @@ const struct setting SETTINGS[] = {
      "threads that serve; 0: half as many as there are processors", 0, 256, NULL},
     {"default-ttl", DURATION, AT(default_ttl_ms), "30s", "DURATION",
      "how long a hold lasts (its TTL) whose request does not say", 100, 86400000, NULL},
-    {"max-ttl", DURATION, AT(max_ttl_ms), "24h", "DURATION",
-     "the longest TTL that may be asked for", 100, 86400000, NULL},
+    {"max-ttl", DURATION, AT(max_ttl_ms), "1h", "DURATION",
+     "the longest TTL that may be asked for, where no rule of the tokens-file says max_ttl", 100,
+     86400000, NULL},
     {"retention", DURATION, AT(retention_ms), "1h", "DURATION",
      "how long a free name is remembered: its last release, its version; the same for all that "
      "share "

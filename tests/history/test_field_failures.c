@@ -27,7 +27,7 @@ static void every_lock_has_a_ttl_whatever_is_asked_for(void **state)
 {
     struct site *site = *state;
     static const char *const QUERIES[] = {"",
-                                          "?ttl=24h",
+                                          "?ttl=1h",
                                           "?ttl=100ms",
                                           "?mode=shared",
                                           "?mode=shared&limit=3",

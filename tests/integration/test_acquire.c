@@ -85,9 +85,9 @@ static void durations_carry_units(void **state)
     static const struct {
         const char *text;
         int64_t ms;
-    } DURATIONS[] = {{"100ms", 100},    {"1500ms", 1500},    {"2", 2000},
-                     {"0030s", 30000},  {"5m", 300000},      {"2h", 7200000},
-                     {"24h", 86400000}, {"86400", 86400000}, {"86400000ms", 86400000}};
+    } DURATIONS[] = {{"100ms", 100},   {"1500ms", 1500},  {"2", 2000},
+                     {"0030s", 30000}, {"5m", 300000},    {"1h", 3600000},
+                     {"60m", 3600000}, {"3600", 3600000}, {"3600000ms", 3600000}};
     struct http_client *client = client_of(state);
     for (size_t i = 0; i < sizeof DURATIONS / sizeof *DURATIONS; i++) {
         char request[80];

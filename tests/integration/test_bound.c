@@ -29,7 +29,8 @@ static void far_open(struct far *far, int ms, const char *flag)
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", far->wire.port);
     batond_process_start(
         &far->batond,
-        &(struct batond_options){.redis_url = url, .arguments = LIST("--workers=1", flag)});
+        &(struct batond_options){.redis_url = url,
+                                 .arguments = LIST("--workers=1", "--max-ttl=24h", flag)});
     far->client = http_client_new(far->batond.url);
     assert_true(comes_to_answer(far->client, "/readyz", 200, 10000));
 }
@@ -123,7 +124,7 @@ static void what_redis_refuses_makes_no_quarantine_longer(void **state)
     struct service service;
     char token[TOKEN_TEXT];
     (void)state;
-    service_open(&service, NULL, LIST("--quarantine=auto"));
+    service_open(&service, NULL, LIST("--quarantine=auto", "--max-ttl=24h"));
     struct http_client *client = service.client;
     answers(client, "POST /locks/n?ttl=2s", NULL, 201, NULL);
     keep_token(client, token);

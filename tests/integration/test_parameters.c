@@ -31,7 +31,7 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{\"ttl_ms\": 99}", PARAMETER, "ttl_ms"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": 0}", PARAMETER, "ttl_ms"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": -5000}", PARAMETER, "ttl_ms"},
-    {"POST /locks/a", NULL, "{\"ttl_ms\": 86400001}", PARAMETER, "ttl_ms"},
+    {"POST /locks/a", NULL, "{\"ttl_ms\": 3600001}", PARAMETER, "ttl_ms"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": 9223372036854775807}", PARAMETER, "ttl_ms"},
     {"POST /locks/a", NULL, "{\"wait_ms\": 60001}", PARAMETER, "wait_ms"},
     {"POST /locks/a", NULL, "{\"wait_ms\": 1, \"keep_ms\": 30001}", PARAMETER, "keep_ms"},
@@ -62,7 +62,8 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{\"meta\": \"x\"}", PARAMETER, "meta"},
     {"POST /locks/a", NULL, "{\"meta\": null}", PARAMETER, "meta"},
     {"PUT /locks/a", TOKEN_HEADER, "{\"ttl_ms\": 99}", PARAMETER, "ttl_ms"},
-    {"PUT /locks/a", TOKEN_HEADER, "{\"ttl_ms\": 86400001}", PARAMETER, "ttl_ms"},
+    {"PUT /locks/a", TOKEN_HEADER, "{\"ttl_ms\": 3600001}", PARAMETER, "ttl_ms"},
+    {"POST /locks/a?ttl=24h", NULL, NULL, PARAMETER, "ttl"},
     {"PUT /locks/a", NULL, "{\"token\": 22}", PARAMETER, "token"},
     {"DELETE /locks/a", NULL, "{\"token\": \"short\"}", PARAMETER, "token"},
 
@@ -326,7 +327,7 @@ static void the_edges_of_each_range_are_inside(void **state)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/e1", "{\"ttl_ms\": 100}", 201, NULL);
-    answers(client, "POST /locks/e2", "{\"ttl_ms\": 86400000}", 201, NULL);
+    answers(client, "POST /locks/e2", "{\"ttl_ms\": 3600000}", 201, NULL);
     answers(client, "POST /locks/e3", "{\"mode\": \"shared\", \"limit\": 1}", 201, NULL);
     answers(client, "POST /locks/e4", "{\"mode\": \"shared\", \"limit\": 1000000}", 201, NULL);
     answers(client, "POST /locks/e5", "{\"token\": \"0123456789012345678_-A\"}", 201, NULL);

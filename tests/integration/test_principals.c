@@ -14,7 +14,13 @@ enum { PROMPT_MS = 3000, QUIET_MS = 150 };
 
 #define ALL "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\"]}]"
 
-static const struct file_principal PRINCIPALS[] = {{"ci", ALL, NULL}, {"qa", ALL, NULL}};
+#define BRIEF                                                                                      \
+    "[{\"prefix\":\"brief/\",\"verbs\":[\"acquire\"],\"max_ttl\":\"5s\"},"                         \
+    "{\"prefix\":\"long/\",\"verbs\":[\"acquire\"],\"max_ttl\":\"24h\"},"                          \
+    "{\"prefix\":\"usual/\",\"verbs\":[\"acquire\"]}]"
+
+static const struct file_principal PRINCIPALS[] = {
+    {"ci", ALL, NULL}, {"qa", ALL, NULL}, {"brief", BRIEF, NULL}};
 
 static int start(void **state)
 {
@@ -78,6 +84,43 @@ static void is_held_by(void **state, const char *principal, const char *owner)
     asks_for(client, AS("ci"), "GET /locks/a", 200);
     assert_string_equal(member_text(client, "holders.0.principal"), principal);
     assert_string_equal(member_text(client, "holders.0.owner"), owner);
+}
+
+static void refuses_ttl(struct http_client *client, struct as as, const char *request,
+                        const char *expected)
+{
+    asks_for(client, as, request, 400);
+    assert_string_equal(http_text(client, "code"), "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), as.body ? "ttl_ms" : "ttl");
+    if (!strstr(http_text(client, "detail"), expected))
+        fail_msg("%s: %s", request, http_text(client, "detail"));
+}
+
+static void a_rule_says_how_long_holds_may_be(void **state)
+{
+    struct http_client *client = client_of(state);
+    struct as body = AS("brief");
+    char token[TOKEN_TEXT];
+    refuses_ttl(client, AS("brief"), "POST /locks/brief%2Fa?ttl=6s",
+                "from 100ms to 5s, in ms, s, m or h; no rule of yours in the tokens-file allows "
+                "more (max_ttl)");
+    asks_for(client, AS("brief"), "POST /locks/brief%2Fa", 201);
+    assert_in_range(http_integer(client, "ttl_ms"), 4000, 5000); /* less than default-ttl */
+    keep_token(client, token);
+    refuses_ttl(client, AS_WITH("brief", token), "PUT /locks/brief%2Fa?ttl=6s", "to 5s");
+    asks_for(client, AS_WITH("brief", token), "PUT /locks/brief%2Fa?ttl=5s", 200);
+    refuses_ttl(client, AS("brief"), "POST /locks/usual%2Fa?ttl=61m", "from 100ms to 1h");
+    asks_for(client, AS("brief"), "POST /locks/long%2Fa?ttl=24h", 201);
+    refuses_ttl(client, AS("ci"), "POST /locks/long%2Fb?ttl=24h", "from 100ms to 1h");
+
+    /* The name that may be held for the shortest time decides, wherever the TTL stands. */
+    body.body = "{\"ttl_ms\": 6000, \"names\": [\"usual/b\", \"brief/b\"]}";
+    refuses_ttl(client, body, "POST /locks", "100 to 5000; no rule of yours");
+    body.body = "{\"names\": [\"usual/b\", \"brief/b\"], \"ttl_ms\": 6000}";
+    refuses_ttl(client, body, "POST /locks", "100 to 5000; no rule of yours");
+    body.body = "{\"names\": [\"usual/b\", \"brief/b\"]}";
+    asks_for(client, body, "POST /locks", 201);
+    assert_in_range(member_integer(client, "locks.0.ttl_ms"), 4000, 5000);
 }
 
 static void nobody_enters_the_lock_of_another_by_its_owner(void **state)
@@ -285,6 +328,7 @@ static void what_its_client_has_not_heard_of_is_taken_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        WITH(a_rule_says_how_long_holds_may_be),
         WITH(nobody_enters_the_lock_of_another_by_its_owner),
         WITH(nor_by_what_stands_between_principal_and_owner),
         WITH(an_owner_of_a_principal_is_as_long_as_one_of_nobody),

@@ -216,7 +216,8 @@ static void help_lists_every_setting(void **state)
                                            "--version",
                                            "127.0.0.1:7420",
                                            "(default: 30s)",
-                                           "(default: 24h)",
+                                           "the longest TTL that may be asked for",
+                                           "(default: 1h)",
                                            "BATON_REDIS_URL",
                                            "/openapi.yaml"};
     int code;

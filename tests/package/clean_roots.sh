@@ -103,7 +103,7 @@ next_version() { # RELEASE
     local content=$folder/next-$1
     dpkg-deb -R "$folder/$1"/baton_*.deb "$content"
     sed -i 's/^Version: .*/&+next/' "$content/DEBIAN/control"
-    sed -i 's/^#BATON_MAX_TTL=.*/#BATON_MAX_TTL=23h/' "$content/etc/baton/baton.conf"
+    sed -i 's/^#BATON_MAX_TTL=.*/#BATON_MAX_TTL=2h/' "$content/etc/baton/baton.conf"
     dpkg-deb --root-owner-group -b "$content" "$folder/$1/next.deb"
     rm -rf "$content"
 }

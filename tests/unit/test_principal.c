@@ -27,7 +27,7 @@ static struct principal *make(void)
 {
     struct principal *principal = principal_new(slice_of("ci"), LENGTH(RULES) + 1, NULL);
     for (size_t i = 0; i < LENGTH(RULES); i++)
-        principal_set_rule(principal, i, slice_of(RULES[i].prefix), RULES[i].verbs);
+        principal_set_rule(principal, i, slice_of(RULES[i].prefix), RULES[i].verbs, 0);
     return principal; /* the last rule was never set, and allows nothing */
 }
 
@@ -62,7 +62,7 @@ static void the_empty_prefix_is_for_all_names(void **state)
 {
     struct principal *principal = principal_new(slice_of("x"), 1, NULL);
     (void)state;
-    principal_set_rule(principal, 0, slice_of(""), VERB_BIT(VERB_READ));
+    principal_set_rule(principal, 0, slice_of(""), VERB_BIT(VERB_READ), 0);
     assert_true(principal_may(principal, VERB_READ, slice_of("a")));
     assert_true(principal_may(principal, VERB_READ, slice_of("")));
     assert_true(principal_may(principal, VERB_READ, slice_of(NULL)));
@@ -115,6 +115,33 @@ static void some_name_may_be_enough(void **state)
     assert_false(principal_may_somewhere(principal, VERB_METRICS));
     assert_false(principal_may_somewhere(NULL, VERB_BREAK));
     principal_drop(principal);
+}
+
+static void the_rule_that_allows_most_says_how_long_a_hold_may_be(void **state)
+{
+    enum { SETTING = 1000 };
+    struct principal *principal = principal_new(slice_of("x"), 4, NULL);
+    struct principal *other = principal_new(slice_of("x"), 1, NULL);
+    (void)state;
+    principal_set_rule(principal, 0, slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300);
+    principal_set_rule(principal, 1, slice_of("ab"), VERB_BIT(VERB_ACQUIRE), 2000);
+    principal_set_rule(principal, 2, slice_of("b"), VERB_BIT(VERB_ACQUIRE), 0);
+    principal_set_rule(principal, 3, slice_of(""), VERB_BIT(VERB_READ), 9000);
+    assert_int_equal(principal_longest_ttl(principal, slice_of("a"), SETTING), 300);
+    assert_int_equal(principal_longest_ttl(principal, slice_of("abc"), SETTING), 2000);
+    assert_int_equal(principal_longest_ttl(principal, slice_of("b"), SETTING), SETTING);
+    assert_int_equal(principal_longest_ttl(principal, slice_of("c"), SETTING), SETTING);
+    assert_int_equal(principal_longest_ttl(principal, slice_of(NULL), SETTING), 2000);
+    assert_int_equal(principal_longest_ttl(NULL, slice_of("a"), SETTING), SETTING);
+
+    principal_set_rule(other, 0, slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300);
+    assert_true(principal_may_the_same(other, other));
+    principal_drop(principal);
+    principal = principal_new(slice_of("x"), 1, NULL);
+    principal_set_rule(principal, 0, slice_of("a"), VERB_BIT(VERB_ACQUIRE), 301);
+    assert_false(principal_may_the_same(principal, other));
+    principal_drop(principal);
+    principal_drop(other);
 }
 
 static void owners_of_different_realms_differ(void **state)
@@ -254,6 +281,7 @@ int main(void)
         cmocka_unit_test(the_empty_prefix_is_for_all_names),
         cmocka_unit_test(a_prefix_becomes_what_may_be_seen_of_it),
         cmocka_unit_test(some_name_may_be_enough),
+        cmocka_unit_test(the_rule_that_allows_most_says_how_long_a_hold_may_be),
         cmocka_unit_test(owners_of_different_realms_differ),
         cmocka_unit_test(what_is_no_owner_is_not_taken_apart),
         cmocka_unit_test(a_digest_is_compared_as_a_whole),

@@ -44,12 +44,12 @@ static struct principal *named(struct principals *principals, const char *name)
 
 static void names_rules_and_limits_are_read(void **state)
 {
-    struct principals *principals =
-        parsed(FILE_OF("{\"name\":\"ci\",\"sha256\":\"" ZEROS "\",\"rules\":["
-                       "{\"prefix\":\"deploy/\",\"verbs\":[\"acquire\",\"read\"]},"
-                       "{\"prefix\":\"\",\"verbs\":[\"metrics\"]}],"
-                       "\"rate_limit\":100,\"max_waiters\":0}," ENTRY("Jos\\u00e9 & co", ONES)),
-               NULL);
+    struct principals *principals = parsed(
+        FILE_OF("{\"name\":\"ci\",\"sha256\":\"" ZEROS "\",\"rules\":["
+                "{\"prefix\":\"deploy/\",\"verbs\":[\"acquire\",\"read\"],\"max_ttl\":\"5m\"},"
+                "{\"prefix\":\"\",\"verbs\":[\"metrics\"]}],"
+                "\"rate_limit\":100,\"max_waiters\":0}," ENTRY("Jos\\u00e9 & co", ONES)),
+        NULL);
     (void)state;
     const struct principal *ci = named(principals, "ci");
     assert_int_equal(principals_count(principals), 2);
@@ -57,6 +57,8 @@ static void names_rules_and_limits_are_read(void **state)
     assert_int_equal(ci->rule_count, 2);
     assert_true(slice_equals(ci->rules[0].prefix, "deploy/"));
     assert_int_equal(ci->rules[0].verbs, VERB_BIT(VERB_ACQUIRE) | VERB_BIT(VERB_READ));
+    assert_int_equal(ci->rules[0].max_ttl_ms, 300000);
+    assert_int_equal(ci->rules[1].max_ttl_ms, 0);
     assert_int_equal(ci->rules[1].prefix.length, 0);
     assert_int_equal(ci->rules[1].verbs, VERB_BIT(VERB_METRICS));
     assert_int_equal(ci->rate_limit, 100);
@@ -159,6 +161,12 @@ static const struct {
     {FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":{}}"), "principals[0]", "rules"},
     {FILE_OF("{\"name\":\"a\",\"rules\":[],\"token\":\"x\"}"), "principals[0]", "\"token\""},
 #define RULES(rules) FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":[" rules "]}")
+#define TTL(ttl)     RULES("{\"prefix\":\"\",\"verbs\":[\"acquire\"],\"max_ttl\":" ttl "}")
+    {TTL("60"), "rules[0].max_ttl", "from 100ms to 24h as a text, such as \"10m\""},
+    {TTL("\"\""), "rules[0].max_ttl", "from 100ms to 24h"},
+    {TTL("\"99ms\""), "rules[0].max_ttl", "from 100ms to 24h"},
+    {TTL("\"25h\""), "rules[0].max_ttl", "from 100ms to 24h"},
+    {TTL("null"), "rules[0].max_ttl", "from 100ms to 24h"},
     {RULES("{\"prefix\":\"\",\"verbs\":[\"read\"]},[]"), "principals[0].rules[1]", "an object"},
     {RULES("{\"verbs\":[\"read\"]}"), "rules[0].prefix", "0 to 255 bytes"},
     {RULES("{\"prefix\":null,\"verbs\":[\"read\"]}"), "rules[0].prefix", "expected a text"},
