@@ -2,6 +2,7 @@
 
 #include "api/exchange.h"
 #include "api/target.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,14 +34,15 @@ static json_t *document_new(const struct exchange *exchange, enum problem proble
                             const char *format, va_list arguments)
 {
     const struct kind *kind = &KINDS[problem];
-    char detail[DETAIL_LENGTH], type[TYPE_LENGTH];
-    vsnprintf(detail, sizeof detail, format, arguments);
+    char written[DETAIL_LENGTH], detail[DETAIL_LENGTH], type[TYPE_LENGTH];
+    vsnprintf(written, sizeof written, format, arguments);
+    utf8_show_all(slice_of(written), detail, sizeof detail);
     snprintf(type, sizeof type, "urn:baton:problem:%s", kind->code);
 
     struct slice path, query;
     target_split(exchange->target, &path, &query);
     /* What comes from the client need not be UTF-8; then it is left out. */
-    json_t *instance = json_stringn(path.bytes, path.length), *text = json_string(detail);
+    json_t *instance = json_stringn(path.bytes, path.length);
     json_t *document = json_object();
     set(document, "type", json_string_nocheck(type));
     set(document, "title", json_string_nocheck(kind->title));
@@ -48,7 +50,7 @@ static json_t *document_new(const struct exchange *exchange, enum problem proble
     set(document, "code", json_string_nocheck(kind->code));
     set(document, "request_id", json_string_nocheck(exchange->request_id));
     set(document, "instance", instance ? instance : json_string_nocheck(""));
-    set(document, "detail", text ? text : json_string_nocheck(kind->title));
+    set(document, "detail", json_string_nocheck(detail));
     return document;
 }
 
@@ -61,17 +63,11 @@ json_t *problem_new(const struct exchange *exchange, enum problem problem, const
     return document;
 }
 
-/* One line, even where the detail quotes a client's line feed. */
 static void answer_line(struct exchange *exchange, const struct kind *kind, const json_t *document)
 {
     char line[DETAIL_LENGTH + TYPE_LENGTH];
-    int length = snprintf(line, sizeof line, "%s: %s", kind->code,
-                          json_string_value(json_object_get(document, "detail")));
-    for (int i = 0; i < length; i++)
-        if ((unsigned char)line[i] < ' ' || line[i] == 0x7F)
-            line[i] = ' ';
-    line[length] = '\n';
-    line[length + 1] = '\0';
+    snprintf(line, sizeof line, "%s: %s\n", kind->code,
+             json_string_value(json_object_get(document, "detail")));
     reply_text(exchange, kind->status, line);
 }
 

@@ -1,4 +1,4 @@
-/* utf8.h: which bytes are text that may be shown to people and stored as a name. */
+/* utf8.h: which bytes are text that may be stored as a name, and how people are shown them. */
 #ifndef BATON_BASE_UTF8_H
 #define BATON_BASE_UTF8_H
 
@@ -7,5 +7,16 @@
 /* True for valid UTF-8 (RFC 3629: no surrogates, nothing overlong) without control characters
  * (C0, DEL and C1). The empty text is clean. */
 bool utf8_is_clean(struct slice text);
+
+enum { UTF8_SHOWN_LONGEST = 12 }; /* bytes: two escapes of UTF-16 */
+
+/* Writes the first character of a text, which is not empty, so that people see it: as it is; or as
+ * \u202e, as JSON escapes it, where it is a control character, is invisible or turns the direction
+ * of the text around it; or as U+FFFD where the byte is no UTF-8. Returns how many bytes of the
+ * text that was. */
+size_t utf8_show(struct slice text, char ret[UTF8_SHOWN_LONGEST], size_t *ret_length);
+
+/* Writes all of the text so, and a NUL. What has no room is cut off behind a whole character. */
+void utf8_show_all(struct slice text, char *ret, size_t size);
 
 #endif

@@ -7,14 +7,12 @@
 #include <time.h>
 
 enum {
-    TEXT_END = 12,   /* an escape, a quote, and the line's end */
-    PAIR_LEAST = 24, /* a pair's comma, colon and quotes, and TEXT_END */
+    TEXT_END = UTF8_SHOWN_LONGEST + 4, /* an escape, a quote, and the line's end */
+    PAIR_LEAST = TEXT_END + 12,        /* a pair's comma, colon and quotes, and TEXT_END */
     NUMBER_MOST = 24,
-    SEQUENCE_MOST = 4, /* bytes of a character in UTF-8 */
     SECONDS_OF_DAY = 86400,
 };
 
-static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD, for a byte that is no UTF-8 */
 static const char DIGITS[] = "0123456789abcdef";
 
 static size_t room(const struct line *line)
@@ -45,15 +43,6 @@ static size_t plain_length(struct slice text)
     return i;
 }
 
-/* How long the clean UTF-8 sequence at the start is; 0 where there is none. */
-static size_t sequence_length(struct slice text)
-{
-    for (size_t length = 1; length <= SEQUENCE_MOST && length <= text.length; length++)
-        if (utf8_is_clean((struct slice){text.bytes, length}))
-            return length;
-    return 0;
-}
-
 /* What does not stand for itself. Returns how many bytes of the text it was. */
 static size_t put_special(struct line *line, struct slice text)
 {
@@ -62,16 +51,9 @@ static size_t put_special(struct line *line, struct slice text)
         put(line, (const char[]){'\\', (char)c}, 2);
         return 1;
     }
-    if (c < ' ' || c == 0x7f) {
-        put(line, (const char[]){'\\', 'u', '0', '0', DIGITS[c >> 4], DIGITS[c & 0xf]}, 6);
-        return 1;
-    }
-    size_t length = sequence_length(text);
-    if (length > 0)
-        put(line, text.bytes, length);
-    else
-        put(line, REPLACEMENT, sizeof REPLACEMENT - 1);
-    return length > 0 ? length : 1;
+    size_t shown, taken = utf8_show(text, line->text + line->length, &shown);
+    line->length += shown;
+    return taken;
 }
 
 /* Writes `text` between quotes, as a JSON string; text lines quote likewise. */

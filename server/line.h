@@ -11,8 +11,9 @@ enum log_format { LOG_JSON, LOG_TEXT };
 enum { LINE_LENGTH = 2048 }; /* its newline included */
 
 /* Zero or more calls between line_begin and line_end. Texts may hold any bytes: what could end a
- * value or a line is escaped, and what is no UTF-8 shows as U+FFFD. What does not fit is cut, and a
- * pair that there is no room for is left out. Needs no lock and no heap: also for signal handlers.
+ * value or a line, or is invisible, is escaped, and what is no UTF-8 shows as U+FFFD. What does not
+ * fit is cut, and a pair that there is no room for is left out. Needs no lock and no heap: also for
+ * signal handlers.
  */
 struct line {
     enum log_format format;

@@ -224,6 +224,18 @@ static void whatever_is_wrong_is_named(void **state)
     }
 }
 
+/* A problem's detail is for people: what they cannot see in it is escaped. */
+static void what_is_invisible_shows_in_a_detail(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/a", "{\"t\\u202etl\\u2028\\n\": 1}", 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "t\xe2\x80\xaetl\xe2\x80\xa8\n");
+    assert_non_null(strstr(http_text(client, "detail"), "t\\u202etl\\u2028\\u000a: unknown field"));
+    answers_with(client, "Accept: text/plain", "POST /locks/a", "{\"t\\u202etl\\n\": 1}", 400,
+                 NULL);
+    assert_non_null(strstr(client->reply.body, "t\\u202etl\\u000a: unknown field"));
+}
+
 /* All of them were refused before Redis was asked. */
 static void nothing_of_it_locked(void **state)
 {
@@ -398,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whatever_is_wrong_is_named),
+        cmocka_unit_test(what_is_invisible_shows_in_a_detail),
         cmocka_unit_test(nothing_of_it_locked),
         cmocka_unit_test(a_refused_token_is_not_repeated_in_the_answer),
         cmocka_unit_test(meta_has_at_most_a_kibibyte),

@@ -47,13 +47,15 @@ module.exports = {
   "what turns the direction of text, or hides, is shown": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     await stage.batond.take("pay/\u202Egnp.exe");
+    await stage.batond.take("two\u2028lines");
     await stage.batond.take("zero\u200Bwidth", { owner: "me\u2066" });
     await until("both", async () => (await stage.browser.text("#rows")).includes("zero"));
     const shown = await stage.browser.text("#rows");
     assert.match(shown, /pay\/U\+202Egnp\.exe/);
     assert.match(shown, /zeroU\+200Bwidth/);
     assert.match(shown, /meU\+2066/);
-    assert.ok(!/[\u202E\u200B\u2066]/.test(await stage.browser.run(() => document.body.innerText)));
+    assert.match(shown, /twoU\+2028lines/);
+    assert.ok(!/[\u202E\u200B\u2066\u2028]/.test(await stage.browser.run(() => document.body.innerText)));
     assert.ok(!/[\u202E\u200B\u2066]/.test(await stage.browser.run(() => [...document.querySelectorAll("[title]")].map((one) => one.title).join())));
   }),
 

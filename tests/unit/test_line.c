@@ -154,6 +154,29 @@ static void no_byte_leaves_its_quotes(void **state)
     }
 }
 
+/* In JSON it is the same text to who parses it; in a terminal nothing turns or hides. */
+static void what_is_invisible_is_escaped(void **state)
+{
+    static const enum log_format FORMATS[] = {LOG_JSON, LOG_TEXT};
+    static const char NAME[] = "pay/\xe2\x80\xae"
+                               "a\xe2\x80\xa8"
+                               "b\xf3\xa0\x80\x81";
+    (void)state;
+    for (size_t i = 0; i < sizeof FORMATS / sizeof *FORMATS; i++) {
+        struct line line;
+        char text[LINE_LENGTH + 1];
+        line_begin(&line, FORMATS[i], "info", "x");
+        line_text(&line, "lock", slice_of(NAME));
+        end(&line, text);
+        assert_non_null(strstr(text, "\"pay/\\u202ea\\u2028b\\udb40\\udc01\""));
+        if (FORMATS[i] != LOG_JSON)
+            continue;
+        json_t *json = parsed(&line);
+        assert_string_equal(json_string_value(json_object_get(json, "lock")), NAME);
+        json_decref(json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +184,7 @@ int main(void)
         cmocka_unit_test(milliseconds_have_three_places),
         cmocka_unit_test(no_byte_makes_another_line_or_pair),
         cmocka_unit_test(no_byte_leaves_its_quotes),
+        cmocka_unit_test(what_is_invisible_is_escaped),
     };
     return cmocka_run_group_tests_name("line", tests, NULL, NULL);
 }

@@ -165,6 +165,53 @@ static void sequences_of_four_bytes_are_judged_alike_too(void **state)
             }
 }
 
+static const struct shown {
+    const char *text, *shown;
+} SHOWN[] = {
+    {"", ""},
+    {"pay/roll", "pay/roll"},
+    {"caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x94\x92", "caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x94\x92"},
+    {"a\nb\x7f"
+     "c",
+     "a\\u000ab\\u007fc"},
+    {"\xc2\x85\xc2\x9b", "\\u0085\\u009b"},
+    {"a\xff\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+    {"\xe2\x80\xae"
+     "gnp.exe",
+     "\\u202egnp.exe"},
+    {"\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029"},
+    {"\xe2\x80\xaa\xe2\x80\xab\xe2\x80\xac\xe2\x80\xad", "\\u202a\\u202b\\u202c\\u202d"},
+    {"\xe2\x81\xa6\xe2\x81\xa7\xe2\x81\xa8\xe2\x81\xa9", "\\u2066\\u2067\\u2068\\u2069"},
+    {"\xe2\x80\x8b\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f", "\\u200b\\u200d\\u200e\\u200f"},
+    {"\xd8\x9c\xef\xbb\xbf\xc2\xad", "\\u061c\\ufeff\\u00ad"},
+    {"\xf3\xa0\x80\x81\xf0\x9d\x85\xb3", "\\udb40\\udc01\\ud834\\udd73"},
+    {"\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0",
+     "\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0"},
+};
+
+static void what_nobody_sees_is_shown(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(SHOWN); i++) {
+        char shown[64];
+        utf8_show_all(slice_of(SHOWN[i].text), shown, sizeof shown);
+        assert_string_equal(shown, SHOWN[i].shown);
+    }
+}
+
+static void what_has_no_room_is_cut_behind_a_whole_character(void **state)
+{
+    static const char TEXT[] = "ab\xc3\xa9\xe2\x80\xae"
+                               "c";
+    static const char *const CUT[] = {"", "a", "ab", "ab", "ab\xc3\xa9"};
+    (void)state;
+    for (size_t i = 0; i < LENGTH(CUT); i++) {
+        char shown[16];
+        utf8_show_all(slice_of(TEXT), shown, i + 1);
+        assert_string_equal(shown, CUT[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +221,8 @@ int main(void)
         cmocka_unit_test(bytes_after_the_slice_do_not_count),
         cmocka_unit_test(all_sequences_of_up_to_three_bytes_are_judged_alike_by_another_decoder),
         cmocka_unit_test(sequences_of_four_bytes_are_judged_alike_too),
+        cmocka_unit_test(what_nobody_sees_is_shown),
+        cmocka_unit_test(what_has_no_room_is_cut_behind_a_whole_character),
     };
     return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }
