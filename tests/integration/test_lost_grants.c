@@ -245,7 +245,7 @@ static void ask_and_go(int port, const char *name, const char *headers, bool abo
              headers);
     int fd = raw_connect(port);
     assert_true(raw_send(fd, request, strlen(request)));
-    clock_sleep_ms(100); /* nothing tells that batond has sent it on */
+    assert_true(raw_comes_to_be_read(fd, PATIENCE_MS));
     if (abort_it) {
         struct linger at_once = {.l_onoff = 1};
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

@@ -13,6 +13,19 @@
 /* What fail_msg calls: it does not return, which older headers do not say. */
 void _fail(const char *const file, const int line) __attribute__((noreturn)); /* NOLINT */
 
+/* A text that is missing fails the test. cmocka's own would crash it. */
+static inline void texts_are_equal(const char *a, const char *b, const char *what, const char *file,
+                                   int line)
+{
+    if (!a || !b) {
+        print_error("%s: %s is NULL\n", what, a ? "the second" : "the first");
+        _fail(file, line);
+    }
+    _assert_string_equal(a, b, file, line);
+}
+#undef assert_string_equal
+#define assert_string_equal(a, b) texts_are_equal(a, b, #a ", " #b, __FILE__, __LINE__)
+
 /* Skips the test where it runs under valgrind, and says why that has to be. */
 #define SKIP_UNDER_VALGRIND(why)                                                                   \
     do {                                                                                           \

@@ -11,6 +11,10 @@ int raw_connect(int port);
 /* Sends all of the bytes. Returns false where the other side has gone. */
 bool raw_send(int fd, const char *bytes, size_t length);
 
+/* Waits until the program at the other end, on this machine, has read all that was sent. Returns
+ * false when `timeout_ms` have passed. */
+bool raw_comes_to_be_read(int fd, int timeout_ms);
+
 /* Reads until the other side closes, the buffer (NUL-terminated) is full, `until` (may be NULL) has
  * come, or `timeout_ms` have passed. Returns the number of bytes; *closed (may be NULL) says
  * whether the other side closed. */
