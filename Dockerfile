@@ -16,6 +16,7 @@ COPY . .
 RUN make -s -j"$(nproc)" build/batond && \
     strip build/batond && \
     deploy/container/gather.sh /image build/batond redis-server && \
+    install -D -m 644 -t /image/usr/share/doc/baton LICENSE && \
     mkdir -m 700 /state
 ARG VERSION=unknown
 ARG REVISION=unknown
@@ -33,6 +34,7 @@ LABEL org.opencontainers.image.title="Baton" \
       org.opencontainers.image.description="A lock service over HTTP, on Redis" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="scratch"
 
 # Who listens on all addresses has to say who may ask: batond does not start without BATON_TOKENS_FILE,

@@ -80,7 +80,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test clean help FORCE
+.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -166,7 +166,7 @@ format: ## lay out all C files by .clang-format
 install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (default /usr/local), staged in DESTDIR
 	install -D -m 755 $(BUILD)/batond $(prefix)/bin/batond
 	install -D -m 644 -t $(prefix)/share/man/man8 $(BUILD)/batond.8
-	install -D -m 644 -t $(prefix)/share/doc/baton README.md openapi.yaml
+	install -D -m 644 -t $(prefix)/share/doc/baton README.md CHANGELOG.md LICENSE openapi.yaml
 	install -D -m 644 -t $(prefix)/share/doc/baton/docs docs/*
 	install -D -m 644 deploy/systemd/baton.sysusers $(prefix)/lib/sysusers.d/baton.conf
 	install -D -m 644 -t $(prefix)/lib/systemd/system deploy/systemd/baton.service deploy/systemd/baton.socket
@@ -189,6 +189,10 @@ deb: ## build the Debian package, into build/deb
 deb-test: ## build, install, run, upgrade and purge the package in Debian 12 and 13 (RELEASES=13 for one)
 	@$(packages) deb-test
 	@tests/package/clean_roots.sh $(RELEASES)
+
+bare-test: ## `make run` and `make test` in bare roots of Debian 12 and 13 (RELEASES=13 for one)
+	@$(packages) bare-test
+	@tests/package/bare_roots.sh $(RELEASES)
 
 clean: ## remove all that was built
 	rm -rf build

@@ -42,6 +42,8 @@ make_it install
 644 opt/baton/lib/systemd/system/baton.service
 644 opt/baton/lib/systemd/system/baton.socket
 644 opt/baton/lib/sysusers.d/baton.conf
+644 opt/baton/share/doc/baton/CHANGELOG.md
+644 opt/baton/share/doc/baton/LICENSE
 644 opt/baton/share/doc/baton/README.md
 644 opt/baton/share/doc/baton/openapi.yaml
 644 opt/baton/share/man/man8/batond.8
