@@ -3,8 +3,7 @@
 # clean root, in which systemd runs, install, use, upgrade and remove it (in_root.sh). Where Debian has
 # valkey, a part of the tests runs on that in the root of the build, too.
 #   tests/package/clean_roots.sh [RELEASE...]   12 13
-# Needs root, and the machine's mirror of Debian. Roots as debootstrap makes them are kept as
-# ${XDG_CACHE_HOME:-~/.cache}/baton-tests/debian-RELEASE.tar.
+# Needs root, and the machine's mirror of Debian.
 set -euo pipefail
 shopt -s inherit_errexit
 export LC_ALL=C
@@ -12,10 +11,10 @@ export LC_ALL=C
 cd "$(dirname "$0")/../.."
 [[ $(id -u) == 0 ]] || exec sudo --preserve-env=HOME,XDG_CACHE_HOME "$0" "$@"
 
-declare -A names=([12]=bookworm [13]=trixie)
 releases=("$@")
 ((${#releases[@]})) || releases=(12 13)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/baton-tests
+# shellcheck source=tests/package/roots.sh
+. tests/package/roots.sh
 folder=$(mktemp -d "${TMPDIR:-/tmp}/roots.XXXXXX")
 storage=(--root "$folder/podman" --runroot "$folder/podman.run" --storage-driver overlay
     --runtime runc --cgroup-manager cgroupfs)
@@ -29,43 +28,11 @@ clean_up() {
 }
 trap clean_up EXIT
 
-mirror() {
-    # shellcheck disable=SC2016 # apt-get expands it
-    apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Origin: Debian' |
-        awk '!/security/ && !found++; END { if (!found) print "http://deb.debian.org/debian" }'
-}
-
-base() { # RELEASE: prints the tar of a root as it is before anything is installed
-    local tar=$cache/debian-$1.tar root=$folder/base-$1
-    if [[ ! -e $tar ]]; then
-        mkdir -p "$cache"
-        debootstrap --variant=minbase "${names[$1]}" "$root" "$(mirror)" >&2
-        tar -C "$root" -cf "$tar.$$" .
-        mv "$tar.$$" "$tar"
-        rm -rf "$root"
-    fi
-    echo "$tar"
-}
-
 unpack() { # RELEASE ROOT
-    local tar
-    tar=$(base "$1")
-    mkdir "$2"
-    tar -C "$2" -xf "$tar"
+    root_unpack "$1" "$2"
     mkdir "$2/packages"
-    cp /etc/resolv.conf "$2/etc/resolv.conf"
-    echo force-unsafe-io >"$2/etc/dpkg/dpkg.cfg.d/unsafe-io" # it is thrown away
     printf '#!/bin/sh\nexit 101\n' >"$2/usr/sbin/policy-rc.d" # nothing is started from outside
     chmod 755 "$2/usr/sbin/policy-rc.d"
-}
-
-enter() { # ROOT COMMAND...: with its own mounts and processes, which end with it
-    # shellcheck disable=SC2016 # the inner shell expands it
-    unshare --mount --pid --fork --kill-child bash -c '
-        mount -t proc proc "$0/proc"
-        mount --rbind /dev "$0/dev"
-        exec chroot "$0" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-            DEBIAN_FRONTEND=noninteractive "$@"' "$@"
 }
 
 build() { # RELEASE: the package is in $folder/RELEASE then
@@ -74,10 +41,10 @@ build() { # RELEASE: the package is in $folder/RELEASE then
     mkdir "$root/baton" "$folder/$1"
     tar --exclude=./build --exclude=./.git --exclude=./node_modules -cf - . | tar -C "$root/baton" -xf -
     ln -s deploy/debian "$root/baton/debian" # where apt looks for what the build needs
-    enter "$root" apt-get -q update
-    enter "$root" apt-get -q build-dep -y --no-install-recommends /baton
+    root_enter "$root" apt-get -q update
+    root_enter "$root" apt-get -q build-dep -y --no-install-recommends /baton
     rm "$root/baton/debian"
-    enter "$root" /baton/deploy/debian/build.sh /packages
+    root_enter "$root" /baton/deploy/debian/build.sh /packages
     [[ $1 == 12 ]] || on_valkey "$root"
     cp "$root"/packages/* "$folder/$1"
     mv "$root/var/lib/apt/lists" "$folder/lists-$1"
@@ -91,11 +58,10 @@ on_valkey() { # ROOT
         integration/test_waiting integration/test_sentinel integration/test_confirm_sentinel
         integration/test_cluster. integration/test_cluster_changes integration/test_cluster_losses
         integration/test_cluster_moves integration/test_cluster_start integration/test_cluster_clocks"
-    echo '127.0.0.1 localhost' >"$1/etc/hosts"
-    enter "$1" /baton/deploy/install-packages.sh build run test valkey
-    enter "$1" make -C /baton test BATON_TEST_REDIS_SERVER=valkey-server BATON_TEST_AGAIN=1 \
+    root_enter "$1" /baton/deploy/install-packages.sh build run test valkey
+    root_enter "$1" make -C /baton test BATON_TEST_REDIS_SERVER=valkey-server BATON_TEST_AGAIN=1 \
         ONLY="${suites//$'\n'/ }"
-    echo "ok: works on $(enter "$1" valkey-server --version | sed 's/ sha=.*//'), a part of the tests (${SECONDS} s)"
+    echo "ok: works on $(root_enter "$1" valkey-server --version | sed 's/ sha=.*//'), a part of the tests (${SECONDS} s)"
 }
 
 # The same with a higher version, and with a default in baton.conf that has changed.
@@ -116,8 +82,8 @@ prepare() { # RELEASE
     cp "$folder/$1/next.deb" tests/package/in_root.sh "$root/packages"
     rm -rf "$root/var/lib/apt/lists"
     mv "$folder/lists-$1" "$root/var/lib/apt/lists" # as they were for the build
-    enter "$root" apt-get -q install -y --no-install-recommends systemd systemd-sysv dbus curl procps
-    enter "$root" apt-get -q install -y --download-only /packages/baton.deb
+    root_enter "$root" apt-get -q install -y --no-install-recommends systemd systemd-sysv dbus curl procps
+    root_enter "$root" apt-get -q install -y --download-only /packages/baton.deb
     rm "$root/usr/sbin/policy-rc.d"
 }
 
@@ -145,9 +111,9 @@ try() { # RELEASE: what is said of it goes to a log
     run "$1"
 }
 
-# Side by side: each waits for the mirror half of the time. (base is for one at a time.)
+# Side by side: each waits for the mirror half of the time. (root_base is for one at a time.)
 for release in "${releases[@]}"; do
-    base "$release" >/dev/null
+    root_base "$release" >/dev/null
 done
 declare -A running=()
 for release in "${releases[@]}"; do
