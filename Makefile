@@ -22,7 +22,10 @@ generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c $(BUILD)
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
 # The tests: every test_*.c is a program, linked with the other C files of its folder.
+# Nothing of batond is in the programs of tests/scripts, since Redis runs its scripts, nor in those of
+# tests/package: sanitizers have nothing to find there.
 suites       := unit scripts redis locks server integration contract history edge package
+suites       := $(if $(SANITIZE),$(if $(ONLY),$(suites),$(filter-out scripts package,$(suites))),$(suites))
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
 chaos        := $(wildcard tests/chaos/test_*.c)
