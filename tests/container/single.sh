@@ -16,6 +16,7 @@ labels_and_commands_are_as_documented() {
     about=$(engine image inspect "$image" | jq -c '.[0]')
     expect "$(jq -c .Labels <<<"$about")" '"org.opencontainers.image.title":"Baton"' \
         "\"org.opencontainers.image.version\":\"$version\"" \
+        '"org.opencontainers.image.licenses":"Apache-2.0"' \
         "\"org.opencontainers.image.revision\":\"$(git rev-parse HEAD)"
     expect "$(jq -c '[.Config.User, .Config.StopSignal, .Config.Entrypoint, .Config.Volumes]' <<<"$about")" \
         '["65532:65532","SIGTERM",["/usr/bin/batond"],{"/var/lib/baton":{}}]'
@@ -26,6 +27,7 @@ labels_and_commands_are_as_documented() {
 nothing_is_there_that_is_not_needed() {
     local files package
     files=$(engine create --name files "$image" >/dev/null && engine export files | tar -t)
+    grep -qx 'usr/share/doc/baton/LICENSE' <<<"$files"
     grep -E '(^|/)s?bin/[^/]' <<<"$files" | sort >"$dir/programs"
     diff "$dir/programs" <(printf 'usr/bin/%s\n' batond redis-server)
     for package in libmicrohttpd12 libssl3 redis-server; do
