@@ -59,7 +59,7 @@ function linePart(lock) {
   if (lock.queueLength === 0) return [];
   const hidden = lock.queueLength - lock.waiters.length;
   const items = lock.waiters.map((waiter) => element("li", {}, ownerOf(waiter),
-    element("span", { class: "mode" }, waiter.mode),
+    waiter.mode === "exclusive" ? null : element("span", { class: "mode" }, waiter.mode),
     element("span", { class: "since", "data-since": waiter.since })));
   return [heading("Waiting: " + lock.queueLength), element("ol", { class: "line" }, ...items),
     hidden > 0 ? element("p", { class: "hint" }, "and " + count(hidden, "more behind them", "more behind them")) : null];

@@ -64,8 +64,20 @@ function showTimeLeft(node, hold, now) {
   node.classList.toggle("soon", left < 5000 || share < 0.1);
 }
 
+const TAIL = 12; // characters
+
+// Of a long name both ends are seen: it is often the end that tells it from others. Not where the
+// order of reading may be another one.
+function nameOf(name) {
+  const isSplit = name.length > 2 * TAIL && /^[\x21-\x7e]+$/.test(name);
+  if (!isSplit) return [foreign(name)];
+  const tail = foreign(name.slice(-TAIL));
+  tail.classList.add("tail");
+  return [foreign(name.slice(0, -TAIL)), tail];
+}
+
 function makeRow(name) {
-  const button = element("button", { type: "button", class: "open", tabindex: "-1" }, foreign(name));
+  const button = element("button", { type: "button", class: "open", tabindex: "-1" }, ...nameOf(name));
   button.title = plain(name);
   button.addEventListener("click", () => table.choose(name));
   button.addEventListener("focus", () => setCurrent(name));
@@ -103,6 +115,7 @@ function fillRow(row, lock, index) {
   row.classList.toggle("deadlocked", isInDeadlock);
   row.cells[0].firstChild.tabIndex = lock.name === table.current ? 0 : -1;
   renew(owner, lock.version + lock.holdCount, () => holdersOf(lock));
+  owner.title = plain(lock.holders[0].owner);
   setText(mode, modeOf(lock));
   setText(fence, String(lock.holders[0].fence));
   renew(waiting, [lock.queueLength, isInDeadlock, lock.waiters[0]?.owner, lock.waiters[0]?.principal].join(),

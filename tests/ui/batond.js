@@ -48,6 +48,7 @@ class Batond {
   }
 
   async stop() {
+    if (this.process.exitCode !== null) return;
     const ended = new Promise((resolve) => this.process.once("exit", resolve));
     this.process.kill("SIGTERM");
     setTimeout(() => this.process.kill("SIGTERM"), 50).unref(); // no grace: nobody is in front of it
