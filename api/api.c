@@ -11,6 +11,8 @@
 #include <ctype.h>
 #include <strings.h>
 
+enum { METHOD_SHOWN = 32 };
+
 /* Whether the client would rather have this media type than JSON: it comes first of those in Accept
  * that we can answer with. */
 static bool prefers(const char *accept, const char *type)
@@ -27,10 +29,26 @@ static bool prefers(const char *accept, const char *type)
     return false;
 }
 
+/* Those that HTTP itself has (RFC 9110 and 5789): another one is nobody's. */
+static bool is_method(const char *method)
+{
+    static const char *const METHODS[] = {"GET",     "HEAD",  "POST",    "PUT",  "DELETE",
+                                          "OPTIONS", "PATCH", "CONNECT", "TRACE"};
+    for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++)
+        if (strcmp(METHODS[i], method) == 0)
+            return true;
+    return false;
+}
+
 static void refuse_route(struct exchange *exchange, struct slice path, const char *allowed)
 {
     static const char LOCKS[] = "/locks/";
-    if (allowed[0]) {
+    if (!is_method(exchange->method)) {
+        problem_simply(exchange, PROBLEM_UNSUPPORTED,
+                       "\"%.*s\" is no method that is known here: use GET, HEAD, POST, PUT or "
+                       "DELETE, in capitals",
+                       METHOD_SHOWN, exchange->method);
+    } else if (allowed[0]) {
         reply_header(exchange, "Allow", "%s", allowed);
         problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "use %s here", allowed);
     } else if (path.length > sizeof LOCKS - 1 && memcmp(path.bytes, LOCKS, sizeof LOCKS - 1) == 0) {

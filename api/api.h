@@ -26,6 +26,7 @@ struct api {
     int64_t max_ttl_ms;
     int64_t max_wait_ms;
     bool quorum;      /* a majority of independent Redis keeps the locks: see offered.h */
+    bool embedded;    /* Redis is batond's own, which has no replicas: likewise */
     int64_t replicas; /* of Redis that confirm every grant and renewal; 0: none */
     /* Writes the metrics of the whole process as Prometheus text, allocated by malloc. */
     char *(*metrics)(void *context);

@@ -73,10 +73,55 @@ static void put_string(struct text *text, const char *bytes, size_t length)
     put_char(text, '"');
 }
 
+/* What stands in front of JSON that is written as it is. Nothing else here begins with a NUL: no
+ * text of a client has one. */
+static const char VERBATIM[] = "\0JSON:";
+
+enum { VERBATIM_LENGTH = sizeof VERBATIM - 1 };
+
+static void put_text(struct text *text, const char *bytes, size_t length)
+{
+    if (length > VERBATIM_LENGTH && memcmp(bytes, VERBATIM, VERBATIM_LENGTH) == 0)
+        put(text, bytes + VERBATIM_LENGTH, length - VERBATIM_LENGTH);
+    else
+        put_string(text, bytes, length);
+}
+
+/* As compact JSON has none: the line would end there, or the text. */
+static bool has_control(struct slice text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if ((unsigned char)text.bytes[i] < ' ')
+            return true;
+    return false;
+}
+
+json_t *dump_verbatim(struct slice object)
+{
+    json_t *read = json_loadb(object.bytes, object.length, 0, NULL);
+    bool is_object = json_is_object(read) && !has_control(object);
+    json_decref(read);
+    if (!is_object)
+        return NULL;
+    struct text text = {NULL, 0, 0};
+    put(&text, VERBATIM, VERBATIM_LENGTH);
+    put(&text, object.bytes, object.length);
+    json_t *value = json_stringn_nocheck(text.bytes, text.length);
+    free(text.bytes);
+    return value;
+}
+
 static void put_real(struct text *text, const json_t *real)
 {
-    text->length +=
-        json_dumpb(real, reserve(text, REAL_LONGEST), REAL_LONGEST, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *at = reserve(text, REAL_LONGEST);
+    text->length += json_dumpb(real, at, REAL_LONGEST, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+/* Room is made before anything points to it: it may move the text. */
+static void put_integer(struct text *text, int64_t number)
+{
+    char *at = reserve(text, DECIMAL_LONGEST);
+    text->length += (size_t)(decimal_put(at, number) - at);
 }
 
 static void put_value(struct text *text, const json_t *value);
@@ -119,12 +164,10 @@ static void put_value(struct text *text, const json_t *value) // NOLINT(misc-no-
         put_array(text, value);
         break;
     case JSON_STRING:
-        put_string(text, json_string_value(value), json_string_length(value));
+        put_text(text, json_string_value(value), json_string_length(value));
         break;
     case JSON_INTEGER:
-        text->length =
-            (size_t)(decimal_put(reserve(text, DECIMAL_LONGEST), json_integer_value(value)) -
-                     text->bytes);
+        put_integer(text, json_integer_value(value));
         break;
     case JSON_REAL:
         put_real(text, value);

@@ -8,7 +8,8 @@
 #include "locks/locks.h"
 
 enum {
-    EXCHANGE_BODY_LONGEST = 16384,
+    /* 64 names of 255 bytes, all that is beyond ASCII escaped as JSON allows it. */
+    EXCHANGE_BODY_LONGEST = 65536,
     EXCHANGE_REQUEST_ID_LENGTH = 64,
     EXCHANGE_TRACE_ID_LENGTH = 32,
     EXCHANGE_HEADERS = 8,
@@ -59,6 +60,7 @@ struct exchange {
     const char *target; /* as it stood in the request line */
     struct slice body;
     const char *content_type; /* header fields; NULL where absent */
+    const char *content_encoding;
     const char *accept;
     const char *lock_token;
     const char *if_none_match;
@@ -123,7 +125,7 @@ struct exchange {
     int64_t keep_ms; /* for how long the place of an undelivered grant is kept */
     json_t *json;    /* the request's body, or a list while it is made */
     char *decoded;   /* the query's values */
-    char *meta;      /* as compact JSON */
+    char *meta;      /* as it was sent, without the space between */
     char *owned_body;
     char header_text[EXCHANGE_HEADER_TEXT];
     size_t header_text_length;

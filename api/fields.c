@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { NAME_SHOWN = 60, CURSOR_LONGEST = 32768 };
+
 const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_TTL] = {"ttl_ms", "ttl", FIELD_DURATION, 100, 86400000, NULL},
     [FIELD_WAIT] = {"wait_ms", "wait", FIELD_DURATION, 0, 3600000, NULL},
@@ -21,17 +23,15 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_FORCE] = {NULL, "force", FIELD_FLAG, 0, 1, NULL},
     [FIELD_PREFIX] = {NULL, "prefix", FIELD_TEXT, 0, NAME_LENGTH, NULL},
     [FIELD_PAGE] = {NULL, "limit", FIELD_INTEGER, 1, LOCKS_LIST_LONGEST, NULL},
-    [FIELD_CURSOR] = {NULL, "cursor", FIELD_TEXT, 1, EXCHANGE_BODY_LONGEST * 2,
-                      "expected the cursor of the page before, unchanged"},
+    [FIELD_CURSOR] = {NULL, "cursor", FIELD_TEXT, 1, CURSOR_LONGEST,
+                      "the cursor of the page before, unchanged"},
     [FIELD_KEEP] = {"keep_ms", "keep", FIELD_DURATION, 0, 30000, NULL},
     [FIELD_HOLD] = {NULL, "hold", FIELD_CHOICE, 0, 0, "connection"},
     [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
     [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
-    [FIELD_VERBOSE] = {NULL, "verbose", FIELD_SWITCH, 0, 1, NULL},
+    [FIELD_VERBOSE] = {NULL, "verbose", FIELD_FLAG, 0, 1, NULL},
     [FIELD_CONFIRM] = {"confirm", "confirm", FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
 };
-
-enum { NAME_SHOWN = 60 };
 
 void field_refuse(struct exchange *exchange, enum field_id id, const char *expected)
 {
@@ -77,7 +77,10 @@ static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct 
     char known[128], detail[256], shown[NAME_SHOWN + 1];
     list_names(accepted, in_query, known, sizeof known);
     snprintf(shown, sizeof shown, "%.*s", shown_length(name), name.bytes);
-    if (in_query && slice_equals(name, "token"))
+    if (name.length == 0)
+        snprintf(detail, sizeof detail, "a %s has no name; known here: %s",
+                 in_query ? "query parameter" : "field", known[0] ? known : "none");
+    else if (in_query && slice_equals(name, "token"))
         snprintf(detail, sizeof detail,
                  "a token never travels in the URL; send it in the Lock-Token header");
     else if (known[0])
@@ -86,7 +89,7 @@ static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct 
     else
         snprintf(detail, sizeof detail, "this request takes no %s",
                  in_query ? "query parameters" : "body");
-    problem_parameter(exchange, shown, detail);
+    problem_parameter(exchange, shown[0] ? shown : in_query ? "query" : "body", detail);
     return false;
 }
 
@@ -118,6 +121,8 @@ static bool read_pair(struct exchange *exchange, unsigned accepted, struct slice
     struct slice text = {decoded, 0};
     if (!claim(&input))
         return false;
+    if (!value.bytes && FIELDS[id].kind == FIELD_FLAG)
+        return input_set_from_query(&input, slice_of("true"));
     if (percent_decode(value, decoded, &text.length) < 0)
         return input_refuse(&input);
     return input_set_from_query(&input, text);

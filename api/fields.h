@@ -17,8 +17,7 @@ enum field_kind {
     FIELD_TEXT,     /* without control characters; the range is its length in bytes */
     FIELD_TOKEN,    /* never in the query */
     FIELD_OBJECT,   /* a JSON object; the range is its length in bytes as compact text */
-    FIELD_FLAG,     /* true or false */
-    FIELD_SWITCH,   /* the same, or nothing but its name, which is true */
+    FIELD_FLAG,     /* true or false, or in the query nothing but its name, which is true */
     FIELD_CHOICE,   /* the only word that may stand there, which is `expected` */
     FIELD_LIST,     /* of different names; the range is how many */
     FIELD_REPLICAS, /* "none", which is 0, or "replicas:N"; the range is N */

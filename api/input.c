@@ -1,6 +1,7 @@
 #include "api/input.h"
 
 #include "api/api.h"
+#include "api/body.h"
 #include "api/permission.h"
 #include "api/problem.h"
 #include "base/duration.h"
@@ -52,10 +53,10 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
                  "%" PRId64 " to %" PRId64 " characters of A-Z, a-z, 0-9, _ and -", low, high);
         break;
     case FIELD_OBJECT:
-        snprintf(text, EXPECTED_LENGTH, "a JSON object of at most %" PRId64 " bytes", high);
+        snprintf(text, EXPECTED_LENGTH,
+                 "a JSON object of at most %" PRId64 " bytes without the space between", high);
         break;
     case FIELD_FLAG:
-    case FIELD_SWITCH:
         snprintf(text, EXPECTED_LENGTH, "true or false");
         break;
     case FIELD_CHOICE:
@@ -170,8 +171,6 @@ bool input_set_from_query(const struct input *input, struct slice text)
         return set_mode(input, text);
     case FIELD_FLAG:
         return set_flag(input, text);
-    case FIELD_SWITCH:
-        return set_flag(input, text.length > 0 ? text : slice_of("true"));
     case FIELD_CHOICE:
         return set_choice(input, text);
     case FIELD_TEXT:
@@ -191,8 +190,8 @@ static bool set_object(const struct input *input, const json_t *value)
     struct exchange *exchange = input->exchange;
     if (!json_is_object(value))
         return input_refuse(input);
-    exchange->meta = json_dumps(value, JSON_COMPACT);
-    if (!exchange->meta || strlen(exchange->meta) > LOCK_META_LENGTH)
+    exchange->meta = body_member(exchange, input->name);
+    if (strlen(exchange->meta) > LOCK_META_LENGTH)
         return input_refuse(input);
     exchange->parameters.texts[input->id] = slice_of(exchange->meta);
     return true;

@@ -1,4 +1,5 @@
-/* offered.h: refuses what the locks of a quorum do not offer, rather than do half of it. */
+/* offered.h: refuses what the locks of a quorum, or of batond's own Redis, do not offer, rather
+ * than do half of it. */
 #ifndef BATON_API_OFFERED_H
 #define BATON_API_OFFERED_H
 

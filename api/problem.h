@@ -11,7 +11,7 @@ struct exchange;
     X(PROBLEM_INVALID_REQUEST, "invalid_request", 400, "The request is not proper HTTP")           \
     X(PROBLEM_INVALID_NAME, "invalid_name", 400, "The lock's name is not valid")                   \
     X(PROBLEM_INVALID_PARAMETER, "invalid_parameter", 400, "A parameter is not valid")             \
-    X(PROBLEM_INVALID_JSON, "invalid_json", 400, "The body is not valid JSON")                     \
+    X(PROBLEM_INVALID_JSON, "invalid_json", 400, "The body cannot be read as JSON")                \
     X(PROBLEM_UNAUTHORIZED, "unauthorized", 401, "It is not known who asks")                       \
     X(PROBLEM_FORBIDDEN, "forbidden", 403, "Whoever asks may not do this")                         \
     X(PROBLEM_UNTRUSTED_ORIGIN, "untrusted_origin", 403,                                           \
@@ -25,10 +25,10 @@ struct exchange;
     X(PROBLEM_SUPERSEDED, "superseded", 409, "A later request waits in its place")                 \
     X(PROBLEM_UPGRADE_CONFLICT, "upgrade_conflict", 409, "Another upgrade waits already")          \
     X(PROBLEM_TOO_LARGE, "too_large", 413, "The body is too large")                                \
-    X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not JSON")       \
+    X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not plain JSON") \
     X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many requests wait")                 \
     X(PROBLEM_RATE_LIMITED, "rate_limited", 429, "Too many requests in a second")                  \
-    X(PROBLEM_UNSUPPORTED, "unsupported", 501, "A quorum of Redis does not offer this")            \
+    X(PROBLEM_UNSUPPORTED, "unsupported", 501, "This is not offered here")                         \
     X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be used now")             \
     X(PROBLEM_UNCONFIRMED, "unconfirmed", 503, "Too few replicas of Redis have confirmed it")      \
     X(PROBLEM_QUARANTINED, "quarantined", 503, "Redis may have lost locks that are still held")    \

@@ -136,7 +136,7 @@ char *represent_release(struct slice name, const struct release *release)
 /* What its holder wrote, checked when it came in; null where it wrote nothing. */
 static json_t *meta(struct slice text)
 {
-    json_t *object = text.length > 0 ? json_loadb(text.bytes, text.length, 0, NULL) : NULL;
+    json_t *object = text.length > 0 ? dump_verbatim(text) : NULL;
     return object ? object : json_null();
 }
 

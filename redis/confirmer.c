@@ -76,7 +76,12 @@ static void answer_short(struct confirmer *confirmer)
     uint64_t now = uv_now(confirmer->loop);
     if (questions_due(&confirmer->questions) > now)
         return;
-    if (confirmer->reached >= 0 && confirmer->reached < confirmer->replicas)
+    if (confirmer->reached == 0)
+        snprintf(text, sizeof text,
+                 "no replica had it in time, of %d that are asked for (see in INFO replication "
+                 "whether this Redis has any)",
+                 confirmer->replicas);
+    else if (confirmer->reached > 0 && confirmer->reached < confirmer->replicas)
         snprintf(text, sizeof text, "only %" PRId64 " of %d replicas had it in time",
                  confirmer->reached, confirmer->replicas);
     else

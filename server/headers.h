@@ -9,6 +9,7 @@
 #define HEADERS(X)                                                                                 \
     X(HEADER_ACCEPT, "Accept")                                                                     \
     X(HEADER_AUTHORIZATION, "Authorization")                                                       \
+    X(HEADER_CONTENT_ENCODING, "Content-Encoding")                                                 \
     X(HEADER_CONTENT_LENGTH, "Content-Length")                                                     \
     X(HEADER_CONTENT_TYPE, "Content-Type")                                                         \
     X(HEADER_FETCH_SITE, "Sec-Fetch-Site")                                                         \

@@ -141,6 +141,7 @@ static void begin(struct record *record, const char *method, const struct header
     exchange->method = method;
     exchange->target = record->target;
     exchange->content_type = headers->first[HEADER_CONTENT_TYPE];
+    exchange->content_encoding = headers->first[HEADER_CONTENT_ENCODING];
     exchange->accept = headers->first[HEADER_ACCEPT];
     exchange->lock_token = headers->first[HEADER_LOCK_TOKEN];
     exchange->lock_token_repeated = headers_repeat(headers, HEADER_LOCK_TOKEN);

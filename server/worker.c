@@ -312,6 +312,7 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .max_ttl_ms = settings->max_ttl_ms,
                      .max_wait_ms = settings->max_wait_ms,
                      .quorum = is_quorum(worker),
+                     .embedded = !settings->redis_url,
                      .replicas = settings->replicas,
                      .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
                      .trusts_hosts = settings->allow_anonymous,

@@ -15,7 +15,7 @@ struct contract_case {
     const char *request;
     const char *before[CASE_BEFORE]; /* what has to succeed first, or to wait in vain */
     const char *meanwhile;           /* POSTed with CASE_TOKEN while the answer is awaited */
-    bool too_large;                  /* 16 KiB of spaces follow the body */
+    bool too_large;                  /* 64 KiB of spaces follow the body */
     bool without_redis;
     bool while_draining;
     bool while_stuck;       /* another worker is */

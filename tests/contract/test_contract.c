@@ -23,7 +23,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { TOO_MUCH = 16 * 1024, DRAINS_MS = 10000, STUCK_MS = 20000, MEANWHILE_MS = 200 };
+enum { TOO_MUCH = 64 * 1024, DRAINS_MS = 10000, STUCK_MS = 20000, MEANWHILE_MS = 200 };
 
 struct fixture {
     struct spec spec;

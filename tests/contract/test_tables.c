@@ -134,7 +134,6 @@ static const struct {
     [FIELD_TOKEN] = {"string", "string", "minLength", "maxLength"},
     [FIELD_OBJECT] = {"object", NULL, NULL, NULL},
     [FIELD_FLAG] = {NULL, "boolean", NULL, NULL},
-    [FIELD_SWITCH] = {NULL, "boolean", NULL, NULL},
     [FIELD_CHOICE] = {NULL, "string", NULL, NULL},
     [FIELD_REPLICAS] = {"string", "string", NULL, NULL},
     [FIELD_LIST] = {"array", NULL, "minItems", "maxItems"},

@@ -311,6 +311,18 @@ static void it_comes_back_and_ends_with_a_batond_in_the_sandbox(void **state)
     comes_to_end(redis, GONE_MS);
 }
 
+/* A Redis of batond's own has none, now or later. */
+static void nobody_waits_for_its_replicas(void **state)
+{
+    struct stage *stage = *state;
+    answers(stage->client, "POST /locks/a?confirm=replicas:1", NULL, 400, "invalid_parameter");
+    assert_string_equal(http_text(stage->client, "parameter"), "confirm");
+    assert_non_null(strstr(http_text(stage->client, "detail"), "has no replicas"));
+    answers(stage->client, "POST /locks", "{\"names\":[\"a\",\"b\"],\"confirm\":\"replicas:2\"}",
+            400, "invalid_parameter");
+    answers(stage->client, "POST /locks/a?confirm=none", NULL, 201, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +336,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_successor_takes_over_at_once, set, strike),
         cmocka_unit_test_setup_teardown(a_second_one_says_at_once_what_it_waits_for, set, strike),
         cmocka_unit_test_setup_teardown(nobody_else_can_reach_it, set, strike),
+        cmocka_unit_test_setup_teardown(nobody_waits_for_its_replicas, set, strike),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,7 +105,6 @@ static const struct refusal {
     {"POST /locks/a?limit=5", NULL, NULL, PARAMETER, "limit"},
     {"PUT /locks/a?ttl=1ms", TOKEN_HEADER, NULL, PARAMETER, "ttl"},
     {"DELETE /locks/a?force=yes", NULL, NULL, PARAMETER, "force"},
-    {"DELETE /locks/a?force", NULL, NULL, PARAMETER, "force"},
     {"DELETE /locks/a?force=", NULL, NULL, PARAMETER, "force"},
     {"DELETE /locks/a?force=TRUE", NULL, NULL, PARAMETER, "force"},
     {"GET /locks?limit=0", NULL, NULL, PARAMETER, "limit"},
@@ -127,13 +126,16 @@ static const struct refusal {
     /* Unknown. */
     {"POST /locks/a", NULL, "{\"ttl\": 5000}", PARAMETER, "ttl"},
     {"POST /locks", NULL, "{\"keep_ms\": 5}", PARAMETER, "keep_ms"},
-    {"POST /locks/a", NULL, "{\"\": 5}", PARAMETER, ""},
+    {"POST /locks/a", NULL, "{\"\": 5}", PARAMETER, "body"},
     {"POST /locks/a", NULL, "{\"force\": true}", PARAMETER, "force"},
     {"POST /locks/a", NULL, "{\"TTL_MS\": 5000}", PARAMETER, "TTL_MS"},
     {"POST /locks/a?ttl_ms=5000", NULL, NULL, PARAMETER, "ttl_ms"},
     {"POST /locks/a?keep=5s", NULL, NULL, PARAMETER, "keep_ms"},
     {"POST /locks/a?meta=%7B%7D", NULL, NULL, PARAMETER, "meta"},
-    {"POST /locks/a?=5", NULL, NULL, PARAMETER, ""},
+    {"POST /locks/a?=5", NULL, NULL, PARAMETER, "query"},
+    {"GET /livez?=1", NULL, NULL, PARAMETER, "query"},
+    {"GET /livez?=", NULL, NULL, PARAMETER, "query"},
+    {"GET /readyz?verbose=", NULL, NULL, PARAMETER, "verbose"},
     {"PUT /locks/a", NULL, "{\"owner\": \"a\"}", PARAMETER, "owner"},
     {"PUT /locks/a?mode=shared", TOKEN_HEADER, NULL, PARAMETER, "mode"},
     {"DELETE /locks/a", NULL, "{\"ttl_ms\": 500}", PARAMETER, "ttl_ms"},
@@ -183,9 +185,9 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{", "invalid_json", NULL},
     {"POST /locks/a", NULL, "nonsense", "invalid_json", NULL},
     {"POST /locks/a", NULL, " ", "invalid_json", NULL},
-    {"POST /locks/a", NULL, "[]", "invalid_json", NULL},
-    {"POST /locks/a", NULL, "null", "invalid_json", NULL},
-    {"POST /locks/a", NULL, "\"text\"", "invalid_json", NULL},
+    {"POST /locks/a", NULL, "[]", PARAMETER, "body"},
+    {"POST /locks/a", NULL, "null", PARAMETER, "body"},
+    {"POST /locks/a", NULL, "\"text\"", PARAMETER, "body"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": 5000} x", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{}{}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{'ttl_ms': 5000}", "invalid_json", NULL},
@@ -201,7 +203,7 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{\"owner\": \"a\\u0000b\"}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{\"owner\": \"\\ud800\"}", "invalid_json", NULL},
     {"POST /locks/a", NULL, "\xef\xbb\xbf{}", "invalid_json", NULL},
-    {"PUT /locks/a", TOKEN_HEADER, "[]", "invalid_json", NULL},
+    {"PUT /locks/a", TOKEN_HEADER, "[]", PARAMETER, "body"},
     {"DELETE /locks/a", TOKEN_HEADER, "{", "invalid_json", NULL},
 };
 
@@ -294,6 +296,55 @@ static void meta_has_at_most_a_kibibyte(void **state)
     free(too_long);
 }
 
+/* It is measured as it was sent, without the space between its parts. */
+static void meta_is_measured_as_it_was_sent(void **state)
+{
+    struct http_client *client = client_of(state);
+    char meta[1200], body[1300];
+    char *at = stpcpy(meta, "{\"n\":[0.1");
+    while (at - meta < 1018)
+        at = stpcpy(at, ",0.1");
+    strcpy(at, "]}");
+    snprintf(body, sizeof body, "{\"meta\": %s}", meta);
+    answers(client, "POST /locks/measured", body, 201, NULL);
+    answers(client, "GET /locks/measured", NULL, 200, NULL);
+    assert_non_null(strstr(client->reply.body, meta));
+    strcpy(at, ",1e5]}");
+    snprintf(body, sizeof body, "{\"meta\": %s}", meta);
+    answers(client, "POST /locks/too-much", body, 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "meta");
+}
+
+static void readers_see_meta_as_it_was_sent(void **state)
+{
+    static const struct {
+        const char *sent, *seen;
+    } METAS[] = {
+        {"{\"a\":0.1,\"b\":1e3,\"c\":-0.0,\"d\":1.10}",
+         "{\"a\":0.1,\"b\":1e3,\"c\":-0.0,\"d\":1.10}"},
+        {" { \"a b\" : [ 1 ,\t2 ] ,\n\"c\" : \" , } \\\" \" } ",
+         "{\"a b\":[1,2],\"c\":\" , } \\\" \"}"},
+        {"{\"\\u00e9\":\"\\u2028\\/\"}", "{\"\\u00e9\":\"\\u2028\\/\"}"},
+        {"{ }", "{}"},
+    };
+    static const char *const AROUND[][2] = {
+        {"{\"meta\":", "}"},
+        {" { \"ttl_ms\" : 5000 , \"met\\u0061\" :", ", \"owner\" : \"m,e}\" } "},
+        {"{\"owner\":\"{\\\"meta\\\":1\",\"meta\":", ",\"ttl_ms\":5000}"}};
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < sizeof METAS / sizeof *METAS; i++)
+        for (size_t j = 0; j < sizeof AROUND / sizeof *AROUND; j++) {
+            char body[512], seen[256];
+            snprintf(body, sizeof body, "%s%s%s", AROUND[j][0], METAS[i].sent, AROUND[j][1]);
+            snprintf(seen, sizeof seen, "\"meta\":%s}", METAS[i].seen);
+            answers(client, "POST /locks/seen", body, 201, NULL);
+            answers(client, "GET /locks/seen", NULL, 200, NULL);
+            if (!strstr(client->reply.body, seen))
+                fail_msg("%s is shown as %s", body, client->reply.body);
+            answers(client, "DELETE /locks/seen?force=true", NULL, 200, NULL);
+        }
+}
+
 static void meta_comes_back_as_it_was(void **state)
 {
     struct http_client *client = client_of(state);
@@ -375,6 +426,75 @@ static void the_media_type_has_to_be_json(void **state)
     answers_with(client, REFUSED[0], "POST /locks/media?mode=shared", NULL, 201, NULL);
 }
 
+/* Nothing here decodes what a client has compressed. */
+static void a_body_has_no_coding(void **state)
+{
+    static const char *const REFUSED[] = {"Content-Encoding: gzip", "Content-Encoding: deflate, br",
+                                          "Content-Encoding: identity, gzip"};
+    static const char *const METHODS[] = {"POST /locks/coding", "PUT /locks/coding",
+                                          "DELETE /locks/coding", "POST /locks"};
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++)
+        for (size_t j = 0; j < sizeof METHODS / sizeof *METHODS; j++) {
+            answers_with(client, REFUSED[i], METHODS[j], "{}", 415, "unsupported_media_type");
+            assert_non_null(strstr(http_text(client, "detail"), "Content-Encoding"));
+        }
+    answers_with(client, "Content-Encoding: Identity", "POST /locks/coding", "{}", 201, NULL);
+    answers_with(client, REFUSED[0], "GET /locks/coding", NULL, 200, NULL);
+}
+
+static void a_method_that_nobody_knows_is_not_implemented(void **state)
+{
+    static const char *const UNKNOWN[] = {"BREW /locks/a", "get /locks/a", "BREW /nowhere",
+                                          "PROPFIND /livez"};
+    static const char *const KNOWN[] = {"PATCH /locks/a", "OPTIONS /livez", "TRACE /events"};
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < sizeof UNKNOWN / sizeof *UNKNOWN; i++) {
+        answers(client, UNKNOWN[i], NULL, 501, "unsupported");
+        assert_null(http_header(client, "Allow"));
+    }
+    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++) {
+        answers(client, KNOWN[i], NULL, 405, "method_not_allowed");
+        assert_non_null(http_header(client, "Allow"));
+    }
+}
+
+static void a_flag_that_stands_alone_is_true(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/flag", NULL, 201, NULL);
+    answers(client, "DELETE /locks/flag?force", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "broken"), 1);
+    answers(client, "GET /readyz?verbose", NULL, 200, NULL);
+    assert_non_null(member(client, "checks"));
+}
+
+/* 64 names of 255 bytes: 127 letters, each of two bytes or an escape of six, and a number. */
+static void names_at_their_longest_fit(struct http_client *client, const char *letter)
+{
+    static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    char *body = malloc(1 << 17), *at = stpcpy(body, "{\"ttl_ms\": 1000, \"names\": [");
+    for (int i = 0; i < 64; i++) {
+        at += sprintf(at, "%s\"%c", i ? ", " : "", DIGITS[i]);
+        for (int j = 0; j < 127; j++)
+            at = stpcpy(at, letter);
+        *at++ = '"';
+    }
+    strcpy(at, "]}");
+    answers(client, "POST /locks", body, 201, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 64);
+    assert_int_equal(strlen(member_text(client, "locks.63.name")), 255);
+    answers_with(client, NULL, "DELETE /locks", NULL, 400, "invalid_parameter");
+    free(body);
+}
+
+static void sixty_four_of_the_longest_names_fit(void **state)
+{
+    struct http_client *client = client_of(state);
+    names_at_their_longest_fit(client, "\xc3\xa4");
+    names_at_their_longest_fit(client, "\\u00f6");
+}
+
 static char *body_of_size(size_t size)
 {
     char *body = malloc(size + 1);
@@ -384,11 +504,11 @@ static char *body_of_size(size_t size)
     return body;
 }
 
-static void a_body_has_at_most_16_kibibytes(void **state)
+static void a_body_has_at_most_64_kibibytes(void **state)
 {
     struct http_client *client = client_of(state);
     static const char *const METHODS[] = {"POST /locks/big", "PUT /locks/big", "DELETE /locks/big"};
-    char *most = body_of_size(16384), *more = body_of_size(16385), *huge = body_of_size(1 << 20);
+    char *most = body_of_size(65536), *more = body_of_size(65537), *huge = body_of_size(1 << 20);
     for (size_t i = 0; i < 3; i++) {
         answers(client, METHODS[i], more, 413, "too_large");
         answers_with(client, "Transfer-Encoding: chunked", METHODS[i], more, 413, "too_large");
@@ -398,7 +518,7 @@ static void a_body_has_at_most_16_kibibytes(void **state)
     answers(client, METHODS[0], most, 201, NULL);
     answers_with(client, "Transfer-Encoding: chunked", "POST /locks/big2", most, 201, NULL);
     answers_with(client, "Accept: text/plain", METHODS[0], more, 413, NULL);
-    assert_string_equal(client->reply.body, "too_large: a body has at most 16384 bytes\n");
+    assert_string_equal(client->reply.body, "too_large: a body has at most 65536 bytes\n");
     answers(client, "PATCH /locks/big", more, 405, "method_not_allowed");
     answers(client, "POST /nowhere", more, 404, "not_found");
     free(most);
@@ -415,11 +535,17 @@ int main(void)
         cmocka_unit_test(a_refused_token_is_not_repeated_in_the_answer),
         cmocka_unit_test(meta_has_at_most_a_kibibyte),
         cmocka_unit_test(meta_comes_back_as_it_was),
+        cmocka_unit_test(meta_is_measured_as_it_was_sent),
+        cmocka_unit_test(readers_see_meta_as_it_was_sent),
         cmocka_unit_test(json_nests_at_most_sixteen_deep),
         cmocka_unit_test(the_edges_of_each_range_are_inside),
         cmocka_unit_test(two_tokens_are_one_too_many),
         cmocka_unit_test(the_media_type_has_to_be_json),
-        cmocka_unit_test(a_body_has_at_most_16_kibibytes),
+        cmocka_unit_test(a_body_has_no_coding),
+        cmocka_unit_test(a_method_that_nobody_knows_is_not_implemented),
+        cmocka_unit_test(a_flag_that_stands_alone_is_true),
+        cmocka_unit_test(sixty_four_of_the_longest_names_fit),
+        cmocka_unit_test(a_body_has_at_most_64_kibibytes),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);
 }

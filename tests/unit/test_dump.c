@@ -48,6 +48,34 @@ static void every_character_is_written(void **state)
     is_as_jansson_has_it(json_stringn(text, sizeof text));
 }
 
+static void what_is_verbatim_stays_as_it_is(void **state)
+{
+    static const char META[] = "{\"a\":[0.1,1e3,-0.0],\"b\":\"\\u0041\\/\"}";
+    static const char *const REFUSED[] = {"", "[]", "7", "{", "{}}", "{\n}", "{\"a\":\"\t\"}"};
+    (void)state;
+    json_t *document = json_pack("{s:o, s:i}", "meta", dump_verbatim(slice_of(META)), "n", 1);
+    char *line = dump_line(document), expected[128];
+    snprintf(expected, sizeof expected, "{\"meta\":%s,\"n\":1}\n", META);
+    assert_string_equal(line, expected);
+    free(line);
+    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++)
+        assert_null(dump_verbatim(slice_of(REFUSED[i])));
+    assert_null(dump_verbatim((struct slice){"{}\0", 3}));
+}
+
+/* Each is behind a text that leaves it less room than it may take, so that the text is moved. */
+static void a_number_has_room_wherever_it_stands(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length < 1100; length++) {
+        char *text = malloc(length + 1);
+        memset(text, 'x', length);
+        is_as_jansson_has_it(json_pack("[s#, I, f, I]", text, (int)length, (json_int_t)INT64_MIN,
+                                       -1.2345678901234567e-300, (json_int_t)INT64_MAX));
+        free(text);
+    }
+}
+
 static void what_is_long_has_room(void **state)
 {
     (void)state;
@@ -95,6 +123,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_value_is_written),
         cmocka_unit_test(every_character_is_written),
+        cmocka_unit_test(what_is_verbatim_stays_as_it_is),
+        cmocka_unit_test(a_number_has_room_wherever_it_stands),
         cmocka_unit_test(what_is_long_has_room),
         cmocka_unit_test(all_bodies_of_the_corpus_are_written),
     };

@@ -168,9 +168,9 @@ static const struct number {
     {"acquireLock", "mode=shared", "{\"mode\":\"shared\"}", FIELD_LOCK_MODE, LOCK_SHARED},
     {"acquireLock", "mode=%73hared", NULL, FIELD_LOCK_MODE, LOCK_SHARED},
     {"releaseLock", "force=true", NULL, FIELD_FORCE, 1},
+    {"releaseLock", "force", NULL, FIELD_FORCE, 1},
     {"releaseLock", "force=false", NULL, FIELD_FORCE, 0},
     {"getReadiness", "verbose", NULL, FIELD_VERBOSE, 1},
-    {"getReadiness", "verbose=", NULL, FIELD_VERBOSE, 1},
     {"getReadiness", "verbose=true", NULL, FIELD_VERBOSE, 1},
     {"getReadiness", "verbose=false", NULL, FIELD_VERBOSE, 0},
     {"listLocks", "limit=1", NULL, FIELD_PAGE, 1},
@@ -265,7 +265,7 @@ static const struct wrong {
     {"releaseLock", "force=yes", NULL, "force", "expected true or false"},
     {"getReadiness", "verbose=yes", NULL, "verbose", "expected true or false"},
     {"releaseLock", "force=", NULL, "force", "expected true or false"},
-    {"releaseLock", "force", NULL, "force", "expected true or false"},
+    {"getReadiness", "verbose=", NULL, "verbose", "expected true or false"},
     {"releaseLock", "force=True", NULL, "force", "expected true or false"},
     {"acquireLock", "owner=", NULL, "owner", "expected 1 to 128 bytes of UTF-8"},
     {"acquireLock", "owner", NULL, "owner", "expected 1 to 128 bytes"},
@@ -286,7 +286,7 @@ static const struct wrong {
     {"acquireLock", NULL, "{\"meta\":\"{}\"}", "meta", "a JSON object"},
     {"acquireLock", NULL, "{\"meta\":null}", "meta", "a JSON object"},
     {"listLocks", "prefix=%0A", NULL, "prefix", "without control characters"},
-    {"listLocks", "cursor=", NULL, "cursor", "the cursor of the page before"},
+    {"listLocks", "cursor=", NULL, "cursor", "cursor: expected the cursor of the page before"},
     /* Given twice. */
     {"acquireLock", "ttl=5s&ttl=5s", NULL, "ttl", "more than once"},
     {"acquireLock", "ttl=5s&mode=shared&ttl=6s", NULL, "ttl", "more than once"},
@@ -301,7 +301,8 @@ static const struct wrong {
     {"acquireLock", "x=1", NULL, "x",
      "unknown query parameter; known here: ttl, wait, owner, mode, "
      "limit, keep, hold"},
-    {"acquireLock", "=1", NULL, "", "unknown query parameter"},
+    {"acquireLock", "=1", NULL, "query", "a query parameter has no name; known here: ttl"},
+    {"getLiveness", "=1", NULL, "query", "a query parameter has no name"},
     {"acquireLock", "TTL=5s", NULL, "TTL", "unknown query parameter"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
     {"acquireLock", "ttl_ms=5000", NULL, "ttl_ms", "unknown query parameter"},
@@ -319,7 +320,7 @@ static const struct wrong {
     {"releaseLocks", "force=true", NULL, "force", "takes no query parameters"},
     {"watchLock", "prefix=a", NULL, "prefix", "known here: wait, after"},
     {"watchLocks", "cursor=a", NULL, "cursor", "known here: wait, prefix, limit, after"},
-    {"acquireLock", NULL, "{\"\":5}", "", "unknown field"},
+    {"acquireLock", NULL, "{\"\":5}", "body", "a field has no name; known here: ttl_ms"},
     {"acquireLock", NULL, "{\"Owner\":\"me\"}", "Owner", "unknown field"},
     {"acquireLock", NULL, "{\"prefix\":\"\"}", "prefix", "unknown field"},
     {"renewLock", "owner=me", NULL, "owner", "unknown query parameter; known here: ttl"},
@@ -685,17 +686,52 @@ static void what_is_no_json_object_is_refused(void **state)
         "\xef\xbb\xbf{}",
         "{\"ttl_ms\":1000,\"ttl_ms\":1000}",
         "{\"meta\":{\"a\":1,\"a\":1}}",
-        "[]",
-        "[{}]",
-        "7",
-        "\"text\"",
-        "true",
-        "null",
     };
     (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         struct request request = {.operation = "acquireLock", .body = BAD[i]};
         assert_refused(&request, 400, "invalid_json", "", "");
+    }
+}
+
+/* They are for who sends the body, and not about how it is read. */
+static void what_is_wrong_with_json_is_said(void **state)
+{
+    static const struct {
+        const char *body, *said;
+    } BAD[] = {
+        {"{\"owner\":\"\\u0000\"}", "line 1, column 17: a text has \\u0000"},
+        {"{\"a\\u0000b\":1}", "a text has \\u0000"},
+        {"{\"ttl_ms\":1", "the body ends too early"},
+        {"{} {}", "there is more behind the end"},
+        {"{\"ttl_ms\":1000,\"ttl_ms\":1000}", "a key is there twice"},
+        {"nonsense", "invalid token near 'nonsense'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(BAD); i++) {
+        struct request request = {.operation = "acquireLock", .body = BAD[i].body};
+        assert_refused(&request, 400, "invalid_json", "", BAD[i].said);
+    }
+}
+
+static void json_that_is_no_object_is_called_what_it_is(void **state)
+{
+    static const struct {
+        const char *body, *said;
+    } OTHERS[] = {
+        {"[]", "expected a JSON object, such as {\"ttl_ms\": 30000}; got an array"},
+        {"[{}]", "got an array"},
+        {"7", "got a number"},
+        {"-1.5e3", "got a number"},
+        {"\"text\"", "got a string"},
+        {"true", "got true"},
+        {"false", "got false"},
+        {" null ", "got null"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(OTHERS); i++) {
+        struct request request = {.operation = "acquireLock", .body = OTHERS[i].body};
+        assert_wrong(&request, "body", OTHERS[i].said);
     }
 }
 
@@ -819,6 +855,8 @@ int main(void)
         cmocka_unit_test(a_body_without_a_content_type_is_refused),
         cmocka_unit_test(an_empty_body_needs_no_content_type),
         cmocka_unit_test(what_is_no_json_object_is_refused),
+        cmocka_unit_test(what_is_wrong_with_json_is_said),
+        cmocka_unit_test(json_that_is_no_object_is_called_what_it_is),
         cmocka_unit_test(a_nul_after_the_body_is_refused),
         cmocka_unit_test(sixteen_levels_may_nest),
         cmocka_unit_test(brackets_in_texts_do_not_nest),
