@@ -17,7 +17,7 @@ struct api {
     struct locks *locks;
     struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
     bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
-    bool trusts_hosts;             /* whatever Host says, although whoever asks may do all */
+    const char *allowed_hosts;     /* names that Host may have: cross_site.h; NULL: none more */
     struct limits *limits;         /* of the process; NULL: none */
     struct census *census;         /* of the process; NULL: nobody counts */
     const struct contention *contention; /* of the process; NULL: nobody looks */

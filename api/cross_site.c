@@ -57,25 +57,76 @@ static bool is_address(struct slice host)
            (digits > 0 && digits < host.length && host.bytes[host.length - 1 - digits] == '.');
 }
 
+/* The names that no public DNS has: of a machine, of containers beside each other, of Kubernetes.
+ */
 static bool is_beyond_others(struct slice host)
 {
-    return host.length == 0 || is_address(host) || !memchr(host.bytes, '.', host.length) ||
-           ends_in(host, ".localhost") || ends_in(host, ".internal");
+    static const char *const ENDS[] = {".localhost", ".internal", ".svc", ".cluster.local"};
+    for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++)
+        if (ends_in(host, ENDS[i]))
+            return true;
+    return host.length == 0 || is_address(host) || !memchr(host.bytes, '.', host.length);
+}
+
+/* Takes the next name off a list, as well as the space in front of it. */
+static struct slice next_name(const char **list)
+{
+    *list += strspn(*list, " ");
+    struct slice name = {*list, strcspn(*list, ",")};
+    *list += name.length + ((*list)[name.length] == ',');
+    return name;
+}
+
+static bool fits(struct slice host, struct slice allowed)
+{
+    bool is_end = allowed.bytes[0] == '.' && host.length > allowed.length;
+    struct slice compared = host;
+    if (is_end)
+        compared = (struct slice){host.bytes + host.length - allowed.length, allowed.length};
+    return slice_equals(allowed, "*") ||
+           (compared.length == allowed.length &&
+            strncasecmp(compared.bytes, allowed.bytes, allowed.length) == 0);
+}
+
+static bool is_allowed(struct slice host, const char *list)
+{
+    while (list && *list)
+        if (fits(host, next_name(&list)))
+            return true;
+    return false;
+}
+
+static bool is_name(struct slice name)
+{
+    static const char LETTERS[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+    return slice_equals(name, "*") ||
+           (name.length > (name.bytes[0] == '.') && strspn(name.bytes, LETTERS) == name.length);
+}
+
+bool cross_site_hosts_are_valid(const char *list)
+{
+    size_t length = strlen(list);
+    if (length > 0 && list[length - 1] == ',')
+        return false;
+    while (*list)
+        if (!is_name(next_name(&list)))
+            return false;
+    return true;
 }
 
 static bool check_host(struct exchange *exchange)
 {
     const struct api *api = exchange->api;
     const char *text = exchange->host;
-    if (!text || api->trusts_hosts || api->asks_certificates ||
-        !principals_everybody(api->principals))
+    if (!text || api->asks_certificates || !principals_everybody(api->principals))
         return true;
     struct slice host = {text, *text == '[' ? strcspn(text, "]") : strcspn(text, ":")};
-    return is_beyond_others(host) ||
+    return is_beyond_others(host) || is_allowed(host, api->allowed_hosts) ||
            refuse(exchange, "Host", text,
                   "another site could have its name lead here, and whoever can connect may do all; "
-                  "use localhost or the address, or start batond with a tokens-file or with "
-                  "allow-anonymous");
+                  "use localhost or the address, or start batond with this name in allowed-hosts, "
+                  "or with a tokens-file");
 }
 
 bool cross_site_check(struct exchange *exchange)

@@ -15,7 +15,12 @@ struct exchange;
  *
  * Where whoever can connect may do all: a Host that the DNS of others could have pointed here, so
  * that their page would count as one of this batond ("DNS rebinding"). What cannot be so is an
- * address, a name without a dot, and one below .localhost or .internal. */
+ * address, a name without a dot, one below .localhost, .internal, .svc or .cluster.local, and what
+ * struct api's allowed_hosts lists. */
 bool cross_site_check(struct exchange *exchange);
+
+/* Whether a text can be that list: names with commas between, without ports; one that begins with a
+ * dot is for all below it, and * for any. The empty text is an empty list. */
+bool cross_site_hosts_are_valid(const char *list);
 
 #endif

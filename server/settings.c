@@ -1,5 +1,6 @@
 #include "server/settings.h"
 
+#include "api/cross_site.h"
 #include "api/principal.h"
 #include "locks/name.h"
 #include "locks/quarantine.h"
@@ -138,6 +139,10 @@ const struct setting SETTINGS[] = {
     {"allow-anonymous", FLAG, AT(allow_anonymous), "false", NULL,
      "serve other machines too although nobody has to log in: for a network that is itself closed",
      0, 0, NULL},
+    {"allowed-hosts", TEXT, AT(allowed_hosts), "", "NAMES",
+     "where nobody has to log in: further names to be called by (the Host of requests), besides "
+     "addresses and names without a dot; .example.com is all below it, * any",
+     0, 0, NULL},
     {"sandbox", FLAG, AT(sandbox), "false", NULL,
      "keep only the system calls that serving needs; one that is not allowed ends batond", 0, 0,
      NULL},
@@ -187,6 +192,12 @@ static int check(struct settings *settings, struct failure *failure)
                            "--trusted-proxies: %s; expected addresses and networks with commas "
                            "between, such as 127.0.0.0/8,10.1.2.3,fd00::/8",
                            wrong.text);
+    if (!cross_site_hosts_are_valid(settings->allowed_hosts))
+        return failure_set(
+            failure, -EINVAL,
+            "--allowed-hosts: \"%.*s\" will not do; expected names without ports and "
+            "with commas between, such as locks.example.com,.corp.example, or *",
+            SETTING_SHOWN, settings->allowed_hosts);
     if (!settings->tls_cert != !settings->tls_key)
         return failure_set(failure, -EINVAL,
                            "--tls-cert and --tls-key need each other; give both or none");

@@ -53,8 +53,9 @@ struct settings {
     char *tls_key;
     char *tls_client_ca;
     bool allow_anonymous;
-    bool sandbox;    /* filter system calls */
-    bool wants_help; /* --help was given: nothing else is checked */
+    char *allowed_hosts; /* of Host, where nobody has to log in; see api/cross_site.h */
+    bool sandbox;        /* filter system calls */
+    bool wants_help;     /* --help was given: nothing else is checked */
     bool wants_version;
     bool wants_check; /* --check was given: all is read as it is for serving */
     char *new_token;  /* --new-token was given, with this name: likewise; else NULL */

@@ -315,7 +315,7 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .embedded = !settings->redis_url,
                      .replicas = settings->replicas,
                      .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
-                     .trusts_hosts = settings->allow_anonymous,
+                     .allowed_hosts = settings->allowed_hosts,
                      .metrics = worker->options->metrics,
                      .context = worker->options->context,
                      .happened = happenings_tell,

@@ -58,6 +58,8 @@ locks_are_served() {
     expect "$(ask GET /metrics)" "baton_build_info{version=\"$version\"} 1"
     expect "$(ask GET /openapi.yaml)" 'openapi: 3.1'
     expect "$(ask GET /livez)" $'\n200'
+    expect "$(ask POST /locks/demo -H 'Host: locks.example.com')" $'\n403' allowed-hosts
+    expect "$(ask GET /locks/demo -H 'Host: baton')" $'\n200'
 }
 
 who_waits_is_handed_the_lock_and_a_watcher_told() {

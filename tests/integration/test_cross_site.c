@@ -47,6 +47,27 @@ static const struct story HOSTS[] = {
     {"Host: 10.0.0.7", NULL, false},
     {"Host: [::1]:7420", NULL, false},
     {"Host: baton", NULL, false},
+    {"Host: baton.locks.svc", NULL, false},
+    {"Host: baton.locks.svc.cluster.local:7420", NULL, false},
+    {"Host: baton.locks", NULL, true},
+    {"Host: svc.example.com", NULL, true},
+    {"Host: cluster.local.example.com", NULL, true},
+    {"Host: locks.example.com", NULL, true},
+};
+
+/* The same with --allowed-hosts=locks.example.com,.corp.example. */
+static const struct story ALLOWED[] = {
+    {"Host: locks.example.com", NULL, false},
+    {"Host: LOCKS.example.COM:7420", NULL, false},
+    {"Host: a.corp.example", NULL, false},
+    {"Host: a.b.Corp.Example:80", NULL, false},
+    {"Host: 10.0.0.7:7420", NULL, false},
+    {"Host: baton", NULL, false},
+    {"Host: corp.example", NULL, true},
+    {"Host: xcorp.example", NULL, true},
+    {"Host: example.com", NULL, true},
+    {"Host: a.locks.example.com", NULL, true},
+    {"Host: locks.example.com.evil.example", NULL, true},
 };
 
 /* Sends it with one more header (NULL: none). */
@@ -111,9 +132,40 @@ static void the_name_of_another_site_leads_nowhere(void **state)
     }
 }
 
-static void a_network_that_is_closed_has_any_names(void **state)
+/* As in a container: other machines may connect, and yet no page of another site may. */
+static void a_network_that_is_closed_has_such_names_no_more(void **state)
 {
     static const char *const arguments[] = {"--allow-anonymous", NULL};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, arguments);
+    for (size_t i = 0; i < LENGTH(HOSTS); i++) {
+        is_told(&service, &HOSTS[i], NULL, "GET", "/locks/b");
+        is_told(&service, &HOSTS[i], NULL, "DELETE", "/locks/b?force=true");
+    }
+    is_told(&service, &PAGES[0], NULL, "POST", "/locks/b");
+    is_told(&service, &HOSTS[0], NULL, "POST", "/locks/b");
+    assert_non_null(strstr(http_text(service.client, "detail"), "allowed-hosts"));
+    service_close(&service);
+}
+
+static void names_that_are_allowed_lead_here(void **state)
+{
+    static const char *const arguments[] = {
+        "--allow-anonymous", "--allowed-hosts=locks.example.com,.corp.example", NULL};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, arguments);
+    for (size_t i = 0; i < LENGTH(ALLOWED); i++) {
+        is_told(&service, &ALLOWED[i], NULL, "POST", "/locks/b?owner=me");
+        is_told(&service, &ALLOWED[i], NULL, "GET", "/locks/b");
+    }
+    service_close(&service);
+}
+
+static void a_star_allows_any_name(void **state)
+{
+    static const char *const arguments[] = {"--allowed-hosts=*", NULL};
     struct service service;
     (void)state;
     service_open(&service, NULL, arguments);
@@ -161,7 +213,9 @@ int main(void)
         cmocka_unit_test(pages_of_other_sites_change_nothing),
         cmocka_unit_test(who_is_no_such_page_may),
         cmocka_unit_test(the_name_of_another_site_leads_nowhere),
-        cmocka_unit_test(a_network_that_is_closed_has_any_names),
+        cmocka_unit_test(a_network_that_is_closed_has_such_names_no_more),
+        cmocka_unit_test(names_that_are_allowed_lead_here),
+        cmocka_unit_test(a_star_allows_any_name),
         cmocka_unit_test(a_known_password_does_not_help_other_sites),
         cmocka_unit_test(a_script_is_not_made_to_ask_for_a_password),
     };

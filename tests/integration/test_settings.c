@@ -197,6 +197,7 @@ static void help_lists_every_setting(void **state)
                                            "--log-format",
                                            "--log-level",
                                            "--allow-anonymous",
+                                           "--allowed-hosts",
                                            "--max-wait",
                                            "--head-timeout",
                                            "--body-timeout",

@@ -93,6 +93,7 @@ static void what_is_not_given_has_a_default(void **state)
     assert_null(settings.tls_key);
     assert_null(settings.tls_client_ca);
     assert_false(settings.allow_anonymous);
+    assert_string_equal(settings.allowed_hosts, "");
     assert_false(settings.wants_help);
     assert_false(settings.wants_version);
     settings_free(&settings);
@@ -136,6 +137,7 @@ static void assert_all_other(const struct settings *settings)
     assert_string_equal(settings->tls_key, "/key.pem");
     assert_string_equal(settings->tls_client_ca, "/ca.pem");
     assert_true(settings->allow_anonymous);
+    assert_string_equal(settings->allowed_hosts, "locks.example.com, .corp.example,*");
     assert_true(settings->sandbox);
 }
 
@@ -170,6 +172,7 @@ static const struct given {
     {"--idle-timeout", "BATON_IDLE_TIMEOUT", "90s"},
     {"--max-connections", "BATON_MAX_CONNECTIONS", "10000000"},
     {"--max-connections-per-address", "BATON_MAX_CONNECTIONS_PER_ADDRESS", "1"},
+    {"--allowed-hosts", "BATON_ALLOWED_HOSTS", "locks.example.com, .corp.example,*"},
     {"--trusted-proxies", "BATON_TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8, 10.1.2.3"},
     {"--log-format", "BATON_LOG_FORMAT", "text"},
     {"--log-level", "BATON_LOG_LEVEL", "error"},
@@ -397,6 +400,12 @@ static const struct wrong {
     {{"--max-connections-per-address=many"}, "--max-connections-per-address: \"many\""},
     {{"--trusted-proxies=proxy.example"},
      "--trusted-proxies: \"proxy.example\" is no address; expected addresses and networks"},
+    {{"--allowed-hosts=localhost:7420"}, "--allowed-hosts: \"localhost:7420\" will not do"},
+    {{"--allowed-hosts=a.example,"}, "expected names without ports"},
+    {{"--allowed-hosts=a.example,,b.example"}, "--allowed-hosts"},
+    {{"--allowed-hosts=."}, "--allowed-hosts"},
+    {{"--allowed-hosts=http://a.example"}, "--allowed-hosts"},
+    {{"--allowed-hosts=*.example.com"}, "--allowed-hosts"},
     {{"--trusted-proxies=10.0.0.5/8"}, "\"10.0.0.5/8\" has bits beyond the length of its network"},
     {{"--log-format=xml"}, "--log-format: \"xml\" will not do; expected one of json, text"},
     {{"--log-format=JSON"}, "--log-format: \"JSON\""},
