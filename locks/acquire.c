@@ -1,5 +1,6 @@
 #include "locks/confirm.h"
 #include "locks/majority.h"
+#include "locks/numbers.h"
 #include "locks/request.h"
 
 #include <stdlib.h>
@@ -50,6 +51,7 @@ static void acquire_done(void *context, const struct store_result *result)
     struct locks *locks = acquiring->locks;
     struct request_answer answer;
     request_read(result, &acquiring->acquire, &acquiring->attempt, &answer);
+    numbers_heard(locks, &answer.reply);
     if (request_is_in_doubt(result, &answer))
         take_back(acquiring);
     if (!confirm_reply(locks, &answer.reply, store_mark(locks->store), acquiring->acquire.replicas,

@@ -3,6 +3,7 @@
 #include "locks/bound.h"
 #include "locks/heirs.h"
 #include "locks/loss.h"
+#include "locks/numbers.h"
 #include "locks/skew.h"
 #include "locks/torn.h"
 
@@ -67,6 +68,8 @@ static void remember_holds(struct guard_part *part, const struct record *record,
         part->span = record->span;
     if (record->floor > part->floor)
         part->floor = record->floor;
+    if (record->level > part->level)
+        part->level = record->level;
 }
 
 /* While the gate was closed, or the record was somebody else's new one, nothing could be written.
@@ -114,6 +117,8 @@ static void begin_era(struct guard_part *part, const struct record *record,
                       enum quarantine_reason reason, bool is_of_another)
 {
     heirs_learn(part);
+    if (reason != QUARANTINE_NONE && !part->locks->keeps_all) /* at most what was given until now */
+        part->floor = numbers_at(part, record->time);
     if (part->locks->majority && reason == QUARANTINE_NONE)
         reason = QUARANTINE_EPOCH;
     int64_t until = loss_at_least(part, record, reason);
@@ -150,7 +155,7 @@ static void follow(struct guard_part *part, const struct record *record,
     adopt(part, record);
     raise_what_it_lacks(part, record);
     guard_set_quarantine(part, is_known_better ? until : opens, reason, false, record->by);
-    if (is_known_better || is_missing || part->floor > record->floor)
+    if (is_known_better || is_missing || part->floor > record->floor || part->level > record->level)
         record_extend(part, reason, extended);
 }
 

@@ -1,6 +1,7 @@
 #include "locks/guard.h"
 
 #include "locks/epoch.h"
+#include "locks/numbers.h"
 #include "locks/operation.h"
 
 #include <math.h>
@@ -12,7 +13,6 @@ enum {
     NS_PER_US = 1000,
     LATE_US = CLOCK_JUMP_US, /* beyond what is known of Redis' clock */
     LATEST_US = 10000000,    /* however slow Redis is */
-    AHEAD_US = 2000000,
     CAUGHT_UP_US = 100000,
     SLEPT_US = 100000,
 };
@@ -31,6 +31,7 @@ void guard_stamp(const struct locks *locks, unsigned number, uint64_t now,
         .latest = part->clock.is_known ? (double)latest : INFINITY,
         .opens = (double)part->opens,
         .floor = (double)part->floor,
+        .level = (double)part->level,
     };
     stamp_write(&now_is, stamp);
 }
@@ -70,10 +71,10 @@ void guard_close(struct locks *locks)
  * of it. */
 static void note_ahead(struct guard_part *part, const struct redis_clock *before, int64_t heard)
 {
-    int64_t greatest = clock_theirs(before, heard);
-    bool is_behind = clock_theirs(&part->clock, heard) + CAUGHT_UP_US < greatest;
-    if (before->is_known && is_behind && part->floor < greatest + AHEAD_US)
-        part->floor = greatest + AHEAD_US;
+    int64_t greatest = numbers_at(part, clock_theirs(before, heard));
+    int64_t reached = numbers_at(part, clock_theirs(&part->clock, heard));
+    if (before->is_known && reached + CAUGHT_UP_US < greatest)
+        numbers_raise(part, greatest + numbers_headroom(part->locks));
 }
 
 void guard_measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t time)
@@ -117,17 +118,6 @@ void guard_late(struct locks *locks, unsigned number, const char *error)
     if (heard - sent > part->slack)
         part->slack = heard - sent < LATEST_US ? heard - sent : LATEST_US;
     guard_measure(part, sent, heard, time);
-}
-
-int64_t guard_latest_clock(const struct locks *locks)
-{
-    int64_t now = (int64_t)(uv_hrtime() / NS_PER_US), latest = 0;
-    for (unsigned i = 0; i < locks->guard.count; i++) {
-        const struct guard_part *part = locks->guard.parts[i];
-        int64_t time = part && part->clock.is_known ? clock_theirs(&part->clock, now) : 0;
-        latest = time > latest ? time : latest;
-    }
-    return latest;
 }
 
 static int64_t slept(void)

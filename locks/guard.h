@@ -37,7 +37,8 @@ struct guard_part {
     struct raising *raising;         /* the rest is on its way there: see bound.c */
     int64_t span;                    /* no hold of late was for longer; us */
     int64_t opens; /* nothing is granted before this; Redis' time; 0: there is no quarantine */
-    int64_t floor; /* all numbers issued so far are below; Redis' time */
+    int64_t floor; /* the numbers of all that was lost are below; Redis' time */
+    int64_t level; /* until then they are ahead of its clock: see numbers.h; Redis' time */
     enum quarantine_reason reason;
     bool is_told; /* that there is a quarantine */
     /* What the record was, when it was looked at last: see epoch.c. */
@@ -96,9 +97,6 @@ void guard_measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t
 
 /* The same where another server answers than before, whose clock is its own. */
 void guard_forget_clock(struct guard_part *part, int64_t sent, int64_t heard, int64_t time);
-
-/* What the clock of a part says now that is furthest ahead, as far as is known. */
-int64_t guard_latest_clock(const struct locks *locks);
 
 /* Where this machine has slept, so that its monotonic clock stood still, holds have gone on. */
 void guard_wake(struct locks *locks);

@@ -1,5 +1,6 @@
 #include "locks/heirs.h"
 
+#include "locks/numbers.h"
 #include "locks/skew.h"
 #include "locks/torn.h"
 
@@ -63,10 +64,9 @@ void heirs_learn(struct guard_part *part)
         if (other->span > part->span)
             part->span = other->span;
         /* By less than that it has caught up when grants begin again. */
-        int64_t time = clock_theirs(&other->clock, part->heard) + CLOCK_JUMP_US;
-        if (time > clock_theirs(&part->clock, part->heard) + 2 * CLOCK_JUMP_US &&
-            time > part->floor)
-            part->floor = time;
+        int64_t numbers = numbers_now(other) + CLOCK_JUMP_US;
+        if (numbers > numbers_now(part) + 2 * CLOCK_JUMP_US)
+            numbers_raise(part, numbers);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "locks/operation.h"
 
 #include "base/decimal.h"
+#include "locks/numbers.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static void operation_done(void *context, const struct store_result *result)
     struct operation *operation = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, operation->read, &reply);
+    numbers_heard(operation->locks, &reply);
     operation->done(operation->context, &reply);
     free(operation);
 }

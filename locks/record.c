@@ -35,7 +35,8 @@ bool record_read(const struct value *reply, struct record *ret)
     read_text(value_at(reply, 9), ret->reason, sizeof ret->reason);
     ret->floor = read_number(value_at(reply, 10));
     read_text(value_at(reply, 11), ret->by, sizeof ret->by);
-    ret->followers = (int)read_number(value_at(reply, 12));
+    ret->level = read_number(value_at(reply, 12));
+    ret->followers = (int)read_number(value_at(reply, 13));
     return value_integer(value_at(reply, 0), &ret->time);
 }
 
@@ -183,7 +184,7 @@ void record_replace(struct guard_part *part, const struct record *found,
     bool keeps_id = found->id[0] && !is_of_another;
     char id[GUARD_ID_LENGTH + 1], era[24], process[PROCESS_LENGTH + 1];
     char ends[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT], opens[NUMBER_TEXT],
-        floor[NUMBER_TEXT];
+        floor[NUMBER_TEXT], level[NUMBER_TEXT];
     uint64_t random;
     random_bytes(&random, sizeof random);
     snprintf(id, sizeof id, "%016" PRIx64, random);
@@ -203,6 +204,7 @@ void record_replace(struct guard_part *part, const struct record *found,
         slice_of("until"),    number_text(part->opens, opens),
         slice_of("reason"),   slice_of(quarantine_word(reason)),
         slice_of("floor"),    number_text(part->floor, floor),
+        slice_of("level"),    number_text(part->level, level),
         slice_of("by"),       slice_of(process),
     };
     part->asking = true;
@@ -211,13 +213,14 @@ void record_replace(struct guard_part *part, const struct record *found,
 
 void record_extend(struct guard_part *part, enum quarantine_reason reason, store_done *done)
 {
-    char opens[NUMBER_TEXT], floor[NUMBER_TEXT];
+    char opens[NUMBER_TEXT], floor[NUMBER_TEXT], level[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(),
                                       slice_of(part->id),
                                       slice_of(part->era),
                                       slice_of("extend"),
                                       number_text(part->opens, opens),
                                       slice_of(quarantine_word(reason)),
-                                      number_text(part->floor, floor)};
+                                      number_text(part->floor, floor),
+                                      number_text(part->level, level)};
     ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
 }

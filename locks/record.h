@@ -18,6 +18,7 @@ struct record {
     int64_t opens;
     char reason[16];
     int64_t floor;
+    int64_t level;
     char by[PROCESS_LENGTH + 1];
     int followers; /* replicas that follow the server that has it; 0 where that was not asked */
 };
@@ -60,7 +61,7 @@ bool record_has_moved(const struct guard_part *part);
 /* These write where the record still is the one that is known here. How long there may be holds: */
 void record_raise(struct guard_part *part, store_done *done, void *context);
 
-/* Until when its quarantine is, and why; and what all numbers issued so far are below: */
+/* Until when its quarantine is, and why; and what its numbers are above: */
 void record_extend(struct guard_part *part, enum quarantine_reason reason, store_done *done);
 
 /* Makes what is known of this part the record, if it still is the one that was found; under a name

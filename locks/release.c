@@ -1,4 +1,5 @@
 #include "locks/majority.h"
+#include "locks/numbers.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
 #include "locks/waiting.h"
@@ -45,6 +46,7 @@ static void released(void *context, const struct store_result *result)
     struct hold hold;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_released, &reply);
+    numbers_heard(releasing->locks, &reply);
     const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)

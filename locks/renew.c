@@ -1,5 +1,6 @@
 #include "locks/confirm.h"
 #include "locks/majority.h"
+#include "locks/numbers.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
 
@@ -35,6 +36,7 @@ static void renewed(void *context, const struct store_result *result)
     struct renewing *renewing = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_renewed, &reply);
+    numbers_heard(renewing->locks, &reply);
     struct slice key = {renewing->key, renewing->key_length};
     if (reply.result == LOCKS_DONE)
         lookout_note(renewing->locks, key, &reply.hold);

@@ -1,6 +1,7 @@
 #include "locks/settle.h"
 
 #include "locks/majority.h"
+#include "locks/numbers.h"
 #include "locks/scripts.h"
 
 #include <stdlib.h>
@@ -128,7 +129,7 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
     settling->done = done;
     settling->context = context;
     settling->ballot = *ballot;
-    settling->fence = ballot_proposal(ballot, guard_latest_clock(locks));
+    settling->fence = ballot_proposal(ballot, numbers_latest(locks));
     settling->rounds = rounds;
     settling->key_length = key.length;
     settling->token_length = token.length;

@@ -2,11 +2,12 @@
 
 #include "locks/epoch.h"
 #include "locks/loss.h"
+#include "locks/numbers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { US_PER_MS = 1000, NS_PER_US = 1000, TOLERANCE_US = 1000000, LEAD_US = 2000000 };
+enum { US_PER_MS = 1000, NS_PER_US = 1000, TOLERANCE_US = 1000000 };
 
 /* What has come */
 
@@ -43,9 +44,9 @@ static void review(struct guard_part *part, int64_t now)
 void skew_taken(struct guard_part *part, const struct guard_part *before)
 {
     int64_t now = our_now();
-    int64_t numbers = clock_theirs(&before->clock, now) + LEAD_US;
     if (!before->clock.is_known)
         return;
+    int64_t numbers = numbers_now(before) + numbers_headroom(part->locks);
     if (part->came_ends <= now || before->clock.high < part->came_by)
         part->came_by = before->clock.high;
     part->came_at = now;
@@ -75,9 +76,8 @@ void skew_judge(struct guard_part *part)
     if (!clock->is_known || !part->came_at)
         return;
     review(part, now);
-    if (part->came_numbers > clock_theirs(clock, now) + LEAD_US + CLOCK_JUMP_US &&
-        part->came_numbers > part->floor) {
-        part->floor = part->came_numbers;
+    if (part->came_numbers > numbers_now(part) + numbers_headroom(part->locks) + CLOCK_JUMP_US) {
+        numbers_raise(part, part->came_numbers);
         is_raised = true;
     }
     bool is_ahead = clock->low > part->came_by + CLOCK_JUMP_US;

@@ -24,5 +24,6 @@ void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH])
     bytes = put_number(bytes, stamp->retention);
     bytes = put_number(bytes, stamp->latest);
     bytes = put_number(bytes, stamp->opens);
-    put_number(bytes, stamp->floor);
+    bytes = put_number(bytes, stamp->floor);
+    put_number(bytes, stamp->level);
 }

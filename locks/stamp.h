@@ -12,6 +12,7 @@ struct stamp {
     double latest; /* on Redis' clock, as the others */
     double opens;
     double floor;
+    double level;
 };
 
 /* Room for it, as an argument: it is written when the script is sent. */

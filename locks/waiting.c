@@ -2,6 +2,7 @@
 
 #include "locks/confirm.h"
 #include "locks/majority.h"
+#include "locks/numbers.h"
 #include "locks/parked.h"
 #include "locks/request.h"
 #include "locks/scripts.h"
@@ -226,6 +227,7 @@ static void answered(void *context, const struct store_result *result)
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
+    numbers_heard(locks_of(waiter), &answer.reply);
     if (answer.waits) {
         note_queued(waiter);
         interest_plan(waiter->interest, answer.next_ms);

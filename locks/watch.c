@@ -1,6 +1,7 @@
 #include "locks/watch.h"
 
 #include "locks/majority.h"
+#include "locks/numbers.h"
 #include "locks/operation.h"
 #include "locks/parked.h"
 #include "locks/scripts.h"
@@ -124,6 +125,7 @@ static void looked(void *context, const struct store_result *result)
         reply.error = unavailable_because(result);
         interest->locks->check_again = true;
     }
+    numbers_heard(interest->locks, &reply);
     interest_plan(interest, next_ms);
     interest->looking = false;
     uint64_t number = interest->looks;

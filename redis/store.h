@@ -30,7 +30,7 @@ enum {
      * connection is given up, and every call on it ends. Short enough for "503 within a second". */
     STORE_DEADLINE_MS = 800,
     STORE_REPLICAS_MOST = 8, /* that can be asked to confirm */
-    STORE_STAMP_LENGTH = 32, /* bytes */
+    STORE_STAMP_LENGTH = 40, /* bytes */
     STORE_TAG_SIZE = 8,
     STORE_ERROR_TEXT = 320, /* room for any `error`, NUL included */
 };

@@ -2,10 +2,9 @@
 
 #include <string.h>
 
-void pair_open(struct pair *pair, const struct redis_options *redis, const char *flag)
+void pair_open_batonds(struct pair *pair, const char *flag)
 {
     const char *const arguments[] = {"--workers=2", flag, NULL};
-    redis_process_start(&pair->redis, redis);
     for (int i = 0; i < 2; i++) {
         batond_process_start(
             &pair->batond[i],
@@ -14,12 +13,23 @@ void pair_open(struct pair *pair, const struct redis_options *redis, const char 
     }
 }
 
-void pair_close(struct pair *pair)
+void pair_open(struct pair *pair, const struct redis_options *redis, const char *flag)
+{
+    redis_process_start(&pair->redis, redis);
+    pair_open_batonds(pair, flag);
+}
+
+void pair_close_batonds(struct pair *pair)
 {
     for (int i = 0; i < 2; i++) {
         http_client_free(pair->client[i]);
         assert_int_equal(batond_process_stop(&pair->batond[i]), 0);
     }
+}
+
+void pair_close(struct pair *pair)
+{
+    pair_close_batonds(pair);
     redis_process_stop(&pair->redis);
 }
 

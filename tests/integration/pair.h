@@ -15,6 +15,10 @@ struct pair {
 void pair_open(struct pair *pair, const struct redis_options *redis, const char *flag);
 void pair_close(struct pair *pair);
 
+/* The batonds alone, while that Redis goes on. */
+void pair_open_batonds(struct pair *pair, const char *flag);
+void pair_close_batonds(struct pair *pair);
+
 /* Kills Redis and starts it again, and waits until both batonds are ready. */
 void pair_restart(struct pair *pair);
 

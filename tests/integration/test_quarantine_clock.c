@@ -143,6 +143,79 @@ static void fences_grow_though_the_newest_are_lost_and_the_clock_goes_back(void 
     jumping_clock_close(&clock);
 }
 
+/* What becomes of all that Redis has. */
+enum loss { FLUSHED, RESTARTED, LOSSES };
+
+static void lose_all(struct pair *pair, enum loss loss)
+{
+    if (loss == FLUSHED)
+        freeReplyObject(redis_process_command(&pair->redis, "FLUSHALL"));
+    else
+        pair_restart(pair);
+}
+
+/* Its numbers run ahead of the clock then, and go on: what is above them moves with them. Before
+ * anybody has noticed, and of the batond that did not grant them, too. */
+static void fences_grow_though_all_is_lost_long_after_the_clock_went_back(void **state)
+{
+    enum { GRANTS = 20 };
+    (void)state;
+    for (enum loss loss = 0; loss < LOSSES; loss++) {
+        struct jumping_clock clock;
+        struct pair pair;
+        int64_t fence = 0;
+        jumping_clock_open(&clock);
+        pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+        struct http_client *client = pair.client[0], *other = pair.client[1];
+        answers(client, "POST /locks/before?ttl=100ms", NULL, 201, NULL);
+        jumping_clock_set(&clock, -600);
+        struct asking asking = {client, "/locks/other?ttl=100ms"};
+        assert_true(clock_wait_until(comes_to_quarantine, &asking, NOTICED_MS));
+        for (int i = 0; i < GRANTS; i++) {
+            assert_granted_between(client, "/locks/n?ttl=1s", 0, clock_ms() + LONGEST_MS);
+            assert_true(member_integer(client, "fence") > fence);
+            fence = member_integer(client, "fence");
+            answers(client, "DELETE /locks/n?force=true", NULL, 200, NULL);
+        }
+        for (int i = 0; i < 2; i++) { /* and that moves on with a loss, as well */
+            lose_all(&pair, loss);
+            assert_granted_between(i ? client : other, "/locks/n?ttl=100ms", 0,
+                                   clock_ms() + LONGEST_MS);
+            print_message("lost (%d): %lld after %lld\n", loss,
+                          (long long)member_integer(i ? client : other, "fence"), (long long)fence);
+            assert_true(member_integer(i ? client : other, "fence") > fence);
+            fence = member_integer(i ? client : other, "fence");
+        }
+        pair_close(&pair);
+        jumping_clock_close(&clock);
+    }
+}
+
+/* Nobody has seen it go back, but what is told of a name gives it away: to both batonds, by the
+ * record.
+ */
+static void fences_grow_though_the_clock_went_back_while_no_batond_was_there(void **state)
+{
+    struct jumping_clock clock;
+    struct pair pair;
+    (void)state;
+    jumping_clock_open(&clock);
+    jumping_clock_set(&clock, 600);
+    pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+    answers(pair.client[0], "POST /locks/n", NULL, 201, NULL);
+    int64_t fence = member_integer(pair.client[0], "fence");
+    pair_close_batonds(&pair);
+    jumping_clock_set(&clock, 0);
+    pair_open_batonds(&pair, AUTO);
+    answers(pair.client[0], "GET /locks/n", NULL, 200, NULL);
+    clock_sleep_ms(2 * NOTICED_MS); /* nothing tells when the other one has looked */
+    freeReplyObject(redis_process_command(&pair.redis, "FLUSHALL"));
+    assert_granted_between(pair.client[1], "/locks/n", 0, clock_ms() + LONGEST_MS);
+    assert_true(member_integer(pair.client[1], "fence") > fence);
+    pair_close(&pair);
+    jumping_clock_close(&clock);
+}
+
 /* A Redis that is slow for a while is no jump, and its calls are made all the same. */
 static void a_slow_redis_is_no_jump(void **state)
 {
@@ -220,6 +293,8 @@ int main(void)
         cmocka_unit_test(a_clock_that_jumps_makes_nobody_hold_a_lock_twice),
         cmocka_unit_test(fences_grow_though_all_is_lost_and_the_clock_goes_back),
         cmocka_unit_test(fences_grow_though_the_newest_are_lost_and_the_clock_goes_back),
+        cmocka_unit_test(fences_grow_though_all_is_lost_long_after_the_clock_went_back),
+        cmocka_unit_test(fences_grow_though_the_clock_went_back_while_no_batond_was_there),
         cmocka_unit_test(a_slow_redis_is_no_jump),
         cmocka_unit_test(a_clock_that_jumps_there_and_back_ends_nothing),
         cmocka_unit_test(another_run_of_redis_lets_no_fence_run_ahead_of_the_clock),

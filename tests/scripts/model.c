@@ -108,9 +108,16 @@ static void sort(struct model *model)
         }
 }
 
+/* That a new number is, other than of what ended by itself. */
+static int64_t least(const struct model *model, int64_t now)
+{
+    int64_t number = model->level > now ? (now + model->level) / 2 : now;
+    return max(number, model->floor);
+}
+
 static void add(struct model *model, int64_t now, struct model_hold hold, int64_t ms)
 {
-    model->version = max(model->version + 1, max(now, model->floor));
+    model->version = max(model->version + 1, least(model, now));
     model->known = true;
     hold.fence = model->version;
     hold.since = now;
@@ -143,7 +150,9 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
     remember_last(model, now);
     model->hold_count--;
     memmove(model->holds + i, model->holds + i + 1, (model->hold_count - i) * sizeof hold);
-    model->version = max(model->version + 1, max(at, model->floor));
+    bool is_expired = strcmp(reason, "expired") == 0;
+    model->version =
+        max(model->version + 1, is_expired ? max(at, model->floor) : least(model, now));
     model->last = (struct model_release){.fence = hold.fence,
                                          .at = at,
                                          .held_ms = model_ms(at - hold.since),

@@ -63,6 +63,7 @@ struct model {
     int64_t opens;        /* nothing is granted before that, */
     int64_t closed_until; /* and for the last operation, not before this */
     int64_t floor;        /* all numbers so far are below */
+    int64_t level;        /* the clock catches up with them then */
     int64_t retention_us;
     int64_t version;
     struct model_hold holds[MODEL_MOST]; /* the one that ends soonest first */

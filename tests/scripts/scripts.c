@@ -42,7 +42,7 @@ int scripts_clean(void **state)
     redis_process_flush(&scripts->redis);
     scripts->link = scripts->redis.link;
     scripts->retention_ms = HOUR_MS;
-    scripts->latest_us = scripts->opens_us = scripts->floor_us = 0;
+    scripts->latest_us = scripts->opens_us = scripts->floor_us = scripts->level_us = 0;
     scripts->unwatched = false;
     scripts->clock_us = 0;
     scripts->keys_were_lost = false;
@@ -187,7 +187,7 @@ static redisReply *run(struct scripts *scripts, const struct script *script, con
                        struct arguments *arguments)
 {
     double stamp[] = {(double)scripts->retention_ms * 1000, INFINITY, (double)scripts->opens_us,
-                      (double)scripts->floor_us};
+                      (double)scripts->floor_us, (double)scripts->level_us};
     if (scripts->latest_us)
         stamp[1] = (double)scripts->latest_us;
     struct arguments all = {0};

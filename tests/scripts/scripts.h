@@ -24,7 +24,7 @@ struct scripts {
     int64_t retention_ms; /* these make ARGV[1] of every operation; */
     int64_t latest_us;    /* 0: any time will do */
     int64_t opens_us;     /* 0: grants are made */
-    int64_t floor_us;
+    int64_t floor_us, level_us;
     int64_t clock_us;     /* 0: Redis's own clock; else the time that operations are told */
     bool is_full;         /* Redis may use no more memory */
     bool unwatched;       /* do not look at the keys afterwards, where time or calls are counted */

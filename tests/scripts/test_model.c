@@ -19,8 +19,8 @@ struct run {
     struct inboxes inboxes;
     uint64_t random;
     int64_t now;
-    int64_t begun, greatest; /* it never was before, or beyond that */
-    int64_t opens, floor;    /* as a server stamps its calls */
+    int64_t begun, greatest;     /* it never was before, or beyond that */
+    int64_t opens, floor, level; /* as a server stamps its calls */
     int step;
     unsigned tokens_made;
     const char *name;
@@ -99,6 +99,19 @@ static void begin_quarantine(struct run *run)
         run->opens = until;
 }
 
+/* No number was greater when the clock was at `time`. */
+static int64_t numbers_by(const struct run *run, int64_t time)
+{
+    int64_t number = run->level > time ? (time + run->level) / 2 : time;
+    return number > run->floor ? number : run->floor;
+}
+
+static void go_on_from(struct run *run, int64_t number)
+{
+    run->floor = number;
+    run->level = 2 * number - run->now;
+}
+
 /* Whoever notices that stamps its calls accordingly, and looks after all it has. */
 static void jump(struct run *run)
 {
@@ -110,7 +123,7 @@ static void jump(struct run *run)
     if (run->opens)
         run->opens += by;
     if (by < 0)
-        run->floor = run->greatest + INT64_C(2000000);
+        go_on_from(run, numbers_by(run, run->greatest) + INT64_C(2000000));
     begin_quarantine(run);
     for (size_t i = 0; i < NAMES; i++) {
         if (by < 0)
@@ -570,9 +583,11 @@ static void step(struct run *run)
     for (size_t i = 0; i < NAMES; i++) {
         run->models[i].opens = run->opens;
         run->models[i].floor = run->floor;
+        run->models[i].level = run->level;
     }
     run->scripts->opens_us = run->opens;
     run->scripts->floor_us = run->floor;
+    run->scripts->level_us = run->level;
     run->scripts->latest_us = chance(run, 10) ? run->now : 0; /* just in time */
     run->model->messages.count = 0;
     run->model->expired_count = 0;

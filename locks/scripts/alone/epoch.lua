@@ -9,19 +9,19 @@
 --       '' nothing; 5 '1' to be told how many replicas follow this server,
 --       'raise' at least 5 when the last hold ends, 6 the same of those that a replica may lack, and
 --         7 how long a hold may be; times in us,
---       'extend' at least 5 when grants begin again, and 6 why not before; at least 7 what all
---         numbers issued so far are below,
+--       'extend' at least 5 when grants begin again, and 6 why not before; at least 7 what the
+--         numbers of what was lost are below, and 8 when the clock has caught up with all,
 --       'replace' 5... fields and values
 -- Returns {time in us, id, era, run, history, ends, loose, span, until, reason, floor, by,
---         followers}, '' for what there is not; without a key {time, '1' where slots are on their
+--         level, followers}, '' for what there is not; without a key {time, '1' where slots are on their
 --         way to this node or from it, else '', or '?' where this user may not know}.
 local key = KEYS[1]
 local time = redis.call('time')
 
 local function read()
     local found = redis.call('hmget', key, 'id', 'era', 'run', 'history', 'ends', 'loose', 'span',
-                             'until', 'reason', 'floor', 'by')
-    for i = 1, 11 do
+                             'until', 'reason', 'floor', 'by', 'level')
+    for i = 1, 12 do
         found[i] = found[i] or ''
     end
     return found
@@ -64,11 +64,12 @@ if found[1] == ARGV[2] and found[2] == ARGV[3] and ARGV[4] ~= '' then
             redis.call('hset', key, 'reason', ARGV[6])
         end
         at_least('floor', ARGV[7])
+        at_least('level', ARGV[8])
     else
         redis.call('hset', key, unpack(ARGV, 5))
     end
     found = read()
 end
 table.insert(found, 1, time[1] * 1000000 + time[2])
-found[13] = followers()
+found[14] = followers()
 return found

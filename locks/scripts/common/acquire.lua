@@ -23,7 +23,7 @@ do
                 state[LIMIT], state[NEXT] = limit, expires
                 packed = struct.pack(STATE, unpack(state, 1, LAST_TOKEN))
             else
-                fence = math.max(floor > now and floor + 1 or now - now % retention + 1, now)
+                fence = math.max(math.max(floor, now - now % retention) + 1, least)
                 packed = struct.pack(STATE, fence, 1, exclusives, limit, 0, 0, 0, 0, expires,
                                      0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '')
             end

@@ -5,14 +5,17 @@
 -- KEYS[1]  the name's main key, PREFIX{NAME}. Its other keys hang off it; they share its hash tag
 --          and so its Cluster slot.
 -- KEYS[2]  the same again in a Cluster; a script that looks at all there is gets no key there.
--- ARGV[1]  the stamp, four packed numbers, all in microseconds (locks/guard.h says where from):
+-- ARGV[1]  the stamp, five packed numbers, all in microseconds (locks/guard.h says where from):
 --          the retention, which is how long a free name is remembered;
 --          when this call may run at the latest: where Redis' clock is beyond that, the call was
 --          delayed or the clock has jumped, and nothing is changed, or live holds would be ended;
 --          when grants begin again: before that there may be holds that Redis has lost;
---          what all numbers issued so far are below, wherever the clock was when they were, and
---          also where what there is of a name is older than the last of them: a replica was promoted
---          that lacks it, or an old file was read. So no new number is less.
+--          what all numbers are below of which Redis may have lost the name or the last of it: a
+--          replica was promoted that lacks it, an old file was read. So no new number is less;
+--          the level, when the clock has caught up with the numbers, where these are ahead of it: it
+--          has gone back, or another one was ahead. Until then they go on at half its speed, so that
+--          they grow with time as ever: a name that Redis has lost begins above all that it had
+--          before anybody has noticed, whichever batond asks.
 --
 -- In a Cluster the name's slot may be on its way from one node to another, one key after the other.
 -- Redis would let a script run with the main key here and another one there, for it looks at what is
@@ -31,7 +34,7 @@
 
 local call = redis.call
 local key = KEYS[1]
-local retention, latest, stamped, floor = struct.unpack('<dddd', ARGV[1])
+local retention, latest, stamped, floor, level = struct.unpack('<ddddd', ARGV[1])
 local opens = stamped -- of this name: see settle
 
 local time = call('time')
@@ -39,7 +42,10 @@ local now = time[1] * 1000000 + time[2]
 if now > latest then
     return {err = string.format('LATE %d', now)}
 end
-local least = floor > now and floor or now -- that a new number is
+local least = math.max(floor, now) -- that a new number is
+if level > now then
+    least = math.max(floor, math.floor((now + level) / 2))
+end
 
 local is_clustered = #KEYS ~= 1
 local TRY_AGAIN = 'TRYAGAIN' -- as Redis itself says where declared keys are not in one place

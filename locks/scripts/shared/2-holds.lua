@@ -321,8 +321,9 @@ local function retire(state, gone, reason, repeatable)
                 table.insert(state.unclaimed, hold)
             end
         end
-        local at = reason == 'expired' and hold[EXPIRES] or now
-        state[VERSION] = math.max(state[VERSION] + 1, at, floor)
+        local is_expired = reason == 'expired'
+        local at = is_expired and hold[EXPIRES] or now
+        state[VERSION] = math.max(state[VERSION] + 1, is_expired and at or least, floor)
         state[COUNT] = state[COUNT] - 1
         if hold[MODE] == 'exclusive' then
             state[EXCLUSIVES] = state[EXCLUSIVES] - 1

@@ -27,8 +27,8 @@ SIZES = {"waiters": (1, 100, 10_000), "shared": (1, 10_000)}
 CASES = {"held": "locks held", "waiters": "clients waiting", "shared": "shared holds"}
 PREFIX = "baton:"
 PIPELINE = 1000
-# The retention, batond's default in us, then: run at any time, grant at once, no floor for fences.
-STAMP = struct.pack("<dddd", 3_600_000_000, math.inf, 0, 0)
+# The retention, batond's default in us, then: run at any time, grant at once, no number to start above.
+STAMP = struct.pack("<ddddd", 3_600_000_000, math.inf, 0, 0, 0)
 TTL_MS = 3_600_000
 
 

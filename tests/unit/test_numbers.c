@@ -1,0 +1,131 @@
+/* Which numbers a part's Redis may have given, as far as is known of its clock: all new ones are
+ * greater, and come back to the clock. */
+#include "locks/numbers.h"
+#include "locks/operation.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+
+enum { SECOND_US = 1000000, SIGHT_US = 2500000, UNSEEN_JUMP_US = 500000, ROUND_TRIP_US = 200 };
+
+static const char WATCHED[] = "redis+sentinel://127.0.0.1:1,127.0.0.1:2/master";
+static const char ALONE[] = "redis://127.0.0.1:1";
+
+/* A part whose clock is so far ahead of ours at first. */
+struct scene {
+    uv_loop_t loop;
+    struct locks locks;
+    struct guard_part part;
+    int64_t now; /* ours */
+};
+
+static void scene_open(struct scene *scene, const char *text, int64_t ahead)
+{
+    struct redis_url url;
+    *scene = (struct scene){.now = (int64_t)(uv_hrtime() / 1000)};
+    assert_int_equal(redis_url_parse(text, &url, NULL), 0);
+    uv_loop_init(&scene->loop);
+    assert_int_equal(store_open(&scene->locks.store, &scene->loop, &url, &(struct store_events){0}),
+                     0);
+    redis_url_free(&url);
+    store_require_sight(scene->locks.store);
+    scene->part.locks = &scene->locks;
+    guard_measure(&scene->part, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+}
+
+static void scene_close(struct scene *scene)
+{
+    store_close(scene->locks.store, NULL, NULL);
+    uv_run(&scene->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&scene->loop), 0);
+}
+
+/* Another server answers, whose clock is so far ahead of ours. */
+static void is_replaced(struct scene *scene, int64_t ahead)
+{
+    scene->now = (int64_t)(uv_hrtime() / 1000);
+    guard_forget_clock(&scene->part, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+}
+
+/* It goes on granting for those who see it still, by a clock that may have gone ahead unseen. */
+static void what_was_replaced_gives_no_number_that_its_successor_gives(void **state)
+{
+    static const struct {
+        const char *url;
+        int64_t sight;
+    } CASES[] = {{WATCHED, SIGHT_US}, {ALONE, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct scene scene;
+        const int64_t ahead = 600 * (int64_t)SECOND_US;
+        scene_open(&scene, CASES[i].url, ahead);
+        is_replaced(&scene, 0);
+        int64_t last = scene.now + ahead + CASES[i].sight + UNSEEN_JUMP_US;
+        assert_true(numbers_at(&scene.part, scene.now) > last);
+        scene_close(&scene);
+    }
+}
+
+static void they_grow_with_time_until_the_clock_has_caught_up(void **state)
+{
+    struct scene scene;
+    const int64_t ahead = 60 * (int64_t)SECOND_US;
+    (void)state;
+    scene_open(&scene, ALONE, ahead);
+    assert_int_equal(numbers_at(&scene.part, scene.now), scene.now);
+    is_replaced(&scene, 0);
+    int64_t before = scene.now + ahead;
+    for (int64_t passed = 0; passed <= 4 * ahead; passed += SECOND_US) {
+        int64_t number = numbers_at(&scene.part, scene.now + passed);
+        assert_true(number > before);
+        before = number;
+    }
+    assert_int_equal(before, scene.now + 4 * ahead);
+    scene_close(&scene);
+}
+
+/* What a clock jumps over counts as time: each way there and back takes them further by half of it,
+ * and the headroom. */
+static void a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way(void **state)
+{
+    enum { TIMES = 10 };
+    struct scene scene;
+    const int64_t ahead = 60 * (int64_t)SECOND_US;
+    (void)state;
+    scene_open(&scene, ALONE, ahead);
+    is_replaced(&scene, 0);
+    const int64_t headroom = numbers_headroom(&scene.locks);
+    for (int i = 0; i < TIMES; i++) {
+        is_replaced(&scene, ahead);
+        is_replaced(&scene, 0);
+    }
+    assert_in_range(numbers_at(&scene.part, scene.now) - scene.now, ahead,
+                    ahead + TIMES * (ahead / 2 + headroom) + headroom + SECOND_US);
+    scene_close(&scene);
+}
+
+static void without_a_clock_that_went_back_they_are_the_clocks(void **state)
+{
+    struct scene scene;
+    (void)state;
+    scene_open(&scene, WATCHED, 0);
+    for (int i = 0; i < 10; i++) {
+        is_replaced(&scene, i * SECOND_US);
+        assert_int_equal(numbers_at(&scene.part, scene.now), scene.now);
+    }
+    assert_int_equal(scene.part.floor, 0);
+    assert_int_equal(scene.part.level, 0);
+    scene_close(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_replaced_gives_no_number_that_its_successor_gives),
+        cmocka_unit_test(they_grow_with_time_until_the_clock_has_caught_up),
+        cmocka_unit_test(a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way),
+        cmocka_unit_test(without_a_clock_that_went_back_they_are_the_clocks),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
