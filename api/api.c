@@ -85,16 +85,17 @@ refuse:;
 }
 
 /* Finds the exchange's route. False where it has been answered because there is none. */
-static bool find_route(struct exchange *exchange, struct slice *ret_raw_name)
+static bool find_route(struct exchange *exchange)
 {
     struct slice path, query;
     char allowed[ROUTE_ALLOWED_LENGTH];
     target_split(exchange->target, &path, &query);
-    exchange->route = route_find(exchange->method, path, ret_raw_name, allowed);
+    exchange->route = route_find(exchange->method, path, &exchange->name_sent, allowed);
     if (!exchange->route) {
         refuse_route(exchange, path, allowed);
         return false;
     }
+    exchange->drops_body = strcmp(exchange->route->method, "GET") == 0;
     exchange->wants_text = strcmp(exchange->route->operation_id, "acquireLock") == 0 &&
                            prefers(exchange->accept, "text/plain");
     exchange->wants_events = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) &&
@@ -102,14 +103,17 @@ static bool find_route(struct exchange *exchange, struct slice *ret_raw_name)
     return true;
 }
 
-enum handling api_handle(struct api *api, struct exchange *exchange)
+bool api_admit(struct api *api, struct exchange *exchange)
 {
-    struct slice raw_name;
     exchange->api = api;
-    if (!find_route(exchange, &raw_name) || !cross_site_check(exchange) ||
-        !credentials_check(exchange) || !limits_count(exchange))
-        return ANSWERED;
-    if (raw_name.bytes && !read_name(exchange, raw_name))
+    return find_route(exchange) && cross_site_check(exchange) && credentials_check(exchange) &&
+           limits_count(exchange) && limits_receive(exchange);
+}
+
+enum handling api_handle(struct exchange *exchange)
+{
+    limits_received(exchange);
+    if (exchange->name_sent.bytes && !read_name(exchange, exchange->name_sent))
         return ANSWERED;
     if (!fields_read(exchange, exchange->route->fields) || !permission_check(exchange) ||
         !offered_check(exchange) || !limits_enter(exchange))
@@ -124,14 +128,20 @@ void api_refuse_request(struct api *api, struct exchange *exchange, const char *
     problem_simply(exchange, PROBLEM_INVALID_REQUEST, "%s", why);
 }
 
-void api_refuse_body(struct api *api, struct exchange *exchange)
+void api_refuse_head(struct api *api, struct exchange *exchange, size_t most)
 {
-    struct slice raw_name;
     exchange->api = api;
-    if (find_route(exchange, &raw_name) && cross_site_check(exchange) &&
-        credentials_check(exchange) && limits_count(exchange))
-        problem_simply(exchange, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
-                       EXCHANGE_BODY_LONGEST);
+    problem_simply(exchange, PROBLEM_HEAD_TOO_LARGE,
+                   "the request line and the header fields have at most %zu bytes, where each "
+                   "field and each cookie counts for %d more: send fewer cookies, or parameters as "
+                   "a JSON body",
+                   most, EXCHANGE_FIELD_COST);
+}
+
+void api_refuse_body(struct exchange *exchange)
+{
+    problem_simply(exchange, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
+                   EXCHANGE_BODY_LONGEST);
 }
 
 void api_set_principals(struct api *api, struct principals *principals)

@@ -41,15 +41,22 @@ struct api {
     struct connection_holds connection_holds; /* those whose streams go on */
 };
 
-/* Answers the exchange at once, or parks it: then exchange->answered is called later, from the loop
- * and not before api_handle has returned. */
-enum handling api_handle(struct api *api, struct exchange *exchange);
+/* Judges an exchange by its head: whether there is such a route, who asks, how often, and whether
+ * its body may be kept. False where it has been answered, so that nothing of its body is needed. */
+bool api_admit(struct api *api, struct exchange *exchange);
+
+/* Answers an exchange that was admitted and has its body, or parks it: then exchange->answered is
+ * called later, from the loop and not before api_handle has returned. */
+enum handling api_handle(struct exchange *exchange);
 
 /* Answers an exchange that is no proper HTTP, and why not. */
 void api_refuse_request(struct api *api, struct exchange *exchange, const char *why);
 
-/* Answers an exchange whose body is longer than EXCHANGE_BODY_LONGEST. */
-void api_refuse_body(struct api *api, struct exchange *exchange);
+/* Answers an exchange that was admitted, whose body is longer than EXCHANGE_BODY_LONGEST. */
+void api_refuse_body(struct exchange *exchange);
+
+/* Answers an exchange whose request line and header fields are larger than `most` bytes. */
+void api_refuse_head(struct api *api, struct exchange *exchange, size_t most);
 
 /* From now on these may ask; takes the reference over. Requests under way go on as those they were.
  */

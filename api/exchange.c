@@ -18,6 +18,7 @@ void exchange_clear(struct exchange *exchange)
     free(exchange->grants);
     free(exchange->parameters.names);
     free(exchange->stream.bytes);
+    limits_received(exchange);
     limits_leave(exchange);
     principal_drop(exchange->principal);
     ownership_free(exchange->ownership);
@@ -109,6 +110,8 @@ void exchange_resume(struct exchange *exchange)
 {
     if (!exchange->stream.is_stream) /* its wait is over before its client hears of it */
         limits_leave(exchange);
+    if (exchange->reply.status == 409)
+        limits_charge_miss(exchange);
     exchange->answered(exchange);
 }
 

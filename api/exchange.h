@@ -10,6 +10,7 @@
 enum {
     /* 64 names of 255 bytes, all that is beyond ASCII escaped as JSON allows it. */
     EXCHANGE_BODY_LONGEST = 65536,
+    EXCHANGE_FIELD_COST = 64, /* bytes that each header field takes beside its text, about */
     EXCHANGE_REQUEST_ID_LENGTH = 64,
     EXCHANGE_TRACE_ID_LENGTH = 32,
     EXCHANGE_HEADERS = 8,
@@ -53,8 +54,9 @@ struct stream {
     size_t length;
 };
 
-/* Belongs to the server, which zeroes it, fills the first part, calls api_handle, sends the reply
- * and ends with exchange_clear. While an exchange is parked, it must stay. */
+/* Belongs to the server, which zeroes it, fills the first part, calls api_admit and, with the body,
+ * api_handle, sends the reply and ends with exchange_clear. While an exchange is parked, it must
+ * stay. */
 struct exchange {
     const char *method;
     const char *target; /* as it stood in the request line */
@@ -73,6 +75,7 @@ struct exchange {
     bool lock_token_repeated; /* there is another Lock-Token field */
     bool authorization_repeated; /* there is another Authorization field */
     bool is_from_script;         /* a page asks that deals with 401 itself: X-Requested-With */
+    bool has_body;               /* one is announced */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1]; /* of the trace that it is a part of, or "" */
     /* Called from the loop when a parked exchange has its reply. */
@@ -98,7 +101,10 @@ struct exchange {
      * and whatever is read on SIGHUP. NULL while nobody has asked who it is, and for the routes
      * that are for everybody. */
     struct principal *principal;
-    bool counted; /* among those that wait, until limits_leave */
+    bool drops_body;        /* the operation takes none: what comes is to be counted, not kept */
+    bool receives;          /* among those whose bodies are on their way, until limits_received */
+    bool counted;           /* among those that wait, until limits_leave */
+    struct slice name_sent; /* the segment of the path that stands for {name}; absent without */
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;

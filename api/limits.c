@@ -19,9 +19,21 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static bool must_pass(const struct route *route)
+/* Renewals and releases have a bound of their own: so many times that of all requests. Whoever
+ * holds many locks renews often. */
+enum { KEEPING_FACTOR = 10 };
+
+static bool keeps_holds(const struct route *route)
 {
     return strcmp(route->method, "PUT") == 0 || strcmp(route->method, "DELETE") == 0;
+}
+
+/* 0: there is none. */
+static int64_t rate_limit_of(const struct exchange *exchange)
+{
+    const struct principal *principal = exchange->principal;
+    const struct limits *limits = exchange->api->limits;
+    return principal && limits ? limit_of(principal->rate_limit, limits->rate) : 0;
 }
 
 /* As draft-ietf-httpapi-ratelimit-headers-11 has it. */
@@ -33,24 +45,34 @@ static void tell(struct exchange *exchange, int64_t limit, int64_t left)
 
 bool limits_count(struct exchange *exchange)
 {
-    const struct principal *principal = exchange->principal;
-    const struct limits *limits = exchange->api->limits;
-    if (!principal || !limits)
-        return true;
-    int64_t limit = limit_of(principal->rate_limit, limits->rate);
+    int64_t limit = rate_limit_of(exchange), now;
     if (limit == 0)
         return true;
-    struct rate rate =
-        rate_count(&principal->account->rate_ns, limit, now_ns(), must_pass(exchange->route));
+    struct account *account = exchange->principal->account;
+    bool keeps = keeps_holds(exchange->route);
+    now = now_ns();
+    struct rate rate = rate_count(&account->rate_ns, limit, now, keeps);
     tell(exchange, limit, rate.left);
+    if (keeps)
+        rate = rate_count(&account->keeping_ns, limit * KEEPING_FACTOR, now, false);
     if (rate.admitted)
         return true;
     reply_header(exchange, "Retry-After", "1");
     problem_simply(exchange, PROBLEM_RATE_LIMITED,
-                   "no more than %" PRId64 " requests per second are served; nothing was done, so "
-                   "repeat it in a second",
-                   limit);
+                   "no more than %" PRId64 " %s; nothing was done, so repeat it in a second",
+                   keeps ? limit * KEEPING_FACTOR : limit,
+                   keeps ? "renewals and releases per second are served, and one whose token holds "
+                           "nothing counts as ten"
+                         : "requests per second are served");
     return false;
+}
+
+void limits_charge_miss(const struct exchange *exchange)
+{
+    int64_t limit = rate_limit_of(exchange);
+    if (limit > 0 && keeps_holds(exchange->route))
+        rate_charge(&exchange->principal->account->keeping_ns, limit * KEEPING_FACTOR, now_ns(),
+                    KEEPING_FACTOR - 1);
 }
 
 static bool may_wait(const struct exchange *exchange)
@@ -69,6 +91,31 @@ static bool take_place(_Atomic int64_t *taken, int64_t most)
         return true;
     atomic_fetch_sub_explicit(taken, 1, memory_order_relaxed);
     return false;
+}
+
+bool limits_receive(struct exchange *exchange)
+{
+    const struct limits *limits = exchange->api->limits;
+    if (!exchange->has_body || exchange->drops_body || !limits || !exchange->principal)
+        return true;
+    exchange->receives =
+        take_place(&exchange->principal->account->bodies, limits->principal_bodies);
+    if (exchange->receives)
+        return true;
+    reply_header(exchange, "Retry-After", "1");
+    problem_simply(exchange, PROBLEM_TOO_MANY_BODIES,
+                   "the bodies of %" PRId64 " of your requests are still on their way "
+                   "(max-bodies-per-principal); send each at once with its head, or use query "
+                   "parameters, and repeat it in a second",
+                   limits->principal_bodies);
+    return false;
+}
+
+void limits_received(struct exchange *exchange)
+{
+    if (exchange->receives)
+        atomic_fetch_sub_explicit(&exchange->principal->account->bodies, 1, memory_order_relaxed);
+    exchange->receives = false;
 }
 
 static void refuse(struct exchange *exchange, int64_t most, const char *bound, const char *whose)

@@ -14,13 +14,25 @@ struct limits {
     int64_t rate;              /* requests per second of each principal */
     int64_t principal_waiters; /* requests of each principal that wait at once */
     int64_t process_waiters;   /* of all */
+    int64_t principal_bodies;  /* requests of each principal whose bodies are on their way */
     _Atomic int64_t waiting;   /* now */
 };
 
 /* Counts a request whose principal is known, and adds the RateLimit fields where it has a limit.
- * False where it has been answered 429. Renewals and releases are counted and never answered so: a
- * release that is put off harms all who wait, and a renewal that is put off loses a lock. */
+ * False where it has been answered 429. A release that is put off harms all who wait, and a renewal
+ * that is put off loses a lock: those pass while others are refused, up to ten times the limit. */
 bool limits_count(struct exchange *exchange);
+
+/* A renewal or release has found nothing to renew or release: it counts as ten of them, so that
+ * tokens that are made up get no further than other requests. */
+void limits_charge_miss(const struct exchange *exchange);
+
+/* Lets the body of a request be kept as it comes, if there is one to keep. It counts until
+ * limits_received. False where the request has been answered 429. */
+bool limits_receive(struct exchange *exchange);
+
+/* The body has come, or the exchange is over. */
+void limits_received(struct exchange *exchange);
 
 /* Lets a request in that may go on for long, if it is one: it waits for a lock or an event, or its
  * answer is a stream. It counts until limits_leave. False where it has been answered 429. */

@@ -41,7 +41,9 @@ struct account {
     atomic_uint references;
     _Atomic int64_t rate_ns; /* of the monotonic clock: when its requests so far would be over, were
                                 they spread evenly */
-    _Atomic int64_t waiters; /* its requests that wait now */
+    _Atomic int64_t keeping_ns; /* the same of its renewals and releases */
+    _Atomic int64_t waiters;    /* its requests that wait now */
+    _Atomic int64_t bodies;     /* its requests whose bodies are on their way now */
 };
 
 /* Does not change, but for its account. Any thread; whoever keeps a reference may use it, also when

@@ -35,8 +35,10 @@ struct exchange;
     X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")                                \
     X(PROBLEM_STUCK, "stuck", 503, "A worker of this batond is stuck")
 
-/* Those of a connection, whose requests nobody has read: any operation may get them. */
+/* Those that any operation may get: of its connection, of its head, of a body on its way. */
 #define CONNECTION_PROBLEMS(X)                                                                     \
+    X(PROBLEM_HEAD_TOO_LARGE, "head_too_large", 431, "The head of the request is too large")       \
+    X(PROBLEM_TOO_MANY_BODIES, "too_many_bodies", 429, "Too many bodies are on their way")         \
     X(PROBLEM_REQUEST_TIMEOUT, "request_timeout", 408, "The request did not arrive in time")       \
     X(PROBLEM_TOO_MANY_CONNECTIONS, "too_many_connections", 429, "Too many connections are open")
 

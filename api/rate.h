@@ -22,4 +22,8 @@ struct rate {
 struct rate rate_count(_Atomic int64_t *over_ns, int64_t per_second, int64_t now_ns,
                        bool must_pass);
 
+/* Counts so many requests more, of which the next has to wait for at most these. From any thread.
+ */
+void rate_charge(_Atomic int64_t *over_ns, int64_t per_second, int64_t now_ns, int64_t requests);
+
 #endif

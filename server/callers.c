@@ -1,5 +1,6 @@
 #include "server/callers.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -42,6 +43,21 @@ static void count_missed(struct callers *callers, enum deadline_kind kind)
         [DEADLINE_IDLE] = &metrics->idle_ends,
     };
     metrics_add(NUMBERS[kind], 1);
+}
+
+bool caller_write(struct caller *caller, const char *text, size_t length)
+{
+    ssize_t sent = caller->tls.https ? gnutls_record_send(caller->tls.session, text, length)
+                                     : send(caller->fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent == (ssize_t)length;
+}
+
+/* What it has yet to send would reset the connection, and its answer might be lost with it. */
+static void linger(const struct caller *caller)
+{
+    int fd = fcntl(caller->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0)
+        farewells_say(caller->callers->options.farewells, fd, "", 0);
 }
 
 /* In the midst of a reply it would be a lie, and before the first request too early. */
@@ -170,6 +186,8 @@ void caller_free(struct caller *caller)
     struct callers *callers = caller->callers;
     has_arrived(caller);
     caller_expect(caller, DEADLINE_NONE);
+    if (caller->lingers)
+        linger(caller);
     if (caller->told)
         receipts_examine(callers->options.receipts, caller->fd, caller->told);
     metrics_add(&callers->options.metrics->connections, -1);

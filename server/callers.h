@@ -5,6 +5,7 @@
 
 #include "server/addresses.h"
 #include "server/deadlines.h"
+#include "server/farewells.h"
 #include "server/https.h"
 #include "server/metrics.h"
 #include "server/receipts.h"
@@ -24,6 +25,7 @@ struct caller {
     struct told *told;          /* the new holds that its last reply told of, if any */
     struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
     bool arrives;               /* has not asked for anything yet */
+    bool lingers;               /* may still be sending when its connection is closed */
     bool asks;                  /* the line of a request has come, but not yet all of it */
     TAILQ_ENTRY(caller) others; /* the room's */
 };
@@ -33,6 +35,7 @@ struct callers_options {
     struct addresses *addresses;
     struct metrics *metrics;
     struct receipts *receipts;
+    struct farewells *farewells;
     int64_t lasts_ms[DEADLINE_KINDS];
     /* A whole reply for who is too slow with a request that has begun. */
     const char *too_slow;
@@ -70,6 +73,10 @@ void caller_expect(struct caller *caller, enum deadline_kind kind);
 /* The line of a request has come, which for a connection that was idle begins the time for the rest
  * of the head. For a new one that time goes on. Its last reply must have come to it. */
 void caller_asks(struct caller *caller);
+
+/* Writes to its socket, past libmicrohttpd, as far as it can be written at once. Returns whether
+ * all was. */
+bool caller_write(struct caller *caller, const char *text, size_t length);
 
 /* The last of a reply has been sent, which told of these holds; NULL where of none. They are taken
  * over. */

@@ -15,16 +15,15 @@ enum {
     ACCEPTED_LAST = 4096,  /* while closing: clients that go on connecting must not put it off */
     ACCEPT_AGAIN_MS = 100, /* after accept(2) has failed, or for want of a place */
     LOG_AGAIN_MS = 60 * 1000,
-    PARTS = 3,
+    PARTS = 2,
 };
 
 struct door {
     struct door_options options;
     bool closing;
-    bool full;         /* accepting pauses for want of a place */
-    uv_poll_t callers; /* the listening socket has connections for us */
-    uv_timer_t again;  /* until connections are accepted again */
-    struct farewells *farewells;
+    bool full;                       /* accepting pauses for want of a place */
+    uv_poll_t callers;               /* the listening socket has connections for us */
+    uv_timer_t again;                /* until connections are accepted again */
     uint64_t full_again, many_again; /* until when nothing more is logged of these */
     int parts;                       /* that have yet to close */
     void (*closed)(void *context);
@@ -86,7 +85,8 @@ static void turn_away(struct door *door, int fd, const struct sockaddr_storage *
                  "name it in trusted-proxies, else see max-connections-per-address",
                  "address", address, NULL);
     }
-    farewells_say(door->farewells, fd, door->options.too_many, strlen(door->options.too_many));
+    farewells_say(door->options.farewells, fd, door->options.too_many,
+                  strlen(door->options.too_many));
 }
 
 static void let_in(struct door *door, struct room *room, int fd,
@@ -150,7 +150,6 @@ struct door *door_new(const struct door_options *options)
     if (!door)
         abort();
     door->options = *options;
-    door->farewells = farewells_open(options->loop);
     uv_poll_init(options->loop, &door->callers, options->listen_fd);
     uv_timer_init(options->loop, &door->again);
     door->callers.data = door->again.data = door;
@@ -187,6 +186,5 @@ void door_close(struct door *door, void (*closed)(void *context), void *context)
     door->parts = PARTS;
     uv_close((uv_handle_t *)&door->callers, on_handle_closed);
     uv_close((uv_handle_t *)&door->again, on_handle_closed);
-    farewells_close(door->farewells, on_part_closed, door);
     close(door->options.listen_fd);
 }

@@ -14,6 +14,7 @@ struct door_options {
     int listen_fd; /* taken over */
     struct addresses *addresses;
     struct callers *callers;
+    struct farewells *farewells;
     struct rooms *rooms;
     struct metrics *metrics;
     const struct log *log;

@@ -1,5 +1,7 @@
 #include "server/headers.h"
 
+#include "api/exchange.h"
+
 #include <strings.h>
 
 static const struct {
@@ -15,7 +17,11 @@ static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const ch
                                 size_t name_length, const char *value, size_t value_length)
 {
     struct headers *headers = context;
-    (void)kind, (void)value_length;
+    headers->memory += EXCHANGE_FIELD_COST;
+    if (kind == MHD_COOKIE_KIND) { /* taken from a copy of their field */
+        headers->memory += name_length + value_length;
+        return MHD_YES;
+    }
     for (size_t i = 0; i < HEADER_KINDS; i++) {
         if (NAMES[i].length != name_length || strncasecmp(NAMES[i].name, name, name_length) != 0)
             continue;
@@ -30,7 +36,7 @@ static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const ch
 void headers_read(struct MHD_Connection *connection, struct headers *ret)
 {
     *ret = (struct headers){.first = {NULL}};
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_field, ret);
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND | MHD_COOKIE_KIND, on_field, ret);
 }
 
 bool headers_repeat(const struct headers *headers, enum header_kind kind)

@@ -21,7 +21,8 @@
     X(HEADER_ORIGIN, "Origin")                                                                     \
     X(HEADER_REQUESTED_WITH, "X-Requested-With")                                                   \
     X(HEADER_REQUEST_ID, "X-Request-Id")                                                           \
-    X(HEADER_TRACEPARENT, "traceparent")
+    X(HEADER_TRACEPARENT, "traceparent")                                                           \
+    X(HEADER_TRANSFER_ENCODING, "Transfer-Encoding")
 
 #define HEADER_KIND(kind, name) kind,
 enum header_kind { HEADERS(HEADER_KIND) HEADER_KINDS };
@@ -32,6 +33,7 @@ enum header_kind { HEADERS(HEADER_KIND) HEADER_KINDS };
 struct headers {
     const char *first[HEADER_KINDS];
     const char *last[HEADER_KINDS];
+    size_t memory; /* that the library takes for them beside their texts, about */
 };
 
 void headers_read(struct MHD_Connection *connection, struct headers *ret);

@@ -16,7 +16,7 @@ enum {
     /* For those who are connected and have not asked for anything: the request is on its way, which
      * takes a few round trips where they shake hands first. */
     ARRIVAL_MS = 2000,
-    PARTS = 6,
+    PARTS = 7,
     REFUSAL_LENGTH = 640
 };
 
@@ -26,13 +26,14 @@ struct http {
     struct door *door;
     struct rooms *rooms;
     struct receipts *receipts;
+    struct farewells *farewells;
     struct callers *callers;
     uv_timer_t deadline; /* of closing */
     bool closing;
     bool too_late; /* for a first request */
     bool cut_off;  /* closing takes too long */
     int parts;     /* that have yet to close: door, rooms, callers, hang-ups, receipts,
-                    * deadline */
+                    * farewells, deadline */
     void (*closed)(void *context);
     void *context;
 };
@@ -59,6 +60,7 @@ static void finish(struct http *http)
     callers_close(http->callers, on_part_closed, http);
     hangups_close(http->desk.hangups, on_part_closed, http);
     receipts_close(http->receipts, on_part_closed, http);
+    farewells_close(http->farewells, on_part_closed, http);
     uv_close((uv_handle_t *)&http->deadline, on_deadline_closed);
 }
 
@@ -104,11 +106,13 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
                   "as many connections are open from this address as may be: close some, or use "
                   "one for several requests");
     http->receipts = receipts_open(loop, options->metrics);
+    http->farewells = farewells_open(loop);
     http->callers = callers_open(&(struct callers_options){
         .loop = loop,
         .addresses = options->addresses,
         .metrics = options->metrics,
         .receipts = http->receipts,
+        .farewells = http->farewells,
         .lasts_ms = {[DEADLINE_HEAD] = options->head_timeout_ms,
                      [DEADLINE_BODY] = options->body_timeout_ms,
                      [DEADLINE_REPLY] = options->idle_timeout_ms,
@@ -121,6 +125,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
         .listen_fd = options->listen_fd,
         .addresses = options->addresses,
         .callers = http->callers,
+        .farewells = http->farewells,
         .rooms = http->rooms,
         .metrics = options->metrics,
         .log = options->log,

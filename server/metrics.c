@@ -9,7 +9,7 @@
 
 const char *const METRICS_METHOD_NAMES[] = {"GET", "POST", "PUT", "DELETE", "HEAD"};
 const unsigned METRICS_STATUS_CODES[] = {200, 201, 304, 400, 401, 403, 404, 405,
-                                         406, 408, 409, 413, 415, 429, 503};
+                                         406, 408, 409, 413, 415, 429, 431, 503};
 
 static_assert((int)HAPPENING_KINDS <= (int)METRICS_HAPPENINGS, "each kind is counted");
 

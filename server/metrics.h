@@ -16,7 +16,7 @@ struct route;
 enum {
     METRICS_ROUTES = 24,     /* more than there are; the last one is "none" */
     METRICS_METHODS = 6,     /* those that metrics.c lists, and any other */
-    METRICS_STATUSES = 16,   /* the statuses that metrics.c lists, and any other */
+    METRICS_STATUSES = 17,   /* the statuses that metrics.c lists, and any other */
     METRICS_HAPPENINGS = 24, /* more kinds than there are */
     METRICS_CACHE_LINE = 64,
 };

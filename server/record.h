@@ -16,7 +16,9 @@ struct record {
     struct hangup hangup;
     bool begun;
     bool too_large;
-    bool refused; /* the connection is not to be trusted any further */
+    bool refused; /* the connection is not to be trusted any further, or a body is not read */
+    bool unheard; /* the library has refused it before its handler was called */
+    bool written; /* the reply, in whatever way libmicrohttpd ends the request */
     bool suspended;
     bool waiting; /* suspended for long: counted as such */
     bool waited;
@@ -24,7 +26,6 @@ struct record {
     bool gone;      /* the client has hung up, and the API knows */
     uint64_t complete; /* when the request was, by uv_hrtime; 0: it was refused before */
     char *body;
-    size_t body_length;
     size_t received;                      /* of the body, kept or not */
     size_t sent;                          /* of a stream */
     char forwarded_for[INET6_ADDRSTRLEN]; /* "" unless a trusted proxy says so */

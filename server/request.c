@@ -10,7 +10,20 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { SWALLOWED_MOST = 1 << 20 }; /* bytes of a body that is too long */
+enum {
+    SWALLOWED_MOST = 1 << 20, /* bytes of a body that is too long */
+    HEAD_MOST = 6 * 1024,     /* of ROOM_MEMORY; the rest is for the head of the reply */
+};
+
+/* The API reads the query. The library would take it apart too, into memory that the head of the
+ * reply needs: with some 115 parameters version 0.9 is left with none, and falls silent. It looks
+ * for them from behind the ? on, after this. */
+static void leave_query(const char *target)
+{
+    char *query = strchr(target, '?');
+    if (query)
+        query[1] = '\0';
+}
 
 void *request_new(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -24,6 +37,7 @@ void *request_new(void *context, const char *target, struct MHD_Connection *conn
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     caller_asks(record->caller);
     memcpy(record->target, target, length);
+    leave_query(target);
     record->counter->desk->under_way++;
     return record;
 }
@@ -132,6 +146,13 @@ static void note_origin(struct record *record, const struct headers *headers)
         origin_client(forwarded_for, record->forwarded_for);
 }
 
+/* The body's, as it is announced; 0: it is not. */
+static uint64_t length_of(const struct headers *headers)
+{
+    const char *length = headers->first[HEADER_CONTENT_LENGTH];
+    return length ? strtoull(length, NULL, 10) : 0;
+}
+
 static void begin(struct record *record, const char *method, const struct headers *headers)
 {
     struct exchange *exchange = &record->exchange;
@@ -154,6 +175,7 @@ static void begin(struct record *record, const char *method, const struct header
     exchange->origin = headers->first[HEADER_ORIGIN];
     exchange->fetch_site = headers->first[HEADER_FETCH_SITE];
     exchange->is_from_script = headers->first[HEADER_REQUESTED_WITH] != NULL;
+    exchange->has_body = headers->first[HEADER_TRANSFER_ENCODING] || length_of(headers) > 0;
     exchange->answered = answered;
     exchange->is_connected = is_connected;
     exchange->streamed = streamed;
@@ -164,29 +186,19 @@ static void begin(struct record *record, const char *method, const struct header
         token_make(&desk_of(record)->api->randomness, exchange->request_id);
 }
 
-/* Whether the request says itself that its body is too long to be read at all. What is only a
- * little too long is read and dropped, since who is answered while still sending may see a reset
- * connection in place of the answer. */
-static bool announces_too_much(const struct headers *headers)
-{
-    const char *length = headers->first[HEADER_CONTENT_LENGTH];
-    return length && strtoull(length, NULL, 10) > SWALLOWED_MOST;
-}
-
 /* Keeps a piece of the body; what is too long is read and dropped, since a reply cannot be queued
  * before the body has ended. Where there is no end to it, the connection ends. */
 static enum MHD_Result keep(struct record *record, const char *bytes, size_t length)
 {
     record->received += length;
     record->too_large = record->received > EXCHANGE_BODY_LONGEST;
-    if (record->too_large)
+    if (record->too_large || record->exchange.drops_body)
         return record->received > SWALLOWED_MOST ? MHD_NO : MHD_YES;
-    char *body = realloc(record->body, record->body_length + length);
+    char *body = realloc(record->body, record->received);
     if (!body)
         abort();
-    memcpy(body + record->body_length, bytes, length);
+    memcpy(body + record->received - length, bytes, length);
     record->body = body;
-    record->body_length += length;
     return MHD_YES;
 }
 
@@ -221,19 +233,42 @@ void request_watch(struct record *record)
                   record->caller->tls.session, on_hung_up);
 }
 
-static enum MHD_Result refuse_body(struct record *record)
+/* Answers what the API has refused by its head. Where nobody knows where the request ends, or a
+ * body is yet to come, the connection ends with it. (So far, libmicrohttpd closes after every early
+ * answer by itself, but promises nothing.) */
+static enum MHD_Result refuse(struct record *record)
 {
-    api_refuse_body(desk_of(record)->api, &record->exchange);
+    record->refused = true;
+    record->complete = uv_hrtime();
     return sending_begin(record);
 }
 
-/* Nobody knows where such a request ends, so the connection ends with it. (So far, libmicrohttpd
- * closes after every early answer by itself, but promises nothing.) */
-static enum MHD_Result refuse_request(struct record *record, const char *why)
+static enum MHD_Result refuse_head(struct record *record)
 {
     record->refused = true;
-    api_refuse_request(desk_of(record)->api, &record->exchange, why);
-    return sending_begin(record);
+    api_refuse_head(desk_of(record)->api, &record->exchange, HEAD_MOST);
+    return sending_write(record);
+}
+
+/* Who asks is judged before any of the body is read; a request without one is answered when it is
+ * complete, which is in the next call. */
+static enum MHD_Result admit(struct record *record, const struct headers *headers)
+{
+    struct exchange *exchange = &record->exchange;
+    if (!api_admit(desk_of(record)->api, exchange)) {
+        record->complete = uv_hrtime();
+        return exchange->has_body ? refuse(record) : MHD_YES;
+    }
+    if (length_of(headers) <= SWALLOWED_MOST)
+        return MHD_YES;
+    api_refuse_body(exchange);
+    return refuse(record);
+}
+
+static size_t head_length(const struct record *record)
+{
+    return MHD_get_connection_info(record->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+        ->header_size;
 }
 
 /* The first call. No piece of a body is at hand yet, so it can be answered at once. */
@@ -242,19 +277,38 @@ static enum MHD_Result enter(struct record *record, const char *method, const ch
     struct headers headers;
     headers_read(record->connection, &headers);
     begin(record, method, &headers);
-    if (refusal)
-        return refuse_request(record, refusal);
-    return announces_too_much(&headers) ? refuse_body(record) : MHD_YES;
+    if (head_length(record) + headers.memory > HEAD_MOST)
+        return refuse_head(record);
+    if (!refusal)
+        return admit(record, &headers);
+    api_refuse_request(desk_of(record)->api, &record->exchange, refusal);
+    return refuse(record);
+}
+
+/* Nothing refers to the body once it has been read. */
+static void drop_body(struct record *record)
+{
+    free(record->body);
+    record->body = NULL;
+    record->exchange.body = slice_of(NULL);
+}
+
+static enum handling hand_over(struct record *record)
+{
+    struct exchange *exchange = &record->exchange;
+    if (record->too_large) {
+        api_refuse_body(exchange);
+        return ANSWERED;
+    }
+    exchange->body = (struct slice){record->body, record->received};
+    return api_handle(exchange);
 }
 
 static enum MHD_Result handle(struct record *record)
 {
-    struct exchange *exchange = &record->exchange;
     record->complete = uv_hrtime();
-    if (record->too_large)
-        return refuse_body(record);
-    exchange->body = (struct slice){record->body, record->body_length};
-    enum handling handling = api_handle(desk_of(record)->api, exchange);
+    enum handling handling = hand_over(record);
+    drop_body(record);
     if (handling == ANSWERED)
         return sending_begin(record);
     if (handling == WAITING) {
@@ -293,6 +347,28 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
     return record->gone || record->exchange.reply.status ? send_parked(record) : handle(record);
 }
 
+/* The library has refused a request by itself, before its handler was called, or given it up
+ * because its head leaves no memory to say so. That belongs into the log as well. The method is not
+ * known to have come. */
+static void note_refusal(struct record *record, enum MHD_RequestTerminationCode code)
+{
+    static const struct headers NONE;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(record->connection, MHD_CONNECTION_INFO_HTTP_STATUS);
+    bool is_given_up = code == MHD_REQUEST_TERMINATED_WITH_ERROR && !info &&
+                       record->caller->deadline.kind == DEADLINE_HEAD && !has_gone(record);
+    if (record->begun || (!info && !is_given_up))
+        return;
+    begin(record, "-", &NONE);
+    record->unheard = true;
+    if (is_given_up) {
+        refuse_head(record);
+        return;
+    }
+    record->refused = record->written = true;
+    record->exchange.reply.status = info->http_status;
+}
+
 /* A stream may end here without its client having been seen to go, as the answer to HEAD does: then
  * exchange_clear tells the API. */
 void request_completed(void *context, struct MHD_Connection *connection, void **place,
@@ -303,6 +379,8 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
     if (!record)
         return;
     *place = NULL;
+    note_refusal(record, code);
+    record->caller->lingers |= record->refused;
     caller_expect(record->caller, DEADLINE_IDLE);
     stop_waiting(record);
     hangups_forget(desk_of(record)->hangups, &record->hangup);

@@ -2,6 +2,8 @@
 
 #include "server/journal.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { STREAM_BLOCK = 1024 }; /* the piece that is read at once where a stream is not chunked */
@@ -99,6 +101,24 @@ enum MHD_Result sending_begin(struct record *record)
     return queued;
 }
 
+enum MHD_Result sending_write(struct record *record)
+{
+    const struct reply *reply = &record->exchange.reply;
+    bool has_body = strcmp(record->exchange.method, "HEAD") != 0;
+    char *text;
+    int length =
+        asprintf(&text,
+                 "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+                 "X-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
+                 reply->status, MHD_get_reason_phrase_for(reply->status), reply->content_type,
+                 reply->length, record->exchange.request_id, has_body ? reply->body : "");
+    if (length < 0)
+        abort();
+    record->written = caller_write(record->caller, text, (size_t)length);
+    free(text);
+    return MHD_NO;
+}
+
 /* Of the reply's body. Who sends HEAD gets none. */
 static uint64_t bytes_sent(const struct record *record)
 {
@@ -147,6 +167,9 @@ void sending_ended(struct record *record, enum MHD_RequestTerminationCode code)
 {
     if (record->streaming)
         count_streaming(record, -1);
+    if (record->written)
+        code = MHD_REQUEST_TERMINATED_COMPLETED_OK;
     write_down(record, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-    count(record, code);
+    if (!record->unheard)
+        count(record, code);
 }

@@ -78,6 +78,11 @@ const struct setting SETTINGS[] = {
     {"rate-limit", COUNT, AT(rate_limit), "0", "N",
      "requests per second of one principal, unless tokens-file has another number; 0: no limit", 0,
      PRINCIPAL_LIMIT_MOST, NULL},
+    {"max-bodies-per-principal", COUNT, AT(principal_bodies), "500", "N",
+     "requests of one principal whose bodies may be on their way at once; one more is answered "
+     "429; "
+     "0: no limit",
+     0, PRINCIPAL_LIMIT_MOST, NULL},
     {"claim-window", DURATION, AT(claim_window_ms), "2s", "DURATION",
      "how long a grant waits for its waiter to collect it, before the next one has its turn", 100,
      60000, NULL},

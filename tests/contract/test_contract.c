@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -332,6 +333,40 @@ static size_t run_guarded_cases(struct fixture *fixture, json_t *promises)
 }
 
 /* Something waits, and the only request of this second is made before each. */
+/* Renewals with a token that holds nothing, one after the other: so no renewal and no release is
+ * admitted meanwhile, but for one of them a second. */
+struct flood {
+    const char *url;
+    atomic_bool refused, over;
+    pthread_t thread;
+};
+
+static void *flood_run(void *context)
+{
+    static const char BODY[] = "{\"token\":\"made-up-and-holds-nothing\"}";
+    struct flood *flood = context;
+    struct http_client *client = http_client_new(flood->url);
+    while (!atomic_load(&flood->over))
+        if (http_call(client, "PUT", "/locks/flood", BODY) == 429)
+            atomic_store(&flood->refused, true);
+    http_client_free(client);
+    return NULL;
+}
+
+static void flood_start(struct flood *flood, const char *url)
+{
+    *flood = (struct flood){.url = url};
+    assert_int_equal(pthread_create(&flood->thread, NULL, flood_run, flood), 0);
+    while (!atomic_load(&flood->refused))
+        clock_sleep_ms(1);
+}
+
+static void flood_stop(struct flood *flood)
+{
+    atomic_store(&flood->over, true);
+    pthread_join(flood->thread, NULL);
+}
+
 static size_t run_limited_cases(struct fixture *fixture, json_t *promises)
 {
     static const char WAITS[] = "GET /events?after=9007199254740991&wait=60s HTTP/1.1\r\n"
@@ -351,12 +386,15 @@ static size_t run_limited_cases(struct fixture *fixture, json_t *promises)
     assert_true(raw_send(waiting, WAITS, sizeof WAITS - 1));
     while (http_call(clients[1], "GET", "/locks/limited/events?wait=1ms", NULL) == 200)
         clock_sleep_ms(5);
+    struct flood flood;
+    flood_start(&flood, batond[0].url);
     for (size_t i = 0; i < count; i++) {
         const struct contract_case it = {.reply = cases[i].reply, .request = cases[i].request};
         if (!cases[i].waits)
             http_call(clients[0], "GET", "/metrics", NULL);
         failed += !run_case(fixture, clients[cases[i].waits], &it, promises);
     }
+    flood_stop(&flood);
     close(waiting);
     for (size_t i = 0; i < 2; i++) {
         http_client_free(clients[i]);

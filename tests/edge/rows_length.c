@@ -136,7 +136,7 @@ static const struct row TABLE[] = {
     ROW("CL.0", POST "Content-Length: 0\r\n" CHUNKED "\r\n0\r\n\r\n" SMUGGLED, GATE, REFUSED,
         "201 end", REFUSED),
     ROW("TE.0", "OPTIONS /livez HTTP/1.1\r\n" HOST CHUNKED "\r\n2a\r\n" SMUGGLED "\r\n0\r\n\r\n",
-        "405:method_not_allowed open", "405:method_not_allowed open", "405:method_not_allowed open",
+        "405:method_not_allowed end", "405:method_not_allowed end", "405:method_not_allowed open",
         "405:method_not_allowed open"),
     ROW("an odd coding and a length",
         POST "Content-Length: 2\r\nTransfer-Encoding: x\r\n\r\n{}" SMUGGLED, GATE, REFUSED, REFUSED,

@@ -166,6 +166,7 @@ void play_ask(struct play *play, struct question *question)
         .method = question->method,
         .target = question->target,
         .body = {question->body, question->body_length},
+        .has_body = question->body_length > 0,
         .content_type = "application/json",
         .accept = question->accept,
         .authorization = question->authorization,
@@ -177,7 +178,8 @@ void play_ask(struct play *play, struct question *question)
         .is_connected = is_connected,
         .streamed = streamed,
     };
-    caller->parked = api_handle(&play->api, &caller->exchange) != ANSWERED;
+    caller->parked =
+        api_admit(&play->api, &caller->exchange) && api_handle(&caller->exchange) != ANSWERED;
     CLAIM(caller->parked == (caller->exchange.reply.status == 0));
     collect(play);
 }

@@ -1,11 +1,13 @@
 /* How much a principal, and all of them, may ask of one batond, however many workers it has. */
 #include "tests/integration/parked.h"
 #include "tests/support/principals_file.h"
+#include "tests/support/raw.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATIENCE_MS = 5000, CLIENTS = 6, PATH_TEXT = 256, HEADER_TEXT = PRINCIPAL_HEADER_TEXT };
 
@@ -148,7 +150,7 @@ static void health_is_not_limited_and_nobody_without_a_limit_is_told_of_one(void
 }
 
 /* They count: what is left for others is used up by them. */
-static void renewals_and_releases_are_never_refused(void **state)
+static void renewals_and_releases_pass_while_others_are_refused(void **state)
 {
     struct service service;
     (void)state;
@@ -165,6 +167,100 @@ static void renewals_and_releases_are_never_refused(void **state)
     assert_int_equal(ask_as(client, NULL, "DELETE", "/locks/held"), 200);
     assert_true(json_is_true(member(client, "released")));
     service_close(&service);
+}
+
+/* Tokens that hold nothing: no more of them come to Redis than of other requests. */
+static void renewals_and_releases_of_nothing_are_bound(void **state)
+{
+    enum { TRIES = 400, LIMIT = 3 };
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--rate-limit=3", "--workers=2"));
+    struct http_client *client = service.client;
+    assert_int_equal(ask_as(client, NULL, "POST", "/locks/held"), 201);
+    int64_t begun = clock_ms();
+    int missed = 0;
+    for (int i = 0; i < TRIES; i++) {
+        long status = ask_as(client, NULL, i % 2 ? "PUT" : "DELETE", "/locks/nothing");
+        assert_true(status == 409 || status == 429);
+        missed += status == 409;
+    }
+    int64_t most = (LIMIT + 1) + LIMIT * (clock_ms() - begun) / 1000;
+    assert_in_range(missed, LIMIT, most);
+    is_refused(client, "rate_limited", "30 renewals and releases per second");
+    clock_sleep_ms(1010); /* as Retry-After says */
+    assert_int_equal(ask_as(client, NULL, "DELETE", "/locks/held"), 200);
+    service_close(&service);
+}
+
+/* The head of a request whose body is still to come, on a connection of its own. */
+static int begin_body(const struct service *service, const char *name, const char *more)
+{
+    char head[512], header[HEADER_TEXT] = "X-None: 1";
+    if (name)
+        principal_header(name, header);
+    snprintf(head, sizeof head,
+             "POST /locks/body HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n%s\r\n"
+             "Content-Length: 60000\r\n\r\n%s",
+             header, more);
+    int fd = raw_connect(service->batond.port);
+    assert_true(fd >= 0);
+    assert_true(raw_send(fd, head, strlen(head)));
+    return fd;
+}
+
+static void hears_at_once(int fd, const char *status, const char *code)
+{
+    char text[2048];
+    bool closed;
+    raw_receive(fd, text, sizeof text, NULL, PATIENCE_MS, &closed);
+    assert_true(closed);
+    if (!strstr(text, status) || !strstr(text, code) || !strcasestr(text, "Connection: close"))
+        fail_msg("no %s %s, nor the end: %s", status, code, text);
+    close(fd);
+}
+
+/* Sends what is left of the body, and is answered. */
+static void ends_body(int fd, const char *rest, size_t length, const char *status)
+{
+    char reply[64];
+    assert_true(raw_send(fd, rest, length));
+    raw_receive(fd, reply, sizeof reply, "\r\n", PATIENCE_MS, NULL);
+    assert_non_null(strstr(reply, status));
+    close(fd);
+}
+
+static void so_many_bodies_of_a_principal_may_be_on_their_way(void **state)
+{
+    enum { MOST = 3, LENGTH = 60000 };
+    static char body[LENGTH];
+    struct service service;
+    struct temp_dir dir;
+    char path[PATH_TEXT], flag[PATH_TEXT + 16];
+    int fds[MOST];
+    (void)state;
+    memset(body, ' ', sizeof body);
+    body[0] = '{', body[LENGTH - 1] = '}';
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    write_file(path, NULL, NULL);
+    service_open(&service, NULL,
+                 LIST("--max-bodies-per-principal=3", "--workers=2", "--body-timeout=60s", flag));
+    for (int i = 0; i < MOST; i++) {
+        fds[i] = begin_body(&service, "one", "{");
+        assert_true(raw_comes_to_be_read(fds[i], PATIENCE_MS));
+    }
+    hears_at_once(begin_body(&service, "one", ""), " 429 ", "too_many_bodies");
+    hears_at_once(begin_body(&service, NULL, ""), " 401 ", "unauthorized");
+    assert_int_equal(ask_as(service.client, "one", "GET", "/locks/body"), 200);
+    ends_body(begin_body(&service, "two", ""), body, LENGTH, " 201 ");
+    for (int i = 0; i < MOST; i++) /* each makes room for one more */
+        ends_body(fds[i], body + 1, LENGTH - 1, " 409 ");
+    for (int i = 0; i < 2 * MOST; i++)
+        ends_body(begin_body(&service, "one", ""), body, LENGTH, " 409 ");
+    service_close(&service);
+    temp_dir_remove(&dir);
 }
 
 static void each_principal_has_a_rate_of_its_own(void **state)
@@ -371,7 +467,9 @@ int main(void)
         cmocka_unit_test(everybody_shares_the_rate_where_nobody_is_known),
         cmocka_unit_test(a_limited_reply_says_what_is_left),
         cmocka_unit_test(health_is_not_limited_and_nobody_without_a_limit_is_told_of_one),
-        cmocka_unit_test(renewals_and_releases_are_never_refused),
+        cmocka_unit_test(renewals_and_releases_pass_while_others_are_refused),
+        cmocka_unit_test(renewals_and_releases_of_nothing_are_bound),
+        cmocka_unit_test(so_many_bodies_of_a_principal_may_be_on_their_way),
         cmocka_unit_test(each_principal_has_a_rate_of_its_own),
         cmocka_unit_test(whatever_takes_long_counts_in_the_whole_process),
         cmocka_unit_test(a_place_is_given_back_however_a_wait_ends),

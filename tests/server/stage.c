@@ -61,11 +61,20 @@ static const char large[STAGE_LARGE]; /* of zeros */
 
 /* The API as the server knows it, in place of the real one. */
 
-enum handling api_handle(struct api *api, struct exchange *exchange)
+/* Whoever asks for "/nobody" is not known. */
+bool api_admit(struct api *api, struct exchange *exchange)
 {
-    struct stage *stage = api->context;
-    const char *target = exchange->target;
     exchange->api = api;
+    if (strcmp(exchange->target, "/nobody") != 0)
+        return true;
+    reply_text(exchange, 401, "nobody");
+    return false;
+}
+
+enum handling api_handle(struct exchange *exchange)
+{
+    struct stage *stage = exchange->api->context;
+    const char *target = exchange->target;
     if (stage->drained && !stage->deaf) {
         reply_text(exchange, 503, "draining");
         return ANSWERED;
@@ -103,9 +112,15 @@ void api_refuse_request(struct api *api, struct exchange *exchange, const char *
     reply_text(exchange, 400, why);
 }
 
-void api_refuse_body(struct api *api, struct exchange *exchange)
+void api_refuse_head(struct api *api, struct exchange *exchange, size_t most)
 {
+    (void)most;
     exchange->api = api;
+    reply_text(exchange, 431, "head too large");
+}
+
+void api_refuse_body(struct exchange *exchange)
+{
     reply_text(exchange, 413, "too large");
 }
 

@@ -28,6 +28,26 @@ static void a_second_s_worth_is_admitted_at_once(void **state)
     }
 }
 
+/* As one that turned out to be worth ten: one of them a tenth of a second, in place of ten. */
+static void one_may_count_for_several(void **state)
+{
+    enum { LIMIT = 100, TENTH = SECOND / 10 };
+    _Atomic int64_t over = 0;
+    int64_t admitted = 0;
+    (void)state;
+    for (int64_t now = START; now < START + SECOND; now += SECOND / LIMIT / 2)
+        if (rate_count(&over, LIMIT, now, false).admitted) {
+            rate_charge(&over, LIMIT, now, 9);
+            admitted++;
+        }
+    assert_in_range(admitted, 19, 20); /* a second's worth, and what a second has brought */
+    for (int i = 0; i < 100; i++)
+        rate_charge(&over, LIMIT, START + SECOND, 9);
+    assert_false(
+        rate_count(&over, LIMIT, START + SECOND + TENTH - 1 - SECOND / LIMIT, false).admitted);
+    assert_true(rate_count(&over, LIMIT, START + SECOND + TENTH, false).admitted);
+}
+
 static void one_comes_back_at_a_time(void **state)
 {
     _Atomic int64_t over = 0;
@@ -123,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_s_worth_is_admitted_at_once),
+        cmocka_unit_test(one_may_count_for_several),
         cmocka_unit_test(one_comes_back_at_a_time),
         cmocka_unit_test(what_is_left_is_told),
         cmocka_unit_test(who_keeps_to_the_rate_is_never_refused),

@@ -163,6 +163,7 @@ static const struct given {
     {"--max-waiters", "BATON_MAX_WAITERS", "1000000"},
     {"--max-waiters-per-process", "BATON_MAX_WAITERS_PER_PROCESS", "10000000"},
     {"--max-waiters-per-principal", "BATON_MAX_WAITERS_PER_PRINCIPAL", "1000000"},
+    {"--max-bodies-per-principal", "BATON_MAX_BODIES_PER_PRINCIPAL", "1000000"},
     {"--rate-limit", "BATON_RATE_LIMIT", "1"},
     {"--claim-window", "BATON_CLAIM_WINDOW", "1m"},
     {"--waiter-lease", "BATON_WAITER_LEASE", "10m"},
