@@ -53,6 +53,7 @@ static struct verdict check_process(const struct exchange *exchange)
     return verdict;
 }
 
+/* The version is for those who run batond, as its figures are. */
 static void answer(struct exchange *exchange, const struct verdict *verdict)
 {
     json_t *document = verdict->fails
@@ -60,6 +61,8 @@ static void answer(struct exchange *exchange, const struct verdict *verdict)
                            : json_pack("{s:s}", "status", "ready");
     if (verdict->checks)
         json_object_set_new(document, "checks", verdict->checks);
+    if (verdict->checks && credentials_allow(exchange, VERB_METRICS))
+        json_object_set_new(document, "version", json_string(BATON_VERSION));
     if (verdict->fails)
         problem_answer(exchange, verdict->problem, document);
     else

@@ -86,9 +86,14 @@ static int by_name(const void *left, const void *right)
     return memcmp(one->name, other->name, one->length);
 }
 
-static int by_value(const void *left, const void *right)
+/* By what is certain, so that a name which took the place of another that came often does not stand
+ * before those that really did. */
+static int by_least_value(const void *left, const void *right)
 {
     const struct ranked *one = left, *other = right;
+    uint64_t least = one->value - one->error, other_least = other->value - other->error;
+    if (least != other_least)
+        return least > other_least ? -1 : 1;
     return one->value == other->value ? 0 : one->value > other->value ? -1 : 1;
 }
 
@@ -122,7 +127,7 @@ static struct ranked *fold(struct item *items, size_t count, uint64_t floor,
         }
         join(&folded[used - 1], &items[i]);
     }
-    qsort(folded, used, sizeof *folded, by_value);
+    qsort(folded, used, sizeof *folded, by_least_value);
     *ret_count = used;
     return folded;
 }

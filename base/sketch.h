@@ -45,7 +45,8 @@ struct peaks {
 
 void peaks_note(struct peaks *peaks, uint64_t hash, struct slice name, uint64_t value);
 
-/* Together, the greatest first: an array for free(3), of *ret_count. What has no place in a full
+/* Together, the greatest first, of counts the greatest `value` less `error`, which is certain: an
+ * array for free(3), of *ret_count. What has no place in a full
  * sketch may have been counted there as often as its least one (Agarwal and others, Mergeable
  * summaries, PODS 2012): so the bounds add up. */
 struct ranked *sketches_merge(const struct sketch *const *all, size_t count, size_t *ret_count);

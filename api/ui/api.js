@@ -5,15 +5,6 @@
 // restore tabs, and whatever else this origin serves could read it.
 const credentials = { token: "" };
 
-// An answer other than success: `status`, the problem's `code`, and what to do in `message`.
-class Refusal extends Error {
-  constructor(status, problem) {
-    super(problem.detail || problem.title || "batond answered " + status);
-    this.status = status;
-    this.code = problem.code || "";
-  }
-}
-
 async function refusalOf(response) {
   let problem = {};
   try {
@@ -49,7 +40,7 @@ async function breakLock(name) {
 }
 
 async function stats() {
-  return (await ask("stats?limit=5")).json();
+  return (await ask("stats?limit=20")).json();
 }
 
 async function listPage(prefix, limit, cursor, signal) {

@@ -35,6 +35,12 @@ function fillBreakDialog(view) {
   if (view.hold_count === 0) showTrouble("It is free by now: there is nothing to break.");
 }
 
+function showRefusedToBreak(text) {
+  setText(at("break-refused"), text);
+  at("break-refused").hidden = false;
+  announce(text);
+}
+
 async function askToBreak() {
   breaking.name = details.name;
   showTrouble("");
@@ -43,7 +49,7 @@ async function askToBreak() {
     at("break-dialog").showModal();
     at("break-cancel").focus();
   } catch (error) {
-    announce("This lock cannot be looked up: " + error.message);
+    showRefusedToBreak("It cannot be looked up: " + (error.status ? error.message : "batond cannot be reached") + ".");
   }
 }
 
@@ -54,7 +60,7 @@ function refuseBreak(error) {
     at("break-confirm").hidden = true;
   }
   showTrouble(error.status === 403 ? "Not permitted: " + error.message + ". Nothing was changed."
-    : error.status ? error.message : "batond cannot be reached, so it is not known whether the lock was broken.");
+    : error.status ? "It could not be broken: " + error.message + "." : "batond cannot be reached, so it is not known whether the lock was broken.");
   if (details.last) showBreakButton(details.last);
 }
 

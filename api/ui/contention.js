@@ -44,13 +44,18 @@ function longestWaits(locks, now) {
     (now - first.since) / Math.max(1, now - waits[0].first.since), ownerOf(first)));
 }
 
+// What is certain: batond counts names in a bounded place, and says by how much it may be too many.
+// A count that is mostly that says nothing.
 function mostExpired() {
-  const top = counted.stats?.most_expirations ?? [];
-  return top.map((one) => entry(one.name, count(one.expirations, "time"), one.expirations / top[0].expirations, null));
+  const certain = (one) => one.expirations - one.error;
+  const top = (counted.stats?.most_expirations ?? []).filter((one) => certain(one) > one.error)
+    .sort((a, b) => certain(b) - certain(a)).slice(0, LISTED_MOST);
+  return top.map((one) => entry(one.name, (one.error > 0 ? "at least " : "") + count(certain(one), "time"),
+    certain(one) / certain(top[0]), null));
 }
 
 function longestHolds() {
-  const top = counted.stats?.longest_holds ?? [];
+  const top = (counted.stats?.longest_holds ?? []).slice(0, LISTED_MOST);
   return top.map((one) => entry(one.name, duration(one.held_ms), one.held_ms / Math.max(1, top[0].held_ms), null));
 }
 
@@ -67,10 +72,20 @@ function deadlocksPart() {
     element("p", { class: "hint" }, "Each waits for what the next one holds. It ends when a wait or a hold ends, or when you break one of the locks."))];
 }
 
+// What is so where nobody is seen to wait.
+function calmText() {
+  if (!at("sign-in").hidden) return "Sign in to see who waits for what.";
+  if (!page.isFollowing) return "Who waits for what cannot be shown.";
+  if (!store.loaded) return "It is not known yet who waits.";
+  const what = table.prefix ? "a lock that begins so" : "anything";
+  return troubleOfLine() ? "Nobody waited for " + what + " when batond was last heard, at " + clock.format(page.heardAt) + "."
+    : "Nobody waits for " + what + ". Queues, long waits and deadlocks show up here.";
+}
+
 function contentionPart(now) {
   const contended = [...store.locks.values()].filter((lock) => lock.queueLength > 0);
   const past = [list("Expired most often", mostExpired()), list("Held longest", longestHolds())];
-  const present = contended.length === 0 ? [element("p", { class: "hint" }, "Nobody waits for anything. Queues, long waits and deadlocks show up here.")]
+  const present = contended.length === 0 ? [element("p", { class: "hint" }, calmText())]
     : [list("Longest queues", longestQueues(contended)), list("Longest waits", longestWaits(contended, now))];
   const span = past.every((part) => part === null) ? null
     : element("p", { class: "span" }, "By this batond in the last " + duration(counted.stats.window_ms));
@@ -81,6 +96,7 @@ function showContention() {
   if (details.name) return;
   const keyOfDeadlock = graph.deadlocks.map((cycle) => cycle.map((edge) => keyOf(edge.who) + edge.lock.name).join()).join();
   renew(at("deadlocks"), keyOfDeadlock, deadlocksPart);
+  renew(at("server"), JSON.stringify(serverFacts()), () => [serverPart()]);
   const focused = at("contention").contains(document.activeElement);
   if (!focused) at("contention").replaceChildren(...contentionPart(Date.now()).filter((part) => part !== null));
 }

@@ -5,7 +5,14 @@ const SLOW_MS = 1000;   // what takes all locks to work out
 const STATS_MS = 5000;
 const FILTER_MS = 250;
 
-const page = { line: null, refresher: null, changes: -1, arranged: 0, failing: null, wakesAt: 0 };
+const page = {
+  line: null, refresher: null, changes: -1, arranged: 0,
+  isFollowing: false, // it has a line, be it broken just now
+  isLive: false,      // that line stands
+  failing: null,      // why not, and when it is tried again
+  wakesAt: 0,
+  heardAt: 0,         // when all was well the last time
+};
 
 // What the line is like, and what is the matter with it.
 
@@ -14,24 +21,55 @@ function showLink(state, text) {
   if (link.dataset.state !== state) announce(state === "live" ? "Live" : text);
   link.dataset.state = state;
   setText(at("link-text"), text);
+  document.body.classList.toggle("stale", page.isFollowing && state !== "live");
 }
 
-function showAsleep() {
+// Why what is shown may be out of date; "" while it is not.
+function troubleOfLine() {
+  if (page.failing) return page.failing;
+  if (!page.isLive) return "";
+  if (isFailing("redis")) return SENTENCES.store_unavailable();
+  return server.isSilent ? "batond does not answer" : "";
+}
+
+function againText() {
+  if (!page.failing) return "";
   const seconds = Math.max(0, Math.ceil((page.wakesAt - Date.now()) / 1000));
-  showLink("asleep", "not live");
-  showNotice("notice", "warn", ["Not live: " + page.failing + ". What you see may be out of date. Trying again"
-    + (seconds > 0 ? " in " + seconds + " s." : "…")]);
+  return " Trying again" + (seconds > 0 ? " in " + seconds + " s." : "…");
+}
+
+function showLine() {
+  if (!page.isFollowing) return;
+  const trouble = troubleOfLine();
+  if (trouble) {
+    const of = page.heardAt > 0 ? " What you see is of " + clock.format(page.heardAt) + "." : "";
+    showLink("asleep", "not live");
+    showNotice("notice", "alarm", ["Not live: " + trouble + "." + of + againText()]);
+    return;
+  }
+  hideNotice("notice");
+  page.heardAt = page.isLive ? Date.now() : page.heardAt;
+  if (page.isLive) showLink("live", "live");
+}
+
+async function lookAtServer() {
+  await refreshServer();
+  if (!page.isFollowing) return;
+  showServerNotices();
+  showLine();
+  showContention();
 }
 
 const lineListener = {
   live() {
     page.failing = null;
-    showLink("live", "live");
-    hideNotice("notice");
+    page.isLive = true;
+    lookAtServer();
   },
   event(type, data) {
     if (type === "incomplete") forgetAll(); // what is held is told anew
     else if (type === "lock") learnt(learn(data));
+    else if (type === "store") lookAtServer();
   },
   round(hasId) {
     if (!hasId || store.loaded) return;
@@ -40,12 +78,13 @@ const lineListener = {
   },
   asleep(why, ms) {
     page.failing = why;
+    page.isLive = false;
     page.wakesAt = Date.now() + ms;
-    showAsleep();
+    showLine();
   },
   refused(refusal) {
     if (refusal.status === 401) showSignIn(refusal);
-    else showForbidden(refusal);
+    else showRefused(refusal);
   },
 };
 
@@ -65,6 +104,7 @@ function pickLocks(most) {
 function connect() {
   disconnect();
   forgetAll();
+  page.isFollowing = true;
   showLink("connecting", "connecting");
   page.line = new LiveLine(table.prefix, lineListener);
   page.refresher = new Refresher(table.prefix, pickLocks, { learnt, refused: lineListener.refused });
@@ -73,7 +113,9 @@ function connect() {
 function disconnect() {
   page.line?.close();
   page.refresher?.close();
-  page.line = page.refresher = null;
+  page.line = page.refresher = page.failing = null;
+  page.isFollowing = page.isLive = false;
+  page.heardAt = 0;
 }
 
 // Who asks.
@@ -91,11 +133,13 @@ function showSignIn(refusal) {
   at("token").focus();
 }
 
-function showForbidden(refusal) {
+function showRefused(refusal) {
   disconnect();
-  showLink("closed", "not permitted");
-  showNotice("notice", "warn", ["You may not look at these locks: " + refusal.message + "."]);
+  forgetAll();
+  showLink("closed", refusal.status === 403 ? "not permitted" : "not possible");
+  showNotice("notice", "warn", [(refusal.status === 403 ? "You may not look at these locks: " : "These locks cannot be shown: ") + refusal.message + "."]);
   at("sign-out").hidden = credentials.token === "";
+  redraw();
 }
 
 function signIn(event) {
@@ -226,7 +270,7 @@ function render() {
 
 function frame() {
   if (document.hidden) return;
-  if (page.failing) showAsleep();
+  showLine();
   if (page.changes !== store.changes) render();
   else {
     showTimes(Date.now());
@@ -278,7 +322,8 @@ function open() {
   if (name) choose(name);
   setInterval(frame, FRAME_MS);
   setInterval(() => document.hidden || showContention(), SLOW_MS);
-  setInterval(() => document.hidden || !page.line || page.failing || refreshStats(), STATS_MS);
+  setInterval(() => document.hidden || !page.isLive || refreshStats(), STATS_MS);
+  setInterval(() => document.hidden || !page.isFollowing || lookAtServer(), SERVER_MS);
 }
 
 open();

@@ -2,6 +2,7 @@
 // none), and taken up again where it broke.
 
 const SILENCE_MS = 40000; // batond shows a sign of life every 15 seconds
+const FINAL = [401, 403, 501]; // the answer will be the same the next time
 const AGAIN_MS = [500, 1000, 2000, 4000, 8000, 15000];
 
 // Takes server-sent events apart, piece by piece.
@@ -73,7 +74,7 @@ class LiveLine {
         await this.read();
       } catch (error) {
         if (this.closed) return;
-        if (error instanceof Refusal && (error.status === 401 || error.status === 403)) {
+        if (error instanceof Refusal && FINAL.includes(error.status)) {
           this.listener.refused(error);
           return;
         }

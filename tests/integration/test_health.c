@@ -85,6 +85,7 @@ static void each_check_says_how_it_is(void **state)
         assert_true(json_is_true(member(service.client, path)));
     }
     assert_null(member(service.client, "checks.4"));
+    assert_string_equal(member_text(service.client, "version"), BATON_VERSION);
     redis_process_freeze(&service.redis);
     answers(service.client, "GET /readyz?verbose", NULL, 503, "store_unavailable");
     assert_true(json_is_false(member(service.client, "checks.3.ok")));

@@ -8,12 +8,12 @@ const path = require("node:path");
 const { launch, until } = require("./driver.js");
 
 class Batond {
-  // With `principals` it has a tokens-file of those.
-  constructor({ principals } = {}) {
+  // With `principals` it has a tokens-file of those; `settings` are flags of its own.
+  constructor({ principals, settings = [] } = {}) {
     this.dir = fs.mkdtempSync(path.join(os.tmpdir(), "baton-ui."));
     this.port = 0;
     this.socket = path.join(this.dir, "redis");
-    this.arguments = ["--redis-url=unix://" + this.socket];
+    this.arguments = ["--redis-url=unix://" + this.socket, ...settings];
     if (principals) this.writeTokens(principals);
   }
 
@@ -35,6 +35,14 @@ class Batond {
     await until("Redis starts", () => fs.existsSync(this.socket), 15000);
   }
 
+  // As by a machine that goes away: it says goodbye to nobody, and has nothing left afterwards.
+  async loseRedis() {
+    const ended = new Promise((resolve) => this.redis.once("exit", resolve));
+    this.redis.kill("SIGKILL");
+    await ended;
+    fs.rmSync(this.socket, { force: true });
+  }
+
   async start() {
     if (!this.redis) await this.startRedis();
     this.process = launch(process.env.BATON_TEST_BATOND ?? "build/batond", [...this.arguments,
@@ -45,6 +53,11 @@ class Batond {
     const listening = () => said.match(/127\.0\.0\.1:([1-9]\d*)/);
     await until("batond listens: " + said, listening, 15000);
     this.port = Number(listening()[1]);
+  }
+
+  // As by the first SIGTERM: it serves on for the time of its `drain`.
+  drain() {
+    this.process.kill("SIGTERM");
   }
 
   async stop() {

@@ -36,7 +36,7 @@ function faults(least) {
   const scroller = document.getElementById("scroller");
   if (scroller.scrollWidth > scroller.clientWidth) found.push("the table is " + scroller.scrollWidth + " wide");
   for (const name of shown(document, "#rows .open")) {
-    const needs = [...name.children].reduce((sum, part) => sum + part.scrollWidth, 0);
+    const needs = Math.max(name.scrollWidth, [...name.children].reduce((sum, part) => sum + part.scrollWidth, 0));
     const cell = name.closest("th").getBoundingClientRect();
     const has = name.getBoundingClientRect().width;
     if (has < Math.min(needs, least) - 1) found.push(what(name) + " is " + has + " wide");

@@ -62,6 +62,12 @@ static uint32_t number_of(const struct ranked *ranked)
     return number;
 }
 
+/* What is certain of its count. */
+static uint64_t least_of(const struct ranked *ranked)
+{
+    return ranked->value - ranked->error;
+}
+
 static void check_counts(const struct stream *stream, size_t parts)
 {
     const struct sketch *all[PARTS];
@@ -78,7 +84,7 @@ static void check_counts(const struct stream *stream, size_t parts)
         assert_true(merged[i].value >= truth);
         assert_true(merged[i].value - merged[i].error <= truth);
         assert_true(merged[i].error <= stream->total / SKETCH_PLACES);
-        assert_true(i == 0 || merged[i - 1].value >= merged[i].value);
+        assert_true(i == 0 || least_of(&merged[i - 1]) >= least_of(&merged[i]));
     }
     for (uint32_t i = 0; i < NAMES; i++)
         assert_true(found[i] || stream->counts[i] <= stream->total / SKETCH_PLACES);
@@ -146,10 +152,34 @@ static void few_names_are_counted_exactly(void **state)
     assert_int_equal(count, 0);
 }
 
+/* A name that came once inherits the count of the least one, and stands behind those that really
+ * came as often. */
+static void what_is_certain_counts(void **state)
+{
+    static struct sketch sketch;
+    const struct sketch *all[] = {&sketch};
+    size_t count;
+    (void)state;
+    for (uint64_t i = 0; i < SKETCH_PLACES; i++) {
+        char text[16];
+        sketch_add(&sketch, i, name_of((uint32_t)i, text), 40 + i);
+    }
+    sketch_add(&sketch, SKETCH_PLACES, slice_of("often"), 1000);
+    sketch_add(&sketch, SKETCH_PLACES + 1, slice_of("once"), 1);
+    struct ranked *merged = sketches_merge(all, 1, &count);
+    assert_int_equal(count, SKETCH_PLACES);
+    assert_memory_equal(merged[0].name, "often", 5);
+    assert_memory_equal(merged[count - 1].name, "once", 4);
+    assert_int_equal(merged[count - 1].value, 42);
+    assert_int_equal(merged[count - 1].error, 41);
+    free(merged);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_names_are_counted_exactly),
+        cmocka_unit_test(what_is_certain_counts),
         cmocka_unit_test(what_it_says_is_within_its_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

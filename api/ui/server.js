@@ -1,0 +1,90 @@
+// How batond and its Redis are, as /readyz tells: asked every two seconds, and at once when the
+// stream says that something has changed.
+
+const SERVER_MS = 2000;
+const ANSWER_MOST_MS = 5000;
+
+const server = { checks: null, version: "", isSilent: false, asking: null };
+
+async function refreshServer() {
+  server.asking?.abort();
+  const asking = server.asking = new AbortController();
+  const late = setTimeout(() => asking.abort("late"), ANSWER_MOST_MS);
+  try {
+    takeServer(await (await ask("readyz?verbose", { signal: asking.signal })).json());
+  } catch (error) {
+    if (server.asking !== asking) return; // another one has been asked meanwhile
+    if (error instanceof Refusal) takeServer(error);
+    else server.isSilent = true;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+// A proxy may not pass it on: then nothing is known.
+function takeServer({ checks, version }) {
+  server.isSilent = false;
+  server.checks = checks ?? null;
+  server.version = version ?? "";
+}
+
+function checkOf(name) {
+  return server.checks?.find((one) => one.name === name) ?? null;
+}
+
+const isFailing = (name) => checkOf(name)?.ok === false;
+
+// The first worker that does not turn, as it is named there.
+function stuckWorker() {
+  return server.checks?.find((one) => one.name.startsWith("worker ") && !one.ok) ?? null;
+}
+
+function workersText() {
+  const workers = server.checks.filter((one) => one.name.startsWith("worker "));
+  const well = workers.filter((one) => one.ok).length;
+  return well === workers.length ? count(well, "worker") : well + " of " + workers.length + " workers turn";
+}
+
+function grantsText() {
+  const pause = checkOf("quarantine");
+  const left = pause?.detail?.match(/(\d+) s\b/);
+  if (pause) return "paused" + (left ? " for " + duration(Number(left[1]) * 1000) : "") + ", after Redis may have lost locks";
+  if (isFailing("redis")) return "none while Redis is away";
+  return isFailing("replicas") ? "too few replicas to confirm them" : "as usual";
+}
+
+function redisText() {
+  const redis = checkOf("redis");
+  if (!redis) return "not known";
+  return (redis.ok ? "well" : "away") + (redis.detail ? ": " + redis.detail : "");
+}
+
+// [label, text, whether it is trouble], for the panel.
+function serverFacts() {
+  if (!server.checks) return [];
+  const isStopping = isFailing("draining");
+  return [
+    ["Redis", redisText(), isFailing("redis")],
+    ["Grants", grantsText(), checkOf("quarantine") !== null || isFailing("redis") || isFailing("replicas")],
+    ["Serving", (isStopping ? "until it stops soon, with " : "with ") + workersText(), isStopping || stuckWorker() !== null],
+    ...(server.version ? [["Version", server.version, false]] : []),
+  ];
+}
+
+function serverPart() {
+  const facts = serverFacts();
+  return facts.length === 0 ? null : element("div", { class: "server" }, heading("This batond"),
+    element("dl", {}, ...facts.map(([label, text, isTrouble]) => element("div", { class: isTrouble ? "trouble" : null },
+      element("dt", {}, label), element("dd", {}, text)))));
+}
+
+// What is the matter with it, but for Redis: that is said with the line.
+function showServerNotices() {
+  const stuck = stuckWorker();
+  if (stuck) showNotice("stuck", "alarm", ["A part of this batond (" + stuck.name + ") is stuck, and so are its clients: restart it."]);
+  else hideNotice("stuck");
+  if (isFailing("draining")) showNotice("draining", "note", ["This batond is about to stop. This page connects to the next one by itself."]);
+  else hideNotice("draining");
+  if (isFailing("replicas")) showNotice("replicas", "warn", ["Redis has too few replicas: whoever asks for confirmed locks gets none."]);
+  else hideNotice("replicas");
+}
