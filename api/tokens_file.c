@@ -179,6 +179,12 @@ static bool read_digest(const struct reading *reading, const struct place *place
                       "expected %d hexadecimal digits: the SHA-256 of a token, as "
                       "batond --new-token prints it",
                       DIGEST_HEX_LENGTH);
+    struct digest of_nothing = digest_of(slice_of(""));
+    if (digest_equals(&digest, &of_nothing))
+        return refuse(
+            reading, place,
+            "this is the SHA-256 of no text at all, as of a variable that is not set: make "
+            "a token by batond --new-token");
     if (!principals_add_token(reading->principals, &digest, principal))
         return refuse(reading, place,
                       "this token stands in the file already; each principal needs "

@@ -1,6 +1,7 @@
 #include "redis/embedded.h"
 
 #include "redis/starter.h"
+#include "redis/state_directory.h"
 #include "redis/store.h"
 
 #include <errno.h>
@@ -24,6 +25,13 @@ enum {
     STEP_MS = 20,
     ANSWER_WAIT_MS = 1000,
     FIRST_FREE_FD = 4,
+    /* How long to wait before redis-server is started again. */
+    PAUSE_SHORTEST_MS = 500,
+    PAUSE_LONGEST_MS = 10000,
+    LIVES_LONG_MS = 30000, /* it has not ended for the reason of the end before */
+    /* Exit codes of the child where it does not come to be redis-server. */
+    EXIT_NO_PROGRAM = 127,
+    EXIT_UNWRITABLE = 128, /* and the errno */
 };
 
 static const char SOCKET_NAME[] = "redis.sock";
@@ -35,6 +43,9 @@ struct embedded {
     int lock;
     pid_t batond;
     pid_t child;             /* 0 while there is none */
+    uint64_t started_ms;     /* when it was, by uv_hrtime */
+    int pause_ms;            /* before the next start */
+    struct failure why;      /* the child has ended */
     struct starter *starter; /* NULL where this process starts redis-server itself */
 };
 
@@ -43,29 +54,12 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* The directory */
-
-static int make_directories(const char *path, struct failure *failure)
+static uint64_t now_ms(void)
 {
-    char part[PATH_MAX];
-    size_t length = strlen(path);
-    if (length == 0 || length >= sizeof part)
-        return failure_set(failure, -ENAMETOOLONG,
-                           "the state directory's path is empty or too long");
-    memcpy(part, path, length + 1);
-    for (size_t i = 1; i <= length; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        part[i] = '\0';
-        if (mkdir(part, 0700) < 0 && errno != EEXIST)
-            return failure_set(failure, -errno,
-                               "cannot make the state directory %s: %s; choose another with "
-                               "--state-dir, or set --redis-url",
-                               part, strerror(errno));
-        part[i] = path[i];
-    }
-    return 0;
+    return uv_hrtime() / 1000000;
 }
+
+/* The directory */
 
 static int check_socket_path(const char *directory, struct failure *failure)
 {
@@ -81,13 +75,8 @@ static int check_socket_path(const char *directory, struct failure *failure)
 
 static int open_directory(struct embedded *embedded, const char *path, struct failure *failure)
 {
-    int result = make_directories(path, failure);
-    if (result < 0)
-        return result;
-    if (!realpath(path, embedded->directory) || access(embedded->directory, R_OK | W_OK | X_OK) < 0)
-        return failure_set(failure, -errno, "cannot use the state directory %s: %s", path,
-                           strerror(errno));
-    return check_socket_path(embedded->directory, failure);
+    int result = state_directory_open(path, embedded->directory, failure);
+    return result < 0 ? result : check_socket_path(embedded->directory, failure);
 }
 
 /* The lock */
@@ -224,9 +213,14 @@ static void child_run(const void *context)
     child_reset_signals();
     /* What Redis stores are tokens, and the directory may be one that others can read. */
     umask(077);
-    if (chdir(embedded->directory) == 0 && child_arrange_files(embedded->lock))
+    if (chdir(embedded->directory) < 0)
+        _exit(EXIT_UNWRITABLE + errno);
+    int error = state_directory_try_to_write();
+    if (error)
+        _exit(EXIT_UNWRITABLE + error);
+    if (child_arrange_files(embedded->lock))
         execv(embedded->server, (char *const *)ARGUMENTS);
-    _exit(127);
+    _exit(EXIT_NO_PROGRAM);
 }
 
 static int spawn(struct embedded *embedded, struct failure *failure)
@@ -238,7 +232,32 @@ static int spawn(struct embedded *embedded, struct failure *failure)
     if (child < 0)
         return failure_set(failure, -error, "cannot start redis-server: %s", strerror(error));
     embedded->child = child;
+    embedded->started_ms = now_ms();
     return 0;
+}
+
+static void describe_end(struct embedded *embedded, int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (WIFSIGNALED(status))
+        failure_set(&embedded->why, 0, "it was ended by a signal: %s", strsignal(WTERMSIG(status)));
+    else if (code > EXIT_UNWRITABLE)
+        failure_set(&embedded->why, 0, "%s cannot be written to: %s", embedded->directory,
+                    strerror(code - EXIT_UNWRITABLE));
+    else
+        failure_set(&embedded->why, 0, "it ended with exit code %d%s; see %s/redis.log", code,
+                    state_directory_is_full(embedded->directory) ? ", and the disk is full" : "",
+                    embedded->directory);
+}
+
+/* Longer each time that it has not lived for long: what it ends of does not go by itself. */
+static void lengthen_pause(struct embedded *embedded)
+{
+    bool was_long = now_ms() - embedded->started_ms >= LIVES_LONG_MS;
+    int longer = was_long ? PAUSE_SHORTEST_MS : 2 * embedded->pause_ms;
+    if (longer < PAUSE_SHORTEST_MS)
+        longer = PAUSE_SHORTEST_MS;
+    embedded->pause_ms = longer > PAUSE_LONGEST_MS ? PAUSE_LONGEST_MS : longer;
 }
 
 static int await_answer(struct embedded *embedded, struct failure *failure)
@@ -248,13 +267,13 @@ static int await_answer(struct embedded *embedded, struct failure *failure)
     if (result < 0)
         return result;
     struct failure why = {""};
-    uint64_t deadline = uv_hrtime() / 1000000 + START_WAIT_MS;
-    while (uv_hrtime() / 1000000 < deadline) {
+    uint64_t deadline = now_ms() + START_WAIT_MS;
+    while (now_ms() < deadline) {
         result = store_preflight(&url, ANSWER_WAIT_MS, &why);
         if (result != -EAGAIN)
             break;
         if (embedded_has_ended(embedded)) {
-            failure_set(&why, 0, "it ended at once");
+            why = embedded->why;
             result = -EPROTO;
             break;
         }
@@ -262,8 +281,7 @@ static int await_answer(struct embedded *embedded, struct failure *failure)
     }
     redis_url_free(&url);
     if (result < 0)
-        failure_set(failure, result, "redis-server does not serve: %s; see %s/redis.log", why.text,
-                    embedded->directory);
+        failure_set(failure, result, "redis-server does not serve: %s", why.text);
     return result;
 }
 
@@ -325,10 +343,23 @@ const char *embedded_url(const struct embedded *embedded)
 
 bool embedded_has_ended(struct embedded *embedded)
 {
-    if (embedded->child == 0 || waitpid(embedded->child, NULL, WNOHANG) != embedded->child)
+    int status;
+    if (embedded->child == 0 || waitpid(embedded->child, &status, WNOHANG) != embedded->child)
         return false;
     embedded->child = 0;
+    describe_end(embedded, status);
+    lengthen_pause(embedded);
     return true;
+}
+
+const char *embedded_why(const struct embedded *embedded)
+{
+    return embedded->why.text;
+}
+
+int embedded_pause_ms(const struct embedded *embedded)
+{
+    return embedded->pause_ms;
 }
 
 int embedded_restart(struct embedded *embedded, struct failure *failure)

@@ -12,7 +12,7 @@ enum { EMBEDDED_PATIENCE_MS = 3000 }; /* that a state directory in use is waited
 /* Used by the main thread alone: the kernel ends the child when the thread that started it ends. */
 struct embedded;
 
-/* Makes `state_dir` (mode 0700, parents too), locks it against a second batond, starts redis-server
+/* Opens `state_dir` (state_directory.h), locks it against a second batond, starts redis-server
  * on a Unix socket in it (no TCP, append-only file with fsync always, no snapshots, noeviction)
  * and waits until it answers, at most 30 s. redis-server writes its log to STATE_DIR/redis.log.
  *
@@ -32,6 +32,12 @@ const char *embedded_url(const struct embedded *embedded);
 /* To be called on SIGCHLD: true if redis-server has ended by itself. It is reaped then, and
  * told once. */
 bool embedded_has_ended(struct embedded *embedded);
+
+/* Of the last end: why, as far as it is known, and how long to wait before embedded_restart. The
+ * pause is longer each time that redis-server ends soon after its start: a full disk stays full for
+ * a while. */
+const char *embedded_why(const struct embedded *embedded);
+int embedded_pause_ms(const struct embedded *embedded);
 
 /* From now on redis-server is started again by a small process that is made here: for a process
  * that is about to give up starting any. To be called once. Returns 0 or a negative errno. */

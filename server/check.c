@@ -1,6 +1,8 @@
 #include "server/check.h"
 
+#include "api/tokens_file.h"
 #include "base/slice.h"
+#include "server/https.h"
 #include "server/listener.h"
 #include "server/prepare.h"
 
@@ -166,10 +168,40 @@ static int check_redis_url(const struct settings *settings, struct failure *fail
     return result;
 }
 
+/* Likewise: one that runs goes on with the files as it has read them. */
+static int check_tokens_file(const struct settings *settings, struct failure *failure)
+{
+    const struct tokens_file_options options = {.path = settings->tokens_file,
+                                                .certificates = settings->tls_client_ca != NULL};
+    struct principals *principals = NULL;
+    if (!settings->tokens_file)
+        return 0;
+    int result = tokens_file_read(&options, &principals, failure);
+    principals_drop(principals);
+    return result;
+}
+
+static int check_https(const struct settings *settings, struct failure *failure)
+{
+    const struct https_files files = {.certificate = settings->tls_cert,
+                                      .key = settings->tls_key,
+                                      .client_ca = settings->tls_client_ca};
+    struct https *https = NULL;
+    if (!settings->tls_cert)
+        return 0;
+    int result = https_read(&https, &files, failure);
+    https_drop(https);
+    return result;
+}
+
 int check_readiness(const struct settings *settings, struct failure *failure)
 {
     struct call call = {.fd = -1, .until = now_ms() + CHECK_MS};
     int result = check_redis_url(settings, failure);
+    if (result == 0)
+        result = check_tokens_file(settings, failure);
+    if (result == 0)
+        result = check_https(settings, failure);
     if (result == 0)
         result = listener_read(&call.place, settings->listen, failure);
     if (result < 0)

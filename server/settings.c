@@ -281,7 +281,7 @@ void settings_help(FILE *out)
             "  --new-token=NAME\n      print a new token, and the principal that has it for the "
             "tokens-file\n"
             "  --check\n      ask the batond that the same settings describe whether it is ready: "
-            "exit code 0 if so, 1 if not, 2 for a wrong setting\n"
+            "exit code 0 if so, 1 if not, 2 for a wrong setting or file\n"
             "  --help, -h\n      print this\n  --version\n      print the version\n\n"
             "The HTTP interface is described at /openapi.yaml.\n");
 }

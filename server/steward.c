@@ -127,10 +127,13 @@ static void on_child_signal(uv_signal_t *signal, int number)
     (void)number;
     if (!process->embedded || !embedded_has_ended(process->embedded))
         return;
-    log_line(&process->log, LOG_ERROR,
-             "redis-server has ended by itself; starting it again; see redis.log there",
-             "directory", process->settings.state_dir, NULL);
-    uv_timer_start(&process->restart, on_restart, RESTART_PAUSE_MS, 0);
+    char pause[DURATION_TEXT];
+    int pause_ms = embedded_pause_ms(process->embedded);
+    duration_format(pause_ms, pause);
+    log_line(&process->log, LOG_ERROR, "redis-server has ended by itself; starting it again", "in",
+             pause, "reason", embedded_why(process->embedded), "directory",
+             process->settings.state_dir, NULL);
+    uv_timer_start(&process->restart, on_restart, (uint64_t)pause_ms, 0);
 }
 
 static void tell_status(struct process *process)

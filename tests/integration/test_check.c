@@ -3,6 +3,7 @@
 #include "tests/integration/secure.h"
 
 #include "tests/support/free_port.h"
+#include "tests/support/principals_file.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +42,27 @@ static void one_that_is_ready_is_said_to_be(void **state)
     is_told(place_of(service), NULL, 0, "ready");
     snprintf(any, sizeof any, "0.0.0.0:%d", service->batond.port);
     is_told(any, NULL, 0, "ready");
+}
+
+/* It would stop the next start. */
+static void a_file_that_is_no_good_is_named(void **state)
+{
+    struct service *service = *state;
+    struct temp_dir dir;
+    char path[100], tokens[140], key[140], certificate[140];
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/bad.json", dir.path);
+    snprintf(tokens, sizeof tokens, "--tokens-file=%s", path);
+    snprintf(key, sizeof key, "--tls-key=%s", path);
+    snprintf(certificate, sizeof certificate, "--tls-cert=%s", path);
+    principals_file_put(
+        path, "{\"principals\": [{\"name\": \"ci\", \"sha256\": \"00\", \"rules\": []}]}", 0600);
+    is_told(place_of(service), (const char *const[]){tokens, NULL}, 2,
+            "principals[0].sha256: expected 64");
+    is_told(place_of(service), (const char *const[]){certificate, key, NULL}, 2, "bad.json");
+    principals_file_put(path, "{\"principals\": []}", 0600);
+    is_told(place_of(service), (const char *const[]){tokens, NULL}, 0, "ready");
+    temp_dir_remove(&dir);
 }
 
 static void ipv6_is_asked_as_well(void **state)
@@ -127,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_is_ready_is_said_to_be),
+        cmocka_unit_test(a_file_that_is_no_good_is_named),
         cmocka_unit_test(ipv6_is_asked_as_well),
         cmocka_unit_test(what_redis_lacks_is_passed_on),
         cmocka_unit_test(nobody_there_is_not_ready),

@@ -5,6 +5,7 @@
 #include "redis/embedded.h"
 #include "server/sandbox.h"
 #include "tests/support/jumping_clock.h"
+#include "tests/support/small_disk.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -323,6 +324,45 @@ static void nobody_waits_for_its_replicas(void **state)
     answers(stage->client, "POST /locks/a?confirm=none", NULL, 201, NULL);
 }
 
+/* Its end and the reason for it are in the log of batond, and it is not started without a pause. */
+static void a_full_disk_is_in_the_log(void **state)
+{
+    struct stage *stage = *state;
+    char line[1024], token[TOKEN_TEXT], path[32];
+    size_t offset = 0;
+    leave(stage);
+    bool is_small = small_disk_mount(stage->dir.path);
+    enter(stage);
+    if (!is_small)
+        skip(); /* only root may */
+    int64_t fence = take(stage, token);
+    small_disk_fill(stage->dir.path);
+    long status = 201;
+    for (int i = 0; i < 1000 && status == 201; i++) {
+        snprintf(path, sizeof path, "/locks/full-%d", i);
+        status = http_call(stage->client, "POST", path, NULL);
+    }
+    assert_int_equal(status, 503);
+    assert_true(process_wait_line(&stage->batond.process, "redis-server has ended", &offset, line,
+                                  sizeof line, PATIENCE_MS));
+    assert_non_null(strstr(line, "the disk is full"));
+    int64_t from = clock_ms();
+    for (int i = 0; i < 2; i++) {
+        assert_true(process_wait_line(&stage->batond.process, "redis-server has ended", &offset,
+                                      line, sizeof line, PATIENCE_MS));
+        assert_non_null(strstr(line, "No space left on device"));
+    }
+    assert_true(clock_ms() - from >= 1000); /* the second pause is 1 s */
+    small_disk_empty(stage->dir.path);
+    assert_true(comes_to_answer(stage->client, "/readyz", 200, PATIENCE_MS));
+    leave(stage);
+    enter(stage);
+    is_remembered(stage, token, fence);
+    leave(stage);
+    small_disk_unmount(stage->dir.path);
+    enter(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +377,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_second_one_says_at_once_what_it_waits_for, set, strike),
         cmocka_unit_test_setup_teardown(nobody_else_can_reach_it, set, strike),
         cmocka_unit_test_setup_teardown(nobody_waits_for_its_replicas, set, strike),
+        cmocka_unit_test_setup_teardown(a_full_disk_is_in_the_log, set, strike),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

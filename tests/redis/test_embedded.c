@@ -3,6 +3,7 @@
 #include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"
 
 #include <dirent.h>
@@ -417,6 +418,83 @@ static void a_server_that_ends_at_once_is_reported(void **state)
     start(world); /* and the lock is free again */
 }
 
+/* Whoever may write there may put in locks. */
+static void a_directory_that_others_may_write_in_is_refused(void **state)
+{
+    static const mode_t MODES[] = {0777, 0720, 0702, 01777};
+    struct world *world = *state;
+    start(world);
+    stop(world);
+    for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++) {
+        assert_int_equal(chmod(world->state_dir, MODES[i]), 0);
+        assert_int_equal(embedded_start(&world->embedded, world->state_dir, true, &world->failure),
+                         -EPERM);
+        assert_non_null(strstr(world->failure.text, "chmod go-w"));
+        assert_non_null(strstr(world->failure.text, world->state_dir));
+        assert_null(strchr(world->failure.text, '\n'));
+    }
+    assert_int_equal(chmod(world->state_dir, 0755), 0);
+    start(world);
+}
+
+static void a_directory_of_another_user_is_refused(void **state)
+{
+    struct world *world = *state;
+    start(world);
+    stop(world);
+    if (chown(world->state_dir, 12345, (gid_t)-1) < 0)
+        skip(); /* only root may */
+    assert_int_equal(embedded_start(&world->embedded, world->state_dir, true, &world->failure),
+                     -EPERM);
+    assert_non_null(strstr(world->failure.text, "belongs to user 12345"));
+    assert_int_equal(chown(world->state_dir, geteuid(), (gid_t)-1), 0);
+    start(world);
+}
+
+static void await_end(struct world *world)
+{
+    int64_t deadline = clock_ms() + 10000;
+    while (!embedded_has_ended(world->embedded)) {
+        if (clock_ms() > deadline)
+            fail_msg("redis-server has not ended");
+        clock_sleep_ms(2);
+    }
+}
+
+static void a_full_disk_is_named_and_waited_for(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(mkdir(dirname(strdupa(world->state_dir)), 0700), 0);
+    assert_int_equal(mkdir(world->state_dir, 0700), 0);
+    if (!small_disk_mount(world->state_dir))
+        skip(); /* only root may */
+    start(world);
+    assert_int_equal(ask(world->state_dir, "INCR a"), 1);
+    small_disk_fill(world->state_dir);
+    for (int i = 0; i < 1000 && ask(world->state_dir, "INCR b") > 0; i++)
+        ;
+    await_end(world);
+    assert_non_null(strstr(embedded_why(world->embedded), "the disk is full"));
+    int pause_ms = embedded_pause_ms(world->embedded);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(embedded_restart(world->embedded, &world->failure), 0);
+        await_end(world);
+        assert_non_null(strstr(embedded_why(world->embedded), "No space left on device"));
+        assert_in_range(embedded_pause_ms(world->embedded), pause_ms < 8000 ? 2 * pause_ms : 10000,
+                        10000);
+        pause_ms = embedded_pause_ms(world->embedded);
+    }
+    stop(world);
+    assert_int_equal(embedded_start(&world->embedded, world->state_dir, true, &world->failure),
+                     -EPROTO);
+    assert_non_null(strstr(world->failure.text, "No space left on device"));
+    small_disk_empty(world->state_dir);
+    start(world);
+    assert_int_equal(ask(world->state_dir, "INCR a"), 2);
+    stop(world);
+    small_disk_unmount(world->state_dir);
+}
+
 int main(void)
 {
 #define IN_A_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -436,6 +514,9 @@ int main(void)
         IN_A_DIRECTORY(a_file_in_the_way_is_named),
         IN_A_DIRECTORY(a_missing_redis_server_is_named),
         IN_A_DIRECTORY(a_server_that_ends_at_once_is_reported),
+        IN_A_DIRECTORY(a_directory_that_others_may_write_in_is_refused),
+        IN_A_DIRECTORY(a_directory_of_another_user_is_refused),
+        IN_A_DIRECTORY(a_full_disk_is_named_and_waited_for),
     };
     return cmocka_run_group_tests_name("embedded", tests, NULL, NULL);
 }

@@ -89,13 +89,17 @@ static void a_principal_is_found_by_each_of_its_tokens(void **state)
             "other",
             ZEROS) ",{\"name\":\"ci\",\"rules\":[],\"sha256\":["
                    "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\","
-                   "\"E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855\"]}," ENTRY(
+                   "\"248D6A61D20638B8E5C026930C3E6039A33CE45964FF2167F6ECEDD419DB06C1\"]}," ENTRY(
                        "last", TWOS)),
         NULL);
     (void)state;
     const struct principal *ci = named(principals, "ci");
     assert_ptr_equal(principals_by_token(principals, slice_of("abc")), ci);
-    assert_ptr_equal(principals_by_token(principals, slice_of("")), ci);
+    assert_ptr_equal(
+        principals_by_token(principals,
+                            slice_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+        ci);
+    assert_null(principals_by_token(principals, slice_of("")));
     assert_null(principals_by_token(principals, slice_of("abd")));
     assert_null(principals_by_token(principals, slice_of("abc\n")));
     assert_null(principals_by_token(principals, slice_of(ZEROS)));
@@ -151,6 +155,8 @@ static const struct {
     {FILE_OF("{\"name\":\"a\",\"rules\":[],\"sha256\":null}"), "principals[0].sha256", "64 hex"},
     {FILE_OF("{\"name\":\"a\",\"rules\":[],\"sha256\":[]}"), "principals[0].sha256", "1 to 8"},
     {FILE_OF("{\"name\":\"a\",\"rules\":[],\"sha256\":[7]}"), "sha256[0]", "64 hexadecimal"},
+    {FILE_OF(ENTRY("a", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")),
+     "principals[0].sha256", "SHA-256 of no text at all"},
     {FILE_OF(ENTRY("a", "0000")), "principals[0].sha256", "64 hexadecimal"},
     {FILE_OF(ENTRY("a", ZEROS "0")), "principals[0].sha256", "64 hexadecimal"},
     {FILE_OF(ENTRY("a", "g000000000000000000000000000000000000000000000000000000000000000")),
