@@ -4,10 +4,6 @@
 #include "api/credentials.h"
 #include "api/problem.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -49,40 +45,45 @@ int64_t events_wait(const struct events *events)
                : least(WAIT_DEFAULT_MS, exchange->api->max_wait_ms);
 }
 
-static char *append(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static char *append(char *text, const char *format, ...)
+static void write_text(const struct events *events, struct slice text)
 {
-    char *more;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vasprintf(&more, format, arguments);
-    va_end(arguments);
-    size_t before = text ? strlen(text) : 0;
-    char *all = length < 0 ? NULL : realloc(text, before + (size_t)length + 1);
-    if (!all)
-        abort();
-    memcpy(all + before, more, (size_t)length + 1);
-    free(more);
-    return all;
+    exchange_write(events->exchange, text.bytes, text.length);
 }
 
-static char *append_id(char *text, int64_t id)
+static void write_id(const struct events *events, const char *id)
 {
-    return id > 0 ? append(text, "id: %" PRId64 "\n", id) : text;
+    write_text(events, slice_of("id: "));
+    write_text(events, slice_of(id));
+    write_text(events, slice_of("\n"));
 }
 
-char *events_add(char *text, const char *event, int64_t id, json_t *document)
+/* What is written first goes with the head of the reply. */
+static void begin_round(struct events *events)
 {
-    char *data = dump_line(document);
-    text = append(append_id(text, id), "event: %s\ndata: %s\n", event, data);
-    free(data);
-    return text;
+    if (!events->begun)
+        exchange_stream(events->exchange, 200, "text/event-stream");
+    events->begun = true;
 }
 
-char *events_add_nothing(char *text, int64_t id)
+void events_event(struct events *events, const char *event, const char *id, struct slice data)
 {
-    return append(append_id(append(text, ": keep-alive\n"), id), "\n");
+    begin_round(events);
+    if (id)
+        write_id(events, id);
+    write_text(events, slice_of("event: "));
+    write_text(events, slice_of(event));
+    write_text(events, slice_of("\ndata: "));
+    write_text(events, data);
+    write_text(events, slice_of("\n\n"));
+}
+
+void events_nothing(struct events *events, const char *id)
+{
+    begin_round(events);
+    write_text(events, slice_of(": keep-alive\n"));
+    if (id)
+        write_id(events, id);
+    write_text(events, slice_of("\n"));
 }
 
 static bool is_over(const struct events *events)
@@ -97,20 +98,15 @@ bool events_may_be_seen(const struct events *events)
     return !events->begun || credentials_last(events->exchange);
 }
 
-bool events_send(struct events *events, char *text)
+void events_end_round(struct events *events)
 {
     struct exchange *exchange = events->exchange;
-    bool begins = !events->begun, over = is_over(events);
-    if (begins)
-        exchange_stream(exchange, 200, "text/event-stream");
-    events->begun = true;
-    exchange_write(exchange, text, strlen(text));
-    free(text);
-    if (begins)
+    bool over = is_over(events);
+    if (!events->resumed)
         exchange_resume(exchange);
+    events->resumed = true;
     if (over)
         exchange_finish(exchange);
-    return !over;
 }
 
 void events_fail(struct events *events, const char *error)

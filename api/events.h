@@ -6,12 +6,14 @@
 #include "api/exchange.h"
 
 /* A request that watches. One for a reply answers once; a stream watches in rounds, each of which
- * ends with something new or with a sign of life. */
+ * ends with something new or with a sign of life. The next round begins when the stream has been
+ * drained: a client that reads slowly is told what is new then, and nothing piles up for it. */
 struct events {
     struct exchange *exchange;
     int64_t after;    /* the version that the client knows */
     int64_t until_ms; /* of the monotonic clock: when a stream ends; INT64_MAX where it does not */
-    bool begun;       /* the stream has */
+    bool begun;       /* the stream has: nothing but events can be answered */
+    bool resumed;     /* its first round is on its way */
 };
 
 /* Reads what the client wants to know. */
@@ -20,17 +22,15 @@ void events_read(struct events *events, struct exchange *exchange);
 /* How long to wait in the next round. */
 int64_t events_wait(const struct events *events);
 
-/* Appends an event to `text`: its data is the document, which is taken over. With an `id` the
- * client knows from then on where to go on; 0 for none. A NULL text is an empty one; it is never
- * NULL afterwards, and goes to events_send at last. */
-char *events_add(char *text, const char *event, int64_t id, json_t *document);
+/* Writes an event, whose data is one line. With an `id` the client knows from then on where to go
+ * on; NULL for none. The first one of all begins the stream. */
+void events_event(struct events *events, const char *event, const char *id, struct slice data);
 
 /* The same for no event at all: a sign of life, and `id` as above. */
-char *events_add_nothing(char *text, int64_t id);
+void events_nothing(struct events *events, const char *id);
 
-/* Sends what a round has brought, and begins the stream before the first. False where the stream
- * has ended with it: nothing is to be watched any more. */
-bool events_send(struct events *events, char *text);
+/* Sends what the round has brought. Where the stream ends with it, it is never drained. */
+void events_end_round(struct events *events);
 
 /* Whether what a round has brought may be sent. A stream has no end of its own, and SIGHUP may have
  * taken from its client what it could see. */

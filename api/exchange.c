@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { STREAM_LEAST = 512 }; /* bytes of room for what is unsent */
+
 void exchange_clear(struct exchange *exchange)
 {
     if (exchange->hung_up)
@@ -124,21 +126,67 @@ void exchange_stream(struct exchange *exchange, unsigned status, const char *con
     reply_header(exchange, "X-Accel-Buffering", "no"); /* nginx would keep lines back */
 }
 
+/* Room for so many bytes behind those that are unsent. What was taken makes room once it is as much
+ * as what would have to be moved, so that a byte is moved once at most, as it were. */
+static char *reserve(struct stream *stream, size_t length)
+{
+    size_t needed = stream->length + length;
+    if (stream->taken >= stream->length && needed <= stream->room) {
+        memcpy(stream->bytes, stream->bytes + stream->taken, stream->length);
+        stream->taken = 0;
+    } else if (stream->taken + needed > stream->room) {
+        size_t room = needed < STREAM_LEAST ? STREAM_LEAST : needed + needed / 2;
+        char *bytes = malloc(room);
+        if (!bytes)
+            abort();
+        if (stream->length > 0)
+            memcpy(bytes, stream->bytes + stream->taken, stream->length);
+        free(stream->bytes);
+        stream->bytes = bytes;
+        stream->room = room;
+        stream->taken = 0;
+    }
+    return stream->bytes + stream->taken + stream->length;
+}
+
 /* One write may be longer than the bound: what counts is how much the client has left unread. */
 void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct stream *stream = &exchange->stream;
     if (stream->length > EXCHANGE_STREAM_LONGEST) {
         stream->overflown = true;
-    } else if (!stream->overflown) {
-        char *all = realloc(stream->bytes, stream->length + length + 1);
-        if (!all)
-            abort();
-        memcpy(all + stream->length, bytes, length);
-        stream->bytes = all;
+    } else if (!stream->overflown && length > 0) {
+        memcpy(reserve(stream, length), bytes, length);
         stream->length += length;
     }
     exchange->streamed(exchange);
+}
+
+static void forget_bytes(struct stream *stream)
+{
+    free(stream->bytes);
+    stream->bytes = NULL;
+    stream->taken = stream->length = stream->room = 0;
+}
+
+size_t exchange_take(struct exchange *exchange, char *buffer, size_t size)
+{
+    struct stream *stream = &exchange->stream;
+    size_t length = stream->length < size ? stream->length : size;
+    if (length == 0)
+        return 0;
+    memcpy(buffer, stream->bytes + stream->taken, length);
+    stream->taken += length;
+    stream->length -= length;
+    if (stream->length == 0)
+        forget_bytes(stream);
+    return length;
+}
+
+void exchange_drained(struct exchange *exchange)
+{
+    if (exchange->drained && !exchange->stream.finished)
+        exchange->drained(exchange);
 }
 
 void exchange_finish(struct exchange *exchange)

@@ -45,13 +45,16 @@ struct reply {
     size_t header_count;
 };
 
-/* A reply that goes on: what was written and not yet sent. The server takes from the front. */
+/* A reply that goes on: what was written and not yet sent, `length` bytes behind those that were
+ * taken. There is memory for it only while there is something unsent. */
 struct stream {
     bool is_stream; /* the reply is one */
     bool finished;  /* nothing more will be written */
     bool overflown; /* the client does not read: it is to be taken for gone */
     char *bytes;
+    size_t taken;
     size_t length;
+    size_t room;
 };
 
 /* Belongs to the server, which zeroes it, fills the first part, calls api_admit and, with the body,
@@ -93,6 +96,9 @@ struct exchange {
      * and answers no more; the server ends the exchange. exchange_clear calls it where nobody has.
      */
     void (*hung_up)(struct exchange *exchange);
+    /* May be set by an operation that answers with a stream: all that it wrote has been sent, so it
+     * may look for more. Called from inside the HTTP library: it must not write yet. */
+    void (*drained)(struct exchange *exchange);
 
     /* The API's own. */
     struct api *api;
@@ -163,6 +169,13 @@ void exchange_stream(struct exchange *exchange, unsigned status, const char *con
 
 /* Appends to the stream; the bytes are copied. From the loop only, and not after hung_up. */
 void exchange_write(struct exchange *exchange, const char *bytes, size_t length);
+
+/* For the server: moves at most so many bytes from the front of the stream into the buffer. Returns
+ * how many. */
+size_t exchange_take(struct exchange *exchange, char *buffer, size_t size);
+
+/* For the server: the stream is empty, and its client has been sent all of it. */
+void exchange_drained(struct exchange *exchange);
 
 /* The stream ends when what was written has been sent. */
 void exchange_finish(struct exchange *exchange);

@@ -181,14 +181,23 @@ static bool read_header(struct exchange *exchange, unsigned accepted)
 }
 
 /* A client of an event stream that connects again repeats its query as it was: where it stopped is
- * in the header, and counts more. */
+ * in the header, and counts more. For names under a prefix that may be two versions. */
 static bool read_last_event(struct exchange *exchange)
 {
     if (!exchange->wants_events || !exchange->last_event_id)
         return true;
+    struct parameters *parameters = &exchange->parameters;
     struct input input = {exchange, FIELD_AFTER, "Last-Event-ID", true};
-    exchange->parameters.given |= FIELD_BIT(FIELD_AFTER);
-    return input_set_integer(&input, slice_of(exchange->last_event_id));
+    struct slice after = slice_of(exchange->last_event_id);
+    const char *second = strchr(exchange->last_event_id, '-');
+    parameters->given |= FIELD_BIT(FIELD_AFTER);
+    if (second && (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))) {
+        after.length = (size_t)(second - after.bytes);
+        if (!input_set_integer(&input, slice_of(second + 1)))
+            return false;
+        parameters->since = parameters->numbers[FIELD_AFTER];
+    }
+    return input_set_integer(&input, after);
 }
 
 /* Of several names, each may have a rule of its own, and some were read after the TTL. */

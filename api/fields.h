@@ -64,6 +64,7 @@ extern const struct field FIELDS[FIELD_COUNT];
 struct parameters {
     unsigned given; /* FIELD_BIT of each */
     int64_t numbers[FIELD_COUNT];
+    int64_t since; /* of Last-Event-ID, where it is AFTER-SINCE: see struct prefix_position */
     struct slice texts[FIELD_COUNT];
     struct slice *names;
 };

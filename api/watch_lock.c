@@ -3,6 +3,7 @@
 #include "api/events.h"
 #include "api/operations.h"
 #include "api/represent.h"
+#include "base/decimal.h"
 
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ static void let_go(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     exchange->hung_up = NULL;
+    exchange->drained = NULL;
     if (watching->watch)
         locks_unwatch(watching->watch);
     free(watching);
@@ -35,16 +37,16 @@ static json_t *represent_change(const struct exchange *exchange, const struct lo
 static void send_round(struct watching *watching, const struct locks_reply *reply)
 {
     struct events *events = &watching->events;
-    char *text;
     if (reply->changed) {
+        char id[DECIMAL_LONGEST + 1], *line = dump_line(represent_change(events->exchange, reply));
+        *decimal_put(id, reply->view.version) = '\0';
         events->after = reply->view.version;
-        text = events_add(NULL, "lock", reply->view.version,
-                          represent_change(events->exchange, reply));
+        events_event(events, "lock", id, (struct slice){line, strlen(line) - 1});
+        free(line);
     } else {
-        text = events_add_nothing(NULL, 0);
+        events_nothing(events, NULL);
     }
-    if (events_send(events, text))
-        look(watching);
+    events_end_round(events);
 }
 
 static void looked(void *context, const struct locks_reply *reply)
@@ -71,6 +73,14 @@ static void look(struct watching *watching)
                     watching->events.after, events_wait(&watching->events), looked, watching);
 }
 
+/* The stream has been read, so there may be more. */
+static void drained(struct exchange *exchange)
+{
+    struct watching *watching = exchange->below;
+    if (!watching->watch)
+        look(watching);
+}
+
 enum handling watch_lock(struct exchange *exchange)
 {
     struct watching *watching = calloc(1, sizeof *watching);
@@ -79,6 +89,7 @@ enum handling watch_lock(struct exchange *exchange)
     events_read(&watching->events, exchange);
     exchange->below = watching;
     exchange->hung_up = let_go;
+    exchange->drained = drained;
     look(watching);
     return WAITING;
 }

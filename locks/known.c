@@ -11,6 +11,75 @@ static int compare(const void *one, const void *other)
     return memcmp(a->bytes, b->bytes, a->length);
 }
 
+/* No two are alike. */
+static int compare_versions(const void *one, const void *other)
+{
+    const struct known *a = one, *b = other;
+    if (a->version != b->version)
+        return a->version < b->version ? -1 : 1;
+    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+/* Behind which the next one is sought: one that is to be inserted, or all of a version. */
+struct place {
+    int64_t version;
+    const struct known *known; /* NULL: all */
+    struct known *next;
+};
+
+/* The way down the tree to where it would be: the last one that it goes to the left of is next. */
+static int pass(const void *key, const void *other)
+{
+    struct place *place = (struct place *)(uintptr_t)key;
+    struct known *known = (struct known *)(uintptr_t)other;
+    bool is_behind = known->version != place->version
+                         ? known->version > place->version
+                         : place->known && (uintptr_t)known > (uintptr_t)place->known;
+    if (is_behind)
+        place->next = known;
+    return is_behind ? -1 : 1;
+}
+
+static struct known *next_of(const struct known_table *table, struct place place)
+{
+    tfind(&place, (void *const *)&table->by_version, pass);
+    return place.next;
+}
+
+struct known *known_after(const struct known_table *table, int64_t version)
+{
+    return next_of(table, (struct place){version, NULL, NULL});
+}
+
+static void enter_order(struct known_table *table, struct known *known)
+{
+    struct known *newer = next_of(table, (struct place){known->version, known, NULL});
+    struct known *older = newer ? newer->older : table->newest;
+    known->newer = newer;
+    known->older = older;
+    if (newer)
+        newer->older = known;
+    else
+        table->newest = known;
+    if (older)
+        older->newer = known;
+    if (!tsearch(known, &table->by_version, compare_versions))
+        abort();
+}
+
+static void leave_order(struct known_table *table, struct known *known)
+{
+    if (known->version == 0)
+        return;
+    tdelete(known, &table->by_version, compare_versions);
+    if (known->newer)
+        known->newer->older = known->older;
+    else
+        table->newest = known->older;
+    if (known->older)
+        known->older->newer = known->newer;
+}
+
 static struct known_list *list_of(struct known_table *table, const struct known *known)
 {
     return known->held ? &table->held : &table->free;
@@ -101,13 +170,16 @@ uint64_t known_next_end(const struct known_table *table)
     return table->heap_count > 0 ? table->heap[1]->end : UINT64_MAX;
 }
 
-void known_touch_ended(struct known_table *table, uint64_t now)
+bool known_touch_ended(struct known_table *table, uint64_t now, size_t most)
 {
-    while (known_next_end(table) <= now) {
+    for (; known_next_end(table) <= now; most--) {
         struct known *known = table->heap[1];
+        if (most == 0)
+            return false;
         unplan(table, known);
         known_touch(table, known);
     }
+    return true;
 }
 
 struct known *known_get(struct known_table *table, struct slice name)
@@ -131,7 +203,10 @@ void known_seen(struct known_table *table, struct known *known, int64_t version,
 {
     detach(list_of(table, known), known);
     unplan(table, known);
+    leave_order(table, known);
     known->version = version;
+    if (version != 0)
+        enter_order(table, known);
     known->held = held;
     known->end = end;
     append(list_of(table, known), known);
@@ -167,6 +242,7 @@ struct known *known_take_touched(struct known_table *table)
 void known_forget(struct known_table *table, struct known *known)
 {
     tdelete(known, &table->by_name, compare);
+    leave_order(table, known);
     detach(list_of(table, known), known);
     unplan(table, known);
     known->forgotten = true;

@@ -12,6 +12,8 @@ struct known {
     struct known *next; /* in the order in which they were last seen */
     struct known *previous;
     struct known *next_touched;
+    struct known *newer; /* in the order of versions, once it has been seen */
+    struct known *older;
     int64_t version; /* when it was last seen; 0: it never was */
     bool held;
     bool touched;   /* it may have changed since, and is to be looked at */
@@ -33,6 +35,8 @@ struct known_table {
     void *by_name; /* of tsearch(3) */
     struct known_list held;
     struct known_list free; /* and those never seen */
+    void *by_version;       /* of tsearch(3) */
+    struct known *newest;
     struct known *first_touched;
     struct known *last_touched;
     size_t touched_count;
@@ -56,8 +60,12 @@ struct known *known_take_touched(struct known_table *table);
 /* When the first hold ends; UINT64_MAX where there is none. */
 uint64_t known_next_end(const struct known_table *table);
 
-/* Touches those of which a hold may have ended by `now`. */
-void known_touch_ended(struct known_table *table, uint64_t now);
+/* Touches those of which a hold may have ended by `now`, at most so many. False: there are more. */
+bool known_touch_ended(struct known_table *table, uint64_t now, size_t most);
+
+/* The first of those seen that is newer than this version, in a time that does not grow with how
+ * many there are (but for its logarithm); from there on `newer` leads to all others. NULL: none. */
+struct known *known_after(const struct known_table *table, int64_t version);
 
 /* Must not be touched. */
 void known_forget(struct known_table *table, struct known *known);

@@ -296,16 +296,24 @@ struct watch *locks_watch(struct locks *locks, struct slice name, struct slice t
 /* Nobody wants to know any more; `done` will not be called. */
 void locks_unwatch(struct watch *watch);
 
+/* How far a watch of a prefix has come. Zeroed: it knows nothing, and is told all that is held. */
+struct prefix_position {
+    int64_t after;     /* all changes up to this version are known... */
+    struct slice name; /* ...but of those at `after`, where this is given, only names up to it... */
+    int64_t since;     /* ...and where this is greater: all that was held, which began to be told at
+                          this time. Of names that are free, changes after it are news. */
+};
+
 /* As locks_watch for all names that begin with `prefix` (it may be empty): the listener hears
- * `each` for every lock whose version is greater than `after` (for 0: every lock that is held), at
- * most `limit` (1 or more) of them, those that changed first as far as that is known, then `done`
- * once; nothing within `wait_ms`: `done` alone. `version` is what to ask `after` next time: no
- * change is missed, one may be told twice, and what the limit left out is told then. `complete` is
- * false where `after` is older than what is remembered of free names: then all that is held is
- * told, and what is not told may have been released. Names that changed in the same microsecond
- * are told together, beyond the limit. Costs memory for the names held under the prefix and a few
- * thousand that became free last, a scan of Redis' keys at first, and as long as anybody watches a
- * prefix and for 10 s after, one script for each of its names that changes. */
+ * `each` for every lock whose change is news at `from`, about `limit` (1 or more) of them at most,
+ * those that changed first as far as that is known, then `done` once; nothing within `wait_ms`:
+ * `done` alone. `reached` is where to go on next time, and lasts for the call: no change is missed,
+ * one may be told twice, and what the limit left out is told then. `complete` is false where `from`
+ * is older than what is remembered of free names: then what is held is told from the beginning, and
+ * what is not told may have been released. Names that changed in the same microsecond are told
+ * together, beyond the limit. Costs memory for the names held under the prefix and a few thousand
+ * that became free last, a scan of Redis' keys at first, and as long as anybody watches a prefix
+ * and for 10 s after, one script for each of its names that changes. */
 struct prefix_watch;
 
 struct prefix_listener {
@@ -313,14 +321,16 @@ struct prefix_listener {
     /* Which names there are for it: the others are left out as if nothing happened to them. NULL:
      * all. */
     bool (*wants)(void *context, struct slice name);
-    void (*each)(void *context, struct slice name, const struct lock_view *view);
-    void (*done)(void *context, enum locks_result result, int64_t version, bool complete,
-                 const char *error);
+    /* `*shared` is NULL for the first listener that hears of this view, then what one has left
+     * there for the others: it goes to free(3) when all have heard. */
+    void (*each)(void *context, struct slice name, const struct lock_view *view, char **shared);
+    void (*done)(void *context, enum locks_result result, const struct prefix_position *reached,
+                 bool complete, const char *error);
 };
 
-struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix, int64_t after,
-                                        int64_t wait_ms, size_t limit,
-                                        const struct prefix_listener *listener);
+struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix,
+                                        const struct prefix_position *from, int64_t wait_ms,
+                                        size_t limit, const struct prefix_listener *listener);
 
 /* Nobody wants to know any more; the listener will not be called. */
 void locks_unwatch_prefix(struct prefix_watch *watch);

@@ -8,7 +8,8 @@
 
 enum {
     LINGER_MS = 10000,
-    UNSEEN_MOST = 4096, /* names touched while nobody watches */
+    UNSEEN_MOST = 4096,   /* names touched while nobody watches */
+    SWEPT_AT_ONCE = 1000, /* names, in one turn of the loop */
 };
 
 static uint64_t now_of(const struct prefixes *prefixes)
@@ -64,36 +65,25 @@ void locks_unwatch_prefix(struct prefix_watch *watch)
     prefixes_plan(prefixes);
 }
 
-/* What is left out for the limit is told next time; where it cannot be known what was left out, all
- * that is held is to be asked for anyway. */
+/* What is left out for the limit is told next time. */
 void prefix_watch_answer(struct prefix_watch *watch, int64_t time)
 {
     struct prefix_listener listener = watch->listener;
     bool complete = watch->complete;
-    int64_t version = complete && watch->horizon < time ? watch->horizon : time;
+    int64_t after = watch->horizon < time ? watch->horizon : time;
+    struct prefix_position reached = {.after = after, .since = watch->since};
     locks_unwatch_prefix(watch);
-    listener.done(listener.context, LOCKS_DONE, version, complete, NULL);
+    listener.done(listener.context, LOCKS_DONE, &reached, complete, NULL);
 }
 
 void prefix_watch_give_up(struct prefix_watch *watch, const char *error)
 {
     struct prefix_listener listener = watch->listener;
     locks_unwatch_prefix(watch);
-    listener.done(listener.context, LOCKS_UNAVAILABLE, 0, false, error);
+    listener.done(listener.context, LOCKS_UNAVAILABLE, &(struct prefix_position){0}, false, error);
 }
 
 /* Regions and the table. */
-
-static void sleep_at_last(struct prefixes *prefixes)
-{
-    while (prefixes->regions)
-        region_close(prefixes->regions);
-    known_forget_all(&prefixes->known);
-    if (prefixes->tracking)
-        store_untrack(prefixes->locks->store);
-    prefixes->tracking = false;
-    prefixes->wanted = false;
-}
 
 static bool any_region_has(const struct prefixes *prefixes, struct slice name)
 {
@@ -103,43 +93,58 @@ static bool any_region_has(const struct prefixes *prefixes, struct slice name)
     return false;
 }
 
-static void forget_strangers(struct prefixes *prefixes, struct known_list *list)
+/* The last region is closed, and all of its names but a few have been forgotten. */
+static void sleep_at_last(struct prefixes *prefixes)
 {
-    struct known *next;
-    for (struct known *known = list->first; known; known = next) {
-        next = known->next;
+    known_forget_all(&prefixes->known);
+    if (prefixes->tracking)
+        store_untrack(prefixes->locks->store);
+    prefixes->tracking = false;
+    prefixes->wanted = false;
+}
+
+static void sweep_from_the_beginning(struct prefixes *prefixes)
+{
+    prefixes->sweeping = 0;
+}
+
+/* Forgets some of the names that are in no region. */
+static void sweep(struct prefixes *prefixes)
+{
+    struct known *known = known_after(&prefixes->known, prefixes->sweeping), *next;
+    for (size_t i = 0; known; known = next, i++) {
+        if (i >= SWEPT_AT_ONCE && known->version != prefixes->sweeping)
+            return;
+        next = known->newer;
+        prefixes->sweeping = known->version;
         if (!known->touched && !any_region_has(prefixes, known->name))
             known_forget(&prefixes->known, known);
     }
+    prefixes->sweeping = INT64_MAX;
+    if (!prefixes->regions)
+        sleep_at_last(prefixes);
 }
 
 /* Closes regions that nobody has watched for a while. */
 static void prune(struct prefixes *prefixes)
 {
-    bool closed = false;
     struct region *next;
     for (struct region *region = prefixes->regions; region; region = next) {
         next = region->next;
-        if (region->watches == 0 && now_of(prefixes) >= region->idle + LINGER_MS) {
-            region_close(region);
-            closed = true;
-        }
-    }
-    if (!prefixes->regions) {
-        sleep_at_last(prefixes);
-    } else if (closed) {
-        forget_strangers(prefixes, &prefixes->known.held);
-        forget_strangers(prefixes, &prefixes->known.free);
+        if (region->watches > 0 || now_of(prefixes) < region->idle + LINGER_MS)
+            continue;
+        region_close(region);
+        sweep_from_the_beginning(prefixes);
     }
 }
 
 /* Has the region scanned for the watch, unless that was done or is not necessary. */
 static void prepare(struct prefix_watch *watch)
 {
-    if (region_covers(watch->region, watch->after) || (watch->region->ready && watch->scanned))
+    if (region_covers(watch->region, watch->since) || (watch->region->ready && watch->scanned))
         watch->prefixes->wanted = true;
     else if (!watch->region->scanning)
-        region_scan(watch->region, watch->after);
+        region_scan(watch->region, watch->since);
 }
 
 static void on_scanned(void *context, struct region *region, const char *error)
@@ -153,7 +158,7 @@ static void on_scanned(void *context, struct region *region, const char *error)
         if (error) {
             prefix_watch_give_up(watch, error);
         } else {
-            if (watch->after == 0 || region->scan_since <= watch->after)
+            if (watch->since == 0 || region->scan_since <= watch->since)
                 watch->scanned = true;
             prepare(watch);
         }
@@ -173,7 +178,9 @@ static uint64_t next_time(const struct prefixes *prefixes)
 {
     const struct round *round = &prefixes->round;
     uint64_t at = UINT64_MAX;
-    if (round->phase == ROUND_MARKED)
+    bool goes_on = round->phase == ROUND_MARKED || round->phase == ROUND_GATHERING ||
+                   round->phase == ROUND_ANSWERING;
+    if (goes_on || prefixes->sweeping < INT64_MAX)
         at = 0;
     else if (round->phase == ROUND_MARKING)
         at = round->overdue;
@@ -194,8 +201,12 @@ static void on_timer(uv_timer_t *timer)
     struct prefixes *prefixes = timer->data;
     const struct round *round = &prefixes->round;
     prune(prefixes);
-    if (round->phase == ROUND_MARKED)
-        round_look(prefixes);
+    if (prefixes->sweeping < INT64_MAX)
+        sweep(prefixes);
+    if (round->phase == ROUND_MARKED || round->phase == ROUND_GATHERING)
+        round_gather(prefixes);
+    else if (round->phase == ROUND_ANSWERING)
+        round_answer(prefixes);
     else if (round->phase == ROUND_MARKING && now_of(prefixes) >= round->overdue)
         round_fail(prefixes, "Redis does not tell of changes (batond's log says why)");
     else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0 &&
@@ -222,9 +233,9 @@ static void doubt(struct prefixes *prefixes)
     for (struct region *region = prefixes->regions; region; region = region->next)
         region->since = INT64_MAX;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
-        watch->begun = watch->scanned = watch->in_round = false;
-        if (watch->after < watch->region->since)
-            watch->region->since = watch->after;
+        watch->begun = watch->scanned = watch->in_round = watch->gathering = false;
+        if (watch->since < watch->region->since)
+            watch->region->since = watch->since;
     }
     for (struct region *region = prefixes->regions; region; region = region->next) {
         if (region->watches > 0)
@@ -232,8 +243,7 @@ static void doubt(struct prefixes *prefixes)
         else
             region->idle = 0; /* it is closed at once */
     }
-    for (struct known *known = prefixes->known.held.first; known; known = known->next)
-        known_touch(&prefixes->known, known);
+    prefixes->doubtful = 0;
     if (prefixes->round.phase == ROUND_MARKING)
         prefixes->round.phase = ROUND_RESTING;
 }
@@ -246,7 +256,8 @@ static void touch(struct prefixes *prefixes, struct slice key)
     if (name.length > 0 && any_region_has(prefixes, name))
         known_touch(&prefixes->known, known_get(&prefixes->known, name));
     if (prefixes->watch_count == 0 && prefixes->known.touched_count > UNSEEN_MOST)
-        sleep_at_last(prefixes);
+        for (struct region *region = prefixes->regions; region; region = region->next)
+            region->idle = 0; /* it is closed at once */
 }
 
 void locks_store_touched(struct locks *locks, struct slice key)
@@ -274,6 +285,7 @@ static struct prefixes *prefixes_of(struct locks *locks)
     if (!prefixes)
         abort();
     prefixes->locks = locks;
+    prefixes->doubtful = prefixes->sweeping = INT64_MAX;
     random_bytes(&id, sizeof id);
     snprintf(prefixes->mark_id, sizeof prefixes->mark_id, "%016" PRIx64, id);
     uv_timer_init(locks->loop, &prefixes->timer);
@@ -309,27 +321,39 @@ static void on_over(uv_timer_t *timer)
     prefixes_plan(watch->prefixes);
 }
 
-struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix, int64_t after,
-                                        int64_t wait_ms, size_t limit,
-                                        const struct prefix_listener *listener)
+static struct prefix_watch *make_watch(struct prefixes *prefixes, struct slice prefix,
+                                       const struct prefix_position *from)
 {
-    struct prefixes *prefixes = prefixes_of(locks);
     struct prefix_watch *watch = calloc(1, sizeof *watch + prefix.length);
     if (!watch)
         abort();
-    if (!prefixes->tracking)
-        track(prefixes); /* on the same connection as the scan, and before it */
     watch->prefixes = prefixes;
-    watch->region = find_region(prefixes, prefix);
-    watch->region->watches++;
-    watch->listener = *listener;
-    watch->after = watch->asked = after;
-    watch->limit = limit;
+    watch->after = from->after;
+    watch->since = from->since > from->after ? from->since : from->after;
+    watch->is_new = watch->since == 0;
+    watch->torn_length = from->name.length;
+    if (from->name.length > 0)
+        memcpy(watch->torn, from->name.bytes, from->name.length);
     watch->horizon = INT64_MAX;
     watch->complete = true;
     watch->prefix_length = prefix.length;
     if (prefix.length > 0)
         memcpy(watch->prefix, prefix.bytes, prefix.length);
+    return watch;
+}
+
+struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix,
+                                        const struct prefix_position *from, int64_t wait_ms,
+                                        size_t limit, const struct prefix_listener *listener)
+{
+    struct prefixes *prefixes = prefixes_of(locks);
+    struct prefix_watch *watch = make_watch(prefixes, prefix, from);
+    if (!prefixes->tracking)
+        track(prefixes); /* on the same connection as the scan, and before it */
+    watch->region = find_region(prefixes, prefix);
+    watch->region->watches++;
+    watch->listener = *listener;
+    watch->limit = limit;
     uv_timer_init(locks->loop, &watch->timer);
     watch->timer.data = watch;
     link_watch(watch, &prefixes->watches);
@@ -366,6 +390,8 @@ void prefixes_close(struct prefixes *prefixes)
     if (!prefixes)
         return;
     prefixes->tracking = false; /* the store is closed by now */
+    while (prefixes->regions)
+        region_close(prefixes->regions);
     sleep_at_last(prefixes);
     uv_close((uv_handle_t *)&prefixes->timer, on_closed);
 }

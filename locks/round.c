@@ -10,7 +10,12 @@ enum {
     TOGETHER_MS = 2, /* changes so close to each other are looked at together */
     AGAIN_MS = 200,  /* after a round that failed */
     MARK_LONGEST_MS = 1000,
-    LOOKS_AT_ONCE = 256, /* so that Redis answers well before its deadline */
+    /* What is done in one turn of the loop, so that none of them takes more than some
+     * milliseconds: */
+    LOOKS_AT_ONCE = 32,     /* names of which Redis may tell... */
+    TELLS_AT_ONCE = 16384,  /* ...times the watches that may hear of each */
+    TOUCHES_AT_ONCE = 2000, /* names gone through */
+    ANSWERS_AT_ONCE = 64,
 };
 
 static uint64_t now_of(const struct prefixes *prefixes)
@@ -18,76 +23,104 @@ static uint64_t now_of(const struct prefixes *prefixes)
     return uv_now(prefixes->locks->loop);
 }
 
-/* Whether this is news for the watch. */
-static bool concerns(const struct prefix_watch *watch, int64_t version, bool held)
+static bool is_beyond(struct slice name, struct slice other)
 {
-    bool wants_all = !watch->begun && (watch->after == 0 || !watch->complete);
-    return wants_all ? held : version > watch->after;
+    size_t common = name.length < other.length ? name.length : other.length;
+    int order = memcmp(name.bytes, other.bytes, common);
+    return order > 0 || (order == 0 && name.length > other.length);
 }
 
-/* Names that changed in the same microsecond are not torn apart by the limit: between them there is
- * no version from which to go on. */
-static void tell(struct prefix_watch *watch, struct slice name, const struct lock_view *view)
+/* Whether this is news for the watch. */
+static bool concerns(const struct prefix_watch *watch, const struct known *known)
 {
+    int64_t known_up_to = known->held ? watch->after : watch->since;
+    if (watch->torn_length > 0 && known->version == watch->after)
+        return known->version >= known_up_to &&
+               is_beyond(known->name, (struct slice){watch->torn, watch->torn_length});
+    return known->version > known_up_to;
+}
+
+/* Names that changed in the same microsecond are not torn apart by the limit. */
+static void tell(struct prefix_watch *watch, struct slice name, const struct lock_view *view,
+                 char **shared)
+{
+    if (view->version > watch->horizon)
+        return;
     if (watch->told >= watch->limit && view->version != watch->last_told) {
-        if (view->version <= watch->horizon)
-            watch->horizon = view->version - 1;
+        watch->horizon = view->version - 1;
         return;
     }
     watch->told++;
     watch->last_told = view->version;
-    watch->listener.each(watch->listener.context, name, view);
+    watch->listener.each(watch->listener.context, name, view, shared);
 }
 
 static void tell_all(struct prefixes *prefixes, const struct known *known,
                      const struct lock_view *view)
 {
     struct prefix_watch *next;
+    char *shared = NULL;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
         next = watch->next;
-        if (watch->in_round && prefix_watch_has(watch, known->name) &&
-            concerns(watch, known->version, known->held))
-            tell(watch, known->name, view);
+        if (watch->in_round && concerns(watch, known) && prefix_watch_has(watch, known->name))
+            tell(watch, known->name, view, &shared);
     }
+    free(shared);
 }
 
-static void answer_watches(struct prefixes *prefixes)
+/* The first round of a watch is over without news for it. */
+static void come_further(struct prefix_watch *watch)
 {
-    struct prefix_watch *due = NULL, *next;
-    const struct round *round = &prefixes->round;
+    struct prefixes *prefixes = watch->prefixes;
+    if (watch->horizon < INT64_MAX) { /* what was to be told has changed: its time will come */
+        watch->after = watch->horizon;
+        watch->horizon = INT64_MAX;
+        prefixes->wanted = true;
+    } else {
+        watch->begun = true;
+        watch->after = watch->after > prefixes->round.time ? watch->after : prefixes->round.time;
+        watch->since = watch->since > watch->after ? watch->since : watch->after;
+    }
+    watch->torn_length = 0;
+}
+
+static void find_due(struct prefixes *prefixes)
+{
+    struct prefix_watch *next;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
         next = watch->next;
         bool starts = !watch->begun;
         if (!watch->in_round)
             continue;
         watch->in_round = false;
-        if (watch->told > 0 || watch->over || (starts && round->error)) {
-            prefix_watch_move(watch, &due);
-        } else if (starts) {
-            watch->begun = true;
-            if (watch->after == 0)
-                watch->after = round->time;
-        }
+        if (watch->told > 0 || watch->over || (starts && prefixes->round.error))
+            prefix_watch_move(watch, &prefixes->due);
+        else if (starts)
+            come_further(watch);
     }
-    const char *error = round->error;
-    int64_t time = round->time;
-    while (due) {
-        if (error)
-            prefix_watch_give_up(due, error);
+}
+
+void round_answer(struct prefixes *prefixes)
+{
+    struct round *round = &prefixes->round;
+    for (int i = 0; prefixes->due && i < ANSWERS_AT_ONCE; i++) {
+        if (round->error)
+            prefix_watch_give_up(prefixes->due, round->error);
         else
-            prefix_watch_answer(due, time);
+            prefix_watch_answer(prefixes->due, round->time);
     }
+    if (!prefixes->due)
+        round->phase = ROUND_RESTING;
 }
 
 static void end_round(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
-    free(round->looks);
-    round->looks = NULL;
-    round->phase = ROUND_RESTING;
+    round->phase = ROUND_ANSWERING;
     prefixes->not_before = now_of(prefixes) + (round->error ? AGAIN_MS : TOGETHER_MS);
     regions_forget_oldest(prefixes->regions, &prefixes->known);
-    answer_watches(prefixes);
+    find_due(prefixes);
+    round_answer(prefixes);
     prefixes_plan(prefixes);
 }
 
@@ -126,6 +159,7 @@ static void looked(void *context, const struct locks_reply *reply)
         known_touch(&prefixes->known, known);
         round->error = reply->error;
     }
+    free(look);
     look_on(prefixes);
 }
 
@@ -133,93 +167,124 @@ static void looked(void *context, const struct locks_reply *reply)
 static void look_on(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
-    for (; round->next < round->count && round->looking < LOOKS_AT_ONCE; round->next++) {
-        struct look *look = &round->looks[round->next];
+    size_t share = TELLS_AT_ONCE / (prefixes->watch_count + 1) + 1;
+    size_t most = share < LOOKS_AT_ONCE ? share : LOOKS_AT_ONCE;
+    if (prefixes->known.touched_count < round->left) /* all were forgotten meanwhile */
+        round->left = prefixes->known.touched_count;
+    for (; round->left > 0 && round->looking < most; round->left--) {
+        struct known *known = known_take_touched(&prefixes->known);
+        struct look *look = malloc(sizeof *look);
+        if (!known || !look)
+            abort();
+        *look = (struct look){prefixes, known, now_of(prefixes)};
+        known->looking = true;
         round->looking++;
-        look->sent = now_of(prefixes);
-        locks_inspect(prefixes->locks, look->known->name, slice_of(NULL), looked, look);
+        locks_inspect(prefixes->locks, known->name, slice_of(NULL), looked, look);
     }
     if (round->looking == 0)
         end_round(prefixes);
 }
 
-static int by_version(const void *one, const void *other)
+/* Goes through names that are held, and touches them: after a doubt. False: there are more. */
+static bool touch_doubtful(struct prefixes *prefixes, size_t *left)
 {
-    int64_t a = (*(struct known *const *)one)->version;
-    int64_t b = (*(struct known *const *)other)->version;
-    return (a > b) - (a < b);
+    if (prefixes->doubtful == INT64_MAX)
+        return true;
+    struct known *known = known_after(&prefixes->known, prefixes->doubtful);
+    for (; known; known = known->newer) {
+        if (*left == 0 && known->version != prefixes->doubtful)
+            return false;
+        *left -= *left > 0;
+        prefixes->doubtful = known->version;
+        if (known->held)
+            known_touch(&prefixes->known, known);
+    }
+    prefixes->doubtful = INT64_MAX;
+    return true;
 }
 
-static size_t collect(const struct prefix_watch *watch, const struct known_list *list,
-                      struct known **ret)
-{
-    size_t count = 0;
-    for (struct known *known = list->first; known; known = known->next)
-        if (prefix_watch_has(watch, known->name) && concerns(watch, known->version, known->held))
-            ret[count++] = known;
-    return count;
-}
-
-/* A watch's first round looks at all that is news for it: the oldest first, to its limit. */
-static void touch_news(struct prefix_watch *watch)
+/* Goes through the names from the watch's version on, and touches those that are news for it, up to
+ * its limit. False: there are more. */
+static bool touch_news(struct prefix_watch *watch, size_t *left)
 {
     struct known_table *table = &watch->prefixes->known;
-    size_t most = table->held.count + table->free.count;
-    struct known **news = malloc((most + 1) * sizeof(struct known *));
-    if (!news)
-        abort();
-    size_t count = collect(watch, &table->held, news);
-    count += collect(watch, &table->free, news + count);
-    qsort(news, count, sizeof(struct known *), by_version);
-    size_t told = 0;
-    for (; told < count; told++) {
-        bool is_tie = told > 0 && news[told]->version == news[told - 1]->version;
-        if (told >= watch->limit && !is_tie)
-            break;
-        known_touch(table, news[told]);
+    struct known *known = known_after(table, watch->cursor);
+    for (; known; known = known->newer) {
+        bool is_tie = known->version == watch->cursor;
+        if (*left == 0 && !is_tie)
+            return false;
+        *left -= *left > 0;
+        if (concerns(watch, known) && prefix_watch_has(watch, known->name)) {
+            if (watch->gathered >= watch->limit && !is_tie) {
+                watch->horizon = known->version - 1;
+                break;
+            }
+            known_touch(table, known);
+            watch->gathered++;
+        }
+        watch->cursor = known->version;
     }
-    if (told < count)
-        watch->horizon = news[told]->version - 1;
-    free(news);
+    watch->gathering = false;
+    return true;
+}
+
+/* What was asked for long ago may have been forgotten: all that is held is told. */
+static void begin_anew(struct prefix_watch *watch)
+{
+    watch->complete = false;
+    watch->is_new = true;
+    watch->after = watch->since = 0;
+    watch->torn_length = 0;
 }
 
 static void enter_round(struct prefix_watch *watch)
 {
-    watch->in_round = watch->region->ready && (watch->begun || watch->scanned ||
-                                               region_covers(watch->region, watch->after));
+    struct prefixes *prefixes = watch->prefixes;
+    int64_t time = prefixes->round.time;
+    int64_t oldest = time - prefixes->locks->retention_ms * 1000;
+    bool covered = region_covers(watch->region, watch->since);
+    watch->entered = prefixes->marks;
+    watch->in_round = watch->region->ready && (watch->begun || watch->scanned || covered);
     if (!watch->in_round || watch->begun)
         return;
-    struct prefixes *prefixes = watch->prefixes;
-    int64_t oldest = prefixes->round.time - prefixes->locks->retention_ms * 1000;
-    watch->complete =
-        watch->asked == 0 || (watch->asked >= oldest && region_covers(watch->region, watch->after));
-    touch_news(watch);
+    if (!watch->is_new && (watch->since < oldest || !covered))
+        begin_anew(watch);
+    if (watch->since == 0)
+        watch->since = time;
+    watch->gathering = true;
+    watch->gathered = 0;
+    watch->cursor = watch->after - (watch->torn_length > 0);
 }
 
-static int by_known_version(const void *one, const void *other)
+/* False: there are more. */
+static bool gather(struct prefixes *prefixes, size_t *left)
 {
-    return by_version(&((const struct look *)one)->known, &((const struct look *)other)->known);
+    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
+        if (watch->entered != prefixes->marks) {
+            if (*left == 0)
+                return false;
+            --*left;
+            enter_round(watch);
+        }
+        if (watch->gathering && !touch_news(watch, left))
+            return false;
+    }
+    return true;
 }
 
 /* Redis has told all that was changed before the mark. */
-void round_look(struct prefixes *prefixes)
+void round_gather(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
-    known_touch_ended(&prefixes->known, now_of(prefixes) + 1);
-    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next)
-        enter_round(watch);
-
+    struct known_table *known = &prefixes->known;
+    size_t left = TOUCHES_AT_ONCE;
+    round->phase = ROUND_GATHERING;
+    if (!known_touch_ended(known, now_of(prefixes) + 1, left) || !touch_doubtful(prefixes, &left) ||
+        !gather(prefixes, &left))
+        return;
     round->phase = ROUND_LOOKING;
-    round->count = round->next = round->looking = 0;
-    round->looks = calloc(prefixes->known.touched_count + 1, sizeof *round->looks);
-    if (!round->looks)
-        abort();
-    struct known *known;
-    while ((known = known_take_touched(&prefixes->known))) {
-        known->looking = true;
-        round->looks[round->count++] = (struct look){.prefixes = prefixes, .known = known};
-    }
-    qsort(round->looks, round->count, sizeof *round->looks, by_known_version);
+    round->left = known->touched_count;
+    round->looking = 0;
     look_on(prefixes);
 }
 

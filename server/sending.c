@@ -2,11 +2,15 @@
 
 #include "server/journal.h"
 
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM_BLOCK = 1024 }; /* the piece that is read at once where a stream is not chunked */
+enum {
+    STREAM_BLOCK = 1024,       /* the piece that is read at once where a stream is not chunked */
+    STREAM_UNSENT = 16 * 1024, /* bytes that the kernel takes over before they can be sent */
+};
 
 static void count_streaming(const struct record *record, int change)
 {
@@ -17,28 +21,33 @@ static void count_streaming(const struct record *record, int change)
 }
 
 /* Hands libmicrohttpd what was written and not yet sent; where there is nothing, the connection is
- * suspended until there is. It asks when all before has been sent, so each piece has a time to be
- * read, and the stream as a whole has not. */
+ * suspended until there is, and the API may look for more. It asks when all before has been sent,
+ * so each piece has a time to be read, and the stream as a whole has not. */
 static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_t size)
 {
     struct record *record = context;
-    struct stream *stream = &record->exchange.stream;
+    struct exchange *exchange = &record->exchange;
     (void)position;
-    if (record->gone || stream->overflown)
+    if (record->gone || exchange->stream.overflown)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     caller_expect(record->caller, DEADLINE_REPLY);
-    if (stream->length == 0 && stream->finished)
+    size_t length = exchange_take(exchange, buffer, size);
+    if (length == 0 && exchange->stream.finished)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    if (stream->length == 0) {
+    if (length == 0) {
         request_suspend(record);
-        return 0;
+        exchange_drained(exchange);
     }
-    size_t length = stream->length < size ? stream->length : size;
-    memcpy(buffer, stream->bytes, length);
-    stream->length -= length;
     record->sent += length;
-    memmove(stream->bytes, stream->bytes + length, stream->length);
     return (ssize_t)length;
+}
+
+/* A client that does not read has this much unsent in its socket (in Linux; elsewhere as much as
+ * the socket takes, which may be some megabytes), so that it is found out soon, and what it gets
+ * once it reads is new. */
+static void keep_little_in_the_kernel(int fd)
+{
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){STREAM_UNSENT}, sizeof(int));
 }
 
 /* Behind the head that answers HEAD, libmicrohttpd 0.9.75 sends the end of a chunked body: there
@@ -49,6 +58,7 @@ static struct MHD_Response *stream_response(struct record *record)
         MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, record, NULL);
     if (response && strcmp(record->exchange.method, "HEAD") == 0)
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    keep_little_in_the_kernel(record->caller->fd);
     record->streaming = true;
     count_streaming(record, 1);
     request_watch(record);

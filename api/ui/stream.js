@@ -109,7 +109,8 @@ class LiveLine {
     if (this.closed) return;
     if (event.data) this.listener.event(event.type, JSON.parse(event.data));
     if (event.id) this.latest = event.id;
-    this.listener.round(event.id !== "");
+    // An id with a hyphen is one on the way: not all that is held has been told yet.
+    this.listener.round(event.id !== "" && !event.id.includes("-"));
   }
 
   // With some chance in it, so that not all pages come back in the same moment.

@@ -131,6 +131,8 @@ static void collect_one(struct caller *caller)
         finish(caller);
     else if (stream->is_stream && (stream->finished || stream->overflown))
         play_hang_up(play_of(&caller->exchange), place_of(caller));
+    else if (stream->is_stream)
+        exchange_drained(&caller->exchange);
 }
 
 /* Takes what has been answered since. */

@@ -415,14 +415,19 @@ static void a_prefix_can_be_a_stream(void **state)
     assert_true(parked_hears(stream, "data: {\"name\":\"flow:2\",\"state\":\"held\"", PROMPT_MS));
     parked_close(stream);
 
-    /* Only the last of several says where to go on. */
+    /* Each of several says where to go on, and the last one that all has been told. */
     hold(client, "flow:3", token);
     stream = parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0", NULL);
     assert_int_equal(parked_answer(stream, PATIENCE_MS), 200);
-    const char *id = strstr(stream->text, "id: ");
-    assert_non_null(id);
-    assert_null(strstr(id + 1, "id: "));
-    assert_non_null(strstr(stream->text, "}\n\nid: "));
+    const char *first = strstr(stream->text, "id: "), *last = strstr(first + 1, "id: ");
+    assert_non_null(last);
+    assert_null(strstr(last + 1, "id: "));
+    int64_t after = 0, since = 0;
+    assert_int_equal(sscanf(first, "id: %" SCNd64 "-%" SCNd64 "\nevent: lock\n", &after, &since),
+                     2);
+    assert_int_equal(after, version_of(client, "flow:2"));
+    assert_true(since > after);
+    assert_int_equal(strspn(last + 4, "0123456789"), strcspn(last + 4, "\n"));
     parked_close(stream);
     stream =
         parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0&after=1", NULL);

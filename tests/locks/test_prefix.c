@@ -1,10 +1,13 @@
 /* Watching all names under a prefix: what there is, what changes, and that nothing is missed. */
+#include "locks/prefix.h"
 #include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static const char TOKEN[] = "0123456789012345678901";
 
@@ -22,14 +25,16 @@ struct heard {
     } each[NAMES_MOST];
     enum locks_result result;
     int64_t version;
+    struct prefix_position reached;
     bool complete;
     bool failed; /* with a text */
     int64_t at_ms;
 };
 
-static void on_each(void *context, struct slice name, const struct lock_view *view)
+static void on_each(void *context, struct slice name, const struct lock_view *view, char **shared)
 {
     struct heard *heard = context;
+    assert_ptr_not_equal(shared, NULL);
     assert_int_equal(heard->done, 0);
     assert_true(heard->told < NAMES_MOST);
     snprintf(heard->each[heard->told].name, sizeof heard->each[0].name, "%.*s", (int)name.length,
@@ -39,13 +44,15 @@ static void on_each(void *context, struct slice name, const struct lock_view *vi
     heard->told++;
 }
 
-static void on_done(void *context, enum locks_result result, int64_t version, bool complete,
-                    const char *error)
+/* What is not complete begins anew: from then on the beginning is where to go on. */
+static void on_done(void *context, enum locks_result result, const struct prefix_position *reached,
+                    bool complete, const char *error)
 {
     struct heard *heard = context;
     heard->done++;
     heard->result = result;
-    heard->version = version;
+    heard->version = complete || reached->after > reached->since ? reached->after : reached->since;
+    heard->reached = *reached;
     heard->complete = complete;
     heard->failed = error != NULL;
     heard->at_ms = clock_ms();
@@ -58,7 +65,8 @@ static void begin(struct heard *heard, struct site *site, const char *prefix, in
     const struct prefix_listener listener = {heard, NULL, on_each, on_done};
     memset(heard, 0, sizeof *heard);
     heard->watch =
-        locks_watch_prefix(site->locks, slice_of(prefix), after, wait_ms, limit, &listener);
+        locks_watch_prefix(site->locks, slice_of(prefix), &(struct prefix_position){.after = after},
+                           wait_ms, limit, &listener);
     assert_int_equal(heard->done, 0);
 }
 
@@ -498,6 +506,66 @@ static void a_watch_outlives_the_loss_of_its_connection(void **state)
     }
 }
 
+static int64_t thread_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* The longest turn of the loop until `done`: time of this thread, so others do not count. */
+static int64_t longest_turn(struct locks_fixture *fixture, const int *done)
+{
+    int64_t longest = 0, deadline = clock_ms() + 20000;
+    while (*done == 0 && clock_ms() < deadline) {
+        int64_t begun = thread_us();
+        uv_run(&fixture->loop, UV_RUN_NOWAIT);
+        int64_t took = thread_us() - begun;
+        longest = took > longest ? took : longest;
+    }
+    assert_int_equal(*done, 1);
+    return longest;
+}
+
+/* As if they were all held, since long ago and for long. */
+static void know(struct site *site, int64_t count)
+{
+    char name[24];
+    for (int64_t i = 0; i < count; i++) {
+        int length = snprintf(name, sizeof name, "many/%" PRId64, i * 7919 % count);
+        struct known *known =
+            known_get(&site->locks->prefixes->known, (struct slice){name, (size_t)length});
+        known_seen(&site->locks->prefixes->known, known, 1000 + i, true, UINT64_MAX - 1);
+    }
+}
+
+/* Those that it has news of, that it has no news of, and those that are forgotten. */
+static void no_turn_takes_longer_for_many_names(void **state)
+{
+    enum { MANY = 200000, TURN_US = 8000 };
+    static struct heard heard;
+    struct locks_fixture *fixture = *state;
+    lock(&fixture->there, "few/1");
+    current(&fixture->here, "");
+    know(&fixture->here, MANY);
+    const struct prefix_position early = {.after = 1, .since = current(&fixture->here, "few")};
+    const struct prefix_listener listener = {&heard, NULL, on_each, on_done};
+    memset(&heard, 0, sizeof heard);
+    locks_watch_prefix(fixture->here.locks, slice_of("few"), &early, 0, 10, &listener);
+    int64_t narrow = longest_turn(fixture, &heard.done);
+    assert_int_equal(heard.told, 1);
+    assert_true(heard.complete); /* what is held may be older than what is remembered */
+    memset(&heard, 0, sizeof heard);
+    locks_watch_prefix(fixture->here.locks, slice_of(""), &early, 0, 100, &listener);
+    int64_t wide = longest_turn(fixture, &heard.done);
+    print_message("the longest turns took %d us and %d us\n", (int)narrow, (int)wide);
+    assert_in_range(heard.reached.after, 1000, 1000 + 100); /* Redis knows none of those */
+#ifndef __SANITIZE_ADDRESS__
+    assert_true(narrow < TURN_US);
+    assert_true(wide < TURN_US);
+#endif
+}
+
 int main(void)
 {
 #define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
@@ -519,6 +587,7 @@ int main(void)
         IN_FIXTURE(a_server_that_drains_answers),
         IN_FIXTURE(an_old_version_is_answered_incompletely),
         IN_FIXTURE(memory_is_bounded),
+        IN_FIXTURE(no_turn_takes_longer_for_many_names),
         IN_FIXTURE(without_redis_it_is_unavailable),
         IN_FIXTURE(what_changes_while_nobody_listens_is_told),
         IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection),

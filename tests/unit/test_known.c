@@ -97,11 +97,50 @@ static void the_first_end_is_always_known(void **state)
     size_t ended = 0;
     for (size_t i = 0; i < NAMES; i++)
         ended += ends[i] <= 500;
-    known_touch_ended(&table, 500);
-    assert_true(ended > 0);
+    assert_true(ended > 2);
+    assert_false(known_touch_ended(&table, 500, 2));
+    assert_int_equal(table.touched_count, 2);
+    assert_false(known_touch_ended(&table, 500, ended - 3));
+    assert_true(known_touch_ended(&table, 500, 1));
     assert_int_equal(table.touched_count, ended);
     assert_true(known_next_end(&table) > 500);
     known_forget_all(&table);
+}
+
+/* From each version on, all that are newer come in their order, whatever became of them before. */
+static void names_are_found_by_their_versions(void **state)
+{
+    enum { NAMES = 60, CHANGES = 3000, VERSIONS = 40 };
+    struct known_table table = {0};
+    int64_t versions[NAMES] = {0};
+    uint64_t seed = 7;
+    (void)state;
+    assert_null(known_after(&table, 0));
+    for (int change = 0; change < CHANGES; change++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        size_t i = (size_t)(seed >> 33) % NAMES;
+        char name[8];
+        snprintf(name, sizeof name, "%zu", i);
+        struct known *known = get(&table, name);
+        if (seed >> 61 == 0) {
+            known_forget(&table, known);
+            versions[i] = 0;
+        } else {
+            versions[i] = 1 + (int64_t)((seed >> 20) % VERSIONS);
+            known_seen(&table, known, versions[i], seed >> 63 != 0, 1);
+        }
+        int64_t after = (int64_t)((seed >> 50) % VERSIONS), last = after;
+        size_t newer = 0, found = 0;
+        for (size_t k = 0; k < NAMES; k++)
+            newer += versions[k] > after;
+        for (known = known_after(&table, after); known; known = known->newer, found++) {
+            assert_true(known->version >= last && known->version > after);
+            last = known->version;
+        }
+        assert_int_equal(found, newer);
+    }
+    known_forget_all(&table);
+    assert_null(known_after(&table, 0));
 }
 
 int main(void)
@@ -112,6 +151,7 @@ int main(void)
         cmocka_unit_test(the_free_ones_are_in_the_order_they_were_seen),
         cmocka_unit_test(a_name_being_looked_at_outlives_its_place),
         cmocka_unit_test(the_first_end_is_always_known),
+        cmocka_unit_test(names_are_found_by_their_versions),
     };
     return cmocka_run_group_tests_name("known", tests, NULL, NULL);
 }

@@ -1,0 +1,225 @@
+/* Streams of events whose clients read slowly, are cut off on the way, or do not read at all. */
+#include "tests/integration/service.h"
+#include "tests/support/raw.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    NAMES = 400,
+    NOTE = 800,
+    BITE = 8 * 1024,
+    BUFFER = 32 * 1024, /* of a reader's socket */
+    ID_TEXT = 48,
+    PATIENCE_MS = 20000,
+};
+
+/* A client of a stream that reads as much as it is told to. */
+struct reader {
+    int fd;
+    bool closed; /* by batond */
+    bool incomplete;
+    char id[ID_TEXT]; /* the latest */
+    bool seen[NAMES];
+    int seen_count;
+    int changes; /* of another lock */
+    size_t length;
+    char text[256 * 1024]; /* what has come and was not taken apart yet */
+};
+
+static void fill(struct http_client *client)
+{
+    char request[60], note[NOTE + 1], body[NOTE + 100];
+    memset(note, 'x', NOTE);
+    note[NOTE] = '\0';
+    snprintf(body, sizeof body, "{\"ttl_ms\":600000,\"meta\":{\"note\":\"%s\"}}", note);
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(request, sizeof request, "POST /locks/n%d", i);
+        answers(client, request, body, 201, NULL);
+    }
+}
+
+/* With a small buffer of its own, so that what it does not read stays with batond. */
+static void connect_reader(struct reader *reader, int port)
+{
+    char request[200];
+    reader->fd = raw_connect(port);
+    assert_true(reader->fd >= 0);
+    setsockopt(reader->fd, SOL_SOCKET, SO_RCVBUF, &(int){BUFFER}, sizeof(int));
+    snprintf(request, sizeof request,
+             "GET /events HTTP/1.1\r\nHost: h\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
+             reader->id[0] ? "Last-Event-ID: " : "", reader->id, reader->id[0] ? "\r\n" : "");
+    assert_true(raw_send(reader->fd, request, strlen(request)));
+    reader->length = 0;
+    reader->closed = false;
+}
+
+static void take(struct reader *reader, const char *event)
+{
+    const char *id = strstr(event, "id: "), *name = strstr(event, "\"name\":\"");
+    int number;
+    if (id)
+        sscanf(id, "id: %47[0-9-]", reader->id);
+    reader->incomplete |= strstr(event, "event: incomplete") != NULL;
+    if (!name)
+        return;
+    reader->changes += strncmp(name, "\"name\":\"elsewhere\"", 18) == 0;
+    if (sscanf(name, "\"name\":\"n%d\"", &number) == 1 && !reader->seen[number]) {
+        reader->seen[number] = true;
+        reader->seen_count++;
+    }
+}
+
+/* The sizes of chunks, on lines of their own, are of no matter: they tear no event that is asked
+ * for here but for one, which is then told as one without a name or an id. */
+static void take_events(struct reader *reader)
+{
+    char *next = reader->text, *end;
+    while ((end = strstr(next, "\n\n"))) {
+        *end = '\0';
+        take(reader, next);
+        next = end + 2;
+    }
+    reader->length -= (size_t)(next - reader->text);
+    memmove(reader->text, next, reader->length + 1);
+}
+
+/* Takes the lines between chunks out of what has come. */
+static void join_chunks(char *text)
+{
+    char *at = text, *line;
+    while ((line = strstr(at, "\r\n"))) {
+        size_t digits = strspn(line + 2, "0123456789abcdefABCDEF");
+        if (digits > 0 && strncmp(line + 2 + digits, "\r\n", 2) == 0)
+            memmove(line, line + 4 + digits, strlen(line + 4 + digits) + 1);
+        at = line + 1;
+    }
+}
+
+static void read_some(struct reader *reader, size_t size, int timeout_ms)
+{
+    char *end = reader->text + reader->length;
+    assert_true(reader->length + size < sizeof reader->text);
+    reader->length += raw_receive(reader->fd, end, size, "\n", timeout_ms, &reader->closed);
+    join_chunks(reader->text);
+    reader->length = strlen(reader->text);
+    take_events(reader);
+}
+
+static void change(struct http_client *client)
+{
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/elsewhere", NULL, 201, NULL);
+    keep_token(client, token);
+    answers_token(client, token, "DELETE /locks/elsewhere", NULL, 200, NULL);
+}
+
+/* However much there is to tell and however often something changes meanwhile. */
+static void a_slow_reader_hears_of_everything_and_is_not_cut_off(void **state)
+{
+    struct service *service = *state;
+    struct reader *reader = calloc(1, sizeof *reader);
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    fill(service->client);
+    connect_reader(reader, service->batond.port);
+    while (reader->seen_count < NAMES && clock_ms() < deadline) {
+        change(service->client);
+        read_some(reader, BITE, 1000);
+        assert_false(reader->closed);
+    }
+    assert_int_equal(reader->seen_count, NAMES);
+    int before = reader->changes;
+    change(service->client);
+    while (reader->changes == before && clock_ms() < deadline) {
+        read_some(reader, BITE, 1000);
+        assert_false(reader->closed);
+    }
+    assert_true(reader->changes > before);
+    assert_null(strchr(reader->id, '-')); /* all that was held has been told */
+    close(reader->fd);
+    free(reader);
+}
+
+/* What is held from the beginning is told in parts, and each part is where to go on. */
+static void who_is_cut_off_goes_on_where_it_was(void **state)
+{
+    enum { PART = 60, CUTS = 2 * NAMES / PART };
+    const struct service *service = *state;
+    struct reader *reader = calloc(1, sizeof *reader);
+    int cuts = 0, on_the_way = 0;
+    for (; reader->seen_count < NAMES && cuts < CUTS; cuts++) {
+        int before = reader->seen_count;
+        connect_reader(reader, service->batond.port);
+        while (reader->seen_count < NAMES && reader->seen_count < before + PART && !reader->closed)
+            read_some(reader, BITE, PATIENCE_MS);
+        close(reader->fd);
+        assert_false(reader->closed);
+        on_the_way += strchr(reader->id, '-') != NULL;
+    }
+    assert_int_equal(reader->seen_count, NAMES);
+    assert_true(cuts > 2 && on_the_way >= cuts - 1);
+    assert_false(reader->incomplete);
+    free(reader);
+}
+
+static int64_t resident_kib(const struct service *service)
+{
+    char path[40], line[100];
+    int64_t kib = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)service->batond.process.pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "VmRSS: %" SCNd64, &kib) == 1)
+            break;
+    fclose(file);
+    return kib;
+}
+
+static void come_to_stream(struct http_client *client, int count)
+{
+    char text[40];
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    snprintf(text, sizeof text, "\nbaton_streams %d\n", count);
+    do
+        answers(client, "GET /metrics", NULL, 200, NULL);
+    while (!strstr(client->reply.body, text) && clock_ms() < deadline);
+    assert_non_null(strstr(client->reply.body, text));
+}
+
+/* What cannot be sent is not looked for: neither memory nor time goes into it. */
+static void what_unread_streams_take_is_bounded(void **state)
+{
+    enum { STREAMS = 100, CHANGES = 30, EACH_KIB = 80 };
+    struct service *service = *state;
+    struct reader *readers = calloc(STREAMS, sizeof *readers);
+    int64_t before = resident_kib(service);
+    for (int i = 0; i < STREAMS; i++)
+        connect_reader(&readers[i], service->batond.port);
+    come_to_stream(service->client, STREAMS);
+    for (int i = 0; i < CHANGES; i++)
+        change(service->client);
+    int64_t more = resident_kib(service) - before;
+    print_message("%d unread streams take %d KiB each\n", STREAMS, (int)(more / STREAMS));
+#ifndef __SANITIZE_ADDRESS__
+    assert_true(more < (int64_t)STREAMS * EACH_KIB);
+#endif
+    for (int i = 0; i < STREAMS; i++)
+        close(readers[i].fd);
+    come_to_stream(service->client, 0);
+    free(readers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_reader_hears_of_everything_and_is_not_cut_off),
+        cmocka_unit_test(what_unread_streams_take_is_bounded),
+        cmocka_unit_test(who_is_cut_off_goes_on_where_it_was),
+    };
+    return cmocka_run_group_tests_name("events_slow", tests, service_start, service_stop);
+}
