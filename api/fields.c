@@ -30,6 +30,7 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
     [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
     [FIELD_VERBOSE] = {NULL, "verbose", FIELD_FLAG, 0, 1, NULL},
+    [FIELD_REASON] = {"reason", "reason", FIELD_TEXT, 1, REASON_LENGTH, NULL},
     [FIELD_CONFIRM] = {"confirm", "confirm", FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
 };
 

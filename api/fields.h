@@ -41,6 +41,7 @@ enum field_id {
     FIELD_NAMES,
     FIELD_VERBOSE,
     FIELD_CONFIRM,
+    FIELD_REASON,
     FIELD_COUNT,
 };
 
@@ -56,6 +57,8 @@ struct field {
 extern const struct field FIELDS[FIELD_COUNT];
 
 #define FIELD_BIT(id) (1u << (id))
+
+enum { REASON_LENGTH = 256 }; /* bytes */
 
 #define VERSION_HIGHEST INT64_C(9007199254740991) /* what JSON numbers carry exactly */
 

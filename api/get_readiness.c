@@ -16,15 +16,21 @@ struct verdict {
 };
 
 /* `detail` says why it is not well, or may be told of what is; "" for nothing. */
+static void list(struct verdict *verdict, const char *name, bool is_well, const char *detail)
+{
+    if (!verdict->checks)
+        return;
+    json_t *entry = json_pack("{s:s, s:b}", "name", name, "ok", is_well);
+    if (detail[0])
+        json_object_set_new(entry, "detail", json_string(detail));
+    json_array_append_new(verdict->checks, entry);
+}
+
+/* The same of what makes this batond ready or not. */
 static void check(struct verdict *verdict, const char *name, bool is_well, enum problem problem,
                   const char *detail)
 {
-    if (verdict->checks) {
-        json_t *entry = json_pack("{s:s, s:b}", "name", name, "ok", is_well);
-        if (detail[0])
-            json_object_set_new(entry, "detail", json_string(detail));
-        json_array_append_new(verdict->checks, entry);
-    }
+    list(verdict, name, is_well, detail);
     if (is_well || verdict->fails)
         return;
     verdict->fails = true;
@@ -69,20 +75,26 @@ static void answer(struct exchange *exchange, const struct verdict *verdict)
         reply_json(exchange, 200, "application/json", document);
 }
 
-/* All batonds of this Redis are in it, and serve all but grants: none is to be taken out for it. */
+/* All batonds of this Redis are in it, and serve all but grants: none is to be taken out for it, so
+ * it is told and does not count. */
 static void check_quarantine(const struct exchange *exchange, struct verdict *verdict)
 {
+    const struct locks *locks = exchange->api->locks;
     enum quarantine_reason reason;
-    char by[48] = "", detail[192];
-    int64_t left_ms = locks_quarantine(exchange->api->locks, slice_of(NULL), &reason);
-    unsigned servers = locks_quarantined(exchange->api->locks);
+    char by[48] = "", detail[DETAIL_SIZE];
+    int64_t left_ms = locks_quarantine(locks, slice_of(NULL), &reason);
+    const char *why = quarantine_text(reason);
+    unsigned servers = locks_quarantined(locks);
     if (left_ms == 0)
         return;
     if (servers > 0)
         snprintf(by, sizeof by, " by %u of the servers of Redis", servers);
-    snprintf(detail, sizeof detail, "nothing is granted%s for another %lld s: %s", by,
-             (long long)((left_ms + 999) / 1000), quarantine_text(reason));
-    check(verdict, "quarantine", true, PROBLEM_QUARANTINED, detail);
+    snprintf(
+        detail, sizeof detail,
+        "nothing is granted%s for another %lld s: %s; renewals and releases are served, and GET "
+        "/quarantine tells more",
+        by, (long long)((left_ms + 999) / 1000), why);
+    list(verdict, "quarantine", locks_pause(locks, &reason) == 0, detail);
 }
 
 /* Where Redis is, and what is wrong there, is for those who run batond: whoever may see its
@@ -109,7 +121,7 @@ static void check_clocks(const struct exchange *exchange, struct verdict *verdic
         return;
     snprintf(detail, sizeof detail, "the clocks of the nodes of Redis differ by %lld ms",
              (long long)apart_ms);
-    check(verdict, "clocks", true, PROBLEM_STORE_UNAVAILABLE, detail);
+    list(verdict, "clocks", true, detail);
 }
 
 static void asked(void *context, const struct locks_reply *reply)

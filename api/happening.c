@@ -248,3 +248,11 @@ void happening_forced(struct exchange *exchange, int64_t count)
     happening.count = count;
     tell(exchange->api, &happening, exchange);
 }
+
+void happening_reopened(struct exchange *exchange, int64_t count)
+{
+    struct happening happening = begin(exchange, HAPPENING_REOPENED, slice_of(NULL));
+    happening.reason = exchange->parameters.texts[FIELD_REASON];
+    happening.count = count;
+    tell(exchange->api, &happening, exchange);
+}

@@ -36,7 +36,8 @@
 #define OTHER_HAPPENINGS(X)                                                                        \
     X(HAPPENING_QUEUED, "queued") /* an acquire waits from now on, until one of its ends */        \
     X(HAPPENING_RENEWED, "renewed")                                                                \
-    X(HAPPENING_NOT_HELD, "not_held") /* renewed or released too late: the hold had ended */
+    X(HAPPENING_NOT_HELD, "not_held") /* renewed or released too late: the hold had ended */       \
+    X(HAPPENING_REOPENED, "reopened") /* a quarantine was ended by somebody; of no name */
 
 #define HAPPENING_KIND(name, word) name,
 enum happening_kind {
@@ -56,6 +57,7 @@ struct happening {
     struct slice owner;     /* as its client calls it */
     struct slice principal; /* whose hold or request it is, absent for who has no name; for a break,
                                whoever asked for it stands in the exchange */
+    struct slice reason;    /* why, as it was given */
     struct slice request_id;
     struct slice trace_id;
     enum lock_mode mode; /* not known of RELEASED */
@@ -64,7 +66,8 @@ struct happening {
                         * as one of several: what it has when all are held */
     int64_t held_ms;   /* of a hold's end: for how long it was held */
     int64_t waited_us; /* of an acquire's end: since it was QUEUED; -1: it never was */
-    int64_t count;     /* how many holds this tells of: 1, but for those that ended in a crowd */
+    int64_t count;     /* how many holds this tells of: 1, but for those that ended in a crowd; of
+                        * REOPENED: servers of Redis */
 };
 
 /* The word for a kind, as above. */
@@ -121,5 +124,8 @@ void happening_expired(const struct api *api, const struct expiry *expiry);
 
 /* The name was broken, and so many holds ended. */
 void happening_forced(struct exchange *exchange, int64_t count);
+
+/* The quarantine of so many servers of Redis was ended, for this reason. */
+void happening_reopened(struct exchange *exchange, int64_t count);
 
 #endif

@@ -19,6 +19,8 @@ enum handling get_liveness(struct exchange *exchange);
 enum handling get_readiness(struct exchange *exchange);
 enum handling get_metrics(struct exchange *exchange);
 enum handling get_stats(struct exchange *exchange);
+enum handling get_quarantine(struct exchange *exchange);
+enum handling end_quarantine(struct exchange *exchange);
 enum handling get_openapi(struct exchange *exchange);
 enum handling get_ui(struct exchange *exchange);
 

@@ -83,6 +83,10 @@ bool permission_check(struct exchange *exchange)
         return check_names(exchange, verb);
     if (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))
         return check_prefix(exchange, verb);
+    /* What is broken for no name is broken for all of them. */
+    if (verb == VERB_BREAK)
+        return principal_may(exchange->principal, verb, slice_of("")) ||
+               refuse(exchange, verb, slice_of(""), " for all names (the prefix \"\")");
     return principal_may_somewhere(exchange->principal, verb) ||
            refuse(exchange, verb, slice_of(""), "");
 }

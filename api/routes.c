@@ -36,6 +36,8 @@ const struct route ROUTES[] = {
     {"GET", "/readyz", "getReadiness", FIELD_BIT(FIELD_VERBOSE), VERB_NONE, get_readiness},
     {"GET", "/metrics", "getMetrics", 0, VERB_METRICS, get_metrics},
     {"GET", "/stats", "getStats", FIELD_BIT(FIELD_PAGE), VERB_READ, get_stats},
+    {"GET", "/quarantine", "getQuarantine", 0, VERB_READ, get_quarantine},
+    {"DELETE", "/quarantine", "endQuarantine", FIELD_BIT(FIELD_REASON), VERB_BREAK, end_quarantine},
     {"GET", "/openapi.yaml", "getOpenapi", 0, VERB_NONE, get_openapi},
     {"GET", "/ui", "getUi", 0, VERB_NONE, get_ui},
 };

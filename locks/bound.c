@@ -7,7 +7,8 @@
 
 enum {
     US_PER_MS = 1000,
-    LEAD_US = 2000000, /* it is ahead of what was told by half of this at least */
+    LEAD_US = 2000000, /* it is ahead of what was told by half of this at least, */
+    MOST_US = 30000000 /* and, where it was moved, by no more than both */
 };
 
 /* Who is told when it is written. */
@@ -85,7 +86,8 @@ bool bound_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t 
         return true;
     struct guard_part *part = guard_part(locks, number);
     int64_t now = (int64_t)uv_now(locks->loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
-    int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + ttl / 2 + LEAD_US;
+    int64_t more = ttl / 2 < MOST_US ? ttl / 2 : MOST_US;
+    int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + more + LEAD_US;
     if (least <= part->written[GUARD_ALL] && least <= part->written[GUARD_LOOSE])
         return true;
     const int64_t needed[GUARD_BOUNDS] = {least, is_loose(part, replicas) ? least : 0};

@@ -155,8 +155,20 @@ static void follow(struct guard_part *part, const struct record *record,
     adopt(part, record);
     raise_what_it_lacks(part, record);
     guard_set_quarantine(part, is_known_better ? until : opens, reason, false, record->by);
+    if (record->since && record->opens > record->time)
+        part->since = record->since;
     if (is_known_better || is_missing || part->floor > record->floor || part->level > record->level)
         record_extend(part, reason, extended);
+}
+
+/* Somebody has ended the quarantine that all have been in: what was lost before that, and when it
+ * is noticed, does not count any more. Not so a jump of the clock, which may have come after it. */
+static void forgive(struct guard_part *part)
+{
+    part->before_tag[0] = '\0';
+    part->owed = 0;
+    part->is_moved = false;
+    skew_forgive(part);
 }
 
 /* What has happened since the record was looked at last, as far as is known. */
@@ -200,7 +212,12 @@ static void judge(struct guard_part *part, const struct record *record)
         begin_era(part, record, reason, is_strange);
         return;
     }
+    bool is_ended = part->is_known && !is_same && !part->has_jumped && record_is_ended(record);
     int64_t until = loss_until(part, record, reason);
+    if (is_ended) {
+        forgive(part);
+        until = 0;
+    }
     bool is_before = is_same && (part->has_jumped || is_another) && part->clock_before.is_known;
     remember_holds(part, record, is_before ? &part->clock_before : &part->clock);
     /* What the server said of its history is as old as the connection. */
@@ -268,9 +285,8 @@ static void measure(struct guard_part *part, int64_t sent, int64_t heard, int64_
     snprintf(part->clock_run, sizeof part->clock_run, "%s", run);
 }
 
-static void answered(void *context, const struct store_result *result)
+void epoch_hear(struct guard_part *part, const struct store_result *result)
 {
-    struct guard_part *part = context;
     struct record record;
     struct store *store = part->locks->store;
     if (result->outcome != STORE_REPLIED || !record_read(result->reply, &record)) {
@@ -299,6 +315,11 @@ static void answered(void *context, const struct store_result *result)
     torn_settle(part);
     if (is_first && part->locks->majority)
         look_at_those_that_wait(part->locks);
+}
+
+static void answered(void *context, const struct store_result *result)
+{
+    epoch_hear(context, result);
 }
 
 static void told_time(void *context, const struct store_result *result)

@@ -169,8 +169,11 @@ void guard_set_quarantine(struct guard_part *part, int64_t opens, enum quarantin
 {
     struct locks *locks = part->locks;
     bool was_told = part->is_told;
+    int64_t now = (int64_t)(uv_hrtime() / NS_PER_US), left_before = guard_left_us(part, now);
     part->opens = opens;
-    int64_t left = guard_left_us(part, (int64_t)(uv_hrtime() / NS_PER_US));
+    int64_t left = guard_left_us(part, now);
+    if (!was_told)
+        part->since = clock_theirs(&part->clock, now);
     part->is_told = left > 0;
     part->reason = left > 0 ? reason : QUARANTINE_NONE;
     if (left == 0)
@@ -182,6 +185,7 @@ void guard_set_quarantine(struct guard_part *part, int64_t opens, enum quarantin
         .reason = part->reason,
         .left_ms = left_ms(part),
         .is_first = is_first,
+        .is_ended = left == 0 && left_before > 0,
         .is_foreign = strncmp(by, locks->server, PROCESS_LENGTH) != 0,
     };
     if (locks->quarantined)
@@ -230,6 +234,31 @@ int64_t locks_quarantine(const struct locks *locks, struct slice name,
         }
     }
     return longest;
+}
+
+int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reason)
+{
+    *ret_reason = QUARANTINE_NONE;
+    return locks->majority ? majority_left_ms(locks, ret_reason)
+                           : locks_quarantine(locks, slice_of(NULL), ret_reason);
+}
+
+bool locks_next_quarantine(const struct locks *locks, unsigned *position,
+                           struct quarantine_state *ret)
+{
+    while (*position < locks->guard.count) {
+        const struct guard_part *part = locks->guard.parts[(*position)++];
+        int64_t left = left_ms(part);
+        if (left == 0)
+            continue;
+        *ret = (struct quarantine_state){.server = store_part_place(locks->store, part->number),
+                                         .reason = part->reason,
+                                         .since_us = part->since,
+                                         .until_us = part->opens,
+                                         .left_ms = left};
+        return true;
+    }
+    return false;
 }
 
 unsigned locks_quarantined(const struct locks *locks)

@@ -22,7 +22,7 @@ enum guard_bound {
     GUARD_BOUNDS,
 };
 
-enum { GUARD_ID_LENGTH = 16, GUARD_RUN_SIZE = 48 };
+enum { GUARD_ID_LENGTH = 16, GUARD_RUN_SIZE = 48, RECORD_ERA_SIZE = 24 };
 
 struct guard_part {
     struct locks *locks;
@@ -37,6 +37,7 @@ struct guard_part {
     struct raising *raising;         /* the rest is on its way there: see bound.c */
     int64_t span;                    /* no hold of late was for longer; us */
     int64_t opens; /* nothing is granted before this; Redis' time; 0: there is no quarantine */
+    int64_t since; /* when that began; the same */
     int64_t floor; /* the numbers of all that was lost are below; Redis' time */
     int64_t level; /* until then they are ahead of its clock: see numbers.h; Redis' time */
     enum quarantine_reason reason;
@@ -65,7 +66,7 @@ struct guard_part {
     int64_t connected; /* our time; */
     int64_t looked;    /* and when it last said so, or could not be asked */
     char id[GUARD_ID_LENGTH + 1];
-    char era[24];
+    char era[RECORD_ERA_SIZE];
     char run[GUARD_RUN_SIZE];
     char history[GUARD_RUN_SIZE];
     int followers;   /* that its server has had at most; those that left may be promoted, too */

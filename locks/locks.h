@@ -220,6 +220,25 @@ void locks_store_touched(struct locks *locks, struct slice key);
 int64_t locks_quarantine(const struct locks *locks, struct slice name,
                          enum quarantine_reason *ret_reason);
 
+/* The same for whether anybody may be refused because of it: in a quorum nobody is while more than
+ * half of the members are out of it. */
+int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reason);
+
+/* For each server of Redis that is in quarantine: sets *ret and moves *position on, which is 0 at
+ * first. False where there are no more. */
+bool locks_next_quarantine(const struct locks *locks, unsigned *position,
+                           struct quarantine_state *ret);
+
+/* `ended`: at so many servers of Redis there was a quarantine, and is none any more. With an
+ * `error`, for clients, where it may go on. */
+typedef void locks_reopened(void *context, unsigned ended, const char *error);
+
+/* Ends each quarantine that has been noticed before its time, for all who share the Redis: others
+ * know it within a second. What is noticed later begins another one. `done` runs once, from the
+ * loop and never before this has returned. Returns false, and does nothing, where no server is
+ * known. */
+bool locks_reopen(struct locks *locks, locks_reopened *done, void *context);
+
 /* Where there are several servers (a Cluster, a quorum): how many of them grant nothing now, while
  * others may; else 0. */
 unsigned locks_quarantined(const struct locks *locks);

@@ -41,8 +41,17 @@ struct quarantine {
     unsigned part;
     enum quarantine_reason reason; /* _NONE: it has ended */
     int64_t left_ms;
+    bool is_ended;   /* it has, since somebody has ended it before its time */
     bool is_first;   /* this worker was the first to notice */
     bool is_foreign; /* another process was */
+};
+
+/* That of one server of Redis, as it is now. */
+struct quarantine_state {
+    const char *server; /* for people; valid until the loop goes on */
+    enum quarantine_reason reason;
+    int64_t since_us, until_us; /* by its own clock, after 1 January 1970 (UTC) */
+    int64_t left_ms;
 };
 
 #endif

@@ -36,7 +36,9 @@ bool record_read(const struct value *reply, struct record *ret)
     ret->floor = read_number(value_at(reply, 10));
     read_text(value_at(reply, 11), ret->by, sizeof ret->by);
     ret->level = read_number(value_at(reply, 12));
-    ret->followers = (int)read_number(value_at(reply, 13));
+    ret->since = read_number(value_at(reply, 13));
+    read_text(value_at(reply, 14), ret->ended, sizeof ret->ended);
+    ret->followers = (int)read_number(value_at(reply, 15));
     return value_integer(value_at(reply, 0), &ret->time);
 }
 
@@ -46,6 +48,11 @@ enum quarantine_reason record_reason(const struct record *record)
         if (strcmp(record->reason, quarantine_word(reason)) == 0)
             return reason;
     return QUARANTINE_EPOCH;
+}
+
+bool record_is_ended(const struct record *record)
+{
+    return record->ended[0] && strcmp(record->ended, record->era) == 0;
 }
 
 bool record_is_another_run(const char *one, const char *other)
@@ -177,19 +184,25 @@ void record_raise(struct guard_part *part, store_done *done, void *context)
     ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }
 
+void record_make_era(char era[RECORD_ERA_SIZE])
+{
+    uint64_t random;
+    random_bytes(&random, sizeof random);
+    snprintf(era, RECORD_ERA_SIZE, "%016" PRIx64, random);
+}
+
 void record_replace(struct guard_part *part, const struct record *found,
                     enum quarantine_reason reason, bool is_of_another, store_done *done)
 {
     const struct store_peer *peer = store_peer(part->locks->store, part->number);
     bool keeps_id = found->id[0] && !is_of_another;
-    char id[GUARD_ID_LENGTH + 1], era[24], process[PROCESS_LENGTH + 1];
+    char id[GUARD_ID_LENGTH + 1], era[RECORD_ERA_SIZE], process[PROCESS_LENGTH + 1];
     char ends[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT], opens[NUMBER_TEXT],
         floor[NUMBER_TEXT], level[NUMBER_TEXT];
     uint64_t random;
     random_bytes(&random, sizeof random);
     snprintf(id, sizeof id, "%016" PRIx64, random);
-    random_bytes(&random, sizeof random);
-    snprintf(era, sizeof era, "%016" PRIx64, random);
+    record_make_era(era);
     snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, part->locks->server);
     const struct slice arguments[] = {
         stamp_room(),         slice_of(found->id),
@@ -223,4 +236,19 @@ void record_extend(struct guard_part *part, enum quarantine_reason reason, store
                                       number_text(part->floor, floor),
                                       number_text(part->level, level)};
     ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
+}
+
+void record_end(struct guard_part *part, const char *era, store_done *done, void *context)
+{
+    bool is_known = part->is_known && part->opens;
+    const struct slice arguments[] = {
+        stamp_room(),
+        slice_of(is_known ? part->id : ""),
+        slice_of(is_known ? part->era : ""),
+        slice_of("end"),
+        slice_of(era),
+        {part->locks->server, PROCESS_LENGTH},
+    };
+    choose_tag(part);
+    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }

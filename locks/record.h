@@ -10,7 +10,7 @@
 struct record {
     int64_t time;                 /* when it was read */
     char id[GUARD_ID_LENGTH + 1]; /* "": there is none */
-    char era[24];
+    char era[RECORD_ERA_SIZE];
     char run[GUARD_RUN_SIZE];
     char history[GUARD_RUN_SIZE];
     int64_t ends[GUARD_BOUNDS];
@@ -20,6 +20,9 @@ struct record {
     int64_t floor;
     int64_t level;
     char by[PROCESS_LENGTH + 1];
+    int64_t since;               /* when the quarantine began that `opens` ends */
+    char ended[RECORD_ERA_SIZE]; /* the era that somebody has begun to end a quarantine, the last
+                                    time; or "" */
     int followers; /* replicas that follow the server that has it; 0 where that was not asked */
 };
 
@@ -28,6 +31,9 @@ bool record_read(const struct value *reply, struct record *ret);
 
 /* Why there is, or was, a quarantine. */
 enum quarantine_reason record_reason(const struct record *record);
+
+/* Whether its era is one that was begun to end the quarantine of the one before. */
+bool record_is_ended(const struct record *record);
 
 /* Whether these are two runs of a server; false where one of them is not known. */
 bool record_is_another_run(const char *one, const char *other);
@@ -68,5 +74,13 @@ void record_extend(struct guard_part *part, enum quarantine_reason reason, store
  * of its own, where that is another part's. */
 void record_replace(struct guard_part *part, const struct record *found,
                     enum quarantine_reason reason, bool is_of_another, store_done *done);
+
+/* Ends the quarantine of the part before its time, whoever has begun it, by an `era` of which all
+ * know that what was lost before it does not count any more. The reply has that era, or another one
+ * where there was no quarantine. One that is known here need not be in the record yet. */
+void record_end(struct guard_part *part, const char *era, store_done *done, void *context);
+
+/* For a new era. */
+void record_make_era(char era[RECORD_ERA_SIZE]);
 
 #endif

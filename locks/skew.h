@@ -17,6 +17,9 @@ void skew_taken(struct guard_part *part, const struct guard_part *before);
 /* As heirs_continue: what was known of it before, as `mine`, goes on. */
 void skew_continue(struct guard_part *part, const struct guard_part *mine);
 
+/* What has come so far does not count any more. */
+void skew_forgive(struct guard_part *part);
+
 /* To be called when the part's clock was measured, and its record is known or there is none. */
 void skew_judge(struct guard_part *part);
 

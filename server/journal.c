@@ -121,7 +121,7 @@ void journal_answered(const struct log *log, const struct outcome *outcome)
 static const char *const MESSAGES[HAPPENING_KINDS] = {
     [HAPPENING_GRANTED] = "lock granted",       [HAPPENING_RELEASED] = "lock released",
     [HAPPENING_EXPIRED] = "lock expired",       [HAPPENING_FORCED] = "lock broken",
-    [HAPPENING_TAKEN_BACK] = "lock taken back",
+    [HAPPENING_TAKEN_BACK] = "lock taken back", [HAPPENING_REOPENED] = "quarantine ended",
 };
 
 /* Of a break, whoever asked for it. */
@@ -139,7 +139,7 @@ void journal_happened(const struct log *log, const struct happening *happening,
     const char *message = MESSAGES[happening->kind];
     if (!log || !log->audit || !message || !log_begin(log, LOG_INFO, message, &line))
         return;
-    line_text(&line, "lock", happening->name);
+    add_if_any(&line, "lock", happening->name);
     add_if_any(&line, "principal", principal_of(happening, exchange));
     add_if_any(&line, "owner", happening->owner);
     add_if_known(&line, "fence", happening->fence);
@@ -148,7 +148,10 @@ void journal_happened(const struct log *log, const struct happening *happening,
     add_if_known(&line, "ttl_ms", happening->ttl_ms);
     add_if_known(&line, "held_ms", happening->held_ms);
     add_ms_if_known(&line, "waited_ms", happening->waited_us);
-    if (happening->count != 1)
+    add_if_any(&line, "reason", happening->reason);
+    if (happening->kind == HAPPENING_REOPENED)
+        line_number(&line, "servers", happening->count);
+    else if (happening->count != 1)
         line_number(&line, "holds", happening->count);
     add_word_if_any(&line, "request_id", happening->request_id);
     add_word_if_any(&line, "trace_id", happening->trace_id);

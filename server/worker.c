@@ -145,6 +145,24 @@ static void on_serving(void *context, unsigned part)
     serve(worker, part);
 }
 
+static void log_quarantine(const struct worker *worker, const struct quarantine *quarantine)
+{
+    struct line line;
+    if (!log_begin(worker->options->log, LOG_ERROR,
+                   "quarantine: no lock is granted there until those that may be lost have ended",
+                   &line))
+        return;
+    line_text(&line, "server", slice_of(store_part_place(worker->store, quarantine->part)));
+    line_word(&line, "reason", slice_of(quarantine_word(quarantine->reason)));
+    line_text(&line, "because", slice_of(quarantine_text(quarantine->reason)));
+    line_number(&line, "seconds", (quarantine->left_ms + 999) / 1000);
+    line_text(
+        &line, "todo",
+        slice_of("nothing: it ends by itself, and renewals and releases work; to end it now, if "
+                 "no lock that was held before is in use any more: DELETE /quarantine?reason=…"));
+    log_end(worker->options->log, &line);
+}
+
 /* One line of each process: that of the worker that has noticed, or where another process has, of
  * its first. */
 static void on_quarantined(void *context, const struct quarantine *quarantine)
@@ -152,21 +170,17 @@ static void on_quarantined(void *context, const struct quarantine *quarantine)
     struct worker *worker = context;
     bool is_over = quarantine->reason == QUARANTINE_NONE;
     bool is_teller = quarantine->is_foreign || is_over ? worker->index == 0 : quarantine->is_first;
-    char seconds[24];
-    snprintf(seconds, sizeof seconds, "%lld", (long long)((quarantine->left_ms + 999) / 1000));
     if (quarantine->is_first)
         metrics_add(&worker->metrics->quarantines[quarantine->reason], 1);
     if (!is_teller)
         return;
-    const char *server = store_part_place(worker->store, quarantine->part);
     if (is_over)
         log_line(worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
-                 "server", server, NULL);
+                 "server", store_part_place(worker->store, quarantine->part), "because",
+                 quarantine->is_ended ? "it was ended by DELETE /quarantine" : "its time is over",
+                 NULL);
     else
-        log_line(worker->options->log, LOG_ERROR,
-                 "quarantine: no lock is granted there until those that may be lost have ended",
-                 "server", server, "reason", quarantine_word(quarantine->reason), "because",
-                 quarantine_text(quarantine->reason), "seconds", seconds, NULL);
+        log_quarantine(worker, quarantine);
 }
 
 static void on_locks_warning(void *context, const char *text)

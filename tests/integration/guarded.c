@@ -10,14 +10,24 @@ enum { PATIENCE_MS = 5000 };
 void guarded_open(struct guarded *guarded, const struct file_principal *principals, size_t count,
                   int workers)
 {
-    char file_flag[160], workers_flag[32];
+    char workers_flag[32];
+    snprintf(workers_flag, sizeof workers_flag, "--workers=%d", workers);
+    guarded_open_with(guarded, principals, count, (const char *const[]){workers_flag, NULL});
+}
+
+void guarded_open_with(struct guarded *guarded, const struct file_principal *principals,
+                       size_t count, const char *const *arguments)
+{
+    enum { MOST = 8 };
+    char file_flag[160];
+    const char *all[MOST + 2] = {file_flag};
+    for (size_t i = 0; i < MOST && arguments[i]; i++)
+        all[i + 1] = arguments[i];
     temp_dir_make(&guarded->dir);
     snprintf(guarded->file, sizeof guarded->file, "%s/tokens.json", guarded->dir.path);
     snprintf(file_flag, sizeof file_flag, "--tokens-file=%s", guarded->file);
-    snprintf(workers_flag, sizeof workers_flag, "--workers=%d", workers);
     principals_file_write(guarded->file, principals, count);
-    const char *const arguments[] = {file_flag, workers_flag, NULL};
-    service_open(&guarded->service, NULL, arguments);
+    service_open(&guarded->service, NULL, all);
 }
 
 void guarded_close(struct guarded *guarded)

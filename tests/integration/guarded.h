@@ -11,10 +11,13 @@ struct guarded {
     char file[128]; /* the tokens-file */
 };
 
-/* Starts one on a Redis of its own, with one worker or as many as are given, and these principals.
+/* Starts one on a Redis of its own, with so many workers, or with these flags (few), and these
+ * principals.
  */
 void guarded_open(struct guarded *guarded, const struct file_principal *principals, size_t count,
                   int workers);
+void guarded_open_with(struct guarded *guarded, const struct file_principal *principals,
+                       size_t count, const char *const *arguments);
 void guarded_close(struct guarded *guarded);
 
 /* Writes the file anew and has batond read it. `heard` is what it has to log of that. */

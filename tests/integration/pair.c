@@ -2,9 +2,8 @@
 
 #include <string.h>
 
-void pair_open_batonds(struct pair *pair, const char *flag)
+static void open_batonds(struct pair *pair, const char *const *arguments)
 {
-    const char *const arguments[] = {"--workers=2", flag, NULL};
     for (int i = 0; i < 2; i++) {
         batond_process_start(
             &pair->batond[i],
@@ -13,10 +12,22 @@ void pair_open_batonds(struct pair *pair, const char *flag)
     }
 }
 
+void pair_open_batonds(struct pair *pair, const char *flag)
+{
+    open_batonds(pair, (const char *const[]){"--workers=2", flag, NULL});
+}
+
 void pair_open(struct pair *pair, const struct redis_options *redis, const char *flag)
 {
     redis_process_start(&pair->redis, redis);
     pair_open_batonds(pair, flag);
+}
+
+void pair_open_with(struct pair *pair, const struct redis_options *redis,
+                    const char *const *arguments)
+{
+    redis_process_start(&pair->redis, redis);
+    open_batonds(pair, arguments);
 }
 
 void pair_close_batonds(struct pair *pair)

@@ -10,9 +10,11 @@ struct pair {
     struct http_client *client[2];
 };
 
-/* `flag` is one more for both, such as "--quarantine=auto". pair_close fails the test where one did
- * not end as it should. */
+/* `flag` is one more for both, such as "--quarantine=auto", or `arguments` are all. pair_close
+ * fails the test where one did not end as it should. */
 void pair_open(struct pair *pair, const struct redis_options *redis, const char *flag);
+void pair_open_with(struct pair *pair, const struct redis_options *redis,
+                    const char *const *arguments);
 void pair_close(struct pair *pair);
 
 /* The batonds alone, while that Redis goes on. */

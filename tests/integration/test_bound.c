@@ -95,6 +95,11 @@ static void who_is_told_of_a_hold_is_remembered(void **state)
     keep_token(far.client, second);
     answers_token(far.client, token, "PUT /locks/n?ttl=30m", NULL, 200, NULL);
     assert_remembered(&far, 1800000);
+
+    /* With a lead that does not grow with it. */
+    answers(far.client, "POST /locks/long?ttl=24h", NULL, 201, NULL);
+    assert_remembered(&far, 86400000);
+    assert_true(remembered_ms(&far.redis) <= 86400000 + 32000);
     far_close(&far);
 }
 

@@ -94,6 +94,7 @@ static const struct {
     {"read", OF_PREFIX, "GET /events?wait=0&prefix=%s", NULL, "Accept: text/event-stream", 200},
     {"metrics", OF_NONE, "GET /metrics", NULL, NULL, 200},
     {"read", OF_NONE, "GET /stats", NULL, NULL, 200},
+    {"read", OF_NONE, "GET /quarantine", NULL, NULL, 200},
     {"metrics", OF_NONE, "HEAD /metrics", NULL, NULL, 200},
     {NULL, OF_NONE, "GET /livez", NULL, NULL, 200},
     {NULL, OF_NONE, "GET /readyz", NULL, NULL, 200},

@@ -11,17 +11,22 @@
 --         7 how long a hold may be; times in us,
 --       'extend' at least 5 when grants begin again, and 6 why not before; at least 7 what the
 --         numbers of what was lost are below, and 8 when the clock has caught up with all,
---       'replace' 5... fields and values
--- Returns {time in us, id, era, run, history, ends, loose, span, until, reason, floor, by,
---         level, followers}, '' for what there is not; without a key {time, '1' where slots are on their
+--       'replace' 5... fields and values,
+--       'end' whosever record it is, if it has a quarantine, or if it is the one of 2 and 3: 5 the
+--         era that it begins, of which everybody knows by `ended` that what was lost before it
+--         does not count any more, and 6 by whom
+-- Returns {time in us, id, era, run, history, ends, loose, span, until, reason, floor, by, level,
+--         since, ended, followers}, '' for what there is not; `since` is when the quarantine that
+--         lasts `until` began. Without a key {time, '1' where slots are on their
 --         way to this node or from it, else '', or '?' where this user may not know}.
 local key = KEYS[1]
 local time = redis.call('time')
+local now = time[1] * 1000000 + time[2]
 
 local function read()
     local found = redis.call('hmget', key, 'id', 'era', 'run', 'history', 'ends', 'loose', 'span',
-                             'until', 'reason', 'floor', 'by', 'level')
-    for i = 1, 12 do
+                             'until', 'reason', 'floor', 'by', 'level', 'since', 'ended')
+    for i = 1, 14 do
         found[i] = found[i] or ''
     end
     return found
@@ -40,6 +45,10 @@ local function moves()
     return string.find(string.match(nodes, '[^\n]*myself[^\n]*'), '%[%d+%-[<>]%-') and '1' or ''
 end
 
+local function is_closed(found)
+    return (tonumber(found[8]) or 0) > now
+end
+
 local function at_least(field, value)
     if tonumber(value) > (tonumber(redis.call('hget', key, field) or 0) or 0) then
         redis.call('hset', key, field, value)
@@ -49,10 +58,13 @@ local function at_least(field, value)
 end
 
 if not key then
-    return {time[1] * 1000000 + time[2], moves()}
+    return {now, moves()}
 end
 local found = read()
-if found[1] == ARGV[2] and found[2] == ARGV[3] and ARGV[4] ~= '' then
+local is_known = found[1] == ARGV[2] and found[2] == ARGV[3]
+local is_ending = ARGV[4] == 'end' and found[1] ~= '' and (is_known or is_closed(found))
+if is_ending or is_known and ARGV[4] ~= '' and ARGV[4] ~= 'end' then
+    local was_closed = is_closed(found)
     redis.call('unlink', key .. ':none') -- after a write that frees memory a full Redis takes others
     if ARGV[4] == 'raise' then
         if at_least('ends', ARGV[5]) then
@@ -65,11 +77,16 @@ if found[1] == ARGV[2] and found[2] == ARGV[3] and ARGV[4] ~= '' then
         end
         at_least('floor', ARGV[7])
         at_least('level', ARGV[8])
+    elseif is_ending then
+        redis.call('hset', key, 'until', 0, 'era', ARGV[5], 'ended', ARGV[5], 'by', ARGV[6])
     else
         redis.call('hset', key, unpack(ARGV, 5))
     end
+    if is_closed(read()) and not was_closed then
+        redis.call('hset', key, 'since', now)
+    end
     found = read()
 end
-table.insert(found, 1, time[1] * 1000000 + time[2])
-found[14] = followers()
+table.insert(found, 1, now)
+found[16] = followers()
 return found
