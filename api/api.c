@@ -40,6 +40,13 @@ static bool is_method(const char *method)
     return false;
 }
 
+static void refuse_elsewhere(struct exchange *exchange)
+{
+    problem_simply(exchange, PROBLEM_NOT_FOUND,
+                   "this address (admin-listen) serves /livez, /readyz and /metrics alone: for all "
+                   "else use the one of batond's setting listen");
+}
+
 static void refuse_route(struct exchange *exchange, struct slice path, const char *allowed)
 {
     static const char LOCKS[] = "/locks/";
@@ -91,10 +98,12 @@ static bool find_route(struct exchange *exchange)
     char allowed[ROUTE_ALLOWED_LENGTH];
     target_split(exchange->target, &path, &query);
     exchange->route = route_find(exchange->method, path, &exchange->name_sent, allowed);
-    if (!exchange->route) {
+    if (!exchange->route)
         refuse_route(exchange, path, allowed);
+    else if (exchange->is_admin && !route_is_probe(exchange->route))
+        refuse_elsewhere(exchange);
+    if (exchange->reply.status)
         return false;
-    }
     exchange->drops_body = strcmp(exchange->route->method, "GET") == 0;
     exchange->wants_text = strcmp(exchange->route->operation_id, "acquireLock") == 0 &&
                            prefers(exchange->accept, "text/plain");

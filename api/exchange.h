@@ -79,6 +79,7 @@ struct exchange {
     bool authorization_repeated; /* there is another Authorization field */
     bool is_from_script;         /* a page asks that deals with 401 itself: X-Requested-With */
     bool has_body;               /* one is announced */
+    bool is_admin;               /* health and figures may be asked for, and nothing else */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1]; /* of the trace that it is a part of, or "" */
     /* Called from the loop when a parked exchange has its reply. */

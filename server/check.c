@@ -194,6 +194,16 @@ static int check_https(const struct settings *settings, struct failure *failure)
     return result;
 }
 
+/* Where others cannot take the places, if there is such a listener. */
+static int read_place(struct listener *ret, const struct settings *settings,
+                      struct failure *failure)
+{
+    int result = listener_read(ret, "listen", settings->listen, failure);
+    if (result == 0 && settings->admin_listen)
+        result = listener_read(ret, "admin-listen", settings->admin_listen, failure);
+    return result;
+}
+
 int check_readiness(const struct settings *settings, struct failure *failure)
 {
     struct call call = {.fd = -1, .until = now_ms() + CHECK_MS};
@@ -203,11 +213,12 @@ int check_readiness(const struct settings *settings, struct failure *failure)
     if (result == 0)
         result = check_https(settings, failure);
     if (result == 0)
-        result = listener_read(&call.place, settings->listen, failure);
+        result = read_place(&call.place, settings, failure);
     if (result < 0)
         return result;
     if (prefer_loopback(&call.place.address) == 0)
-        return failure_set(failure, -EINVAL, "--check: --listen says any port: say which");
+        return failure_set(failure, -EINVAL, "--check: --%s says any port: say which",
+                           call.place.setting);
     result = reach(&call, failure);
     if (result == 0 && settings->tls_cert)
         result = shake_hands(&call, failure);

@@ -63,9 +63,7 @@ static void be_full(struct door *door)
         metrics_add(&door->options.metrics->out_of_place, 1);
     door->full = true;
     if (may_log(door, &door->full_again))
-        log_line(door->options.log, LOG_WARN,
-                 "new connections wait, since as many are open as may be; see max-connections",
-                 NULL);
+        log_line(door->options.log, LOG_WARN, door->options.when_full, NULL);
     callers_make_places(door->options.callers);
     pause_accepting(door);
 }

@@ -20,6 +20,7 @@ struct door_options {
     const struct log *log;
     /* A whole reply for one from whose address there are as many connections as may be. */
     const char *too_many;
+    const char *when_full; /* for the log */
 };
 
 struct door *door_new(const struct door_options *options);

@@ -129,6 +129,10 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
         .rooms = http->rooms,
         .metrics = options->metrics,
         .log = options->log,
+        .when_full = options->is_admin ? "new connections to admin-listen wait, since as many are "
+                                         "open there as may be: keep strangers away from it"
+                                       : "new connections wait, since as many are open as may be; "
+                                         "see max-connections",
         .too_many = options->https ? "" : http->too_many, /* it would not be TLS */
     });
     uv_timer_init(loop, &http->deadline);
@@ -140,8 +144,10 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
     struct http *http = calloc(1, sizeof *http);
     if (!http)
         abort();
-    http->desk =
-        (struct desk){.api = options->api, .metrics = options->metrics, .log = options->log};
+    http->desk = (struct desk){.api = options->api,
+                               .metrics = options->metrics,
+                               .log = options->log,
+                               .is_admin = options->is_admin};
     http->parts = PARTS;
     int result = hangups_open(&http->desk.hangups, loop);
     if (result < 0) {

@@ -26,6 +26,7 @@ struct http_options {
     struct https *https; /* NULL: plain HTTP; a reference of its own is taken */
     const struct log *log;
     struct addresses *addresses; /* of all workers */
+    bool is_admin;               /* serves health and figures, and nothing else */
     int64_t head_timeout_ms;     /* from the connection's begin, or the line of a further request */
     int64_t body_timeout_ms;     /* from the end of the head */
     int64_t idle_timeout_ms;     /* between requests, and for a reply to be read */

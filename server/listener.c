@@ -112,14 +112,16 @@ static int bound_socket(const struct listener *listener, int option)
     return fd;
 }
 
-int listener_read(struct listener *ret, const char *text, struct failure *failure)
+int listener_read(struct listener *ret, const char *setting, const char *text,
+                  struct failure *failure)
 {
-    struct listener listener = {.length = sizeof listener.address, .shared = -1};
+    struct listener listener = {
+        .length = sizeof listener.address, .setting = setting, .shared = -1};
     if (resolve(&listener, text) < 0 || describe(&listener) < 0)
         return failure_set(failure, -EINVAL,
-                           "--listen: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
+                           "--%s: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
                            "127.0.0.1:7420, 0.0.0.0:7420 or [::1]:7420",
-                           text);
+                           setting, text);
     listener.loopback = is_loopback(&listener.address);
     *ret = listener;
     return 0;
@@ -139,23 +141,24 @@ static const char *remedy(int error)
     }
 }
 
-int listener_init(struct listener *ret, const char *text, struct failure *failure)
+int listener_init(struct listener *ret, const char *setting, const char *text,
+                  struct failure *failure)
 {
     struct listener listener = {.length = 0};
-    int result = listener_read(&listener, text, failure);
+    int result = listener_read(&listener, setting, text, failure);
     if (result < 0)
         return result;
     /* Without SO_REUSEPORT this fails if anybody else has the port, whatever they set. */
     int fd = bound_socket(&listener, 0);
     if (fd < 0)
-        return failure_set(failure, fd, "--listen: cannot serve on %s: %s%s", text, strerror(-fd),
-                           remedy(-fd));
+        return failure_set(failure, fd, "--%s: cannot serve on %s: %s%s", setting, text,
+                           strerror(-fd), remedy(-fd));
     result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
                  ? -errno
                  : describe(&listener);
     close(fd);
     if (result < 0)
-        return failure_set(failure, result, "--listen: %s: %s", text, strerror(-result));
+        return failure_set(failure, result, "--%s: %s: %s", setting, text, strerror(-result));
     *ret = listener;
     return 0;
 }
@@ -169,7 +172,8 @@ static int option_of(int fd, int option)
 
 int listener_adopt(struct listener *ret, int fd, struct failure *failure)
 {
-    struct listener listener = {.length = sizeof listener.address, .shared = fd};
+    struct listener listener = {
+        .length = sizeof listener.address, .setting = "listen", .shared = fd};
     int domain = option_of(fd, SO_DOMAIN);
     if ((domain != AF_INET && domain != AF_INET6) || option_of(fd, SO_TYPE) != SOCK_STREAM ||
         option_of(fd, SO_ACCEPTCONN) != 1 ||
@@ -204,7 +208,7 @@ int listener_socket(const struct listener *listener, struct failure *failure)
         fd = -error;
     }
     if (fd < 0)
-        return failure_set(failure, fd, "--listen: cannot serve on %s: %s", listener->place,
-                           strerror(-fd));
+        return failure_set(failure, fd, "--%s: cannot serve on %s: %s", listener->setting,
+                           listener->place, strerror(-fd));
     return fd;
 }

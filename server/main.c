@@ -44,6 +44,8 @@ static int start_workers(struct process *process, struct failure *failure)
         .health = &process->health,
         .log = &process->log,
         .addresses = process->addresses,
+        .admin_addresses = process->admin_addresses,
+        .admin_fd = -1,
         .metrics = write_metrics,
         .context = process,
     };
@@ -55,6 +57,11 @@ static int start_workers(struct process *process, struct failure *failure)
         sockets[i] = listener_socket(&process->listener, failure);
         if (sockets[i] < 0)
             return sockets[i];
+    }
+    if (process->settings.admin_listen) {
+        process->worker_options.admin_fd = listener_socket(&process->admin, failure);
+        if (process->worker_options.admin_fd < 0)
+            return process->worker_options.admin_fd;
     }
     log_detach(&process->log);
     if (process->settings.sandbox) { /* all is open, and nobody has been served */
@@ -88,6 +95,16 @@ static void close_handle(uv_handle_t *handle, void *context)
     uv_close(handle, NULL);
 }
 
+static void tell_of_admin(const struct process *process)
+{
+    char url[96];
+    if (!process->settings.admin_listen)
+        return;
+    snprintf(url, sizeof url, "%s://%s", process->https ? "https" : "http", process->admin.place);
+    log_line(&process->log, LOG_INFO, "listening for questions of health and figures", "url", url,
+             NULL);
+}
+
 static int serve(struct process *process, struct failure *failure)
 {
     int result = prepare(process, failure);
@@ -102,6 +119,7 @@ static int serve(struct process *process, struct failure *failure)
         redis_url_describe(&process->redis_url, redis, sizeof redis);
         log_line(&process->log, LOG_INFO, "listening", "url", process->url, "redis", redis,
                  "version", BATON_VERSION, NULL);
+        tell_of_admin(process);
         steward_serve(process);
     }
     stop_workers(process);
@@ -190,6 +208,7 @@ int main(int argc, char **argv)
     https_drop(process.https);
     redis_url_free(&process.redis_url);
     addresses_free(process.addresses);
+    addresses_free(process.admin_addresses);
     settings_free(&process.settings);
     return exit_code(result);
 }

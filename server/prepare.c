@@ -21,6 +21,10 @@ enum {
     FILES_OF_A_WORKER = 16 + SENTINELS_MOST + FAREWELLS_MOST + RECEIPTS_MOST,
     CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
     PREFLIGHT_MS = 2000,
+    ADMIN_CONNECTIONS = 64,
+    ADMIN_CONNECTIONS_EACH = 16, /* of one address */
+    /* Its socket and its daemon, too. */
+    ADMIN_FILES = ADMIN_CONNECTIONS + FAREWELLS_MOST + RECEIPTS_MOST + 8,
 };
 
 static int find_listener(struct process *process, struct failure *failure)
@@ -29,7 +33,18 @@ static int find_listener(struct process *process, struct failure *failure)
     if (result < 0)
         return result;
     return fd >= 0 ? listener_adopt(&process->listener, fd, failure)
-                   : listener_init(&process->listener, process->settings.listen, failure);
+                   : listener_init(&process->listener, "listen", process->settings.listen, failure);
+}
+
+/* With places that nobody takes who asks for locks. */
+static int find_admin_listener(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    if (!settings->admin_listen)
+        return 0;
+    process->admin_addresses =
+        addresses_new(ADMIN_CONNECTIONS, ADMIN_CONNECTIONS_EACH, &settings->trusted);
+    return listener_init(&process->admin, "admin-listen", settings->admin_listen, failure);
 }
 
 static int check_exposure(struct process *process, struct failure *failure)
@@ -56,14 +71,14 @@ static int count_workers(struct process *process, struct failure *failure)
 }
 
 /* Every connection is a descriptor. */
-static unsigned connections_that_fit(size_t workers)
+static unsigned connections_that_fit(size_t workers, bool has_admin)
 {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER;
+    rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER + (has_admin ? ADMIN_FILES : 0);
     rlim_t left = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
     return http_connections(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
                             (unsigned)workers);
@@ -72,7 +87,7 @@ static unsigned connections_that_fit(size_t workers)
 static int count_places(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
-    unsigned most = connections_that_fit(process->worker_count);
+    unsigned most = connections_that_fit(process->worker_count, settings->admin_listen);
     if (settings->max_connections > most)
         return failure_set(failure, -EINVAL,
                            "--max-connections: the limit of open files leaves place for %u; raise "
@@ -161,8 +176,8 @@ static int check_redis(struct process *process, struct failure *failure)
 
 /* In this order: each may count on those before. */
 static int (*const STEPS[])(struct process *process, struct failure *failure) = {
-    count_workers, find_listener,     check_exposure, readings_of_principals,
-    count_places,  readings_of_https, prepare_redis,
+    count_workers,          find_listener, find_admin_listener, check_exposure,
+    readings_of_principals, count_places,  readings_of_https,   prepare_redis,
 };
 
 int prepare(struct process *process, struct failure *failure)

@@ -31,13 +31,15 @@ struct process {
     struct settings settings;
     struct log log;
     struct listener listener;
-    char url[96]; /* of what it serves, while it does */
+    struct listener admin; /* zeroed: none */
+    char url[96];          /* of what it serves, while it does */
     struct notify notify;
     struct embedded *embedded; /* NULL with a redis-url */
     struct redis_url redis_url;
     struct principals *principals; /* who may ask now */
     struct addresses *addresses;
-    struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
+    struct addresses *admin_addresses; /* NULL: there is no such listener */
+    struct https *https;               /* what TLS clients are shown now; NULL: plain HTTP */
     struct limits limits;
     struct census census;
     struct contention contention;

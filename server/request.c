@@ -159,6 +159,7 @@ static void begin(struct record *record, const char *method, const struct header
     const char *request_id = headers->first[HEADER_REQUEST_ID];
     record->begun = true;
     caller_expect(record->caller, DEADLINE_BODY);
+    exchange->is_admin = desk_of(record)->is_admin;
     exchange->method = method;
     exchange->target = record->target;
     exchange->content_type = headers->first[HEADER_CONTENT_TYPE];

@@ -18,6 +18,7 @@ struct desk {
     struct metrics *metrics;
     struct hangups *hangups;
     const struct log *log; /* may be NULL */
+    bool is_admin;         /* health and figures are served, and nothing else */
     bool closing;          /* replies end their connections */
     size_t under_way;      /* requests begun and not completed */
     size_t suspended; /* of them, those that libmicrohttpd leaves alone until they are resumed */

@@ -19,6 +19,11 @@ const struct setting SETTINGS[] = {
 #define AT(member) offsetof(struct settings, member)
     {"listen", TEXT, AT(listen), "127.0.0.1:7420", "ADDRESS:PORT",
      "where to serve HTTP; [::1]:7420 for IPv6, port 0 for any free one", 0, 0, NULL},
+    {"admin-listen", TEXT, AT(admin_listen), NULL, "ADDRESS:PORT",
+     "where to serve /livez, /readyz and /metrics as well, and nothing else, with connections of "
+     "its "
+     "own; unset: only at listen",
+     0, 0, NULL},
     {"redis-url", SECRET, AT(redis_url), NULL, "URL",
      "where Redis is: redis://[user:password@]host[:port][/db], rediss:// for TLS, "
      "unix:///path, or redis+sentinel://[user:password@]host[:port],host[:port]/MASTER[/db], or "
@@ -203,6 +208,11 @@ static int check(struct settings *settings, struct failure *failure)
             "--allowed-hosts: \"%.*s\" will not do; expected names without ports and "
             "with commas between, such as locks.example.com,.corp.example, or *",
             SETTING_SHOWN, settings->allowed_hosts);
+    if (settings->admin_listen &&
+        !settings->admin_listen[0]) { /* as in the image, and not wanted */
+        free(settings->admin_listen);
+        settings->admin_listen = NULL;
+    }
     if (!settings->tls_cert != !settings->tls_key)
         return failure_set(failure, -EINVAL,
                            "--tls-cert and --tls-key need each other; give both or none");

@@ -11,9 +11,10 @@
 #include <stdio.h>
 
 struct settings {
-    char *listen;     /* ADDRESS:PORT, to be taken apart by listener_open */
-    char *redis_url;  /* NULL for the embedded Redis */
-    char *redis_user; /* these eight: NULL where not given; see redis/access.h */
+    char *listen;       /* ADDRESS:PORT, to be taken apart by listener_open */
+    char *admin_listen; /* the same; NULL: no such listener */
+    char *redis_url;    /* NULL for the embedded Redis */
+    char *redis_user;   /* these eight: NULL where not given; see redis/access.h */
     char *redis_password;
     char *redis_sentinel_user;
     char *redis_sentinel_password;

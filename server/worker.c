@@ -31,6 +31,7 @@ struct worker {
     struct locks *locks;
     struct api api;
     struct http *http;
+    struct http *admin;   /* NULL: none */
     uint32_t parts_heard; /* of a quorum: those that are known to be up or down; a bit each */
     struct metrics *metrics;
     struct happenings happenings;
@@ -226,11 +227,22 @@ static void on_settle(uv_timer_t *timer)
     store_close(worker->store, on_store_closed, worker);
 }
 
-static void on_http_closed(void *context)
+static void on_admin_closed(void *context)
 {
     struct worker *worker = context;
     worker->settle_until = uv_now(&worker->loop) + SETTLE_LONGEST_MS;
     uv_timer_start(&worker->settle, on_settle, 0, SETTLE_STEP_MS);
+}
+
+/* Until here it was told that this batond is draining. */
+static void on_http_closed(void *context)
+{
+    struct worker *worker = context;
+    if (worker->admin)
+        http_close(worker->admin, on_admin_closed, worker);
+    else
+        on_admin_closed(worker);
+    worker->admin = NULL;
 }
 
 static void on_stop(uv_async_t *stop)
@@ -252,6 +264,8 @@ static void on_news(uv_async_t *news)
     struct https *https = atomic_exchange(&worker->offered_https, NULL);
     if (https && worker->http)
         http_set_https(worker->http, https);
+    if (https && worker->admin)
+        http_set_https(worker->admin, https);
     https_drop(https);
 }
 
@@ -281,6 +295,32 @@ static int open_store(struct worker *worker)
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
     if (result == 0 && worker->options->settings->quarantine_ms != QUARANTINE_OFF)
         store_require_sight(worker->store);
+    return result;
+}
+
+/* The listener for health and figures serves at once: whether Redis is known is what it is asked.
+ */
+static int open_http(struct worker *worker, int listen_fd)
+{
+    const struct settings *settings = worker->options->settings;
+    struct http_options http = {.listen_fd = listen_fd,
+                                .api = &worker->api,
+                                .metrics = worker->metrics,
+                                .https = worker->options->https,
+                                .log = worker->options->log,
+                                .addresses = worker->options->addresses,
+                                .head_timeout_ms = settings->head_timeout_ms,
+                                .body_timeout_ms = settings->body_timeout_ms,
+                                .idle_timeout_ms = settings->idle_timeout_ms};
+    int result = http_open(&worker->http, &worker->loop, &http);
+    if (result < 0 || worker->index > 0 || worker->options->admin_fd < 0)
+        return result;
+    http.listen_fd = worker->options->admin_fd;
+    http.addresses = worker->options->admin_addresses;
+    http.is_admin = true;
+    result = http_open(&worker->admin, &worker->loop, &http);
+    if (result == 0)
+        http_serve(worker->admin);
     return result;
 }
 
@@ -334,16 +374,7 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .context = worker->options->context,
                      .happened = happenings_tell,
                      .happened_context = &worker->happenings};
-    const struct http_options http = {.listen_fd = listen_fd,
-                                      .api = &worker->api,
-                                      .metrics = worker->metrics,
-                                      .https = worker->options->https,
-                                      .log = worker->options->log,
-                                      .addresses = worker->options->addresses,
-                                      .head_timeout_ms = settings->head_timeout_ms,
-                                      .body_timeout_ms = settings->body_timeout_ms,
-                                      .idle_timeout_ms = settings->idle_timeout_ms};
-    return http_open(&worker->http, &worker->loop, &http);
+    return open_http(worker, listen_fd);
 }
 
 int worker_start(struct worker **ret, const struct worker_options *options, size_t index,

@@ -21,7 +21,9 @@ struct worker_options {
     struct principals *principals; /* at first; the worker takes a reference of its own */
     struct https *https;           /* the same; NULL: plain HTTP */
     struct addresses *addresses;   /* of all workers */
-    struct limits *limits;         /* the only things that they change together: these two, */
+    struct addresses *admin_addresses;
+    int admin_fd; /* health and figures alone are served on it, by the first worker; -1: none */
+    struct limits *limits; /* the only things that they change together: these two, */
     struct census *census;
     struct tickets *tickets;         /* and with a quorum, who waits */
     struct contention *contention;   /* to each worker its part */

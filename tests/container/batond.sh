@@ -36,5 +36,7 @@ for argument; do
     esac
     flag=$argument
 done
-exec podman "${options[@]}" run --rm --network host "${confined[@]}" "${settings[@]}" "${mounts[@]}" \
+# Several of them share the machine's addresses, so that of the image is not for them.
+exec podman "${options[@]}" run --rm --network host "${confined[@]}" --env BATON_ADMIN_LISTEN= \
+    "${settings[@]}" "${mounts[@]}" \
     "$BATON_TEST_IMAGE" "$@"

@@ -50,7 +50,7 @@ two=$address
 expect "/metrics" promtool check metrics < <(curl -sS "http://$one/metrics")
 
 cp prometheus/rules.yml prometheus/alerts.yml "$dir"
-sed -e "s/\[baton-1:7420, baton-2:7420\]/['$one', '$two']/" -e 's/_interval: 15s/_interval: 1s/' \
+sed -e "s/\[baton-1:7430, baton-2:7430\]/['$one', '$two']/" -e 's/_interval: 15s/_interval: 1s/' \
     prometheus/prometheus.yml >"$dir/prometheus.yml"
 grep -q "$one" "$dir/prometheus.yml" || fail "prometheus.yml has not the two targets any more"
 

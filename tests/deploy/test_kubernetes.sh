@@ -63,11 +63,13 @@ holds "The port of Redis is not let through" '
     (setting("REDIS_URL") | capture(":(?<port>[0-9]+)$").port | tonumber) as $port
     | one("NetworkPolicy").spec.egress[0].ports[0].port == $port'
 holds "A port is named that the container has not, or it is not the one that batond listens on" '
-    (setting("LISTEN") | capture(":(?<port>[0-9]+)$").port | tonumber) as $port
-    | batond.ports == [{name: "http", containerPort: $port}]
-    and all(one("Service").spec.ports[].targetPort, one("PodMonitor").spec.podMetricsEndpoints[].port,
-            one("NetworkPolicy").spec.ingress[].ports[].port,
-            (batond | .startupProbe, .livenessProbe, .readinessProbe).httpGet.port; . == "http")'
+    def port_of($name): setting($name) | capture(":(?<port>[0-9]+)$").port | tonumber;
+    batond.ports == [{name: "http", containerPort: port_of("LISTEN")},
+                     {name: "admin", containerPort: port_of("ADMIN_LISTEN")}]
+    and one("Service").spec.ports[].targetPort == "http"
+    and [one("NetworkPolicy").spec.ingress[].ports[].port] == ["http", "admin"]
+    and all(one("PodMonitor").spec.podMetricsEndpoints[].port,
+            (batond | .startupProbe, .livenessProbe, .readinessProbe).httpGet.port; . == "admin")'
 holds "The autoscaler is for something else, or the Deployment says a number as well" '
     one("HorizontalPodAutoscaler").spec.scaleTargetRef == (one("Deployment")
         | {apiVersion, kind, name: .metadata.name})
@@ -142,11 +144,16 @@ done
 for i in "${!settings[@]}"; do
     settings[i]=${settings[i]//=\/etc\/baton\//=$dir/secrets/}
     [[ ${settings[i]} != BATON_REDIS_URL=* ]] || settings[i]=BATON_REDIS_URL=$redis_url
+    [[ ${settings[i]} != BATON_ADMIN_LISTEN=* ]] || settings[i]=BATON_ADMIN_LISTEN=127.0.0.1:0
 done
 env "${settings[@]}" true
 export "${settings[@]}"
+admin_of() { # NAME: the URL of its admin-listen
+    wait_for 20 grep -qs 'questions of health' "$dir/$1.log" || fail "$1 has no admin-listen"
+    sed -n 's|.*questions of health.*"url":"\([^"]*\)".*|\1|p' "$dir/$1.log"
+}
 start_batond pod
-base=http://$address
+base=$(admin_of pod)
 
 paths=$(jq -r '.[] | select(.kind == "Deployment").spec.template.spec.containers[0]
     | (.startupProbe, .livenessProbe, .readinessProbe).httpGet.path' "$all" | sort -u)
@@ -174,7 +181,7 @@ ci=$(stand_in ci)
 start_batond metered --tokens-file="$dir/tokens.json"
 metric=$(jq -r '.[] | select(.kind == "HorizontalPodAutoscaler").spec.metrics[0].pods.metric.name' "$all")
 expect "/metrics for the principal prometheus" curl -sSf -o "$dir/metrics" \
-    -H "Authorization: Bearer $token" "http://$address/metrics"
+    -H "Authorization: Bearer $token" "$(admin_of metered)/metrics"
 grep -q "^$metric " "$dir/metrics" || complain "batond serves no $metric, which the autoscaler asks for"
 to_json <prometheus-adapter-values.yaml >"$dir/adapter.json"
 expect "The adapter does not provide $metric, or not by pod" jq -e --arg metric "$metric" '

@@ -53,5 +53,6 @@ longer "drain and haproxy's checks" "$(default drain)" "$((check + $(of_haproxy 
 longer "claim-window and haproxy's checks" "$(default claim-window)" "$check"
 path=$(sed -n 's/^ *option httpchk GET //p' haproxy.cfg)
 [[ $path == /readyz ]] || complain "haproxy asks $path"
+ADMIN_PORT=7430 expect "haproxy.cfg with an ADMIN_PORT" haproxy -c -q -f haproxy.cfg
 
 exit "$failed"

@@ -67,7 +67,7 @@ static void claim_settings(const struct settings *settings)
     CLAIM(settings->max_ttl_ms <= 86400000 && settings->max_wait_ms <= 3600000);
     CLAIM(settings->workers >= 0 && settings->max_waiters > 0);
     CLAIM(settings->redis_url || settings->state_dir[0]);
-    if (listener_init(&listener, settings->listen, &failure) < 0) {
+    if (listener_init(&listener, "listen", settings->listen, &failure) < 0) {
         CLAIM(strncmp(failure.text, "--listen: ", 10) == 0);
         return;
     }

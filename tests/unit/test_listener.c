@@ -27,7 +27,7 @@ static void an_address_with_port_0_gets_a_free_port(void **state)
     for (size_t i = 0; i < LENGTH(GOOD); i++) {
         struct listener listener;
         struct failure failure = {""};
-        if (listener_init(&listener, GOOD[i].text, &failure) != 0)
+        if (listener_init(&listener, "listen", GOOD[i].text, &failure) != 0)
             fail_msg("%s: %s", GOOD[i].text, failure.text);
         size_t length = strlen(GOOD[i].url);
         assert_memory_equal(listener.place, GOOD[i].url, length);
@@ -52,7 +52,7 @@ static void ipv6_stands_in_brackets(void **state)
         skip(); /* this machine has no IPv6 */
     for (size_t i = 0; i < LENGTH(SIX); i++) {
         struct listener listener;
-        assert_int_equal(listener_init(&listener, SIX[i].text, NULL), 0);
+        assert_int_equal(listener_init(&listener, "listen", SIX[i].text, NULL), 0);
         assert_memory_equal(listener.place, SIX[i].url, strlen(SIX[i].url));
         assert_int_equal(listener.loopback, SIX[i].loopback);
     }
@@ -97,7 +97,7 @@ static void other_addresses_are_refused_with_an_example(void **state)
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         struct listener listener;
         struct failure failure = {""};
-        if (listener_init(&listener, BAD[i], &failure) != -EINVAL)
+        if (listener_init(&listener, "listen", BAD[i], &failure) != -EINVAL)
             fail_msg("\"%s\" is read", BAD[i]);
         assert_non_null(strstr(failure.text, "--listen: \""));
         assert_non_null(strstr(failure.text, BAD[i]));
@@ -129,7 +129,7 @@ static void a_port_in_use_is_refused_even_if_it_would_be_shared(void **state)
         struct listener listener;
         struct failure failure = {""};
         int fd = stranger(OPTIONS[i], address);
-        assert_int_equal(listener_init(&listener, address, &failure), -EADDRINUSE);
+        assert_int_equal(listener_init(&listener, "listen", address, &failure), -EADDRINUSE);
         assert_non_null(strstr(failure.text, address));
         assert_non_null(strstr(failure.text, "choose another port"));
         close(fd);
@@ -142,7 +142,7 @@ static void an_address_of_another_machine_is_refused(void **state)
     struct failure failure = {""};
     (void)state;
     /* From the range that is kept for documentation. */
-    assert_int_equal(listener_init(&listener, "192.0.2.1:0", &failure), -EADDRNOTAVAIL);
+    assert_int_equal(listener_init(&listener, "listen", "192.0.2.1:0", &failure), -EADDRNOTAVAIL);
     assert_non_null(strstr(failure.text, "192.0.2.1:0"));
     assert_non_null(strstr(failure.text, "this machine has no such address"));
     assert_null(strstr(failure.text, "choose another port"));
@@ -161,7 +161,7 @@ static void workers_share_the_port(void **state)
     struct failure failure = {""};
     int fds[3];
     (void)state;
-    assert_int_equal(listener_init(&listener, "127.0.0.1:0", NULL), 0);
+    assert_int_equal(listener_init(&listener, "listen", "127.0.0.1:0", NULL), 0);
     int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     refused_by(client, &listener); /* nobody listens yet */
     close(client);
@@ -175,7 +175,7 @@ static void workers_share_the_port(void **state)
     close(client);
 
     struct listener second;
-    assert_int_equal(listener_init(&second, listener.place, NULL), -EADDRINUSE);
+    assert_int_equal(listener_init(&second, "listen", listener.place, NULL), -EADDRINUSE);
     for (size_t i = 0; i < LENGTH(fds); i++)
         close(fds[i]);
 }
@@ -196,7 +196,7 @@ static void a_lost_probe_ends_no_connection(void **state)
     struct listener listener;
     struct failure failure;
     (void)state;
-    assert_int_equal(listener_init(&listener, "127.0.0.1:0", &failure), 0);
+    assert_int_equal(listener_init(&listener, "listen", "127.0.0.1:0", &failure), 0);
     int fd = listener_socket(&listener, &failure);
     int probes = tcp_option(fd, TCP_KEEPCNT);
     int patience = tcp_option(fd, TCP_KEEPIDLE) + probes * tcp_option(fd, TCP_KEEPINTVL);
@@ -213,7 +213,7 @@ static void a_port_that_was_taken_meanwhile_is_told(void **state)
     struct failure failure = {""};
     (void)state;
     close(stranger(SO_REUSEADDR, address));
-    assert_int_equal(listener_init(&listener, address, &failure), 0);
+    assert_int_equal(listener_init(&listener, "listen", address, &failure), 0);
     struct sockaddr_in in;
     memcpy(&in, &listener.address, sizeof in);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,0 +1,173 @@
+/* The listener for health and figures: whoever takes all places at the other one takes none there.
+ */
+#include "tests/integration/service.h"
+
+#include "server/sandbox.h"
+#include "tests/support/principals_file.h"
+#include "tests/support/raw.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 20000, AT_ONCE_MS = 2000, STRANGERS = 3000, TEXT = 512 };
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char *sandbox_flag(void)
+{
+    return sandbox_check(NULL) == 0 ? "--sandbox=true" : "--sandbox=false";
+}
+
+/* Where it says that it listens. To be freed. */
+static struct http_client *admin_of(const struct service *service)
+{
+    static const char KEY[] = "\"url\":\"";
+    char line[TEXT];
+    assert_true(process_wait_line(&service->batond.process, "questions of health", NULL, line,
+                                  sizeof line, PATIENCE_MS));
+    char *url = strstr(line, KEY) + strlen(KEY);
+    url[strcspn(url, "\"")] = '\0';
+    return http_client_new(url);
+}
+
+static void answers_at_once(struct http_client *admin, const char *path, long status)
+{
+    const struct http_call call = {.path = path, .timeout_ms = AT_ONCE_MS};
+    assert_int_equal(http_request(admin, &call), status);
+}
+
+static void come_to_take_all_places(struct http_client *admin)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    do
+        answers_at_once(admin, "/metrics", 200);
+    while (strstr(admin->reply.body, "\nbaton_http_out_of_place_total 0\n") && clock_ms() < until);
+    assert_null(strstr(admin->reply.body, "\nbaton_http_out_of_place_total 0\n"));
+}
+
+static void strangers_with_half_a_head_take_no_place_of_a_probe(void **state)
+{
+    static int fds[STRANGERS];
+    static const char HALF[] = "GET /livez HTTP/1.1\r\nHo";
+    struct service service;
+    (void)state;
+    service_open(&service, NULL,
+                 LIST("--admin-listen=127.0.0.1:0", "--max-connections=2900", "--workers=2",
+                      "--head-timeout=60s", sandbox_flag()));
+    struct http_client *admin = admin_of(&service);
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = raw_connect(service.batond.port);
+        assert_true(fds[i] >= 0);
+        assert_true(raw_send(fds[i], HALF, strlen(HALF)));
+    }
+    come_to_take_all_places(admin);
+    for (int i = 0; i < 10; i++) { /* each by a new connection, as a kubelet does */
+        http_client_free(admin);
+        admin = admin_of(&service);
+        answers_at_once(admin, "/livez", 200);
+        answers_at_once(admin, "/readyz", 200);
+        answers_at_once(admin, "/metrics", 200);
+    }
+    for (int i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+    http_client_free(admin);
+    service_close(&service);
+}
+
+static void nothing_else_is_served_there(void **state)
+{
+    static const char *const OTHERS[] = {
+        "GET /locks", "GET /locks/a",        "POST /locks/a", "DELETE /locks/a",   "GET /events",
+        "GET /stats", "GET /locks/a/events", "GET /ui",       "GET /openapi.yaml", "GET /none"};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0"));
+    struct http_client *admin = admin_of(&service);
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
+        answers(admin, OTHERS[i], NULL, 404, "not_found");
+    answers(admin, "POST /livez", NULL, 405, "method_not_allowed");
+    answers(service.client, "GET /livez", NULL, 200, NULL); /* where it was before, too */
+    answers(service.client, "GET /metrics", NULL, 200, NULL);
+    http_client_free(admin);
+    service_close(&service);
+}
+
+static void figures_need_the_same_key_there(void **state)
+{
+    static const struct file_principal ONE = {"one", "[{\"prefix\":\"\",\"verbs\":[\"metrics\"]}]",
+                                              NULL};
+    struct service service;
+    struct temp_dir dir;
+    char path[TEXT], flag[TEXT + 16], header[PRINCIPAL_HEADER_TEXT];
+    (void)state;
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    principals_file_write(path, &ONE, 1);
+    principal_header("one", header);
+    service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", flag));
+    struct http_client *admin = admin_of(&service);
+    answers(admin, "GET /livez", NULL, 200, NULL);
+    answers(admin, "GET /readyz", NULL, 200, NULL);
+    answers(admin, "GET /metrics", NULL, 401, "unauthorized");
+    answers_with(admin, header, "GET /metrics", NULL, 200, NULL);
+    http_client_free(admin);
+    service_close(&service);
+    temp_dir_remove(&dir);
+}
+
+static void a_drain_is_told_there(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--drain=60s"));
+    struct http_client *admin = admin_of(&service);
+    answers(admin, "GET /readyz", NULL, 200, NULL);
+    process_signal(&service.batond.process, SIGTERM);
+    assert_true(comes_to_answer(admin, "/readyz", 503, PATIENCE_MS));
+    assert_string_equal(http_text(admin, "code"), "draining");
+    answers(admin, "GET /livez", NULL, 200, NULL);
+    http_client_free(admin);
+    process_signal(&service.batond.process, SIGTERM); /* another insists */
+    service_close(&service);
+}
+
+/* What `batond --check` ends with. */
+static int check(const char *flags)
+{
+    char command[2 * TEXT];
+    snprintf(command, sizeof command, "\"$BATON_TEST_BATOND\" --check --listen=127.0.0.1:1 %s 2>&1",
+             flags);
+    return WEXITSTATUS(system(command));
+}
+
+static void a_check_asks_there(void **state)
+{
+    struct service service;
+    char flag[TEXT];
+    (void)state;
+    service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0"));
+    struct http_client *admin = admin_of(&service);
+    snprintf(flag, sizeof flag, "--admin-listen=%s", admin->base + strlen("http://"));
+    assert_int_equal(check(flag), 0);
+    assert_int_equal(check(""), 1);
+    assert_int_equal(check("--admin-listen=127.0.0.1:0"), 2);
+    assert_int_equal(check("--admin-listen=nowhere"), 2);
+    http_client_free(admin);
+    service_close(&service);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strangers_with_half_a_head_take_no_place_of_a_probe),
+        cmocka_unit_test(nothing_else_is_served_there),
+        cmocka_unit_test(figures_need_the_same_key_there),
+        cmocka_unit_test(a_drain_is_told_there),
+        cmocka_unit_test(a_check_asks_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
