@@ -32,6 +32,7 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_VERBOSE] = {NULL, "verbose", FIELD_FLAG, 0, 1, NULL},
     [FIELD_REASON] = {"reason", "reason", FIELD_TEXT, 1, REASON_LENGTH, NULL},
     [FIELD_CONFIRM] = {"confirm", "confirm", FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
+    [FIELD_WAITERS] = {NULL, "waiters", FIELD_INTEGER, 1, LOCK_WAITERS_MOST, NULL},
 };
 
 void field_refuse(struct exchange *exchange, enum field_id id, const char *expected)

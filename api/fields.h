@@ -42,6 +42,7 @@ enum field_id {
     FIELD_VERBOSE,
     FIELD_CONFIRM,
     FIELD_REASON,
+    FIELD_WAITERS,
     FIELD_COUNT,
 };
 

@@ -29,7 +29,8 @@ static void inspected(void *context, const struct locks_reply *reply)
 
 enum handling inspect_lock(struct exchange *exchange)
 {
-    locks_inspect(exchange->api->locks, exchange->name, exchange->stored_token, inspected,
-                  exchange);
+    int64_t waiters = exchange->parameters.numbers[FIELD_WAITERS];
+    locks_inspect_line(exchange->api->locks, exchange->name, exchange->stored_token,
+                       waiters > 0 ? (size_t)waiters : LOCK_WAITERS_SHOWN, inspected, exchange);
     return PARKED;
 }

@@ -174,10 +174,10 @@ json_t *represent_holders(const struct lock_view *view)
 static json_t *represent_waiters(const struct lock_view *view)
 {
     json_t *array = required(json_array());
-    for (size_t i = 0; i < view->waiter_count; i++) {
-        const struct in_line *waiter = &view->waiters[i];
-        json_t *object = represent_other(waiter->owner, waiter->mode);
-        set(object, "waited_ms", json_integer(waiter->waited_ms));
+    struct in_line waiter;
+    for (size_t i = 0; locks_waiter(view, i, &waiter); i++) {
+        json_t *object = represent_other(waiter.owner, waiter.mode);
+        set(object, "waited_ms", json_integer(waiter.waited_ms));
         if (json_array_append_new(array, object) < 0)
             abort();
     }

@@ -17,6 +17,7 @@ enum {
     LOCK_LIMIT_HIGHEST = 1000000,
     LOCK_HOLDERS_SHOWN = 10,
     LOCK_WAITERS_SHOWN = 10,
+    LOCK_WAITERS_MOST = 200,        /* that can be asked for */
     LOCK_ATTEMPT_LENGTH = 16,       /* characters */
     LOCKS_COUNT_CURSOR_LENGTH = 32, /* characters, at most */
     LOCKS_LIST_LONGEST = 1000,      /* locks in a page, at most */
@@ -91,7 +92,8 @@ struct lock_view {
     /* In the order in which they would be granted, those who are passed over now behind the others;
      * where a lock is inspected, watched or listed, not where one is refused. */
     struct in_line waiters[LOCK_WAITERS_SHOWN];
-    size_t waiter_count; /* of those shown */
+    size_t waiter_count;      /* of those shown */
+    const struct value *line; /* where more were asked for, and are there: all, for locks_waiter */
 };
 
 /* The end of a hold by its owner. */
@@ -443,6 +445,15 @@ void locks_break(struct locks *locks, struct slice name, locks_done *done, void 
 /* `token` may be absent. LOCKS_DONE sets `view`. */
 void locks_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context);
+
+/* As locks_inspect, but the view has as many as LOCK_WAITERS_MOST of those who wait; of a quorum as
+ * many as ever. */
+void locks_inspect_line(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                        locks_done *done, void *context);
+
+/* Who is at this place in the line, from 0; false where the view shows nobody there. To be asked
+ * during the callback that has got the view. */
+bool locks_waiter(const struct lock_view *view, size_t place, struct in_line *ret);
 
 /* Whether a grant could be stored now, and confirmed by `replicas`: LOCKS_DONE, LOCKS_UNCONFIRMED
  * or LOCKS_UNAVAILABLE. */

@@ -156,12 +156,23 @@ static bool read_in_line(const struct value *value, struct in_line *ret)
 /* Those who wait: the last part of a view, where anybody does and it tells of them. */
 static bool read_line(const struct value *value, struct lock_view *ret)
 {
-    ret->waiter_count = value_count(value);
-    if (ret->waiter_count > LOCK_WAITERS_SHOWN)
+    size_t count = value_count(value);
+    bool is_long = count > LOCK_WAITERS_SHOWN;
+    if (count > LOCK_WAITERS_MOST)
         return false;
+    ret->waiter_count = is_long ? LOCK_WAITERS_SHOWN : count;
+    ret->line = is_long ? value : NULL;
     for (size_t i = 0; i < ret->waiter_count; i++)
         if (!read_in_line(value_at(value, i), &ret->waiters[i]))
             return false;
+    return true;
+}
+
+bool locks_waiter(const struct lock_view *view, size_t place, struct in_line *ret)
+{
+    if (place >= view->waiter_count)
+        return read_in_line(value_at(view->line, place), ret);
+    *ret = view->waiters[place];
     return true;
 }
 

@@ -29,10 +29,13 @@ async function ask(path, { method = "GET", headers = {}, signal } = {}) {
 // URLs know no path that ends in these, however they are written.
 const isAddressable = (name) => name !== "." && name !== "..";
 
+const WAITERS_MOST = 200; // that batond tells of
+
 const pathOf = (name) => "locks/" + encodeURIComponent(name);
 
-async function inspect(name, signal) {
-  return (await ask(pathOf(name), { signal })).json();
+// Of those who wait, the first are told, or the first WAITERS_MOST where `isLong`.
+async function inspect(name, { signal, isLong = false } = {}) {
+  return (await ask(pathOf(name) + (isLong ? "?waiters=" + WAITERS_MOST : ""), { signal })).json();
 }
 
 async function breakLock(name) {

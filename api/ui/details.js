@@ -1,6 +1,16 @@
 // One lock: its holds, its queue, what they wait for, what happened to it.
 
-const details = { name: "", last: null }; // the latest that is known of it, held or not
+const details = {
+  name: "",
+  last: null,        // the latest that is known of it, held or not
+  isLineOpen: false, // all who wait are to be seen
+  line: [],          // as they were last told
+};
+
+const SHOWN_WAITERS = 10; // that are told unless one asks for more
+
+const isShort = (lock) => lock.waiters.length <= SHOWN_WAITERS;
+const isLineOpen = (name) => details.isLineOpen && name === details.name;
 
 const WORDS = {
   granted: "granted",
@@ -11,7 +21,7 @@ const WORDS = {
 };
 
 function link(name) {
-  const button = element("button", { type: "button", class: "name-link" }, foreign(name));
+  const button = element("button", { type: "button", class: "name-link" }, ...nameOf(name));
   button.addEventListener("click", () => table.choose(name));
   return button;
 }
@@ -55,14 +65,40 @@ function holdersPart(lock) {
     hidden > 0 ? element("p", { class: "hint" }, "and " + count(hidden, "more hold")) : null];
 }
 
+// Who is told of by the way are the first ones; the others are asked for every two seconds.
+function waitersOf(lock) {
+  return details.isLineOpen && details.line.length > lock.waiters.length ? details.line : lock.waiters;
+}
+
+function openLine(isOpen) {
+  details.isLineOpen = isOpen;
+  details.line = [];
+  showDetails();
+  if (isOpen) inspect(details.name, { isLong: true }).then((view) => learnt(learn(view))).then(showDetails, () => {});
+}
+
+// A line for those who are not seen, and what shows or hides them. It stays the same button, so that
+// it keeps the focus.
+function restOfLine(lock, shown) {
+  const hidden = lock.queueLength - shown;
+  if (!details.isLineOpen && hidden <= 0) return null;
+  const button = element("button", { type: "button", class: "quiet", "aria-expanded": String(details.isLineOpen) },
+    details.isLineOpen ? "Show the first " + SHOWN_WAITERS : "Show " + Math.min(hidden, WAITERS_MOST - shown) + " more");
+  button.addEventListener("click", () => {
+    openLine(!details.isLineOpen);
+    at("details-line").querySelector("button")?.focus({ preventScroll: true });
+  });
+  return element("p", { class: "hint rest" }, isAddressable(lock.name) ? button : null,
+    hidden > 0 ? element("span", {}, "and " + count(hidden, "more behind them", "more behind them")) : null);
+}
+
 function linePart(lock) {
   if (lock.queueLength === 0) return [];
-  const hidden = lock.queueLength - lock.waiters.length;
-  const items = lock.waiters.map((waiter) => element("li", {}, ownerOf(waiter),
+  const waiters = waitersOf(lock);
+  const items = waiters.map((waiter) => element("li", {}, ownerOf(waiter),
     waiter.mode === "exclusive" ? null : element("span", { class: "mode" }, waiter.mode),
     element("span", { class: "since", "data-since": waiter.since })));
-  return [heading("Waiting: " + lock.queueLength), element("ol", { class: "line" }, ...items),
-    hidden > 0 ? element("p", { class: "hint" }, "and " + count(hidden, "more behind them", "more behind them")) : null];
+  return [heading("Waiting: " + lock.queueLength), element("ol", { class: "line" }, ...items), restOfLine(lock, waiters.length)];
 }
 
 function chainList(links) {
@@ -97,7 +133,7 @@ function stateOf(lock) {
 }
 
 const keyOfHolds = (lock) => lock.holders.map((hold) => hold.fence).join() + lock.holdCount;
-const keyOfLine = (lock) => lock.queueLength + lock.waiters.map((one) => keyOf(one) + one.mode).join();
+const keyOfLine = (lock) => lock.queueLength + waitersOf(lock).map((one) => keyOf(one) + one.mode).join() + details.isLineOpen;
 const keyOfChain = (links) => links.map((one) => keyOf(one.who) + one.lock.name + one.lock.version + one.closes + keyOfChain(one.deeper)).join();
 
 function showDetails() {
@@ -127,6 +163,7 @@ function showDetailTimes(now) {
 function openDetails(name) {
   details.name = name;
   details.last = store.locks.get(name) ?? null;
+  details.isLineOpen = false;
   at("details-name").replaceChildren(foreign(name));
   at("overview").hidden = true;
   at("details").hidden = false;

@@ -89,7 +89,9 @@ const lineListener = {
 };
 
 function learnt(lock) {
-  if (lock.name === details.name) details.last = lock;
+  if (lock.name !== details.name) return;
+  details.last = lock;
+  if (!isShort(lock) || lock.queueLength <= lock.waiters.length) details.line = lock.waiters;
 }
 
 // Those that the page has to know best: the one whose details are shown, those that ought to have

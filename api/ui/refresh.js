@@ -41,7 +41,7 @@ class Refresher {
 
   async look() {
     await this.turnPage();
-    for (const name of this.pick(LOOKS_MOST)) this.tell(await inspect(name, this.abort.signal));
+    for (const name of this.pick(LOOKS_MOST)) this.tell(await inspect(name, { signal: this.abort.signal, isLong: isLineOpen(name) }));
   }
 
   async turnPage() {

@@ -15,7 +15,10 @@ async function refreshServer() {
   } catch (error) {
     if (server.asking !== asking) return; // another one has been asked meanwhile
     if (error instanceof Refusal) takeServer(error);
-    else server.isSilent = true;
+    else {
+      takeServer({});
+      server.isSilent = true;
+    }
   } finally {
     clearTimeout(late);
   }

@@ -1,9 +1,10 @@
 -- Inspect: what others may see of a name.
 --
 -- ARGV  2 a token to look for among the holds, or ''
+--       3 how many of those who wait to tell, or '' for as many as ever
 -- Returns {version, holds, limit, waiters, 1 if the token holds, {fence, reason, ago_ms} or {},
 --          {{owner, mode, fence, ttl_ms, held_ms, meta}, ...}}, and where somebody waits
 --          {{owner, mode, waited_ms}, ...} as well.
 local state = open()
 close(state, even_if_full)
-return answer(whole_view(state, ARGV[2]))
+return answer(whole_view(state, ARGV[2], tonumber(ARGV[3])))

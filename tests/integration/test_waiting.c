@@ -10,6 +10,7 @@ enum {
     PATIENCE_MS = 5000,
     PROMPT_MS = 1800, /* at once, on a machine that others use, too; sooner than a claim window */
     CROWD = 8,
+    LONG_LINE = 15,
 };
 
 static const char TOKEN[] = "a-token-that-waits-0001";
@@ -126,6 +127,39 @@ static void shows_in_order(struct http_client *client, const char *name)
         snprintf(member, sizeof member, "waiters.%d.waited_ms", i);
         assert_in_range(member_integer(client, member), 0, PATIENCE_MS);
     }
+}
+
+static void shows_waiters(struct http_client *client, const char *query, int count)
+{
+    char request[64], path[32], owner[16];
+    snprintf(request, sizeof request, "GET /locks/long-line%s", query);
+    answers(client, request, NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "queue_length"), LONG_LINE);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "waiters.%d.owner", i);
+        snprintf(owner, sizeof owner, "number-%d", i);
+        assert_string_equal(member_text(client, path), owner);
+    }
+    snprintf(path, sizeof path, "waiters.%d", count);
+    assert_null(member(client, path));
+}
+
+static void as_many_of_those_who_wait_are_shown_as_are_asked_for(void **state)
+{
+    struct service *service = service_of(state);
+    char request[96];
+    answers(service->client, "POST /locks/long-line", NULL, 201, NULL);
+    for (int i = 0; i < LONG_LINE; i++) {
+        snprintf(request, sizeof request, "POST /locks/long-line?wait=1ms&keep=30s&owner=number-%d",
+                 i);
+        answers(service->client, request, NULL, 409, "wait_timeout");
+    }
+    shows_waiters(service->client, "", 10);
+    shows_waiters(service->client, "?waiters=3", 3);
+    shows_waiters(service->client, "?waiters=12", 12);
+    shows_waiters(service->client, "?waiters=200", LONG_LINE);
+    answers(service->client, "GET /locks/long-line?waiters=201", NULL, 400, "invalid_parameter");
+    answers(service->client, "GET /locks/long-line?waiters=0", NULL, 400, "invalid_parameter");
 }
 
 static void waiters_are_granted_in_order_of_arrival(void **state)
@@ -525,6 +559,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_release_hands_the_lock_over),
         cmocka_unit_test(a_lock_that_is_free_is_not_waited_for),
+        cmocka_unit_test(as_many_of_those_who_wait_are_shown_as_are_asked_for),
         cmocka_unit_test(waiters_are_granted_in_order_of_arrival),
         cmocka_unit_test(a_newcomer_passes_nobody),
         cmocka_unit_test(readers_are_granted_together),

@@ -1,6 +1,6 @@
 -- What others may see of those who wait for a name.
 
-local SHOWN = 10 -- of them, at most
+local SHOWN = 10 -- of them, where nobody asks for more
 
 -- The lines that a waiter may stand in, and whether it is passed over there for now.
 local function lines(state)
@@ -28,10 +28,10 @@ local function stands_before(one, other)
 end
 
 -- The tokens of the first in all lines together: {1 if passed over, place, token}.
-local function merge(all)
+local function merge(all, most)
     local merged = {}
     for _, line in ipairs(all) do
-        local some = call('zrange', line[1], 0, SHOWN - 1, 'withscores')
+        local some = call('zrange', line[1], 0, most - 1, 'withscores')
         for i = 1, #some, 2 do
             merged[#merged + 1] = {line[2], tonumber(some[i + 1]), some[i]}
         end
@@ -48,7 +48,7 @@ end
 -- The first of those who wait, in the order in which they would be granted, those who are passed
 -- over now behind the others: {{owner, mode, waited_ms}, ...}. To be asked when all that is due has
 -- been done.
-local function line_of(state)
+local function line_of(state, most)
     if state[WAITERS] == 0 then
         return {}
     end
@@ -56,8 +56,8 @@ local function line_of(state)
     if state.lone and state.lone[TOKEN] ~= '' then
         line[1] = represent(state.lone)
     end
-    for i, place in ipairs(merge(lines(state))) do
-        tokens[i] = i <= SHOWN - #line and place[3] or nil
+    for i, place in ipairs(merge(lines(state), most)) do
+        tokens[i] = i <= most - #line and place[3] or nil
     end
     local found = tokens[1] and call('hmget', key .. ':waiters', unpack(tokens)) or {}
     for _, packed in ipairs(found) do
@@ -68,11 +68,11 @@ local function line_of(state)
     return line
 end
 
--- What others may see of a name and of those who wait for it.
-local function whole_view(state, token)
+-- What others may see of a name and of those who wait for it: of so many, where `most` says it.
+local function whole_view(state, token, most)
     local seen = view(state, token)
     if state[WAITERS] > 0 then
-        seen[8] = line_of(state)
+        seen[8] = line_of(state, most or SHOWN)
     end
     return seen
 end
