@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "base/siphash.h"
+#include "base/table.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -262,20 +263,22 @@ static void fold_waiting(struct contention_view *view)
 }
 
 /* Where each list is in a window; the last ones are sketches. */
-static const size_t LISTS[] = {
-    [CONTENTION_MOST_WAITERS] = offsetof(struct window, most_waiters),
-    [CONTENTION_LONGEST_WAITS] = offsetof(struct window, longest_waits),
-    [CONTENTION_LONGEST_HOLDS] = offsetof(struct window, longest_holds),
-    [CONTENTION_MOST_WAITS] = offsetof(struct window, waits),
-    [CONTENTION_MOST_EXPIRATIONS] = offsetof(struct window, expirations),
-};
+#define LISTS(X)                                                                                   \
+    X(CONTENTION_MOST_WAITERS, offsetof(struct window, most_waiters))                              \
+    X(CONTENTION_LONGEST_WAITS, offsetof(struct window, longest_waits))                            \
+    X(CONTENTION_LONGEST_HOLDS, offsetof(struct window, longest_holds))                            \
+    X(CONTENTION_MOST_WAITS, offsetof(struct window, waits))                                       \
+    X(CONTENTION_MOST_EXPIRATIONS, offsetof(struct window, expirations))
+
+static const size_t PLACES[] = {LISTS(TABLE_ROW)};
+TABLE_IS_COMPLETE(LISTS, CONTENTION_LISTS);
 
 static void merge(struct gathering *gathering, enum contention_list list)
 {
     const void *all[2 * CONTENTION_PARTS];
     size_t *count = &gathering->view.lists[list].count;
     for (size_t i = 0; i < gathering->count; i++)
-        all[i] = (const char *)&gathering->windows[i] + LISTS[list];
+        all[i] = (const char *)&gathering->windows[i] + PLACES[list];
     gathering->view.lists[list].all =
         list < CONTENTION_MOST_WAITS
             ? peaks_merge((const struct peaks *const *)all, gathering->count, count)

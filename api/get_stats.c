@@ -2,20 +2,23 @@
 #include "api/operations.h"
 #include "api/permission.h"
 #include "api/represent.h"
+#include "base/table.h"
 
 enum { LIMIT_DEFAULT = 10 };
+
+#define LISTS(X)                                                                                   \
+    X(CONTENTION_MOST_WAITERS, {"most_waiters", "waiters", false})                                 \
+    X(CONTENTION_LONGEST_WAITS, {"longest_waits", "waited_ms", false})                             \
+    X(CONTENTION_LONGEST_HOLDS, {"longest_holds", "held_ms", false})                               \
+    X(CONTENTION_MOST_WAITS, {"most_waits", "waits", true})                                        \
+    X(CONTENTION_MOST_EXPIRATIONS, {"most_expirations", "expirations", true})
 
 static const struct {
     const char *list;
     const char *value;
     bool has_error;
-} LISTS[] = {
-    [CONTENTION_MOST_WAITERS] = {"most_waiters", "waiters", false},
-    [CONTENTION_LONGEST_WAITS] = {"longest_waits", "waited_ms", false},
-    [CONTENTION_LONGEST_HOLDS] = {"longest_holds", "held_ms", false},
-    [CONTENTION_MOST_WAITS] = {"most_waits", "waits", true},
-    [CONTENTION_MOST_EXPIRATIONS] = {"most_expirations", "expirations", true},
-};
+} ABOUT[] = {LISTS(TABLE_ROW)};
+TABLE_IS_COMPLETE(LISTS, CONTENTION_LISTS);
 
 static bool wants(void *context, struct slice name)
 {
@@ -34,8 +37,8 @@ static json_t *list_of(const struct exchange *exchange, const struct contention_
             continue;
         json_t *entry = json_object();
         json_object_set_new(entry, "name", represent_text(name));
-        json_object_set_new(entry, LISTS[list].value, json_integer((json_int_t)ranked->value));
-        if (LISTS[list].has_error)
+        json_object_set_new(entry, ABOUT[list].value, json_integer((json_int_t)ranked->value));
+        if (ABOUT[list].has_error)
             json_object_set_new(entry, "error", json_integer((json_int_t)ranked->error));
         json_array_append_new(array, entry);
     }
@@ -66,7 +69,7 @@ enum handling get_stats(struct exchange *exchange)
     json_object_set_new(document, "window_ms", json_integer((json_int_t)view.window_ms));
     json_object_set_new(document, "waiting", waiting_of(&view, limit));
     for (enum contention_list list = 0; list < CONTENTION_LISTS; list++)
-        json_object_set_new(document, LISTS[list].list, list_of(exchange, &view, list, limit));
+        json_object_set_new(document, ABOUT[list].list, list_of(exchange, &view, list, limit));
     contention_view_free(&view);
     reply_json(exchange, 200, "application/json", document);
     return ANSWERED;

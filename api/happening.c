@@ -1,6 +1,7 @@
 #include "api/happening.h"
 
 #include "api/api.h"
+#include "base/table.h"
 
 #include <time.h>
 
@@ -142,32 +143,31 @@ void happening_queued(struct exchange *exchange, struct slice name)
     tell(exchange->api, &happening, exchange);
 }
 
-static enum happening_kind end_of(enum locks_result result)
-{
-    static const enum happening_kind KINDS[] = {
-        [LOCKS_DONE] = HAPPENING_GRANTED,
-        [LOCKS_REPEATED] = HAPPENING_REPEATED,
-        [LOCKS_LOCKED] = HAPPENING_LOCKED,
-        [LOCKS_LIMIT_MISMATCH] = HAPPENING_LIMIT_MISMATCH,
-        [LOCKS_TOKEN_RELEASED] = HAPPENING_SPENT,
-        [LOCKS_NOT_HELD] = HAPPENING_NOT_HELD,
-        [LOCKS_TIMEOUT] = HAPPENING_TIMEOUT,
-        [LOCKS_CANCELLED] = HAPPENING_CANCELLED,
-        [LOCKS_SUPERSEDED] = HAPPENING_SUPERSEDED,
-        [LOCKS_DRAINING] = HAPPENING_DRAINED,
-        [LOCKS_TOO_MANY_WAITERS] = HAPPENING_TOO_MANY_WAITERS,
-        [LOCKS_UPGRADE_CONFLICT] = HAPPENING_UPGRADE_CONFLICT,
-        [LOCKS_UNCONFIRMED] = HAPPENING_UNCONFIRMED,
-        [LOCKS_QUARANTINED] = HAPPENING_QUARANTINED,
-        [LOCKS_UNAVAILABLE] = HAPPENING_UNAVAILABLE,
-    };
-    return KINDS[result];
-}
+/* How an acquire ends, by what the locks have answered. */
+#define ENDS(X)                                                                                    \
+    X(LOCKS_DONE, HAPPENING_GRANTED)                                                               \
+    X(LOCKS_REPEATED, HAPPENING_REPEATED)                                                          \
+    X(LOCKS_LOCKED, HAPPENING_LOCKED)                                                              \
+    X(LOCKS_LIMIT_MISMATCH, HAPPENING_LIMIT_MISMATCH)                                              \
+    X(LOCKS_TOKEN_RELEASED, HAPPENING_SPENT)                                                       \
+    X(LOCKS_NOT_HELD, HAPPENING_NOT_HELD)                                                          \
+    X(LOCKS_TIMEOUT, HAPPENING_TIMEOUT)                                                            \
+    X(LOCKS_CANCELLED, HAPPENING_CANCELLED)                                                        \
+    X(LOCKS_SUPERSEDED, HAPPENING_SUPERSEDED)                                                      \
+    X(LOCKS_DRAINING, HAPPENING_DRAINED)                                                           \
+    X(LOCKS_TOO_MANY_WAITERS, HAPPENING_TOO_MANY_WAITERS)                                          \
+    X(LOCKS_UPGRADE_CONFLICT, HAPPENING_UPGRADE_CONFLICT)                                          \
+    X(LOCKS_UNCONFIRMED, HAPPENING_UNCONFIRMED)                                                    \
+    X(LOCKS_QUARANTINED, HAPPENING_QUARANTINED)                                                    \
+    X(LOCKS_UNAVAILABLE, HAPPENING_UNAVAILABLE)
+
+static const enum happening_kind END_OF[] = {ENDS(TABLE_ROW)};
+TABLE_IS_COMPLETE(ENDS, LOCKS_RESULTS);
 
 void happening_acquired(struct exchange *exchange, struct slice name, enum locks_result result,
                         const struct hold *hold)
 {
-    struct happening happening = begin_acquire(exchange, end_of(result), name);
+    struct happening happening = begin_acquire(exchange, END_OF[result], name);
     if (hold)
         set_hold(&happening, hold);
     happening.waited_us = take_wait(exchange);

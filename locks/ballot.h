@@ -26,6 +26,7 @@ enum vote_kind {
     VOTE_LIMIT,
     VOTE_UPGRADE,
     VOTE_RELEASED,
+    VOTE_KINDS /* how many there are */
 };
 
 struct vote {

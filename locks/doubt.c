@@ -1,5 +1,6 @@
 #include "locks/doubt.h"
 
+#include "base/table.h"
 #include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
@@ -68,10 +69,15 @@ static void asked(void *context, const struct store_result *result)
         forget(doubt);
 }
 
+#define LEAVINGS(X)                                                                                \
+    X(LEAVE_GONE, "gone")                                                                          \
+    X(LEAVE_DRAIN, "drain")                                                                        \
+    X(LEAVE_STALE, "stale")
+
 static void ask(struct doubt *doubt)
 {
-    static const char *const WORDS[] = {
-        [LEAVE_GONE] = "gone", [LEAVE_DRAIN] = "drain", [LEAVE_STALE] = "stale"};
+    static const char *const WORDS[] = {LEAVINGS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(LEAVINGS, LEAVE_KINDS);
     struct locks *locks = doubt->locks;
     struct slice key = key_of(doubt);
     char keep[NUMBER_TEXT];

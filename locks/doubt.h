@@ -22,6 +22,7 @@ enum leaving {
     LEAVE_GONE,  /* its client has gone, or cannot have learnt of a grant */
     LEAVE_DRAIN, /* its client was sent away: the place is kept for the waiter lease at least */
     LEAVE_STALE, /* nobody knows it any more: only what it never claimed is taken back */
+    LEAVE_KINDS  /* how many there are */
 };
 
 /* A list of all that are to be taken back; those that Redis is being asked about are in it, too. */

@@ -126,6 +126,8 @@ enum locks_result {
     LOCKS_UNAVAILABLE,      /* Redis cannot be asked, or its answer was lost; `error` says more */
 };
 
+enum { LOCKS_RESULTS = LOCKS_UNAVAILABLE + 1 }; /* it is the last */
+
 /* The answer to any operation; of the parts, only what the operation's comment names is set.
  * Valid during the callback. */
 struct locks_reply {

@@ -1,5 +1,6 @@
 #include "locks/request.h"
 
+#include "base/table.h"
 #include "locks/bound.h"
 #include "locks/scripts.h"
 
@@ -72,20 +73,22 @@ static struct slice pack_texts(const struct acquire *acquire, const struct attem
     return (struct slice){texts, (size_t)(end - texts)};
 }
 
+#define KINDS(X)                                                                                   \
+    X(REQUEST_NEW, "0")                                                                            \
+    X(REQUEST_FIRST, "1")                                                                          \
+    X(REQUEST_AGAIN, "2")
+
 static void pack(const struct locks *locks, const struct acquire *acquire,
                  const struct attempt *attempt, enum request_kind kind, struct packed *ret)
 {
-    static const char *const KINDS[] = {
-        [REQUEST_NEW] = "0",
-        [REQUEST_FIRST] = "1",
-        [REQUEST_AGAIN] = "2",
-    };
+    static const char *const DIGITS[] = {KINDS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(KINDS, REQUEST_KINDS);
     struct slice *next = ret->arguments;
     *next++ = stamp_room();
     *next++ = pack_texts(acquire, attempt, ret->texts);
     *next++ = number_text(acquire->limit, ret->limit);
     *next++ = number_text(acquire->ttl_ms, ret->ttl);
-    *next++ = slice_of(KINDS[kind]);
+    *next++ = slice_of(DIGITS[kind]);
     if (acquire->wait_ms) {
         *next++ = slice_of(locks->server);
         *next++ = slice_of(locks->waiter_lease);

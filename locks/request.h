@@ -12,6 +12,7 @@ enum request_kind {
                     * it shares the hold, which is taken back once all have done so whom it was
                     * told */
     REQUEST_AGAIN, /* this attempt looks what has become of it: it claims its grant, or waits on */
+    REQUEST_KINDS  /* how many there are */
 };
 
 /* What only the script's answer to a request that waits can say. */

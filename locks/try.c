@@ -1,5 +1,6 @@
 #include "locks/try.h"
 
+#include "base/table.h"
 #include "locks/majority.h"
 #include "locks/request.h"
 #include "locks/scripts.h"
@@ -201,12 +202,22 @@ static void view_refusals(const struct trying *try, unsigned member, struct lock
         *ret = *try->views[member];
 }
 
+/* What the vote that says best why comes to. Where it says nothing of the sort, nothing is held. */
+#define REASONS(X)                                                                                 \
+    X(VOTE_NONE, LOCKS_UNAVAILABLE)                                                                \
+    X(VOTE_AWAY, LOCKS_UNAVAILABLE)                                                                \
+    X(VOTE_DOUBT, LOCKS_UNAVAILABLE)                                                               \
+    X(VOTE_GRANTED, LOCKS_UNAVAILABLE)                                                             \
+    X(VOTE_HOLDING, LOCKS_UNAVAILABLE)                                                             \
+    X(VOTE_LOCKED, LOCKS_LOCKED)                                                                   \
+    X(VOTE_LIMIT, LOCKS_LIMIT_MISMATCH)                                                            \
+    X(VOTE_UPGRADE, LOCKS_UPGRADE_CONFLICT)                                                        \
+    X(VOTE_RELEASED, LOCKS_TOKEN_RELEASED)
+
 static void lose(struct trying *try, unsigned member)
 {
-    static const enum locks_result RESULTS[] = {[VOTE_LOCKED] = LOCKS_LOCKED,
-                                                [VOTE_LIMIT] = LOCKS_LIMIT_MISMATCH,
-                                                [VOTE_UPGRADE] = LOCKS_UPGRADE_CONFLICT,
-                                                [VOTE_RELEASED] = LOCKS_TOKEN_RELEASED};
+    static const enum locks_result RESULTS[] = {REASONS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(REASONS, VOTE_KINDS);
     struct locks_reply reply = {.result = RESULTS[try->ballot.votes[member].kind],
                                 .attempt = try->attempt};
     if (try->views[member])

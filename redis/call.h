@@ -12,6 +12,7 @@ enum call_kind {
     CALL_ASKING, /* what follows may be of a slot that is on its way to there */
     CALL_LOAD,   /* SCRIPT LOAD */
     CALL_SCRIPT, /* EVALSHA on behalf of somebody */
+    CALL_KINDS   /* how many there are */
 };
 
 /* What redis/router.h knows of a call that another node may turn out to serve. */

@@ -1,5 +1,6 @@
 #include "redis/link.h"
 
+#include "base/table.h"
 #include "redis/counterpart.h"
 #include "redis/errors.h"
 #include "redis/loaded.h"
@@ -333,14 +334,20 @@ static void link_ready(void *context, const struct session_peer *peer)
         link->events.warning(link->events.context, peer->warning->text);
 }
 
+#define ANSWERS(X)                                                                                 \
+    X(CALL_LOAD, link_load_answered)                                                               \
+    X(CALL_SCRIPT, link_script_answered)                                                           \
+    X(CALL_BARE, link_ended_answered)                                                              \
+    X(CALL_KILL, link_ended_answered)                                                              \
+    X(CALL_TRACK, link_track_answered)                                                             \
+    X(CALL_UNTRACK, link_ended_answered)                                                           \
+    X(CALL_ASKING, link_ended_answered)
+
 static void link_replied(void *context, struct call *call, const redisReply *reply)
 {
     static void (*const ANSWERED[])(struct link * link, struct call * call,
-                                    const redisReply *reply) = {
-        [CALL_LOAD] = link_load_answered,     [CALL_SCRIPT] = link_script_answered,
-        [CALL_KILL] = link_ended_answered,    [CALL_TRACK] = link_track_answered,
-        [CALL_UNTRACK] = link_ended_answered, [CALL_ASKING] = link_ended_answered,
-    };
+                                    const redisReply *reply) = {ANSWERS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(ANSWERS, CALL_KINDS);
     ANSWERED[call->kind](context, call, reply);
 }
 

@@ -1,6 +1,7 @@
 #include "redis/session.h"
 
 #include "base/random.h"
+#include "base/table.h"
 #include "redis/call.h"
 #include "redis/session_state.h"
 
@@ -29,6 +30,15 @@ static void session_timer_closed(uv_handle_t *timer)
 {
     session_part_closed(timer->data);
 }
+
+/* What the timer is for, in each state. */
+#define DUE(X)                                                                                     \
+    X(SESSION_WAITING, session_attempt)                                                            \
+    X(SESSION_SEEKING, session_seeks)                                                              \
+    X(SESSION_RESOLVING, session_resolver_slow)                                                    \
+    X(SESSION_CONNECTING, session_connect_overdue)                                                 \
+    X(SESSION_GREETING, session_connect_overdue)                                                   \
+    X(SESSION_READY, session_woken)
 
 static void session_timer_fired(uv_timer_t *timer);
 
@@ -112,14 +122,8 @@ static void session_woken(struct session *session)
 
 static void session_timer_fired(uv_timer_t *timer)
 {
-    static void (*const FIRED[])(struct session * session) = {
-        [SESSION_WAITING] = session_attempt,
-        [SESSION_SEEKING] = session_seeks,
-        [SESSION_RESOLVING] = session_resolver_slow,
-        [SESSION_CONNECTING] = session_connect_overdue,
-        [SESSION_GREETING] = session_connect_overdue,
-        [SESSION_READY] = session_woken,
-    };
+    static void (*const FIRED[])(struct session * session) = {DUE(TABLE_ROW)};
+    TABLE_IS_COMPLETE(DUE, SESSION_STATES);
     struct session *session = timer->data;
     if (!session->closing)
         FIRED[session->state](session);

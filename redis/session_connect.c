@@ -1,5 +1,6 @@
 #include "redis/session_state.h"
 
+#include "base/table.h"
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <netdb.h>
@@ -23,13 +24,19 @@ void session_drop_connection(struct session *session)
 
 /* Where to */
 
+/* A quorum has no session: each of its members has one. */
+#define PLACES(X)                                                                                  \
+    X(REDIS_SERVER, "Redis at ")                                                                   \
+    X(REDIS_SENTINEL, "the sentinel at ")                                                          \
+    X(REDIS_WATCHED, "")                                                                           \
+    X(REDIS_QUORUM, "")                                                                            \
+    X(REDIS_NODE, "Redis at ")                                                                     \
+    X(REDIS_CLUSTER, "")
+
 void session_name_place(struct session *session)
 {
-    static const char *const WORDS[] = {[REDIS_SERVER] = "Redis at ",
-                                        [REDIS_SENTINEL] = "the sentinel at ",
-                                        [REDIS_WATCHED] = "",
-                                        [REDIS_NODE] = "Redis at ",
-                                        [REDIS_CLUSTER] = ""};
+    static const char *const WORDS[] = {PLACES(TABLE_ROW)};
+    TABLE_IS_COMPLETE(PLACES, REDIS_KINDS);
     const char *word = WORDS[session->url.kind];
     size_t length = strlen(word);
     memcpy(session->place, word, length);

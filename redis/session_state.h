@@ -19,6 +19,7 @@ enum session_state {
     SESSION_CONNECTING, /* to `candidate` */
     SESSION_GREETING,   /* AUTH, SELECT, CLIENT ID, INFO are on their way */
     SESSION_READY,
+    SESSION_STATES /* how many there are */
 };
 
 struct session {

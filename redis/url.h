@@ -15,6 +15,7 @@ enum redis_kind {
     REDIS_QUORUM,   /* independent primaries at `nodes`, an odd number of them */
     REDIS_NODE,     /* a Redis that is one of a Cluster; no URL says that, either */
     REDIS_CLUSTER,  /* a Redis Cluster, some of whose nodes are at `nodes` */
+    REDIS_KINDS     /* how many there are */
 };
 
 enum {

@@ -1,6 +1,7 @@
 /* What is done with a URL once it is read: copies, parts, words for logs, and its end. */
 #include "redis/url.h"
 
+#include "base/table.h"
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -112,11 +113,20 @@ static void describe_place(const char *host, int port, FILE *out)
     fprintf(out, "%s%s%s:%d", bracketed ? "[" : "", host, bracketed ? "]" : "", port);
 }
 
+/* Only three have nodes. */
+#define ENGINES(X)                                                                                 \
+    X(REDIS_SERVER, "")                                                                            \
+    X(REDIS_SENTINEL, "")                                                                          \
+    X(REDIS_WATCHED, "sentinel")                                                                   \
+    X(REDIS_QUORUM, "quorum")                                                                      \
+    X(REDIS_NODE, "")                                                                              \
+    X(REDIS_CLUSTER, "cluster")
+
 static void describe_nodes(const struct redis_url *url, FILE *out)
 {
-    static const char *const ENGINES[] = {
-        [REDIS_WATCHED] = "sentinel", [REDIS_CLUSTER] = "cluster", [REDIS_QUORUM] = "quorum"};
-    fprintf(out, "%s+%s://", url->tls ? "rediss" : "redis", ENGINES[url->kind]);
+    static const char *const WORDS[] = {ENGINES(TABLE_ROW)};
+    TABLE_IS_COMPLETE(ENGINES, REDIS_KINDS);
+    fprintf(out, "%s+%s://", url->tls ? "rediss" : "redis", WORDS[url->kind]);
     for (size_t i = 0; i < url->node_count; i++) {
         fputs(i ? "," : "", out);
         describe_place(url->nodes[i].host, url->nodes[i].port, out);

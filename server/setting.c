@@ -1,6 +1,7 @@
 #include "server/setting.h"
 
 #include "base/duration.h"
+#include "base/table.h"
 #include "locks/quarantine.h"
 #include "locks/replicas.h"
 
@@ -126,14 +127,23 @@ static void describe(const struct setting *setting, char *text, size_t size)
     }
 }
 
+#define SETTERS(X)                                                                                 \
+    X(TEXT, set_text)                                                                              \
+    X(SECRET, set_text)                                                                            \
+    X(DURATION, set_duration)                                                                      \
+    X(COUNT, set_count)                                                                            \
+    X(CHOICE, set_choice)                                                                          \
+    X(FLAG, set_flag)                                                                              \
+    X(REPLICAS, set_replicas)                                                                      \
+    X(QUARANTINE, set_quarantine)
+
 int setting_set(struct settings *settings, const struct setting *setting, const char *value,
                 const char *origin, struct failure *failure)
 {
-    static int (*const SETTERS[])(struct settings *, const struct setting *, const char *) = {
-        [TEXT] = set_text,         [SECRET] = set_text,          [DURATION] = set_duration,
-        [COUNT] = set_count,       [CHOICE] = set_choice,        [FLAG] = set_flag,
-        [REPLICAS] = set_replicas, [QUARANTINE] = set_quarantine};
-    if (SETTERS[setting->kind](settings, setting, value) == 0)
+    static int (*const SET[])(struct settings *, const struct setting *,
+                              const char *) = {SETTERS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(SETTERS, SETTING_KINDS);
+    if (SET[setting->kind](settings, setting, value) == 0)
         return 0;
     char expected[128];
     describe(setting, expected, sizeof expected);

@@ -10,6 +10,8 @@
  * int64_t. A SECRET may also be in a file, and is overwritten wherever it is not needed. */
 enum setting_kind { TEXT, SECRET, DURATION, COUNT, CHOICE, FLAG, REPLICAS, QUARANTINE };
 
+enum { SETTING_KINDS = QUARANTINE + 1 }; /* it is the last */
+
 struct setting {
     const char *name;
     enum setting_kind kind;

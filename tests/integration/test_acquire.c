@@ -274,7 +274,8 @@ static void a_shell_script_gets_errors_as_one_line(void **state)
         {"POST /locks/line", NULL, "locked: ", 409},
         {"POST /locks/line?ttl=1ms", NULL, "invalid_parameter: ttl: ", 400},
         {"POST /locks/line", "{", "invalid_json: ", 400},
-        {"POST /locks/line", "{\"a\\nb\\u007f\\u2028\": 1}", "invalid_parameter: a b ", 400},
+        {"POST /locks/line", "{\"a\\nb\\u007f\\u2028\": 1}",
+         "invalid_parameter: a\\u000ab\\u007f\\u2028: ", 400},
         {"POST /locks/%00", NULL, "invalid_name: ", 400},
         {"POST /locks/shared?mode=shared", NULL, "limit_mismatch: ", 409},
     };

@@ -244,7 +244,7 @@ static void a_long_method_hides_nobody(void **state)
     json_t *line = logged_of(service, request, "\"method\":\"AAAA");
     assert_string_equal(text_in(line, "client"), "127.0.0.1");
     assert_string_equal(text_in(line, "request_id"), "long");
-    assert_int_equal(number_in(line, "status"), 405);
+    assert_int_equal(number_in(line, "status"), 501);
     json_decref(line);
 }
 
