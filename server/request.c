@@ -240,7 +240,6 @@ void request_watch(struct record *record)
 static enum MHD_Result refuse(struct record *record)
 {
     record->refused = true;
-    record->complete = uv_hrtime();
     return sending_begin(record);
 }
 

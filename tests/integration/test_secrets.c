@@ -14,7 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000, SETTLED_MS = 1500, HEADER_TEXT = TOKEN_TEXT + 16, BODY_TEXT = 512 };
+enum {
+    PATIENCE_MS = 5000,
+    SETTLED_MS = 1500,
+    HEADER_TEXT = TOKEN_TEXT + 16,
+    BODY_TEXT = 512,
+    LARGE_TEXT = 80000 /* more than a body may have */
+};
 
 /* Each journey has a token of its own, so that what is found names the one that left it. */
 struct journey {
@@ -95,7 +101,7 @@ static void of_several(struct journey *journey)
 static void in_refused_requests(struct journey *journey)
 {
     struct http_client *client = journey->service->client;
-    char text[BODY_TEXT], *large = malloc(40000);
+    char text[BODY_TEXT], *large = malloc(LARGE_TEXT);
     assert_non_null(large);
     snprintf(text, sizeof text, "POST /locks/refused?token=%s", journey->token);
     answers(client, text, NULL, 400, "invalid_parameter");
@@ -114,9 +120,9 @@ static void in_refused_requests(struct journey *journey)
     ask(journey, "PATCH /locks/refused", NULL, 405);
     ask(journey, "PUT /locks/refused", NULL, 409);
     ask(journey, "DELETE /locks/refused", NULL, 409);
-    int length = snprintf(large, 40000, "{\"token\": \"%s\", \"meta\": \"", journey->token);
-    memset(large + length, 'x', (size_t)(39999 - length));
-    large[39999] = '\0';
+    int length = snprintf(large, LARGE_TEXT, "{\"token\": \"%s\", \"meta\": \"", journey->token);
+    memset(large + length, 'x', (size_t)(LARGE_TEXT - 1 - length));
+    large[LARGE_TEXT - 1] = '\0';
     answers(client, "POST /locks/refused", large, 413, "too_large");
     free(large);
 }
