@@ -15,15 +15,17 @@ struct verdict {
     char detail[DETAIL_SIZE];
 };
 
-/* `detail` says why it is not well, or may be told of what is; "" for nothing. */
-static void list(struct verdict *verdict, const char *name, bool is_well, const char *detail)
+/* `detail` says why it is not well, or may be told of what is; "" for nothing. Returns what stands
+ * in the list, borrowed, or NULL where there is none. */
+static json_t *list(struct verdict *verdict, const char *name, bool is_well, const char *detail)
 {
     if (!verdict->checks)
-        return;
+        return NULL;
     json_t *entry = json_pack("{s:s, s:b}", "name", name, "ok", is_well);
     if (detail[0])
         json_object_set_new(entry, "detail", json_string(detail));
     json_array_append_new(verdict->checks, entry);
+    return entry;
 }
 
 /* The same of what makes this batond ready or not. */
@@ -94,7 +96,13 @@ static void check_quarantine(const struct exchange *exchange, struct verdict *ve
         "nothing is granted%s for another %lld s: %s; renewals and releases are served, and GET "
         "/quarantine tells more",
         by, (long long)((left_ms + 999) / 1000), why);
-    list(verdict, "quarantine", locks_pause(locks, &reason) == 0, detail);
+    json_t *entry = list(verdict, "quarantine", locks_pause(locks, &reason) == 0, detail);
+    if (!entry)
+        return;
+    json_object_set_new(entry, "because", json_string(why));
+    json_object_set_new(entry, "left_ms", json_integer(left_ms));
+    if (servers > 0)
+        json_object_set_new(entry, "servers", json_integer(servers));
 }
 
 /* Where Redis is, and what is wrong there, is for those who run batond: whoever may see its

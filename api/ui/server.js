@@ -48,10 +48,18 @@ function workersText() {
   return well === workers.length ? count(well, "worker") : well + " of " + workers.length + " workers turn";
 }
 
+// In a quorum grants go on while few of its members grant nothing.
+const pauseOf = () => (isFailing("quarantine") ? checkOf("quarantine") : null);
+
+// As long as there is a minute and more, its seconds would only unsettle who reads.
+function pauseText({ left_ms: left, servers }) {
+  const time = left < 60000 ? age(Math.ceil(left / 1000) * 1000) : "about " + count(Math.ceil(left / 60000), "minute");
+  return time + (servers ? " at " + count(servers, "server") + " of Redis" : "");
+}
+
 function grantsText() {
-  const pause = checkOf("quarantine");
-  const left = pause?.detail?.match(/(\d+) s\b/);
-  if (pause) return "paused" + (left ? " for " + duration(Number(left[1]) * 1000) : "") + ", after Redis may have lost locks";
+  const pause = pauseOf();
+  if (pause) return "paused for " + pauseText(pause) + ", after Redis may have lost locks";
   if (isFailing("redis")) return "none while Redis is away";
   return isFailing("replicas") ? "too few replicas to confirm them" : "as usual";
 }
@@ -68,7 +76,7 @@ function serverFacts() {
   const isStopping = isFailing("draining");
   return [
     ["Redis", redisText(), isFailing("redis")],
-    ["Grants", grantsText(), checkOf("quarantine") !== null || isFailing("redis") || isFailing("replicas")],
+    ["Grants", grantsText(), pauseOf() !== null || isFailing("redis") || isFailing("replicas")],
     ["Serving", (isStopping ? "until it stops soon, with " : "with ") + workersText(), isStopping || stuckWorker() !== null],
     ...(server.version ? [["Version", server.version, false]] : []),
   ];
@@ -83,6 +91,9 @@ function serverPart() {
 
 // What is the matter with it, but for Redis: that is said with the line.
 function showServerNotices() {
+  const pause = pauseOf();
+  if (pause) showNotice("quarantine", "alarm", ["New locks are paused for " + pauseText(pause) + ", because " + pause.because + ". Renewals and releases work."]);
+  else hideNotice("quarantine");
   const stuck = stuckWorker();
   if (stuck) showNotice("stuck", "alarm", ["A part of this batond (" + stuck.name + ") is stuck, and so are its clients: restart it."]);
   else hideNotice("stuck");

@@ -1,4 +1,5 @@
 /* A quarantine can be ended before its time, by whoever may break every lock, for all batonds. */
+#include "locks/quarantine.h"
 #include "tests/integration/guarded.h"
 #include "tests/integration/pair.h"
 #include "tests/integration/parked.h"
@@ -211,6 +212,10 @@ static void it_is_told_of(void **state)
         assert_true(json_is_false(json_object_get(check, "ok")));
         assert_non_null(
             strstr(json_string_value(json_object_get(check, "detail")), "started anew"));
+        assert_string_equal(json_string_value(json_object_get(check, "because")),
+                            quarantine_text(QUARANTINE_IDENTITY));
+        assert_in_range(json_integer_value(json_object_get(check, "left_ms")), DAY_MS / 2,
+                        2L * DAY_MS);
     }
     assert_string_equal(member_text(pair.client[0], "checks.0.name"), "draining");
     pair_close(&pair);

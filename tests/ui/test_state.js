@@ -34,6 +34,13 @@ module.exports = {
     await stage.batond.loseRedis();
     await stage.batond.startRedis();
     await stage.shows("#server", "paused for", 15000);
+    await stage.shows("#quarantine", "New locks are paused for");
+    await stage.shows("#quarantine", "because another server has taken the place of Redis, or Redis was started anew");
+    await stage.shows("#quarantine", "Renewals and releases work");
+    assert.match(await stage.browser.text("#quarantine"), /for (about \d+ minutes?|\d+ s),/);
+    assert.equal((await stage.batond.ask("DELETE", "/quarantine?reason=a-test")).status, 200);
+    await stage.shows("#server", "as usual");
+    await stage.showsNot("#quarantine", "paused");
   }),
 
   "batond's version and its workers are told, and that it is about to stop": (driver) => withStage(driver, async (stage) => {
