@@ -113,7 +113,7 @@ session_of() { # FOLDER
     for block in "$1"/*.sh; do
         is_run "$block" || continue
         sed -i "s/127\.0\.0\.1:7420/$address/g; s/127\.0\.0\.1:6379/$redis_address/g" "$block"
-        sed -i "s/127\.0\.0\.1:7421/$second_address/g" "$block"
+        sed -i "s/127\.0\.0\.1:7421/$second_address/g; s/127\.0\.0\.1:7430/$admin_address/g" "$block"
         echo "exec >${block%.sh}.out; echo $block >$dir/at; . $block"
         ! grep -q '^build/batond.*&$' "$block" || echo "until curl -so /dev/null http://$second_address/livez; do sleep 0.05; done"
     done
@@ -338,7 +338,8 @@ rest_is_known() {
 }
 
 start_redis
-second_address=127.0.0.1:$((20000 + RANDOM % 12000)) # of the batond that a block starts
+second_port=$((20000 + RANDOM % 12000)) # of the batond that a block starts
+second_address=127.0.0.1:$second_port admin_address=127.0.0.1:$((second_port + 1))
 note_requests
 for page in "${pages[@]}"; do
     split_into_blocks "$page"
