@@ -118,31 +118,72 @@ void limits_received(struct exchange *exchange)
     exchange->receives = false;
 }
 
-static void refuse(struct exchange *exchange, int64_t most, const char *bound, const char *whose)
+/* What a request counts among while it goes on. */
+struct places {
+    _Atomic int64_t *taken;
+    int64_t most;       /* 0: no limit */
+    const char *bound;  /* what the client is told... */
+    const char *detail; /* ...behind the number */
+};
+
+enum { PLACES_MOST = 3 };
+
+static void refuse(struct exchange *exchange, const struct places *places)
 {
     json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS,
-                                   "no more than %" PRId64 " of %s requests may wait at once; "
-                                   "come again later, or ask without waiting",
-                                   most, whose);
-    json_object_set_new(document, "bound", json_string(bound));
+                                   "no more than %" PRId64 " of %s", places->most, places->detail);
+    json_object_set_new(document, "bound", json_string(places->bound));
     reply_header(exchange, "Retry-After", "1");
     problem_answer(exchange, PROBLEM_TOO_MANY_WAITERS, document);
 }
 
-bool limits_enter(struct exchange *exchange)
+/* The same at the end of a request as at its beginning. */
+static size_t places_of(const struct exchange *exchange, struct places ret[PLACES_MOST])
 {
     struct limits *limits = exchange->api->limits;
-    if (!limits || !exchange->principal || !may_wait(exchange))
+    const struct principal *principal = exchange->principal;
+    struct account *account = principal->account;
+    size_t count = 0;
+    ret[count++] = (struct places){
+        &account->waiters, limit_of(principal->max_waiters, limits->principal_waiters), "principal",
+        "your requests may wait at once; come again later, or ask without waiting"};
+    if (exchange->wants_events)
+        ret[count++] = (struct places){
+            &account->streams, limit_of(principal->max_streams, limits->principal_streams),
+            "streams",
+            "your streams of events may be open at once (max-streams-per-principal); close one, or "
+            "ask for application/json with `after`"};
+    else if (field_given(&exchange->parameters, FIELD_HOLD))
+        ret[count++] = (struct places){
+            &account->connection_holds,
+            limit_of(principal->max_connection_holds, limits->principal_connection_holds),
+            "connection_holds",
+            "your locks may be held by their connections at once "
+            "(max-connection-holds-per-principal); release one, or acquire without hold=connection "
+            "and renew"};
+    ret[count++] = (struct places){
+        &limits->waiting, limits->process_waiters, "process",
+        "this batond's requests may wait at once; come again later, or ask without waiting"};
+    return count;
+}
+
+static void give_back(const struct places *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        atomic_fetch_sub_explicit(places[i].taken, 1, memory_order_relaxed);
+}
+
+bool limits_enter(struct exchange *exchange)
+{
+    struct places places[PLACES_MOST];
+    if (!exchange->api->limits || !exchange->principal || !may_wait(exchange))
         return true;
-    struct account *account = exchange->principal->account;
-    int64_t own = limit_of(exchange->principal->max_waiters, limits->principal_waiters);
-    if (!take_place(&account->waiters, own)) {
-        refuse(exchange, own, "principal", "your");
-        return false;
-    }
-    if (!take_place(&limits->waiting, limits->process_waiters)) {
-        atomic_fetch_sub_explicit(&account->waiters, 1, memory_order_relaxed);
-        refuse(exchange, limits->process_waiters, "process", "this batond's");
+    size_t count = places_of(exchange, places);
+    for (size_t i = 0; i < count; i++) {
+        if (take_place(places[i].taken, places[i].most))
+            continue;
+        give_back(places, i);
+        refuse(exchange, &places[i]);
         return false;
     }
     exchange->counted = true;
@@ -151,9 +192,9 @@ bool limits_enter(struct exchange *exchange)
 
 void limits_leave(struct exchange *exchange)
 {
+    struct places places[PLACES_MOST];
     if (!exchange->counted)
         return;
     exchange->counted = false;
-    atomic_fetch_sub_explicit(&exchange->principal->account->waiters, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&exchange->api->limits->waiting, 1, memory_order_relaxed);
+    give_back(places, places_of(exchange, places));
 }

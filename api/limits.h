@@ -9,13 +9,15 @@
 struct exchange;
 
 /* The same for all workers; only `waiting` changes. 0: no limit. What the tokens-file says of a
- * principal counts in place of the first two. */
+ * principal counts in place of the first four. */
 struct limits {
-    int64_t rate;              /* requests per second of each principal */
-    int64_t principal_waiters; /* requests of each principal that wait at once */
-    int64_t process_waiters;   /* of all */
-    int64_t principal_bodies;  /* requests of each principal whose bodies are on their way */
-    _Atomic int64_t waiting;   /* now */
+    int64_t rate;                       /* requests per second of each principal */
+    int64_t principal_waiters;          /* requests of each principal that wait at once */
+    int64_t principal_streams;          /* of events, that each principal reads at once */
+    int64_t principal_connection_holds; /* that each principal has at once */
+    int64_t process_waiters;            /* of all */
+    int64_t principal_bodies; /* requests of each principal whose bodies are on their way */
+    _Atomic int64_t waiting;  /* now */
 };
 
 /* Counts a request whose principal is known, and adds the RateLimit fields where it has a limit.
@@ -35,7 +37,9 @@ bool limits_receive(struct exchange *exchange);
 void limits_received(struct exchange *exchange);
 
 /* Lets a request in that may go on for long, if it is one: it waits for a lock or an event, or its
- * answer is a stream. It counts until limits_leave. False where it has been answered 429. */
+ * answer is a stream; and of streams of events and holds by connection, whose memory and renewals
+ * last as long as they do, there may be fewer. It counts until limits_leave. False where it has
+ * been answered 429. */
 bool limits_enter(struct exchange *exchange);
 
 /* Its wait is over, or the exchange is. */

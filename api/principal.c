@@ -43,6 +43,7 @@ struct principal *principal_new(struct slice name, size_t rule_count,
     atomic_store(&principal->references, 1);
     principal->name = copy_of(name);
     principal->rate_limit = principal->max_waiters = PRINCIPAL_LIMIT_UNSET;
+    principal->max_streams = principal->max_connection_holds = PRINCIPAL_LIMIT_UNSET;
     principal->account = account_of(before);
     principal->rule_count = rule_count;
     principal->rules = cleared(rule_count, sizeof *principal->rules);

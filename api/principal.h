@@ -41,9 +41,11 @@ struct account {
     atomic_uint references;
     _Atomic int64_t rate_ns; /* of the monotonic clock: when its requests so far would be over, were
                                 they spread evenly */
-    _Atomic int64_t keeping_ns; /* the same of its renewals and releases */
-    _Atomic int64_t waiters;    /* its requests that wait now */
-    _Atomic int64_t bodies;     /* its requests whose bodies are on their way now */
+    _Atomic int64_t keeping_ns;       /* the same of its renewals and releases */
+    _Atomic int64_t waiters;          /* its requests that wait now */
+    _Atomic int64_t streams;          /* of them, its streams of events... */
+    _Atomic int64_t connection_holds; /* ...and what is held by its connections */
+    _Atomic int64_t bodies;           /* its requests whose bodies are on their way now */
 };
 
 /* Does not change, but for its account. Any thread; whoever keeps a reference may use it, also when
@@ -54,6 +56,8 @@ struct principal {
                             everybody where there is no tokens-file */
     int64_t rate_limit;  /* requests per second; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
     int64_t max_waiters; /* requests that wait at once; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
+    int64_t max_streams; /* of events, at once; the same */
+    int64_t max_connection_holds; /* at once; the same */
     struct account *account;
     size_t rule_count;
     struct rule *rules;

@@ -212,26 +212,45 @@ static bool read_digests(const struct reading *reading, const struct place *plac
     return true;
 }
 
+/* The limits of its own that a principal may have. */
+static const struct {
+    const char *name;
+    size_t member;
+} LIMITS[] = {
+    {"rate_limit", offsetof(struct principal, rate_limit)},
+    {"max_waiters", offsetof(struct principal, max_waiters)},
+    {"max_streams", offsetof(struct principal, max_streams)},
+    {"max_connection_holds", offsetof(struct principal, max_connection_holds)},
+};
+
 /* The parts that change the principal itself; afterwards it is shared and does not change. */
 static bool read_rights(const struct reading *reading, const struct place *place,
                         const json_t *value, struct principal *principal)
 {
-    struct place rate = place_in("%s.rate_limit", place->text);
-    struct place waiters = place_in("%s.max_waiters", place->text);
-    return read_rules(reading, place, json_object_get(value, "rules"), principal) &&
-           read_limit(reading, &rate, json_object_get(value, "rate_limit"),
-                      &principal->rate_limit) &&
-           read_limit(reading, &waiters, json_object_get(value, "max_waiters"),
-                      &principal->max_waiters);
+    if (!read_rules(reading, place, json_object_get(value, "rules"), principal))
+        return false;
+    for (size_t i = 0; i < sizeof LIMITS / sizeof LIMITS[0]; i++) {
+        struct place at = place_in("%s.%s", place->text, LIMITS[i].name);
+        int64_t *limit = (int64_t *)(void *)((char *)principal + LIMITS[i].member);
+        if (!read_limit(reading, &at, json_object_get(value, LIMITS[i].name), limit))
+            return false;
+    }
+    return true;
 }
 
 static bool read_principal(const struct reading *reading, const struct place *place,
                            const json_t *value)
 {
-    static const char *const KNOWN[] = {"name",       "sha256",      "rules",
-                                        "rate_limit", "max_waiters", NULL};
-    static const char EXPECTED[] = "\"name\", \"sha256\", \"rules\", \"rate_limit\" and "
-                                   "\"max_waiters\"";
+    static const char *const KNOWN[] = {"name",
+                                        "sha256",
+                                        "rules",
+                                        "rate_limit",
+                                        "max_waiters",
+                                        "max_streams",
+                                        "max_connection_holds",
+                                        NULL};
+    static const char EXPECTED[] = "\"name\", \"sha256\", \"rules\", \"rate_limit\", "
+                                   "\"max_waiters\", \"max_streams\" and \"max_connection_holds\"";
     struct principals *before = reading->options->before;
     const json_t *rules = json_object_get(value, "rules");
     struct place at = place_in("%s.name", place->text);

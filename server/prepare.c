@@ -103,6 +103,8 @@ static int count_places(struct process *process, struct failure *failure)
     process->limits =
         (struct limits){.rate = settings->rate_limit,
                         .principal_waiters = settings->principal_waiters,
+                        .principal_streams = settings->principal_streams,
+                        .principal_connection_holds = settings->principal_connection_holds,
                         .principal_bodies = settings->principal_bodies,
                         .process_waiters = settings->process_waiters > 0 ? settings->process_waiters
                                                                          : (int64_t)most * 9 / 10};

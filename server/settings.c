@@ -80,6 +80,14 @@ const struct setting SETTINGS[] = {
     {"max-waiters-per-principal", COUNT, AT(principal_waiters), "0", "N",
      "of those, requests of one principal, unless tokens-file has another number; 0: no limit", 0,
      PRINCIPAL_LIMIT_MOST, NULL},
+    {"max-streams-per-principal", COUNT, AT(principal_streams), "1000", "N",
+     "streams of events of one principal, unless tokens-file has another number; one more is "
+     "answered 429; 0: no limit",
+     0, PRINCIPAL_LIMIT_MOST, NULL},
+    {"max-connection-holds-per-principal", COUNT, AT(principal_connection_holds), "5000", "N",
+     "locks of one principal that are held by their connections, unless tokens-file has another "
+     "number; one more is answered 429; 0: no limit",
+     0, PRINCIPAL_LIMIT_MOST, NULL},
     {"rate-limit", COUNT, AT(rate_limit), "0", "N",
      "requests per second of one principal, unless tokens-file has another number; 0: no limit", 0,
      PRINCIPAL_LIMIT_MOST, NULL},

@@ -29,11 +29,13 @@ struct settings {
     int64_t max_ttl_ms;
     int64_t retention_ms;
     int64_t max_wait_ms;
-    int64_t max_waiters;       /* of one name */
-    int64_t process_waiters;   /* 0: nine tenths of the connections */
-    int64_t principal_waiters; /* 0: no limit */
-    int64_t rate_limit;        /* requests per second of a principal; 0: no limit */
-    int64_t principal_bodies;  /* on their way; 0: no limit */
+    int64_t max_waiters;                /* of one name */
+    int64_t process_waiters;            /* 0: nine tenths of the connections */
+    int64_t principal_waiters;          /* 0: no limit */
+    int64_t rate_limit;                 /* requests per second of a principal; 0: no limit */
+    int64_t principal_streams;          /* of events; 0: no limit */
+    int64_t principal_connection_holds; /* 0: no limit */
+    int64_t principal_bodies;           /* on their way; 0: no limit */
     int64_t claim_window_ms;
     int64_t replicas;           /* that confirm each grant; 0: none */
     int64_t quarantine_ms;      /* or QUARANTINE_AUTO, _OFF */

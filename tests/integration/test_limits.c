@@ -439,6 +439,48 @@ static void each_principal_has_places_of_its_own(void **state)
     temp_dir_remove(&dir);
 }
 
+/* They last, and take memory or renewals as long as they do. What has no place is told which bound
+ * it is, and all else goes on. */
+static void streams_and_holds_by_connection_have_bounds_of_their_own(void **state)
+{
+    static const char *const REQUESTS[] = {"GET /events", "GET /locks/any/events",
+                                           "POST /locks/unheld?hold=connection"};
+    static const char *const BOUNDS[] = {"streams", "streams", "connection_holds"};
+    struct service service;
+    struct parked *first[3];
+    (void)state;
+    service_open(&service, NULL,
+                 LIST("--max-streams-per-principal=2", "--max-connection-holds-per-principal=1",
+                      "--workers=2"));
+    for (int i = 0; i < 3; i++) {
+        first[i] = park_as(&service, NULL, REQUESTS[i]);
+        assert_true(parked_hears(first[i], i < 2 ? "id: " : "granted", PATIENCE_MS));
+    }
+    for (int i = 0; i < 3; i++) {
+        struct parked *refused = park_as(&service, NULL, REQUESTS[i]);
+        assert_int_equal(parked_answer(refused, PATIENCE_MS), 429);
+        is_refused(&refused->client, "too_many_waiters", "-per-principal");
+        assert_string_equal(http_text(&refused->client, "bound"), BOUNDS[i]);
+        parked_close(refused);
+    }
+    answers(service.client, "GET /events?wait=0", NULL, 200, NULL); /* is no stream */
+    answers(service.client, "GET /locks/any/events?after=1&wait=1ms", NULL, 200, NULL);
+    answers(service.client, "POST /locks/other", NULL, 201, NULL);
+    answers(service.client, "POST /locks/other?wait=1ms", NULL, 409, "wait_timeout");
+    for (int i = 0; i < 3; i++) { /* each makes room for one */
+        parked_close(first[i]);
+        int64_t deadline = clock_ms() + PATIENCE_MS;
+        bool served = false;
+        while (!served && clock_ms() < deadline) {
+            struct parked *again = park_as(&service, NULL, REQUESTS[i]);
+            served = parked_hears(again, "HTTP/1.1 20", 200);
+            parked_close(again);
+        }
+        assert_true(served);
+    }
+    service_close(&service);
+}
+
 /* Without a setting, those who wait leave connections for those who release. */
 static void those_who_wait_leave_room_for_a_release(void **state)
 {
@@ -474,6 +516,7 @@ int main(void)
         cmocka_unit_test(whatever_takes_long_counts_in_the_whole_process),
         cmocka_unit_test(a_place_is_given_back_however_a_wait_ends),
         cmocka_unit_test(each_principal_has_places_of_its_own),
+        cmocka_unit_test(streams_and_holds_by_connection_have_bounds_of_their_own),
         cmocka_unit_test(those_who_wait_leave_room_for_a_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,8 @@ static void what_is_not_given_has_a_default(void **state)
     assert_int_equal(settings.retention_ms, 3600000);
     assert_int_equal(settings.max_wait_ms, 60000);
     assert_int_equal(settings.max_waiters, 10000);
+    assert_int_equal(settings.principal_streams, 1000);
+    assert_int_equal(settings.principal_connection_holds, 5000);
     assert_int_equal(settings.claim_window_ms, 2000);
     assert_int_equal(settings.waiter_lease_ms, 10000);
     assert_int_equal(settings.drain_ms, 5000);
@@ -120,6 +122,8 @@ static void assert_all_other(const struct settings *settings)
     assert_int_equal(settings->max_waiters, 1000000);
     assert_int_equal(settings->process_waiters, 10000000);
     assert_int_equal(settings->principal_waiters, 1000000);
+    assert_int_equal(settings->principal_streams, 1000000);
+    assert_int_equal(settings->principal_connection_holds, 1000000);
     assert_int_equal(settings->rate_limit, 1);
     assert_int_equal(settings->claim_window_ms, 60000);
     assert_int_equal(settings->waiter_lease_ms, 600000);
@@ -164,6 +168,8 @@ static const struct given {
     {"--max-waiters-per-process", "BATON_MAX_WAITERS_PER_PROCESS", "10000000"},
     {"--max-waiters-per-principal", "BATON_MAX_WAITERS_PER_PRINCIPAL", "1000000"},
     {"--max-bodies-per-principal", "BATON_MAX_BODIES_PER_PRINCIPAL", "1000000"},
+    {"--max-streams-per-principal", "BATON_MAX_STREAMS_PER_PRINCIPAL", "1000000"},
+    {"--max-connection-holds-per-principal", "BATON_MAX_CONNECTION_HOLDS_PER_PRINCIPAL", "1000000"},
     {"--rate-limit", "BATON_RATE_LIMIT", "1"},
     {"--claim-window", "BATON_CLAIM_WINDOW", "1m"},
     {"--waiter-lease", "BATON_WAITER_LEASE", "10m"},

@@ -48,7 +48,8 @@ static void names_rules_and_limits_are_read(void **state)
         FILE_OF("{\"name\":\"ci\",\"sha256\":\"" ZEROS "\",\"rules\":["
                 "{\"prefix\":\"deploy/\",\"verbs\":[\"acquire\",\"read\"],\"max_ttl\":\"5m\"},"
                 "{\"prefix\":\"\",\"verbs\":[\"metrics\"]}],"
-                "\"rate_limit\":100,\"max_waiters\":0}," ENTRY("Jos\\u00e9 & co", ONES)),
+                "\"rate_limit\":100,\"max_waiters\":0,\"max_streams\":7,"
+                "\"max_connection_holds\":8}," ENTRY("Jos\\u00e9 & co", ONES)),
         NULL);
     (void)state;
     const struct principal *ci = named(principals, "ci");
@@ -63,10 +64,14 @@ static void names_rules_and_limits_are_read(void **state)
     assert_int_equal(ci->rules[1].verbs, VERB_BIT(VERB_METRICS));
     assert_int_equal(ci->rate_limit, 100);
     assert_int_equal(ci->max_waiters, 0);
+    assert_int_equal(ci->max_streams, 7);
+    assert_int_equal(ci->max_connection_holds, 8);
     const struct principal *jose = named(principals, "José & co");
     assert_int_equal(jose->rule_count, 0);
     assert_int_equal(jose->rate_limit, PRINCIPAL_LIMIT_UNSET);
     assert_int_equal(jose->max_waiters, PRINCIPAL_LIMIT_UNSET);
+    assert_int_equal(jose->max_streams, PRINCIPAL_LIMIT_UNSET);
+    assert_int_equal(jose->max_connection_holds, PRINCIPAL_LIMIT_UNSET);
     principals_drop(principals);
 }
 
@@ -192,6 +197,8 @@ static const struct {
     {LIMITS("\"rate_limit\":1000001"), "principals[0].rate_limit", "to 1000000"},
     {LIMITS("\"rate_limit\":null"), "principals[0].rate_limit", "an integer"},
     {LIMITS("\"max_waiters\":\"5\""), "principals[0].max_waiters", "an integer"},
+    {LIMITS("\"max_streams\":-1"), "principals[0].max_streams", "from 0"},
+    {LIMITS("\"max_connection_holds\":true"), "principals[0].max_connection_holds", "an integer"},
 };
 
 static void what_is_wrong_is_refused_with_its_place(void **state)
