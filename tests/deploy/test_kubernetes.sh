@@ -81,9 +81,9 @@ holds "One replica alone, or no way to take one away" '
     one("HorizontalPodAutoscaler").spec.minReplicas >= 2
     and one("PodDisruptionBudget").spec.maxUnavailable == 1
     and one("Deployment").spec.strategy.rollingUpdate == {maxUnavailable: 0, maxSurge: 1}'
-holds "The memory is not enough for all connections over TLS" '
+holds "The memory is not enough for all connections over TLS, and for streams that nobody reads" '
     (batond.resources.limits.memory | capture("^(?<n>[0-9]+)Mi$").n | tonumber)
-    >= 20 + (setting("MAX_CONNECTIONS") | tonumber) * 20 / 1024'
+    >= 20 + (setting("MAX_CONNECTIONS") | tonumber) * (0.9 * 60 + 10) / 1024'
 # What batond takes after `drain`: server/receipts.c and server/http.c bound it.
 holds "A pod is killed before it has said goodbye to all" '
     pod.spec.terminationGracePeriodSeconds
