@@ -166,6 +166,14 @@ void api_drain(struct api *api)
     hold_connection_drain(api);
 }
 
+void api_set_store(struct api *api, bool is_available)
+{
+    if (api->store_is_away != is_available)
+        return;
+    api->store_is_away = !is_available;
+    events_tell_store(&api->event_streams, is_available);
+}
+
 bool api_has_granted(const struct exchange *exchange)
 {
     return exchange->grant.attempt.text[0] != '\0' || exchange->grant_count > 0;

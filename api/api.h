@@ -4,6 +4,7 @@
 
 #include "api/census.h"
 #include "api/contention.h"
+#include "api/events.h"
 #include "api/exchange.h"
 #include "api/happening.h"
 #include "api/health.h"
@@ -38,7 +39,9 @@ struct api {
     void *happened_context;
     struct random_pool randomness; /* for tokens, owners and request ids */
     bool draining;
+    bool store_is_away;                       /* as the streams were told */
     struct connection_holds connection_holds; /* those whose streams go on */
+    struct event_streams event_streams;
 };
 
 /* Judges an exchange by its head: whether there is such a route, who asks, how often, and whether
@@ -65,6 +68,10 @@ void api_set_principals(struct api *api, struct principals *principals);
 /* This batond is about to stop. Whoever waits is answered 503 `draining`, watches get what there
  * is, streams end, and readiness is denied from now on; all else is served as before. */
 void api_drain(struct api *api);
+
+/* Whether Redis can be asked, as far as is known without asking it: streams of events are told
+ * where that has changed. */
+void api_set_store(struct api *api, bool is_available);
 
 /* Whether the reply tells of a new hold, which nobody else can tell the client of. */
 bool api_has_granted(const struct exchange *exchange);

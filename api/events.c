@@ -7,6 +7,7 @@
 #include <time.h>
 
 enum {
+    BEHIND = 1024, /* bytes that a client has not read, from which on it gets no such event */
     WAIT_DEFAULT_MS = 30000,
     SIGN_OF_LIFE_MS = 15000, /* proxies take a silent connection for dead after a minute or so */
 };
@@ -25,6 +26,13 @@ void events_read(struct events *events, struct exchange *exchange)
         .exchange = exchange, .after = parameters->numbers[FIELD_AFTER], .until_ms = INT64_MAX};
     if (field_given(parameters, FIELD_WAIT))
         events->until_ms = now_ms() + parameters->numbers[FIELD_WAIT];
+}
+
+void events_close(struct events *events)
+{
+    if (events->resumed)
+        LIST_REMOVE(events, others);
+    events->resumed = false;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -102,8 +110,10 @@ void events_end_round(struct events *events)
 {
     struct exchange *exchange = events->exchange;
     bool over = is_over(events);
-    if (!events->resumed)
+    if (!events->resumed) {
+        LIST_INSERT_HEAD(&exchange->api->event_streams, events, others);
         exchange_resume(exchange);
+    }
     events->resumed = true;
     if (over)
         exchange_finish(exchange);
@@ -118,4 +128,16 @@ void events_fail(struct events *events, const char *error)
     }
     problem_unavailable(exchange, error);
     exchange_resume(exchange);
+}
+
+void events_tell_store(struct event_streams *streams, bool is_available)
+{
+    const char *data = is_available ? "{\"available\":true}" : "{\"available\":false}";
+    struct events *events;
+    LIST_FOREACH(events, streams, others)
+    {
+        const struct stream *stream = &events->exchange->stream;
+        if (!stream->finished && stream->length < BEHIND)
+            events_event(events, "store", NULL, slice_of(data));
+    }
 }

@@ -5,6 +5,8 @@
 
 #include "api/exchange.h"
 
+#include <sys/queue.h>
+
 /* A request that watches. One for a reply answers once; a stream watches in rounds, each of which
  * ends with something new or with a sign of life. The next round begins when the stream has been
  * drained: a client that reads slowly is told what is new then, and nothing piles up for it. */
@@ -13,11 +15,22 @@ struct events {
     int64_t after;    /* the version that the client knows */
     int64_t until_ms; /* of the monotonic clock: when a stream ends; INT64_MAX where it does not */
     bool begun;       /* the stream has: nothing but events can be answered */
-    bool resumed;     /* its first round is on its way */
+    bool resumed;     /* its first round is on its way; it is among the streams of its API */
+    LIST_ENTRY(events) others;
 };
+
+/* All streams of an API that have begun. */
+LIST_HEAD(event_streams, events);
 
 /* Reads what the client wants to know. */
 void events_read(struct events *events, struct exchange *exchange);
+
+/* Its exchange has ended, or the client has gone. */
+void events_close(struct events *events);
+
+/* Tells every stream, by an event `store`, whether Redis can be asked. A client that is behind with
+ * reading is not told: it will be by what becomes of its next round. */
+void events_tell_store(struct event_streams *streams, bool is_available);
 
 /* How long to wait in the next round. */
 int64_t events_wait(const struct events *events);

@@ -20,6 +20,7 @@ static void let_go(struct exchange *exchange)
     struct watching *watching = exchange->below;
     exchange->hung_up = NULL;
     exchange->drained = NULL;
+    events_close(&watching->events);
     if (watching->watch)
         locks_unwatch(watching->watch);
     free(watching);

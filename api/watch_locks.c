@@ -34,6 +34,7 @@ static void let_go(struct exchange *exchange)
     struct watching *watching = exchange->below;
     exchange->hung_up = NULL;
     exchange->drained = NULL;
+    events_close(&watching->events);
     if (watching->watch)
         locks_unwatch_prefix(watching->watch);
     page_clear(&watching->page);

@@ -42,6 +42,13 @@ static bool is_quorum(const struct worker *worker)
     return worker->options->redis_url->kind == REDIS_QUORUM;
 }
 
+static void note_store(struct worker *worker)
+{
+    bool is_up = store_is_up(worker->store);
+    metrics_set(&worker->metrics->redis_up, is_up);
+    api_set_store(&worker->api, is_up);
+}
+
 /* Redis has been reached, or has turned out to be away; of a quorum, so many members or all.
  * Whoever connected before has waited until now rather than be told 503 of a Redis that is well. */
 static void serve(struct worker *worker, unsigned part)
@@ -66,7 +73,7 @@ static void on_redis_up(void *context, unsigned part)
 static void on_redis_down(void *context, unsigned part, const char *reason)
 {
     struct worker *worker = context;
-    metrics_set(&worker->metrics->redis_up, store_is_up(worker->store));
+    note_store(worker);
     metrics_add(&worker->metrics->redis_losses, 1);
     if (store_part_serves(worker->store, part) || !store_is_up(worker->store))
         log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
@@ -88,7 +95,7 @@ static void on_redis_moved(void *context)
 {
     struct worker *worker = context;
     locks_store_has_moved(worker->locks);
-    metrics_set(&worker->metrics->redis_up, store_is_up(worker->store));
+    note_store(worker);
 }
 
 static void on_redis_taken(void *context, unsigned to, unsigned from)
@@ -142,7 +149,7 @@ static void on_expired(void *context, const struct expiry *expiry)
 static void on_serving(void *context, unsigned part)
 {
     struct worker *worker = context;
-    metrics_set(&worker->metrics->redis_up, store_is_up(worker->store));
+    note_store(worker);
     serve(worker, part);
 }
 

@@ -28,7 +28,7 @@ function showLink(state, text) {
 function troubleOfLine() {
   if (page.failing) return page.failing;
   if (!page.isLive) return "";
-  if (isFailing("redis")) return SENTENCES.store_unavailable();
+  if (server.isStoreAway || isFailing("redis")) return SENTENCES.store_unavailable();
   return server.isSilent ? "batond does not answer" : "";
 }
 
@@ -60,16 +60,23 @@ async function lookAtServer() {
   showContention();
 }
 
+function hearOfStore(isAvailable) {
+  server.isStoreAway = !isAvailable;
+  showLine();
+  lookAtServer();
+}
+
 const lineListener = {
   live() {
     page.failing = null;
     page.isLive = true;
+    server.isStoreAway = false;
     lookAtServer();
   },
   event(type, data) {
     if (type === "incomplete") forgetAll(); // what is held is told anew
     else if (type === "lock") learnt(learn(data));
-    else if (type === "store") lookAtServer();
+    else if (type === "store") hearOfStore(data.available);
   },
   round(hasId) {
     if (!hasId || store.loaded) return;

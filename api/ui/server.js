@@ -4,24 +4,26 @@
 const SERVER_MS = 2000;
 const ANSWER_MOST_MS = 5000;
 
-const server = { checks: null, version: "", isSilent: false, asking: null };
+const server = {
+  checks: null,
+  version: "",
+  isSilent: false,    // it has not answered
+  isStoreAway: false, // as the stream has told
+  isAsked: false,
+};
 
 async function refreshServer() {
-  server.asking?.abort();
-  const asking = server.asking = new AbortController();
-  const late = setTimeout(() => asking.abort("late"), ANSWER_MOST_MS);
+  if (server.isAsked) return;
+  server.isAsked = true;
+  const wasAway = server.isStoreAway;
   try {
-    takeServer(await (await ask("readyz?verbose", { signal: asking.signal })).json());
+    takeServer(await (await ask("readyz?verbose", { signal: AbortSignal.timeout(ANSWER_MOST_MS) })).json());
   } catch (error) {
-    if (server.asking !== asking) return; // another one has been asked meanwhile
-    if (error instanceof Refusal) takeServer(error);
-    else {
-      takeServer({});
-      server.isSilent = true;
-    }
-  } finally {
-    clearTimeout(late);
+    takeServer(error instanceof Refusal ? error : {});
+    server.isSilent = !(error instanceof Refusal);
   }
+  server.isAsked = false;
+  if (wasAway && checkOf("redis")?.ok) server.isStoreAway = false; // the stream may have been behind
 }
 
 // A proxy may not pass it on: then nothing is known.

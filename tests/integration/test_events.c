@@ -252,6 +252,29 @@ static void a_stream_ends_where_that_was_asked_for(void **state)
     parked_close(stream);
 }
 
+/* Long before a sign of life is due, which would show it. */
+static void a_stream_tells_that_redis_is_away_and_that_it_is_back(void **state)
+{
+    struct service service;
+    struct parked *streams[2];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/away/events", NULL);
+    streams[1] = parked_send(service.batond.port, STREAM, "GET /events", NULL);
+    assert_true(parked_hears(streams[0], "data:", PROMPT_MS));
+    assert_true(parked_hears(streams[1], "keep-alive", PROMPT_MS));
+    redis_process_kill(&service.redis);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(parked_hears(streams[i], "event: store\ndata: {\"available\":false}\n\n",
+                                 2 * PROMPT_MS));
+    redis_process_resume(&service.redis);
+    assert_true(
+        parked_hears(streams[0], "event: store\ndata: {\"available\":true}\n\n", PATIENCE_MS));
+    for (size_t i = 0; i < 2; i++)
+        parked_close(streams[i]);
+    service_close(&service);
+}
+
 static void watches_end_when_batond_stops(void **state)
 {
     struct service service;
@@ -449,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_stream_tells_the_state_and_then_each_change),
         cmocka_unit_test(a_stream_goes_on_where_it_stopped),
         cmocka_unit_test(a_stream_ends_where_that_was_asked_for),
+        cmocka_unit_test(a_stream_tells_that_redis_is_away_and_that_it_is_back),
         cmocka_unit_test(watches_end_when_batond_stops),
         cmocka_unit_test(a_prefix_tells_of_all_that_is_held_and_then_of_changes),
         cmocka_unit_test(a_wait_for_a_prefix_without_a_change_ends),
