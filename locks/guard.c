@@ -198,6 +198,13 @@ bool guard_is_closed(const struct locks *locks, struct slice key)
     return number < locks->guard.count && left_ms(locks->guard.parts[number]) > 0;
 }
 
+/* The same of what is asked for any names: a node of a Cluster that has gone may have been in it.
+ */
+static int64_t left_at(const struct locks *locks, unsigned number)
+{
+    return store_part_serves(locks->store, number) ? left_ms(locks->guard.parts[number]) : 0;
+}
+
 /* Of a quorum: until so many members are out of it that they are a majority. */
 static int64_t majority_left_ms(const struct locks *locks, enum quarantine_reason *ret_reason)
 {
@@ -227,7 +234,7 @@ int64_t locks_quarantine(const struct locks *locks, struct slice name,
     if (locks->majority && name.bytes)
         return majority_left_ms(locks, ret_reason);
     for (unsigned i = 0; i < locks->guard.count; i++) {
-        int64_t left = name.bytes && i != only ? 0 : left_ms(locks->guard.parts[i]);
+        int64_t left = name.bytes && i != only ? 0 : left_at(locks, i);
         if (left > longest) {
             longest = left;
             *ret_reason = locks->guard.parts[i]->reason;
@@ -236,22 +243,34 @@ int64_t locks_quarantine(const struct locks *locks, struct slice name,
     return longest;
 }
 
+/* Whether more than half of the members of a quorum are there and not in it. */
+static bool majority_grants(const struct locks *locks)
+{
+    unsigned granting = 0, count = store_part_count(locks->store);
+    for (unsigned i = 0; i < count; i++)
+        granting += store_part_is_up(locks->store, i) &&
+                    (i >= locks->guard.count || left_ms(locks->guard.parts[i]) == 0);
+    return granting > count / 2;
+}
+
 int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reason)
 {
     *ret_reason = QUARANTINE_NONE;
-    return locks->majority ? majority_left_ms(locks, ret_reason)
-                           : locks_quarantine(locks, slice_of(NULL), ret_reason);
+    if (!locks->majority)
+        return locks_quarantine(locks, slice_of(NULL), ret_reason);
+    return majority_grants(locks) ? 0 : majority_left_ms(locks, ret_reason);
 }
 
 bool locks_next_quarantine(const struct locks *locks, unsigned *position,
                            struct quarantine_state *ret)
 {
     while (*position < locks->guard.count) {
-        const struct guard_part *part = locks->guard.parts[(*position)++];
-        int64_t left = left_ms(part);
+        unsigned number = (*position)++;
+        int64_t left = left_at(locks, number);
         if (left == 0)
             continue;
-        *ret = (struct quarantine_state){.server = store_part_place(locks->store, part->number),
+        const struct guard_part *part = locks->guard.parts[number];
+        *ret = (struct quarantine_state){.server = store_part_place(locks->store, number),
                                          .reason = part->reason,
                                          .since_us = part->since,
                                          .until_us = part->opens,
@@ -265,6 +284,6 @@ unsigned locks_quarantined(const struct locks *locks)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < locks->guard.count; i++)
-        count += left_ms(locks->guard.parts[i]) > 0;
+        count += left_at(locks, i) > 0;
     return store_part_count(locks->store) > 1 ? count : 0;
 }

@@ -347,9 +347,60 @@ static void a_promoted_replica_that_has_all_grants_at_once(void **state)
     on_cluster_close(&all);
 }
 
+static bool is_in_quarantine(struct http_client *client, size_t servers)
+{
+    answers(client, "GET /quarantine", NULL, 200, NULL);
+    return json_array_size(member(client, "servers")) == servers &&
+           json_is_true(member(client, "quarantined")) == (servers > 0);
+}
+
+static void await_servers_in_quarantine(struct on_cluster *all, size_t servers)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        while (!is_in_quarantine(all->client[i], servers)) {
+            if (clock_ms() > until)
+                fail_msg("%d has not come to %zu: %s", i, servers, all->client[i]->reply.body);
+            clock_sleep_ms(20);
+        }
+}
+
+/* At whichever primaries it is, and by whichever batond, also where slots have moved between them.
+ */
+static void a_quarantine_is_ended_at_all_primaries(void **state)
+{
+    enum { LOST = 2 };
+    struct on_cluster all;
+    char line[ON_CLUSTER_LINE], name[LOST][ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    for (int i = 0; i < LOST; i++) {
+        on_cluster_name(&all, i, "lost-", i, name[i]);
+        on_cluster_acquire(all.client[0], name[i], "?ttl=30m", token);
+    }
+    struct slot_move move = {on_cluster_slot(name[0]), 0, 1};
+    clustered_move(&all.clustered, &move);
+    clock_sleep_ms(3L * PROMPT_MS); /* until both have heard of it, and it is on record */
+    for (int i = 0; i < LOST; i++)
+        freeReplyObject(clustered_ask(&all.clustered, i, "FLUSHALL"));
+    await_servers_in_quarantine(&all, LOST);
+    answers(all.client[1], "DELETE /quarantine?reason=a+test", NULL, 200, NULL);
+    assert_int_equal(member_integer(all.client[1], "ended"), LOST);
+    await_servers_in_quarantine(&all, 0);
+    for (int i = 0; i < LOST; i++)
+        answers(all.client[i], on_cluster_request(line, "POST", name[i], "?ttl=1s"), NULL, 201,
+                NULL);
+    clock_sleep_ms(PROMPT_MS); /* and nobody begins it again */
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        assert_true(is_in_quarantine(all.client[i], 0));
+    on_cluster_close(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_quarantine_is_ended_at_all_primaries),
         cmocka_unit_test(what_has_moved_is_waited_for),
         cmocka_unit_test(what_has_just_moved_is_waited_for),
         cmocka_unit_test(a_promoted_replica_grants_nothing_for_a_while),

@@ -673,6 +673,62 @@ static void members_that_forgot_sit_it_out(void **state)
     quorum_servers_stop(&servers);
 }
 
+static void lose(struct quorum_servers *servers, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        redis_process_kill(&servers->members[i]);
+        redis_process_resume(&servers->members[i]);
+    }
+}
+
+static void await_quarantines(struct http_client *client, size_t members)
+{
+    int64_t deadline = clock_ms() + 2 * PATIENCE_MS;
+    await_up(client, "5 of 5");
+    do {
+        assert_true(clock_ms() < deadline);
+        answers(client, "GET /quarantine", NULL, 200, NULL);
+    } while (json_array_size(member(client, "servers")) < members);
+}
+
+/* More than half of them are in it, so nothing is granted; the others are asked and have none. */
+static void a_quarantine_is_ended_at_all_members(void **state)
+{
+    enum { LOST = 3 };
+    struct quorum_servers servers;
+    struct batond_process batond;
+    (void)state;
+    quorum_servers_start(&servers);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = servers.url,
+                                                           .arguments = (const char *const[]){
+                                                               "--quarantine=auto", NULL}});
+    struct http_client *client = http_client_new(batond.url);
+    answers_token(client, TOKEN, "POST /locks/forgotten?ttl=30m", NULL, 201, NULL);
+    answers_token(client, TOKEN, "DELETE /locks/forgotten", NULL, 200, NULL);
+    lose(&servers, 0, 1);
+    await_quarantines(client, 1);
+    assert_true(json_is_false(member(client, "quarantined"))); /* the others grant */
+    answers(client, "POST /locks/one?ttl=1s", NULL, 201, NULL);
+    lose(&servers, 1, LOST);
+    await_quarantines(client, LOST);
+    assert_true(json_is_true(member(client, "quarantined")));
+    answers(client, "POST /locks/forgotten", NULL, 503, "quarantined");
+    struct parked *waits = parked_send(batond.port, NULL, "POST /locks/other?wait=30s", NULL);
+    assert_true(parked_waits(waits, 300));
+    answers(client, "DELETE /quarantine?reason=a+test", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "ended"), LOST);
+    assert_int_equal(parked_answer(waits, PATIENCE_MS), 201);
+    parked_close(waits);
+    int64_t until = clock_ms() + PATIENCE_MS; /* its other workers look once a second */
+    while (http_call(client, "POST", "/locks/forgotten?ttl=1s", NULL) != 201) {
+        assert_true(clock_ms() < until);
+        clock_sleep_ms(20);
+    }
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    quorum_servers_stop(&servers);
+}
+
 /* The start */
 
 /* A member has lost everything, and so have the batonds that knew of it: the others remember. */
@@ -749,6 +805,7 @@ int main(void)
         cmocka_unit_test(what_was_released_does_not_come_back),
         cmocka_unit_test(a_new_batond_learns_of_a_loss_from_the_others),
         cmocka_unit_test(members_that_forgot_sit_it_out),
+        cmocka_unit_test(a_quarantine_is_ended_at_all_members),
         cmocka_unit_test(the_same_server_twice_is_refused),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
