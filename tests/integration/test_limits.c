@@ -230,6 +230,55 @@ static void ends_body(int fd, const char *rest, size_t length, const char *statu
     close(fd);
 }
 
+static long resident_kb(const struct service *service)
+{
+    char path[64], line[128];
+    long size = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)service->batond.process.pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            size = strtol(line + 6, NULL, 10);
+    fclose(file);
+    assert_true(size > 0);
+    return size;
+}
+
+/* They took 27 KB each: what they are told comes at once, and ends their connections. */
+static void bodies_of_nobody_take_no_memory(void **state)
+{
+    enum { STRANGERS = 2000, PIECE = 20000, MORE_KB = 8000 };
+    static int fds[STRANGERS];
+    static char piece[PIECE + 1];
+    struct service service;
+    struct temp_dir dir;
+    char path[PATH_TEXT], flag[PATH_TEXT + 16];
+    (void)state;
+    SKIP_UNDER_VALGRIND("its memory is not batond's own");
+    memset(piece, ' ', PIECE);
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
+    write_file(path, NULL, NULL);
+    service_open(&service, NULL, LIST("--workers=1", "--body-timeout=60s", flag));
+    assert_int_equal(ask_as(service.client, "one", "GET", "/locks/a"), 200);
+    long before = resident_kb(&service);
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = begin_body(&service, NULL, "");
+        raw_send(fds[i], piece, PIECE); /* as far as it is still heard */
+    }
+    for (int i = 0; i < STRANGERS; i++)
+        hears_at_once(fds[i], " 401 ", "unauthorized");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what is freed */
+    assert_in_range(resident_kb(&service), 1, before + MORE_KB);
+#else
+    (void)before;
+#endif
+    service_close(&service);
+    temp_dir_remove(&dir);
+}
+
 static void so_many_bodies_of_a_principal_may_be_on_their_way(void **state)
 {
     enum { MOST = 3, LENGTH = 60000 };
@@ -511,6 +560,7 @@ int main(void)
         cmocka_unit_test(health_is_not_limited_and_nobody_without_a_limit_is_told_of_one),
         cmocka_unit_test(renewals_and_releases_pass_while_others_are_refused),
         cmocka_unit_test(renewals_and_releases_of_nothing_are_bound),
+        cmocka_unit_test(bodies_of_nobody_take_no_memory),
         cmocka_unit_test(so_many_bodies_of_a_principal_may_be_on_their_way),
         cmocka_unit_test(each_principal_has_a_rate_of_its_own),
         cmocka_unit_test(whatever_takes_long_counts_in_the_whole_process),
