@@ -40,6 +40,27 @@ static void tell(const struct locks *locks, const struct value *entry)
         locks->expired(locks->expired_context, &expiry);
 }
 
+/* What others were told that they have to do by some time: this server looks after it. */
+static void mind(struct locks *locks, const struct value *due)
+{
+    struct slice key;
+    int64_t in_ms;
+    for (size_t i = 0; i + 1 < value_count(due); i += 2)
+        if (value_text(value_at(due, i), &key) && value_integer(value_at(due, i + 1), &in_ms))
+            interest_mind(locks, key, in_ms);
+}
+
+/* Of a quorum each member finds what has expired: nobody could say how often it is to be told; and
+ * nobody waits there. */
+static void tell_beside(struct locks *locks, const struct value *expired, const struct value *due)
+{
+    if (locks->majority)
+        return;
+    for (size_t i = 0; locks->expired && i < value_count(expired); i++)
+        tell(locks, value_at(expired, i));
+    mind(locks, due);
+}
+
 static bool still_wants(const struct asking *asking)
 {
     return !asking->is_wanted || asking->is_wanted(asking->context);
@@ -57,13 +78,9 @@ static void answered(void *context, const struct store_result *result)
     }
     struct store_result inner = *result;
     free(context);
-    if (reply_says(result->reply, "expired")) {
-        const struct value *all = value_at(result->reply, 2);
+    if (reply_says(result->reply, "beside")) {
         inner.reply = value_at(result->reply, 1);
-        /* Of a quorum each member finds it: nobody could say how often it is to be told. */
-        bool tells = asking.locks->expired && !asking.locks->majority;
-        for (size_t i = 0; tells && i < value_count(all); i++)
-            tell(asking.locks, value_at(all, i));
+        tell_beside(asking.locks, value_at(result->reply, 2), value_at(result->reply, 3));
     }
     asking.done(asking.context, &inner);
 }

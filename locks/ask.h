@@ -10,7 +10,8 @@ struct locks;
 /* As store_eval. A call that came too late to be run is made again. Any script may find holds that
  * have expired, and then tells of them beside its reply: they are told to the `expired` of struct
  * locks_options, and `done` gets the reply alone. So each is told once, by the server whose script
- * it was; not at all, where the reply got lost. */
+ * it was; not at all, where the reply got lost. What the script has told other servers, by messages
+ * that may be lost, is looked after: see interest_mind. */
 void ask_redis(struct locks *locks, const struct script *script, struct slice key,
                const struct slice *arguments, size_t argument_count, store_done *done,
                void *context);

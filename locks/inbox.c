@@ -164,4 +164,5 @@ void locks_drain(struct locks *locks)
     waiting_drain(locks);
     watch_drain(locks);
     prefixes_drain(locks);
+    interests_drain(locks);
 }

@@ -42,6 +42,17 @@ static void append(struct interests *interests, struct interest *interest)
     interests->last = interest;
 }
 
+static void prepend(struct interests *interests, struct interest *interest)
+{
+    interest->previous = NULL;
+    interest->next = interests->first;
+    if (interest->next)
+        interest->next->previous = interest;
+    else
+        interests->last = interest;
+    interests->first = interest;
+}
+
 static void detach(struct interests *interests, struct interest *interest)
 {
     if (interest->previous)
@@ -123,6 +134,54 @@ void interests_check_part(struct locks *locks, unsigned part)
         uv_timer_start(&locks->interests.vouch, on_vouch, 0, 0);
 }
 
+static bool is_waited_for(const struct interest *interest)
+{
+    return interest->first_waiter || interest->first_watch;
+}
+
+static void stop_minding(struct interest *interest)
+{
+    if (interest->minded == 0)
+        return;
+    interest->minded = 0;
+    interest_leave(interest);
+}
+
+static void tick(struct interest *interest);
+
+/* Until those who wait elsewhere have vouched, and have been told when a tick is due. */
+static void go_on_minding(struct interest *interest, int64_t next_ms)
+{
+    if (next_ms == 0)
+        tick(interest);
+    else if (next_ms > 0 && uv_now(interest->locks->loop) + (uint64_t)next_ms <= interest->minded)
+        interest_plan(interest, next_ms);
+    else
+        stop_minding(interest);
+}
+
+/* What Redis has of a name: three numbers, see vouch.lua. Whoever waits or watches here and should
+ * have heard of something looks again. All that was asked before was answered before, and what is
+ * asked now has not been, so that a request that waits here and not there has been lost sight of.
+ */
+static void compare_with(struct interest *interest, const struct value *numbers, size_t at)
+{
+    int64_t waits, version, next_ms;
+    if (!value_integer(value_at(numbers, at), &waits) ||
+        !value_integer(value_at(numbers, at + 1), &version) ||
+        !value_integer(value_at(numbers, at + 2), &next_ms))
+        return;
+    if (!is_waited_for(interest)) {
+        go_on_minding(interest, next_ms);
+        return;
+    }
+    if (waits < 0 || (uint64_t)waits < waiting_count(interest))
+        check(interest);
+    else if (version > interest->version)
+        watch_check(interest);
+    interest_plan(interest, next_ms);
+}
+
 /* The names that Redis was told of: some may be gone by the time of its answer. */
 struct vouching {
     struct locks *locks;
@@ -131,20 +190,32 @@ struct vouching {
     char bytes[];
 };
 
-/* Where Redis does not know this server, or suspects it, all are registered again. */
+/* Grants that were not claimed: each is the position of a name, an attempt and a token. */
+static void hear_grants(struct vouching *vouching, const struct value *grants)
+{
+    for (size_t i = 0; i + 2 < value_count(grants); i += 3) {
+        int64_t position;
+        struct slice attempt, token;
+        if (value_integer(value_at(grants, i), &position) && position >= 1 &&
+            (size_t)position <= vouching->count && value_text(value_at(grants, i + 1), &attempt) &&
+            value_text(value_at(grants, i + 2), &token))
+            waiting_granted(vouching->locks, vouching->keys[position - 1], attempt, token);
+    }
+}
+
 static void vouched(void *context, const struct store_result *result)
 {
     struct vouching *vouching = context;
-    size_t unknown = result->outcome == STORE_REPLIED ? value_count(result->reply) : 0;
-    for (size_t i = 0; i < unknown; i++) {
-        int64_t position;
-        if (!value_integer(value_at(result->reply, i), &position) || position < 1 ||
-            (size_t)position > vouching->count)
-            continue;
-        struct interest *interest = interest_find(vouching->locks, vouching->keys[position - 1]);
-        if (interest)
-            check(interest);
+    bool replied = result->outcome == STORE_REPLIED;
+    for (size_t i = 0; i < vouching->count; i++) {
+        struct interest *interest = interest_find(vouching->locks, vouching->keys[i]);
+        if (interest && replied)
+            compare_with(interest, value_at(result->reply, 0), 3 * i);
+        else if (interest && !is_waited_for(interest))
+            interest_plan(interest, TICK_AGAIN_MS);
     }
+    if (replied)
+        hear_grants(vouching, value_at(result->reply, 1));
     free(vouching);
 }
 
@@ -198,6 +269,15 @@ static void vouch_for_all(struct locks *locks, struct interest **interests, size
     }
 }
 
+/* After a lease without a word of this server, held up or asleep, Redis may have dropped its
+ * waiters, and not report it once one of them has asked again. */
+static bool needs_check(const struct interest *interest, uint64_t now)
+{
+    const struct locks *locks = interest->locks;
+    return interest->unsure || interest->vouched + (uint64_t)locks->waiter_lease_ms <= now ||
+           interest->registered + (uint64_t)locks->retention_ms / 2 <= now;
+}
+
 /* Vouches for those that are due, or will be before long: what came at one time goes together. */
 static void on_vouch(uv_timer_t *timer)
 {
@@ -209,14 +289,12 @@ static void on_vouch(uv_timer_t *timer)
         return;
     while ((interest = locks->interests.first) && is_due(interest, soon) &&
            count + checked < VOUCHED_AT_ONCE) {
-        /* After a lease without a word of this server, held up or asleep, Redis may have dropped
-         * its waiters, and not report it once one of them has asked again. */
-        bool was_late = interest->vouched + (uint64_t)locks->waiter_lease_ms <= now;
+        bool checks = is_waited_for(interest) && needs_check(interest, now);
         detach(&locks->interests, interest);
         append(&locks->interests, interest);
         interest->vouched = now;
-        if (interest->unsure || was_late ||
-            interest->registered + (uint64_t)locks->retention_ms / 2 <= now)
+        interest->unsure = false;
+        if (checks)
             checked += check(interest);
         else
             batch[count++] = interest;
@@ -248,13 +326,51 @@ static void ticked(void *context, const struct store_result *result)
     interest_leave(interest);
 }
 
+static void tick(struct interest *interest)
+{
+    struct locks *locks = interest->locks;
+    const struct slice arguments[] = {stamp_room(), slice_of(locks->server)};
+    interest->users += interest->minded == 0; /* else it takes that one over */
+    interest->minded = 0;
+    ask_redis(locks, &script_tick, interest->key, arguments, 2, ticked, interest);
+}
+
+/* Of names that nobody waits for here, many at once are looked at first: mostly all is well. */
 static void on_tick(uv_timer_t *timer)
 {
     struct interest *interest = timer->data;
-    struct locks *locks = interest->locks;
-    const struct slice arguments[] = {stamp_room(), slice_of(locks->server)};
-    interest->users++;
-    ask_redis(locks, &script_tick, interest->key, arguments, 2, ticked, interest);
+    struct interests *interests = &interest->locks->interests;
+    if (is_waited_for(interest) || !interest->minded) {
+        tick(interest);
+        return;
+    }
+    bool is_planned = is_due(interests->first, uv_now(timer->loop) + VOUCH_PAUSE_MS);
+    interest->unsure = true;
+    detach(interests, interest);
+    prepend(interests, interest);
+    if (!is_planned)
+        plan_vouching(interest->locks);
+}
+
+void interest_mind(struct locks *locks, struct slice key, int64_t in_ms)
+{
+    struct interest *interest = interest_find(locks, key);
+    bool minds = (uint64_t)in_ms <= vouching_period(locks) && !locks->draining;
+    if (minds && !(interest && interest->minded))
+        interest = interest_join(locks, key);
+    if (minds)
+        interest->minded = uv_now(locks->loop) + vouching_period(locks);
+    if (interest)
+        interest_plan(interest, in_ms);
+}
+
+void interests_drain(struct locks *locks)
+{
+    struct interest *next;
+    for (struct interest *interest = locks->interests.first; interest; interest = next) {
+        next = interest->next;
+        stop_minding(interest);
+    }
 }
 
 /* Coming and going. */

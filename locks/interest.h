@@ -25,13 +25,15 @@ struct interest {
     struct interest *next;
     struct interest *previous;
     struct locks *locks;
-    unsigned users; /* waiters, watches and scripts under way; without any it goes */
+    unsigned users; /* waiters, watches, scripts under way, and `minded`; without any it goes */
     struct waiter *first_waiter;
     struct waiter *last_waiter;
     struct watch *first_watch;
-    uint64_t looks; /* how often it was looked at for its watches */
+    uint64_t looks;  /* how often it was looked at for its watches */
+    int64_t version; /* that was seen then */
     bool looking;
     bool look_again;
+    uint64_t minded;  /* until then, in loop time, ms; 0: not; see interest_mind */
     uv_timer_t tick;  /* runs out when the next hold of the name ends */
     uint64_t vouched; /* loop time, ms */
     uint64_t registered;
@@ -55,6 +57,15 @@ struct interest *interest_find(const struct locks *locks, struct slice key);
 /* The next hold of the name ends in so many milliseconds: then its tick runs. An earlier one that
  * is planned already stays, since messages and replies overtake each other. -1: there is none. */
 void interest_plan(struct interest *interest, int64_t next_ms);
+
+/* A script of this server has told others of something that they have to do by then, such as to
+ * claim a grant. The message may be lost: in so many milliseconds this server sees to it that it
+ * was done, whether it has waiters of that name or not. What is further ahead than they take to
+ * look by themselves is left to them. */
+void interest_mind(struct locks *locks, struct slice key, int64_t in_ms);
+
+/* No name is minded any more, and none will be: their waiters find out by themselves. */
+void interests_drain(struct locks *locks);
 
 /* What was heard of them may have been incomplete: each waiter and watch is checked again, as many
  * at once as Redis answers well before its deadline. */

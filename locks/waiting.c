@@ -293,9 +293,19 @@ size_t waiting_check(struct interest *interest)
 {
     size_t count = 0;
     for (struct waiter *waiter = interest->first_waiter; waiter; waiter = waiter->next) {
+        if (!is_connected(waiter))
+            continue; /* its hang-up is about to be told: it must not claim before that */
         ask_again(waiter);
         count++;
     }
+    return count;
+}
+
+size_t waiting_count(const struct interest *interest)
+{
+    size_t count = 0;
+    for (const struct waiter *waiter = interest->first_waiter; waiter; waiter = waiter->next)
+        count += waiter->queued && !waiter->confirming;
     return count;
 }
 
@@ -334,6 +344,7 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
         return;
     }
     struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};
+    interest_plan(waiter->interest, hold->ttl_ms);
     tell(waiter, &reply);
 }
 

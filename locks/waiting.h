@@ -10,9 +10,12 @@ struct hold;
 struct interest;
 struct locks;
 
-/* Each of them looks again what has become of it, which claims a grant that it did not hear of, and
- * queues it anew where Redis has lost it. Returns how many there are. */
+/* Each of them whose client is there looks again what has become of it, which claims a grant that
+ * it did not hear of, and queues it anew where Redis has lost it. Returns how many did. */
 size_t waiting_check(struct interest *interest);
+
+/* How many of them Redis has said to wait, and has not answered since. */
+size_t waiting_count(const struct interest *interest);
 
 /* Messages about one attempt. */
 

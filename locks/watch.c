@@ -128,6 +128,8 @@ static void looked(void *context, const struct store_result *result)
     numbers_heard(interest->locks, &reply);
     interest_plan(interest, next_ms);
     interest->looking = false;
+    if (reply.result == LOCKS_DONE)
+        interest->version = reply.view.version;
     uint64_t number = interest->looks;
     for (struct watch *watch = interest->first_watch, *next; watch; watch = next) {
         next = watch->next; /* whoever comes meanwhile stands in front */

@@ -42,7 +42,7 @@ local function attach()
             servers(state).tell(before, 'g', waiter[ATTEMPT], token, '-1')
         end
         queue(state).take(waiter)
-        waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP] = attempt, claim_ms, keep
+        waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSED] = attempt, claim_ms, keep, 0
         queue(state).put(waiter, server)
     elseif waiter[SERVER] == '' then
         queue(state).take(waiter)

@@ -61,9 +61,7 @@ local function give_back()
 end
 
 local function leave_hold()
-    if unclaimed and why == 'drain' or why == 'stale' and keep > 0 then
-        let_go(keep)
-    elseif keep > 0 then
+    if keep > 0 then
         reserve()
     else
         give_back()

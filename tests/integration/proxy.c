@@ -84,6 +84,48 @@ static void accept_one(const struct proxy *proxy, struct pair *pairs)
         close(redis);
 }
 
+/* Behind the number that a line of `kind` says, which is what comes next; NULL: it is another one.
+ */
+static char *read_line(char *at, const char *end, char kind, long *ret)
+{
+    char *number_end;
+    if (!at || at >= end || *at != kind)
+        return NULL;
+    *ret = strtol(at + 1, &number_end, 10);
+    return number_end + 2 <= end ? number_end + 2 : NULL;
+}
+
+/* The end of the message that begins at `at`, and where its text is; NULL where it is not whole. */
+static char *read_message(char *at, const char *end, char **ret_text)
+{
+    long length = 0;
+    at = read_line(at, end, '$', &length); /* the channel */
+    at = read_line(at ? at + length + 2 : NULL, end, '$', &length);
+    *ret_text = at;
+    return at && at + length + 2 <= end ? at + length + 2 : NULL;
+}
+
+/* Cuts out the messages that are to be lost. Returns how many bytes are left. */
+static size_t lose_messages(struct proxy *proxy, char *bytes, size_t length)
+{
+    static const char BEGINNING[] = "*3\r\n$7\r\nmessage\r\n";
+    const char *mark = proxy->mark;
+    char *at = bytes, *end = bytes + length, *text = NULL;
+    while (proxy->mode == PROXY_LOSES_MESSAGES &&
+           (at = memmem(at, (size_t)(end - at), BEGINNING, sizeof BEGINNING - 1))) {
+        char *next = read_message(at + sizeof BEGINNING - 1, end, &text);
+        if (next && strncmp(text, mark, strlen(mark)) == 0) {
+            memmove(at, next, (size_t)(end - next));
+            end -= next - at;
+            if (++proxy->losses >= proxy->most)
+                proxy->mode = PROXY_OPEN;
+        } else {
+            at += sizeof BEGINNING - 1;
+        }
+    }
+    return (size_t)(end - bytes);
+}
+
 /* What the mode does with some bytes. False: they are lost, and the proxy closes. */
 static bool let_pass(struct proxy *proxy, struct pair *pair, int from, char *bytes, size_t length)
 {
@@ -119,6 +161,8 @@ static bool pass_on(struct proxy *proxy, struct pair *pair, int from)
         return false;
     if (pair->behind)
         return from == CLIENT;
+    if (from == REDIS)
+        length = (ssize_t)lose_messages(proxy, bytes, (size_t)length);
     return send(pair->ends[!from], bytes, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
@@ -167,6 +211,7 @@ void proxy_start(struct proxy *proxy, const char *redis_socket)
     proxy->mode = PROXY_OPEN;
     proxy->mark = PROXY_MARK;
     proxy->losses = 0;
+    proxy->most = 0;
     snprintf(proxy->redis_socket, sizeof proxy->redis_socket, "%s", redis_socket);
     temp_dir_make(&proxy->dir);
     snprintf(path, sizeof path, "%s/proxy", proxy->dir.path);

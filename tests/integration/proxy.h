@@ -17,6 +17,7 @@ enum proxy_mode {
     PROXY_HOLDS_BACK, /* hangs up instead of passing that command on, and has it still; then open */
     PROXY_DELIVERS, /* passes on what it held back, as a network may after a partition; then open */
     PROXY_OLD,      /* Redis seems to be of version 5 */
+    PROXY_LOSES_MESSAGES, /* passes on all but what is published and begins with `mark` */
 };
 
 /* It runs on a thread of its own. */
@@ -25,6 +26,7 @@ struct proxy {
     _Atomic(const char *) mark; /* PROXY_MARK, unless a test sets another one */
     _Atomic(enum proxy_mode) mode;
     atomic_int losses; /* how often a mode that loses something has */
+    atomic_int most;   /* messages that are lost, before the mode is open again */
     char redis_socket[100];
     struct temp_dir dir;
     int listener;

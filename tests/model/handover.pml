@@ -13,9 +13,15 @@
  * Repetitions that would change nothing (vouching, looking again) are left out. With that no run is
  * endless (checked, pan -l), and what has to happen in the end is what holds when all is at rest.
  *
+ * A server is told of the turn of its waiter TURNS times, each time for CLAIM. Whose script told
+ * others something looks after it when it is due (`minded`): a third party in here, which may be
+ * killed, too.
+ *
  * Faults are counted: CRASHES, PAUSES, CUTS (of a subscription, with what was on its way), HANGUPS,
  * RETRIES (a client comes with its token again, to the other server), TIMEOUTS (a wait ends),
- * CANCELS (DELETE while waiting), FORGOTTEN (Redis loses what a `leave` did).
+ * CANCELS (DELETE while waiting), FORGOTTEN (Redis loses what a `leave` did), LOSSES (of a message, on
+ * a connection that stays up), MINDERS (of those who look after what they have told, so many live: 0
+ * or 1).
  *
  * Properties, each an assertion on a variable of its name:
  *   one_hold   at most one hold; who was told of a hold has it until it gives it back or its TTL ends
@@ -52,6 +58,12 @@
 #ifndef FORGOTTEN
 #define FORGOTTEN 0
 #endif
+#ifndef LOSSES
+#define LOSSES 0
+#endif
+#ifndef MINDERS
+#define MINDERS 1
+#endif
 #ifndef KEEPERS
 #define KEEPERS 1 /* bit mask of the clients that use keep_ms */
 #endif
@@ -68,6 +80,9 @@
 
 #define CLAIM 1
 #define TTL   2
+#ifndef TURNS
+#define TURNS 2
+#endif
 
 /* Seeded mistakes that are no more than a condition. */
 #ifdef TICK_HEAD_ONLY
@@ -100,6 +115,12 @@
 #define MAY_COME(w) ((w) < COME)
 #endif
 
+#ifdef ENDLESS /* the outsider's TTL is beyond all that is looked at */
+#define LAST_TO_END (OUTSIDER - 1)
+#else
+#define LAST_TO_END (TOKENS - 1)
+#endif
+
 /* ---- What Redis knows of the name ------------------------------------------------------------ */
 
 bool holds[TOKENS];  /* the live holds, and those whose end nobody noticed yet (left = 0) */
@@ -116,6 +137,7 @@ byte attempt_of[CLIENTS]; /* the latest parked request */
 byte arrival[CLIENTS];
 byte last_arrival;
 bool released[CLIENTS]; /* remembered: released or cancelled */
+byte missed[CLIENTS];   /* turns, since its server asked last */
 
 /* The table of servers. */
 mtype = { UNKNOWN, GOOD, SUSPECT };
@@ -135,6 +157,8 @@ bool told_grant[ATTEMPTS];
 bool told_cancel[ATTEMPTS];
 byte told_next[SERVERS];
 
+byte minded; /* when whoever told them looks after it: 0: never, else units + 1 */
+
 byte planned[SERVERS];    /* the next tick: 0: none, else units + 1 */
 byte tick_reply[SERVERS]; /* of a tick that Redis ran, unread: 0: none, 1: no next end, else + 2 */
 
@@ -149,7 +173,7 @@ mtype client[CLIENTS] = IDLE;
 byte current[CLIENTS]; /* its latest attempt */
 
 byte crashes = CRASHES, pauses = PAUSES, cuts = CUTS, hangups = HANGUPS, retries = RETRIES,
-     timeouts = TIMEOUTS, cancels = CANCELS, forgotten = FORGOTTEN;
+     timeouts = TIMEOUTS, cancels = CANCELS, forgotten = FORGOTTEN, losses = LOSSES;
 
 /* ---- What only the properties know ------------------------------------------------------------ */
 
@@ -181,6 +205,15 @@ mtype = { TOLD, WAITING, GONE_BY, OTHERS };
 
 /* ---- Pieces that the scripts share ------------------------------------------------------------ */
 
+/* Whoever has run the script is told when something that it told others is due. */
+inline mind(when) {
+#if LOSSES > 0 && MINDERS > 0
+    minded = (minded == 0 || (when) < minded -> (when) : minded)
+#else
+    skip
+#endif
+}
+
 /* PUBLISH g: look again at this request. */
 inline tell_grant(a) {
     if
@@ -209,7 +242,11 @@ inline expire() {
                 if
                 :: standing[waits_at(i)] != UNKNOWN ->
                     place[i] = QUEUED;
-                    standing[waits_at(i)] = SUSPECT
+                    missed[i] = (missed[i] < TURNS -> missed[i] + 1 : TURNS);
+                    if
+                    :: missed[i] == TURNS -> standing[waits_at(i)] = SUSPECT
+                    :: else
+                    fi
                 :: standing[waits_at(i)] == UNKNOWN -> place[i] = (keeps(i) -> MISSED : OUT)
                 fi;
 #ifdef DROP_PLACE
@@ -282,7 +319,8 @@ inline hand_over() {
         if
         :: place[best] == QUEUED ->
             place[best] = GRANTED;
-            tell_grant(attempt_of[best])
+            tell_grant(attempt_of[best]);
+            mind(CLAIM + 1)
         :: else -> place[best] = GRANTED_ABSENT
         fi
     :: else
@@ -291,7 +329,7 @@ inline hand_over() {
 
 inline find_next() {
     next = NOBODY;
-    for (i : 0 .. TOKENS - 1) {
+    for (i : 0 .. LAST_TO_END) {
         if
         :: holds[i] -> next = left[i]
         :: else
@@ -305,6 +343,7 @@ inline plan_ticks() {
     if
     :: next != NOBODY && (live(0) || live(1)) && (tick_told == 0 || next < tick_told) ->
         tick_told = next;
+        mind(next + 1);
         for (i : 0 .. SERVERS - 1) {
             if
             :: live(i) && listens[i] && HEARS_OF_TICKS(i) -> told_next[i] = (told_next[i] == 0 || next + 1 < told_next[i] -> next + 1 : told_next[i])
@@ -368,6 +407,7 @@ inline acquire(w, a, kind) {
             came[w] = last_arrival;
             keeps_place[w] = true;
             place[w] = QUEUED;
+            missed[w] = 0;
             attempt_of[w] = a;
 #ifdef NEWCOMER_BLIND
             if
@@ -381,6 +421,7 @@ inline acquire(w, a, kind) {
         :: else -> /* goes on at its place */
             tell_superseded(w, a);
             place[w] = QUEUED;
+            missed[w] = 0;
             attempt_of[w] = a
         fi
     fi;
@@ -537,12 +578,19 @@ inline check_now() {
     }
 }
 
+/* Also where its grant has ended and nobody has noticed, as long as somebody lives who should. */
+#if LOSSES > 0 && MINDERS > 0
+#define waits_unserved(w) (place[w] == QUEUED || place[w] == GRANTED)
+#else
+#define waits_unserved(w) (place[w] == QUEUED && losses == LOSSES)
+#endif
+
 /* What must not be the case when a unit of time has passed. */
 inline check_time() {
     for (k : 0 .. CLIENTS - 1) {
         MUST(phantom, !(left[k] > 1 && holds[k] && believes[k] == 0 && client[k] != WAITS && client[k] != HOLDS &&
                           !excused[k] && !is_asleep_with_answer(k)));
-        MUST(prompt, !(is_parked(k) && place[k] == QUEUED && is_served_by(waits_at(k)) &&
+        MUST(prompt, !(is_parked(k) && waits_unserved(k) && is_served_by(waits_at(k)) &&
                          !alive(0) && !alive(1) && !alive(2) && !alive(3)))
     }
 }
@@ -559,6 +607,17 @@ inline check_time() {
 #define any_looking(s)                                                                             \
     (is_looking(0, s) || is_looking(1, s) || is_looking(2, s) || is_looking(3, s) ||               \
      is_looking(4, s) || is_looking(5, s))
+
+/* A request that waits here and not there, or has got a hold that was not claimed, and no message of
+ * that is on its way. */
+#define is_unheard(w, a, s)                                                                        \
+    (open_at(a, s) && !told_grant[a] && !told_cancel[a] &&                                         \
+     !(place[w] == QUEUED && attempt_of[w] == (a)))
+#define any_unheard(s)                                                                             \
+    (is_unheard(0, 0, s) || is_unheard(0, 1, s) || is_unheard(1, 2, s) || is_unheard(1, 3, s) ||   \
+     is_unheard(2, 4, s) || is_unheard(2, 5, s))
+#define is_over(t) (holds[t] && left[t] == 0)
+#define tick_is_late (is_over(0) || is_over(1) || is_over(2) || is_over(3))
 
 /* A plan is only ever moved forward; it ends when the tick is sent. */
 inline plan(s, when) {
@@ -621,6 +680,21 @@ end:
             look_at_all(s);
             skip
        }
+#if LOSSES > 0
+    /* vouch.lua said what should have been heard. */
+#ifndef VOUCH_BLIND
+    :: d_step {
+        awake(s) && any_open(s) && !any_looking(s) && losses < LOSSES && any_unheard(s) ->
+            look_at_all(s);
+            skip
+       }
+    :: d_step {
+        awake(s) && any_open(s) && losses < LOSSES && tick_is_late && planned[s] == 0 ->
+            plan(s, 1);
+            skip
+       }
+#endif
+#endif
     /* The subscription is back. */
     :: d_step {
         awake(s) && !listens[s] ->
@@ -834,14 +908,19 @@ end:
 #define tick_is_due(s) (planned[s] == 1)
 #endif
 #define is_busy(s) (awake(s) && (told_next[s] > 0 || tick_reply[s] > 0 || tick_is_due(s)))
+#ifdef NOBODY_MINDS
+#define minds_now false
+#else
+#define minds_now (minded == 1)
+#endif
 #define all_is_quiet                                                                               \
-    (!is_busy(0) && !is_busy(1) && !is_busy_with(0) && !is_busy_with(1) && !is_busy_with(2) &&     \
+    (!minds_now && !is_busy(0) && !is_busy(1) && !is_busy_with(0) && !is_busy_with(1) && !is_busy_with(2) &&     \
      !is_busy_with(3) && !is_busy_with(4) && !is_busy_with(5))
 #define something_ends                                                                             \
     (alive(0) || alive(1) || alive(2) || alive(3) || tick_told > 0 || planned[0] > 1 || planned[1] > 1)
 
 inline pass_time() {
-    for (i : 0 .. TOKENS - 1) {
+    for (i : 0 .. LAST_TO_END) {
         left[i] = (left[i] > 0 -> left[i] - 1 : 0)
     }
     for (i : 0 .. CLIENTS - 1) {
@@ -850,7 +929,8 @@ inline pass_time() {
     for (i : 0 .. SERVERS - 1) {
         planned[i] = (planned[i] > 1 -> planned[i] - 1 : planned[i])
     }
-    tick_told = (tick_told > 0 -> tick_told - 1 : 0)
+    tick_told = (tick_told > 0 -> tick_told - 1 : 0);
+    minded = (minded > 1 -> minded - 1 : minded)
 }
 
 inline lose_inbox(s) {
@@ -863,6 +943,14 @@ inline lose_inbox(s) {
         fi
     }
     told_next[s] = 0
+}
+
+/* A grant's message carries the next end, too. */
+inline lose_one(a) {
+    losses--;
+    told_next[server_of[a]] = (told_grant[a] -> 0 : told_next[server_of[a]]);
+    told_grant[a] = false;
+    told_cancel[a] = false
 }
 
 inline crash(s) {
@@ -905,6 +993,17 @@ end:
             pass_time();
             skip
        }
+    :: d_step {
+        minds_now ->
+            minded = 0;
+            tick();
+            if
+            :: next != NOBODY -> mind(next + 1)
+            :: else
+            fi;
+            check_now();
+            skip
+       }
     :: d_step { holds[OUTSIDER] && left[OUTSIDER] > 0 -> release(OUTSIDER); check_now(); skip }
     :: d_step { place[0] == ABSENT || place[0] == MISSED -> place[0] = OUT; keeps_place[0] = false; skip }
     od
@@ -930,6 +1029,22 @@ end:
        }
     :: d_step { up[s] && listens[s] && cuts > 0 -> cuts--; listens[s] = false; lose_inbox(s); skip }
     :: d_step { !awake(s) && standing[s] != UNKNOWN && !lease_over[s] -> end_lease(s); skip }
+    od
+}
+
+#define lies_unread(a) (told_grant[a] || told_cancel[a])
+
+proctype loss() {
+end:
+    do
+    :: d_step { losses > 0 && lies_unread(0) -> lose_one(0); skip }
+    :: d_step { losses > 0 && lies_unread(1) -> lose_one(1); skip }
+    :: d_step { losses > 0 && lies_unread(2) -> lose_one(2); skip }
+    :: d_step { losses > 0 && lies_unread(3) -> lose_one(3); skip }
+    :: d_step { losses > 0 && lies_unread(4) -> lose_one(4); skip }
+    :: d_step { losses > 0 && lies_unread(5) -> lose_one(5); skip }
+    :: d_step { losses > 0 && told_next[0] > 0 -> losses--; told_next[0] = 0; skip }
+    :: d_step { losses > 0 && told_next[1] > 0 -> losses--; told_next[1] = 0; skip }
     od
 }
 
@@ -965,6 +1080,9 @@ init {
         run request_of(0, 1);
         run request_of(1, 3);
         run request_of(2, 5);
+#endif
+#if LOSSES > 0
+        run loss();
 #endif
         run judge()
     }

@@ -14,6 +14,8 @@ holds|nothing goes wrong|
 holds|a server is killed|CRASHES=1
 holds|a client hangs up|HANGUPS=1 IN_ORDER
 holds|a client cancels|CANCELS=1 IN_ORDER
+holds|a message is lost|LOSSES=1 IN_ORDER
+holds|a message is lost, who sent it is killed|LOSSES=1 MINDERS=0 IN_ORDER
 holds|Redis forgets a leave|HANGUPS=1 FORGOTTEN=1 IN_ORDER
 ends|no endless run: a server is killed|CRASHES=1 IN_ORDER
 ends|no endless run: Redis forgets a leave|HANGUPS=1 FORGOTTEN=1 IN_ORDER COME=2
@@ -26,6 +28,9 @@ holds|one server is killed, one cut off|CUTS=1 CRASHES=1 IN_ORDER
 holds|a server sleeps, two waiters on it|PAUSES=1 COME=2 HOMES=0
 holds|a server sleeps, one waiter on each|PAUSES=1 COME=2
 holds|the client comes again elsewhere|HANGUPS=1 RETRIES=1 IN_ORDER
+holds|two messages are lost|LOSSES=2 COME=2
+holds|a message is lost, a client cancels|LOSSES=1 CANCELS=1 COME=2
+holds|a message is lost, a server is killed|LOSSES=1 CRASHES=1 COME=2
 holds|the same, a server sleeps, one waiter|PAUSES=1 HANGUPS=1 RETRIES=1 COME=1
 holds|the same, a subscription is cut, one waiter|CUTS=1 HANGUPS=1 RETRIES=1 COME=1
 '
@@ -33,8 +38,8 @@ mistakes='
 prompt served|no re-check after subscribing|NO_RECHECK CUTS=1
 phantom|no claim: a grant has its whole TTL|NO_CLAIM CRASHES=1
 prompt served|no tick|NO_TICK
-place_kept|suspect waiters are removed|REMOVE_SUSPECT PAUSES=1
-place_kept|an unclaimed expiry drops the place|DROP_PLACE PAUSES=1
+place_kept order|suspect waiters are removed|REMOVE_SUSPECT PAUSES=1
+place_kept order|an unclaimed expiry drops the place|DROP_PLACE PAUSES=1
 order|a newcomer does not look at the queue|NEWCOMER_BLIND
 latest|a superseded request claims|CLAIM_ANY CUTS=1 HANGUPS=1 RETRIES=1 COME=2 IN_ORDER
 latest|a late request is read without a look|READ_WITHOUT_LOOKING PAUSES=1 HANGUPS=1 RETRIES=1 COME=1
@@ -45,6 +50,9 @@ one_hold|a stale grant takes back a claimed hold|STALE_TAKES_CLAIMED CUTS=1
 place_kept|a stale grant finds the ended attempt|ATTEMPT_STAYS HANGUPS=1 RETRIES=1 COME=2
 endless|a stale grant is ignored|GHOST_IGNORED HANGUPS=1 FORGOTTEN=1 IN_ORDER
 prompt|a reply replaces the plan of a tick|REPLY_REPLACES_PLAN CRASHES=1
+served|vouching does not look|VOUCH_BLIND LOSSES=1 MINDERS=0 COME=1 ENDLESS
+served|vouching does not see a cancellation|VOUCH_BLIND LOSSES=1 CANCELS=1 COME=2
+prompt|nobody looks after what was told|NOBODY_MINDS LOSSES=1 COME=2
 one_hold|a leave takes back any hold of the token|TAKE_BACK_ANY HANGUPS=1 RETRIES=1 COME=2
 departed|a cancellation is not remembered|FORGET_CANCEL CANCELS=1 CUTS=1
 '

@@ -167,7 +167,7 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
 static void tell(struct model *model, size_t server, const char *what, const char *more)
 {
     snprintf(model->messages.text[model->messages.count++], sizeof model->messages.text[0],
-             "%s %s %s", MODEL_SERVER_NAMES[server], what, more);
+             "%s %s%s%s", MODEL_SERVER_NAMES[server], what, *more ? " " : "", more);
 }
 
 /* A server is to look after this attempt. */
@@ -279,11 +279,12 @@ static void hand_over(struct model *model, int64_t now)
     demote(model);
     while (!is_closed(model, now) && (waiter = head(model)) && admits(model, &waiter->hold)) {
         struct model_hold hold = waiter->hold;
-        if (waiter->place == PARKED)
+        bool is_parked = waiter->place == PARKED;
+        if (is_parked)
             tell_of_grant(model, waiter->server, &hold);
         waiter->place = GRANTED;
         hold.attempt[0] = '\0';
-        add(model, now, hold, waiter->claim_ms);
+        add(model, now, hold, is_parked ? (waiter->claim_ms + 1) / 2 : waiter->claim_ms);
     }
 }
 
@@ -305,6 +306,15 @@ static void all_absent_have_missed(struct model *model)
             model->waiters[i].place = MISSED;
 }
 
+/* Its server may not have heard of its turn, and has another one. */
+static void miss_turn(struct model *model, struct model_waiter *waiter)
+{
+    if (++waiter->missed < 2 || model->servers[waiter->server].suspect)
+        return;
+    model->servers[waiter->server].suspect = true;
+    tell(model, waiter->server, "s", "");
+}
+
 /* An unclaimed hold has ended. */
 static void put_back(struct model *model, int64_t now, const struct model_hold *hold, bool missed)
 {
@@ -315,7 +325,8 @@ static void put_back(struct model *model, int64_t now, const struct model_hold *
         be_away(model, now, waiter, missed ? MISSED : ABSENT, waiter->ends);
     } else if (model->servers[waiter->server].listed) {
         waiter->place = PARKED;
-        model->servers[waiter->server].suspect |= missed;
+        if (missed)
+            miss_turn(model, waiter);
     } else {
         be_away(model, now, waiter, MISSED, hold->ends + waiter->keep_ms * 1000);
     }
@@ -564,6 +575,7 @@ static void attach(struct model *model, struct model_waiter *waiter,
         waiter->server = server_number(acquiring->server);
         waiter->keep_ms = acquiring->keep_ms;
         waiter->claim_ms = acquiring->claim_ms;
+        waiter->missed = 0;
     } else if (waiter->place == MISSED) {
         waiter->place = ABSENT;
     }
@@ -807,6 +819,8 @@ static void leave_queue(struct model *model, int64_t now, struct model_waiter *w
     if (waiter->place == GRANTED) {
         waiter->is_away = true;
         waiter->ends = now + ms * 1000;
+        find_hold(model, waiter->hold.token)->ends = now + waiter->claim_ms * 1000;
+        sort(model);
     } else {
         be_away(model, now, waiter, ABSENT, now + ms * 1000);
     }
@@ -922,13 +936,32 @@ struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t
     return whole_view(model, now, "");
 }
 
-bool model_vouch(struct model *model, int64_t now, size_t number, int64_t lease_ms)
+void model_vouch(struct model *model, int64_t now, size_t server, int64_t lease_ms)
 {
-    struct model_server *server = &model->servers[number];
-    if (!server->listed || server->ends <= now)
-        return true;
-    server->ends = max(server->ends, now + lease_ms * 1000);
-    return server->suspect;
+    struct model_server *one = &model->servers[server];
+    if (one->listed && one->ends > now)
+        one->ends = max(one->ends, now + lease_ms * 1000);
+}
+
+bool model_is_unclaimed(const struct model *model)
+{
+    return count_granted(model) > 0;
+}
+
+void model_stand(const struct model *model, int64_t now, size_t server, struct standing *ret)
+{
+    const struct model_server *one = &model->servers[server];
+    if (!one->listed || one->ends <= now || one->suspect)
+        return;
+    ret->waits = 0;
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        const struct model_waiter *waiter = &model->waiters[i];
+        if (waiter->is_away || waiter->server != server)
+            continue;
+        ret->waits++;
+        if (waiter->place == GRANTED)
+            strcpy(ret->attempt, waiter->hold.attempt);
+    }
 }
 
 int64_t model_next_tick(const struct model *model, int64_t now)

@@ -32,6 +32,7 @@ struct model_waiter {
     int64_t ends;    /* of one that is away */
     int64_t keep_ms;
     int64_t claim_ms;
+    int missed; /* turns, since its server asked for it last */
 };
 
 struct model_server {
@@ -101,8 +102,14 @@ struct seen model_inspect(struct model *model, int64_t now, const char *token);
 int64_t model_tick(struct model *model, int64_t now);
 struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t lease_ms);
 
-/* Whether the server has to ask again. */
-bool model_vouch(struct model *model, int64_t now, size_t server, int64_t lease_ms);
+void model_vouch(struct model *model, int64_t now, size_t server, int64_t lease_ms);
+
+/* Whether any hold was handed over and is not claimed. */
+bool model_is_unclaimed(const struct model *model);
+
+/* How many requests of the server wait or have not claimed, and which has not. Nothing is changed
+ * where the server has to ask again. */
+void model_stand(const struct model *model, int64_t now, size_t server, struct standing *ret);
 
 /* Whether a release of the token is known for sure, for sure not, or may be. */
 enum model_memory { MODEL_FORGOTTEN, MODEL_PERHAPS, MODEL_REMEMBERED };

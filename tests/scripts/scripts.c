@@ -229,18 +229,27 @@ static void read_expiry(const redisReply *entry, struct seen_expiry *ret)
     text(entry, 4, ret->mode, sizeof ret->mode);
 }
 
-/* The reply of the script, without what it says of what has expired. */
+/* What was told to servers of this test's name, if to any. */
+static void read_due(struct scripts *scripts, const redisReply *all)
+{
+    for (size_t i = 0; i + 1 < all->elements; i += 2)
+        scripts->due_ms = all->element[i + 1]->integer;
+}
+
+/* The reply of the script, without what it says of what has expired, and what is due. */
 static redisReply *eval(struct scripts *scripts, const struct script *script, const char *key,
                         struct arguments *arguments)
 {
     redisReply *reply = run(scripts, script, key, arguments);
     scripts->expired_count = 0;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+    scripts->due_ms = -1;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
         reply->element[0]->type != REDIS_REPLY_STRING ||
-        strcmp(reply->element[0]->str, "expired") != 0)
+        strcmp(reply->element[0]->str, "beside") != 0)
         return reply;
     const redisReply *all = reply->element[2];
-    assert_in_range(all->elements, 1, EXPIRIES);
+    assert_in_range(all->elements, 0, EXPIRIES);
+    read_due(scripts, reply->element[3]);
     for (size_t i = 0; i < all->elements; i++)
         read_expiry(all->element[i], &scripts->expired[i]);
     scripts->expired_count = all->elements;
@@ -632,8 +641,15 @@ struct answer watch(struct scripts *scripts, const char *name, const char *serve
     return answer;
 }
 
-size_t vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
-             const char *const *names, int64_t *ret)
+static void read_standing(const redisReply *numbers, size_t i, struct standing *ret)
+{
+    *ret = (struct standing){.waits = numbers->element[3 * i]->integer,
+                             .version = numbers->element[3 * i + 1]->integer,
+                             .next_ms = numbers->element[3 * i + 2]->integer};
+}
+
+void vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
+           const char *const *names, struct standing *ret)
 {
     struct arguments arguments = {0};
     struct name_key *keys = calloc(count, sizeof *keys);
@@ -646,12 +662,17 @@ size_t vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size
     redisReply *reply = eval(scripts, &script_vouch, keys[0].text, &arguments);
     if (reply->type != REDIS_REPLY_ARRAY)
         fail_msg("vouch: %s", reply->str);
-    size_t astray = reply->elements;
-    for (size_t i = 0; i < astray; i++)
-        ret[i] = reply->element[i]->integer;
+    const redisReply *numbers = reply->element[0], *grants = reply->element[1];
+    assert_int_equal(numbers->elements, 3 * count);
+    for (size_t i = 0; i < count; i++)
+        read_standing(numbers, i, &ret[i]);
+    for (size_t i = 0; i + 2 < grants->elements; i += 3) {
+        size_t position = (size_t)grants->element[i]->integer;
+        assert_in_range(position, 1, count);
+        text(grants, i + 1, ret[position - 1].attempt, sizeof ret->attempt);
+    }
     freeReplyObject(reply);
     free(keys);
-    return astray;
 }
 
 struct answer break_all(struct scripts *scripts, const char *name)
@@ -787,6 +808,14 @@ void sleep_past(struct scripts *scripts, int64_t ms)
 {
     int64_t now = scripts->clock_us ? scripts->clock_us : redis_now(scripts);
     sleep_until(scripts, now + ms * 1000 + 1);
+}
+
+void miss_turns(struct scripts *scripts, int64_t claim_ms)
+{
+    for (int i = 0; i < 2; i++) {
+        sleep_past(scripts, (claim_ms + 1) / 2);
+        tick(scripts, "n", "nobody");
+    }
 }
 
 /* Redis's statistics. */

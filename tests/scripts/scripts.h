@@ -32,6 +32,7 @@ struct scripts {
     unsigned attempts;    /* made so far */
     size_t expired_count; /* what the last operation has told of */
     struct seen_expiry expired[EXPIRIES];
+    int64_t due_ms; /* when it has told a server to act, at the latest; -1: none */
 };
 
 enum { SHOWN = 10 };
@@ -144,13 +145,21 @@ struct answer leave_with(struct scripts *scripts, const struct leaving *leaving)
 struct answer take_back(struct scripts *scripts, const char *name, const char *token,
                         const char *attempt);
 
-/* What a server does for a name besides. `lease_ms` 0: 60000. The names are vouched for together;
- * `ret` says of which of them the server has to ask again. */
+/* What a server is told of one of the names that it vouches for. */
+struct standing {
+    int64_t waits; /* how many requests; -1: it has to ask again */
+    int64_t version;
+    int64_t next_ms;
+    char attempt[TEXT]; /* the request that has not claimed; "": none */
+};
+
+/* What a server does for a name besides. `lease_ms` 0: 60000. The names are vouched for together.
+ */
 struct answer tick(struct scripts *scripts, const char *name, const char *server);
 struct answer watch(struct scripts *scripts, const char *name, const char *server,
                     int64_t lease_ms);
-size_t vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
-             const char *const *names, int64_t *ret);
+void vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
+           const char *const *names, struct standing *ret);
 struct answer break_all(struct scripts *scripts, const char *name);
 
 /* At a member of a quorum: the hold of the token is to have this number as its fence. `known`: the
@@ -192,6 +201,9 @@ int64_t census(struct scripts *scripts, int64_t budget, int *ret_parts);
 int64_t redis_now(struct scripts *scripts);
 void sleep_until(struct scripts *scripts, int64_t time_us);
 void sleep_past(struct scripts *scripts, int64_t ms);
+
+/* Lets this claim window go by in which the server of a parked request has two turns for "n". */
+void miss_turns(struct scripts *scripts, int64_t claim_ms);
 
 /* A name's key, with what hangs off it (":holds", or "" for the main key). */
 struct name_key {

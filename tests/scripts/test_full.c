@@ -223,7 +223,7 @@ static void those_who_wait_are_looked_after(void **state)
 {
     struct scripts *scripts = *state;
     static const char *const NAMES[] = {"n"};
-    int64_t astray;
+    struct standing standing;
     scripts_clean_with_own_clock(state);
     acquire(scripts, .token = "x", .ttl_ms = 20);
     for (int i = 0; i < 4; i++) {
@@ -231,7 +231,8 @@ static void those_who_wait_are_looked_after(void **state)
         acquire(scripts, .token = token, .attempt = token, .server = "one", .claim_ms = 20);
     }
     fill(scripts);
-    assert_int_equal(vouch(scripts, "one", 70000, 1, NAMES, &astray), 0);
+    vouch(scripts, "one", 70000, 1, NAMES, &standing);
+    assert_int_equal(standing.waits, 4);
     assert_status(acquire(scripts, .token = "d", .attempt = "d", .server = "one", .again = true,
                           .claim_ms = 20),
                   "waiting");
@@ -241,7 +242,10 @@ static void those_who_wait_are_looked_after(void **state)
     sleep_past(scripts, 20);
     assert_status(tick(scripts, "n", "one"), "next");
     assert_int_equal(inspect(scripts, "n", "a").mine, 1);
-    sleep_past(scripts, 20);
+    sleep_past(scripts, 10);
+    assert_status(tick(scripts, "n", "one"), "next"); /* it has another turn */
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    sleep_past(scripts, 10);
     assert_status(tick(scripts, "n", "one"), "next"); /* a goes back, its server is suspect */
     assert_int_equal(inspect(scripts, "n", "c").mine, 1);
     sleep_past(scripts, 20);

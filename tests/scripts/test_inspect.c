@@ -126,7 +126,7 @@ static void those_who_wait_are_shown_in_the_order_of_their_turns(void **state)
         assert_in_range(seen.in_line[i].waited_ms, 20, 10000);
     release(scripts, "n", "h"); /* the turn of a, whose server does not answer */
     check_line(scripts, "bcd");
-    sleep_past(scripts, 20);
+    miss_turns(scripts, 20);
     check_line(scripts, "cda"); /* b holds it */
 }
 

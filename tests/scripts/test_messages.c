@@ -49,7 +49,7 @@ static void a_grant_is_told_to_the_server_of_its_waiter(void **state)
     acquire(scripts, .name = "ключ{}", .token = "b", .attempt = "b1", .server = "two");
     assert_told_nothing(inboxes);
     release(scripts, "ключ{}", "x");
-    assert_told(inboxes, "one g a1 a -1 baton:{ключ%7B%7D}");
+    assert_told(inboxes, "one g a1 a 2500 baton:{ключ%7B%7D}");
 }
 
 static void each_way_to_hand_over_tells(void **state)
@@ -90,10 +90,10 @@ static void a_server_that_is_suspected_with_another_is_told(void **state)
     park(scripts, "a", "process-1", .claim_ms = 20);
     park(scripts, "b", "process-2", .claim_ms = 20);
     release(scripts, "n", "x");
-    sleep_past(scripts, 20);
     inboxes_read(inboxes);
-    tick(scripts, "n", "process-2");
-    assert_told(inboxes, "process-2 s baton:{n}");
+    miss_turns(scripts, 20);
+    assert_told(inboxes, "process-1 g a1 a 10 baton:{n}", "process-1 n 10 baton:{n}",
+                "process-1 s baton:{n}", "process-2 n 10 baton:{n}", "process-2 s baton:{n}");
     assert_status(
         acquire(scripts, .token = "b", .attempt = "b1", .again = true, .server = "process-2"),
         "claimed");
@@ -265,9 +265,9 @@ static void the_next_end_is_told_in_the_reply(void **state)
     assert_int_equal(ticked.version, held.version);
     assert_told_nothing(inboxes);
     struct answer released = release(scripts, "n", "x");
-    assert_told(inboxes, "one g a1 a 300 baton:{n}");
+    assert_told(inboxes, "one g a1 a 150 baton:{n}");
     ticked = tick(scripts, "n", "one");
-    assert_in_range(ticked.next_ms, 100, 300);
+    assert_in_range(ticked.next_ms, 50, 150);
     assert_int_equal(ticked.version, released.version);
 }
 
@@ -282,7 +282,7 @@ static void a_tick_is_not_too_early(void **state)
     scripts->clock_us += 998;
     assert_int_equal(tick(scripts, "n", "one").next_ms, 1);
     scripts->clock_us += 1;
-    assert_in_range(tick(scripts, "n", "one").next_ms, 4999, 5000);
+    assert_in_range(tick(scripts, "n", "one").next_ms, 2499, 2500);
 }
 
 static void an_earlier_end_is_told_to_all_and_a_later_one_to_nobody(void **state)
@@ -345,7 +345,7 @@ static void the_end_of_a_place_is_an_end(void **state)
     inboxes_read(inboxes);
     tick(scripts, "n", "two");
     inboxes_read(inboxes);
-    assert_int_equal(inboxes_count(inboxes, "two g t1 t 5000 baton:{n}"), 1);
+    assert_int_equal(inboxes_count(inboxes, "two g t1 t 2500 baton:{n}"), 1);
 }
 
 /* A tick that was planned for a hold before is due, and this one ends later: who comes behind
@@ -376,7 +376,7 @@ static void the_end_of_a_lease_is_an_end_if_others_wait_behind(void **state)
     scripts->clock_us += 8000000;
     tick(scripts, "n", "two");
     inboxes_read(inboxes);
-    assert_int_equal(inboxes_count(inboxes, "two g t1 t 5000 baton:{n}"), 1);
+    assert_int_equal(inboxes_count(inboxes, "two g t1 t 2500 baton:{n}"), 1);
 }
 
 /* A hundred ticks with nothing to do: no message, no write. */

@@ -66,8 +66,7 @@ do
             local version = math.max(struct.unpack('<d', packed) + 1, least) + 1
             local held = math.floor((now - since) / 1000)
             local plans = string.sub(packed, KEPT_FROM, QUEUE_KEPT_FROM + 7)
-            local ends_earlier = tail and expires < tick
-            if ends_earlier then
+            if tail and expires < tick then -- the server plans that by the reply
                 plans = string.sub(packed, KEPT_FROM, TICK_FROM - 1) .. struct.pack('<d', expires) ..
                         string.sub(packed, QUEUE_KEPT_FROM, QUEUE_KEPT_FROM + 7)
             end
@@ -99,10 +98,6 @@ do
                 end
             end
             if not reply.err then
-                if ends_earlier then
-                    call('publish', string.match(key, '^[^{]*') .. 'inbox:' .. server,
-                         'n ' .. string.format('%d', (expires - now + 999) / 1000) .. ' ' .. key)
-                end
                 return {'released', fence, held, 0, version, holder, next_attempt, owner, ttl}
             end
         end
@@ -168,7 +163,7 @@ do
                 call('zrem', key .. ':queue:' .. server, token)
                 write = call
             end
-            local expires = now + (direct and waiter[TTL] or waiter[CLAIM]) * 1000
+            local expires = now + (direct and waiter[TTL] or math.ceil(waiter[CLAIM] / TURNS)) * 1000
             granted = struct.pack(HOLD, token, waiter[OWNER], waiter[MODE],
                                   direct and waiter[ATTEMPT] or '', waiter[META],
                                   version, now, expires, waiter[TTL])
@@ -208,13 +203,15 @@ do
         end
         if not reply.err then -- a full Redis refuses, and then release.lua finds another way
             local inbox = waiter and string.match(key, '^[^{]*') .. 'inbox:'
-            local ends_in = tick and string.format('%d', (tick - now + 999) / 1000)
+            local due = waiter and (tick or not direct) and
+                        math.floor(((tick or state[NEXT]) - now + 999) / 1000)
+            local ends_in = due and string.format('%d', due)
             if waiter and not direct then
                 call('publish', inbox .. server, 'g ' .. waiter[ATTEMPT] .. ' ' .. token .. ' ' ..
-                     (ends_in or '-1') .. ' ' .. key)
+                     ends_in .. ' ' .. key)
             end
             for i = 1, tick and #servers or 0, 2 do
-                if direct or servers[i] ~= server then
+                if servers[i] ~= ARGV[3] and (direct or servers[i] ~= server) then
                     call('publish', inbox .. servers[i], 'n ' .. ends_in .. ' ' .. key)
                 end
             end
@@ -222,7 +219,7 @@ do
             if direct then
                 told[7], told[8], told[9] = waiter[ATTEMPT], waiter[OWNER], waiter[TTL]
             end
-            return told
+            return due and {'beside', told, {}, {key, due}} or told
         end
     end
 end

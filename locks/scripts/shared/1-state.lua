@@ -101,11 +101,14 @@ local ATTEMPT = 4      -- the requests that were told of it, with a space betwee
                        -- that has left
 local META = 5
 local FENCE = 6
+local MISSED = 6       -- of a waiter: how often its turn has come and gone without a claim
 local SINCE = 7        -- when it was granted; of a waiter: its arrival
 local EXPIRES = 8      -- it lives while now < EXPIRES; so does a waiter that is away
 local TTL = 9          -- milliseconds that it was last given
 local WANTED = 10      -- a waiter's limit
 local CLAIM = 11       -- a waiter's claim window in milliseconds
+local TURNS = 2        -- parts of it: the server of a parked request is told anew in each, since the
+                       -- message may have been lost, and has not been there if it misses them all
 local KEEP = 12        -- milliseconds for which a waiter lives on without a parked request
 local PLACE = 13       -- the waiter with the least is first; its arrival, or one further in front
 local SERVER = 14      -- which server has the waiter's request parked; '': it is away

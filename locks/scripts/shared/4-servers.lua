@@ -2,6 +2,10 @@
 -- it vouches for the waiters and watchers it has, and it hears of what concerns them through its
 -- inbox, a channel. What it is told is a hint only: it finds out by asking again.
 
+-- What this run has told servers that they have to do by some time, for the server that asks: it sees to
+-- it that this was done, since a message may be lost. {key, in how many ms, ...}
+local due = nil
+
 local HEAD = 5      -- not stored: the first in its queue {token, place}, false: none, nil: unknown
 
 -- How many wait behind the front, in the keys of a queue.
@@ -76,16 +80,14 @@ local function servers(state)
     end
 
     -- A server that was not there when one of its waiters had its turn. Servers of one process, whose
-    -- ids begin alike, are mostly gone together: each would cost a claim window of its own. One that
-    -- is there nevertheless is told, and shows it at once.
+    -- ids begin alike, are mostly gone together: each would cost a claim window of its own. Each of
+    -- them is told, and shows at once that it is there.
     function self.suspect(server)
         for _, other in ipairs(self) do
-            if string.sub(other[ID], 1, 8) == string.sub(server[ID], 1, 8) then
+            if other[SUSPECT] == 0 and string.sub(other[ID], 1, 8) == string.sub(server[ID], 1, 8) then
                 other[SUSPECT] = 1
                 self.write(other)
-                if other ~= server then
-                    self.tell(other, 's')
-                end
+                self.tell(other, 's')
             end
         end
     end
@@ -132,7 +134,17 @@ local function servers(state)
         outbox[#outbox + 1] = {inbox .. server[ID], table.concat({...}, ' ') .. ' ' .. key}
     end
 
+    -- The server does something `ms` from now, or sooner.
+    function self.expect(server, ms, ...)
+        self.expected = math.min(self.expected or ms, ms)
+        self.tell(server, ...)
+    end
+
     function self.send()
+        if self.expected then
+            due = due or {}
+            due[#due + 1], due[#due + 2] = key, self.expected
+        end
         for _, message in ipairs(outbox) do
             call('publish', message[1], message[2])
         end
@@ -145,9 +157,10 @@ local function servers(state)
             state[TICK] = 0
         end
         if next and (next < state[TICK] or state[TICK] <= now) then
+            local ms = math.floor((next - now + 999) / 1000)
             for _, server in ipairs(self) do
                 if server[ID] ~= told then
-                    self.tell(server, 'n', digits((next - now + 999) / 1000))
+                    self.expect(server, ms, 'n', digits(ms))
                 end
             end
             state[TICK] = next

@@ -126,7 +126,7 @@ local function queue(state)
     end
 
     -- The waiter of a hold that has ended unclaimed goes back to its place. If it has `missed` its
-    -- turn, it and all who are with it are passed over from now on.
+    -- turn, it has another one; after the last it and all who are with it are passed over from now on.
     local function put_back(hold, has_missed)
         local waiter = self.find(hold[TOKEN])
         if not waiter then
@@ -135,6 +135,9 @@ local function queue(state)
         local server = waiter[SERVER] ~= '' and all.find(waiter[SERVER])
         if server then
             if has_missed then
+                waiter[MISSED] = waiter[MISSED] + 1
+            end
+            if has_missed and waiter[MISSED] >= TURNS then
                 all.suspect(server)
             end
             self.put(waiter, server[ID])
@@ -264,7 +267,8 @@ local function queue(state)
         end
     end
 
-    -- Grants to the head of the queue for as long as the holds admit it, for its claim window only.
+    -- Grants to the head of the queue for as long as the holds admit it, for its claim window only, or
+    -- for a part of that where a server is told.
     -- A run of shared waiters is granted together, and a waiting exclusive one blocks the shared
     -- ones behind it, so that writers do not starve. Of a very long run the rest is granted by a
     -- tick at once, since all else in Redis waits meanwhile. While nothing is granted, all stay.
@@ -283,12 +287,14 @@ local function queue(state)
             if not waiter then -- a record that was lost
                 self.take({token, [SERVER] = line == away and '' or line[ID]})
             elseif now >= opens and admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
+                local ms = waiter[CLAIM]
                 self.take(waiter)
                 if line ~= away then
-                    all.tell(line, 'g', waiter[ATTEMPT], token, digits(waiter[CLAIM]))
+                    ms = math.ceil(ms / TURNS)
+                    all.expect(line, ms, 'g', waiter[ATTEMPT], token, digits(ms))
                 end
                 waiter[ATTEMPT] = ''
-                grant(state, waiter, waiter[WANTED], waiter[CLAIM])
+                grant(state, waiter, waiter[WANTED], ms)
             else
                 return
             end

@@ -113,9 +113,10 @@ local function others_told(hold, attempt)
                                  '^ *(.-) *$')
 end
 
--- What a script returns: its reply, and where anything expired, {'expired', reply, what did}.
+-- What a script returns: its reply, and where there is more to tell, {'beside', reply, what has expired,
+-- what is due}.
 local function answer(reply)
-    return expired and {'expired', reply, expired} or reply
+    return (expired or due) and {'beside', reply, expired or {}, due or {}} or reply
 end
 
 -- What others may see of a name.
