@@ -116,8 +116,8 @@ function chainPart(links) {
 function eventItem(event) {
   const time = element("time", { datetime: new Date(event.at).toISOString() }, clock.format(event.at));
   const whom = event.owner === null ? [] : [event.what === "granted" ? " to " : ", of ", foreign(event.owner)];
-  return element("li", { class: event.what }, time, element("span", {}, WORDS[event.what], ...whom),
-    element("code", {}, String(event.fence)));
+  return element("li", { class: event.what }, time, element("div", {}, element("span", {}, WORDS[event.what], ...whom), " ",
+    element("code", {}, String(event.fence))));
 }
 
 function eventsPart(name) {

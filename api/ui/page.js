@@ -88,6 +88,7 @@ const lineListener = {
     page.isLive = false;
     page.wakesAt = Date.now() + ms;
     showLine();
+    lookAtServer();
   },
   refused(refusal) {
     if (refusal.status === 401) showSignIn(refusal);

@@ -14,4 +14,4 @@ if ! cmp -s tests/ui/package.json "$npm/installed.json"; then
 fi
 
 BATON_AXE=$npm/node_modules/axe-core/axe.min.js BATON_PICTURES=$build/ui \
-    timeout -k 10 "${BATON_TEST_LIMIT:-180}" node tests/ui/run.js "${2-}"
+    timeout -k 10 "${BATON_TEST_LIMIT:-300}" node tests/ui/run.js "${2-}"

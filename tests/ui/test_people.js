@@ -62,6 +62,17 @@ module.exports = {
   "axe finds no fault, on a phone": (driver) => withStage(driver, (stage) => eachState(stage, isAccessible),
     { width: 390, height: 844, mobile: true }),
 
+  "axe finds no fault while something is the matter": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await fill(stage);
+    await stage.batond.loseRedis();
+    await stage.shows("#server", "away");
+    for (const dark of [false, true]) {
+      await stage.browser.prefer({ width: 1280, height: 860, dark });
+      await isAccessible(stage, "without Redis");
+    }
+  }),
+
   "axe finds no fault where one signs in": (driver) => withStage(driver, async (stage) => {
     await stage.browser.visit(stage.batond.url + "/ui");
     await stage.comesToSee("#sign-in");

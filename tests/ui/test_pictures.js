@@ -40,7 +40,18 @@ module.exports = {
     await stage.comesToSee("#break-dialog");
     await save(stage, "break");
     await stage.browser.click("#break-cancel");
+    await stage.look("gpu/pool");
+    await stage.browser.click("#details-line button");
+    await stage.shows("#details-line", "sweep-13");
+    await stage.browser.run(() => document.getElementById("details-line").scrollIntoView());
+    await saveAt(stage, 1280, false, "queue");
     await stage.browser.click("#details-close");
+    await stage.batond.loseRedis();
+    await stage.shows("#notice", "Not live");
+    for (const width of [800, 1440]) await saveAt(stage, width, width === 1440, "without-redis");
+    await stage.batond.startRedis();
+    await stage.shows("#quarantine", "paused", 15000);
+    await saveAt(stage, 1280, false, "paused");
     await stage.batond.stop();
     await stage.shows("#notice", "Not live");
     for (const width of [390, 1280]) await saveAt(stage, width, false, "not-live");
