@@ -53,13 +53,15 @@ extern const struct rows LINE_ROWS, FIELD_ROWS, HOST_ROWS, LENGTH_ROWS, CHUNK_RO
 #define ROW_PADDED(padding, ...) ROW_LIKE(AT_ONCE, padding, __VA_ARGS__)
 
 /* What comes back most often. */
-#define SERVED    "200 open"
-#define LOCKED    "201 open"
-#define GATE      "400:invalid_request end"  /* batond's own refusal */
-#define REFUSED   "400 end"                  /* the library's, or a proxy's */
-#define CLOSED    "end"                      /* without a word */
-#define PASSED_ON "400:invalid_request open" /* a proxy has let it through to the gate */
-#define TWICE     "400 part end"             /* libmicrohttpd 0.9 begins its own refusal twice */
+#define SERVED       "200 open"
+#define LOCKED       "201 open"
+#define GATE         "400:invalid_request end" /* batond's own refusal */
+#define LARGE        "431:head_too_large end"
+#define REFUSED      "400 end"                  /* the library's, or a proxy's */
+#define CLOSED       "end"                      /* without a word */
+#define LARGE_BEHIND "431:head_too_large open"  /* the same, and the proxy's connection stays */
+#define PASSED_ON    "400:invalid_request open" /* a proxy has let it through to the gate */
+#define TWICE        "400 part end"             /* libmicrohttpd 0.9 begins its own refusal twice */
 
 /* Pieces of requests. */
 #define CRLF     "\r\n"
