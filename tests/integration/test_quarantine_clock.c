@@ -80,6 +80,34 @@ static void a_clock_that_jumps_makes_nobody_hold_a_lock_twice(void **state)
     }
 }
 
+static bool is_granted(void *context)
+{
+    const struct asking *asking = context;
+    return http_call(asking->client, "POST", asking->path, NULL) == 201;
+}
+
+/* All have noticed the jump, and none says it again. */
+static void what_a_jump_has_begun_can_be_ended(void **state)
+{
+    struct jump ahead = {.seconds = 3600};
+    (void)state;
+    jumping_clock_open(&ahead.clock);
+    pair_open(&ahead.pair, &(struct redis_options){.environment = ahead.clock.environment}, AUTO);
+    answers(ahead.pair.client[1], "POST /locks/long?ttl=1h", NULL, 201, NULL);
+    jump(&ahead);
+    clock_sleep_ms(NOTICED_MS);
+    answers(ahead.pair.client[0], "DELETE /quarantine?reason=a+test", NULL, 200, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct asking asking = {ahead.pair.client[i], i == 0 ? "/locks/a" : "/locks/b"};
+        assert_true(clock_wait_until(is_granted, &asking, NOTICED_MS));
+    }
+    clock_sleep_ms(NOTICED_MS);
+    for (int i = 0; i < 2; i++)
+        answers(ahead.pair.client[i], i == 0 ? "POST /locks/c" : "POST /locks/d", NULL, 201, NULL);
+    pair_close(&ahead.pair);
+    jumping_clock_close(&ahead.clock);
+}
+
 static void no_time_that_has_passed_is_less_than_none(void **state)
 {
     struct jumping_clock clock;
@@ -290,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_time_that_has_passed_is_less_than_none),
+        cmocka_unit_test(what_a_jump_has_begun_can_be_ended),
         cmocka_unit_test(a_clock_that_jumps_makes_nobody_hold_a_lock_twice),
         cmocka_unit_test(fences_grow_though_all_is_lost_and_the_clock_goes_back),
         cmocka_unit_test(fences_grow_though_the_newest_are_lost_and_the_clock_goes_back),

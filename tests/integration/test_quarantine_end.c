@@ -164,6 +164,27 @@ static void who_stood_still_meanwhile_does_not_begin_it_again(void **state)
     pair_close(&pair);
 }
 
+static void one_of_a_set_length_is_ended_too(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open_with(&pair, NULL, LIST("--workers=2", "--quarantine=10m"));
+    answers(pair.client[0], "POST /locks/n?ttl=5s", NULL, 201, NULL);
+    pair_restart(&pair);
+    for (int i = 0; i < 2; i++) {
+        struct asking asking = {pair.client[i], "/locks/n?ttl=100ms"};
+        assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
+    }
+    clock_sleep_ms(LOOK_MS); /* all workers have noticed */
+    answers(pair.client[1], END, NULL, 200, NULL);
+    all_workers_grant(&pair.batond[0], "here");
+    all_workers_grant(&pair.batond[1], "there");
+    clock_sleep_ms(LOOK_MS);
+    for (int i = 0; i < 2; i++)
+        answers(pair.client[i], i == 0 ? "POST /locks/a" : "POST /locks/b", NULL, 201, NULL);
+    pair_close(&pair);
+}
+
 static void who_waits_is_granted_when_it_is_ended(void **state)
 {
     struct pair pair;
@@ -385,6 +406,7 @@ int main(void)
         cmocka_unit_test(to_end_it_twice_or_where_there_is_none_changes_nothing),
         cmocka_unit_test(what_is_lost_afterwards_begins_another_one),
         cmocka_unit_test(who_stood_still_meanwhile_does_not_begin_it_again),
+        cmocka_unit_test(one_of_a_set_length_is_ended_too),
         cmocka_unit_test(who_waits_is_granted_when_it_is_ended),
         cmocka_unit_test(it_is_told_of),
         cmocka_unit_test(a_batond_that_comes_later_tells_of_it_alike),
