@@ -38,6 +38,11 @@ static void on_hung_up(struct exchange *exchange)
     forget(stage_of(exchange), exchange);
 }
 
+static void on_emptied(struct exchange *exchange)
+{
+    stage_of(exchange)->emptied++;
+}
+
 static void on_turn(uv_timer_t *timer)
 {
     struct stage *stage = timer->data;
@@ -54,6 +59,7 @@ static enum handling take_place(struct stage *stage, struct exchange *exchange, 
     stage->places[place] = exchange;
     stage->waiting++;
     exchange->hung_up = on_hung_up;
+    exchange->drained = on_emptied;
     return WAITING;
 }
 
@@ -328,6 +334,11 @@ static void await(atomic_int *number, int value, const char *what)
 void stage_await_waiting(struct stage *stage, int count)
 {
     await(&stage->waiting, count, "wait");
+}
+
+void stage_await_emptied(struct stage *stage, int count)
+{
+    await(&stage->emptied, count, "streams were drained");
 }
 
 void stage_await_hung_up(struct stage *stage, int count)

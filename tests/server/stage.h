@@ -28,6 +28,7 @@ struct stage {
     atomic_int waiting;                    /* places taken */
     atomic_int hung_up;                    /* times that the API was told so */
     atomic_int undelivered;                /* grants that came back */
+    atomic_int emptied;                    /* times that a stream was told to be drained */
     atomic_bool drained;
     atomic_bool deaf; /* waits on when it is drained */
     atomic_bool closed;
@@ -64,10 +65,11 @@ void stage_close_here(struct stage *stage);
 /* Runs a job on the loop's thread and waits until it has returned. */
 void stage_do(struct stage *stage, void (*job)(struct stage *stage, void *context), void *context);
 
-/* Waits until so many places are taken, or so many hang-ups were told. Fails the test if they do
- * not come to be. */
+/* Waits until so many places are taken, or so many hang-ups were told, or streams found drained.
+ * Fails the test if they do not come to be. */
 void stage_await_waiting(struct stage *stage, int count);
 void stage_await_hung_up(struct stage *stage, int count);
+void stage_await_emptied(struct stage *stage, int count);
 
 /* What an operation does with the exchange in a place; nothing where it has gone. The last ones are
  * for use in a job. */

@@ -338,6 +338,36 @@ static void a_slow_reader_gets_everything(void **state)
     assert_int_equal(stage->hung_up, 0);
 }
 
+/* The operation hears of it once for all that it has written, when the last of it has been sent:
+ * not while a client does not read, and no more once the stream is finished. */
+static void the_operation_hears_when_all_has_been_sent(void **state)
+{
+    enum { PIECE = 60000, SMALL = 4096 };
+    struct stage *stage = *state;
+    char *text = long_text(PIECE), *got = malloc(2 * PIECE);
+    int fd = begin(stage, "x"), pieces = 0;
+    stage_await_emptied(stage, 1);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){SMALL}, sizeof(int));
+    for (int sent = 1; stage->emptied == sent; sent++) { /* until its socket takes no more */
+        stage_write(stage, 0, text);
+        pieces++;
+        for (int i = 0; i < 300 && stage->emptied == sent; i++)
+            clock_sleep_ms(2);
+    }
+    assert_true(stage_has_unsent(stage, 0));
+    assert_int_equal(stage->emptied, pieces);
+    while (stage->emptied == pieces)
+        raw_receive(fd, got, 2 * PIECE, NULL, 1, NULL);
+    assert_int_equal(stage->emptied, pieces + 1);
+    stage_finish(stage, 0);
+    close(fd);
+    stage_close(stage);
+    assert_int_equal(stage->emptied, pieces + 1);
+    stage_open(stage, CONNECTIONS);
+    free(text);
+    free(got);
+}
+
 /* More than its socket and we are ready to keep for it. */
 static void who_does_not_read_is_taken_for_gone(void **state)
 {
@@ -427,6 +457,7 @@ int main(void)
         TEST(head_does_not_hang),
         TEST(a_long_piece_comes_whole),
         TEST(a_slow_reader_gets_everything),
+        TEST(the_operation_hears_when_all_has_been_sent),
         TEST(who_does_not_read_is_taken_for_gone),
         TEST(too_much_in_one_turn_ends_the_stream),
         TEST(a_request_behind_a_stream_waits_for_its_end),
