@@ -57,7 +57,13 @@ async function lookAtServer() {
   if (!page.isFollowing) return;
   showServerNotices();
   showLine();
+  showEmpty();
   showContention();
+}
+
+function forgetServer() {
+  takeServer({});
+  showServerNotices();
 }
 
 function hearOfStore(isAvailable) {
@@ -132,6 +138,7 @@ function disconnect() {
 
 function showSignIn(refusal) {
   disconnect();
+  forgetServer();
   forgetAll();
   showLink("closed", "signed out");
   hideNotice("notice");
@@ -145,6 +152,7 @@ function showSignIn(refusal) {
 
 function showRefused(refusal) {
   disconnect();
+  forgetServer();
   forgetAll();
   showLink("closed", refusal.status === 403 ? "not permitted" : "not possible");
   showNotice("notice", "warn", [(refusal.status === 403 ? "You may not look at these locks: " : "These locks cannot be shown: ") + refusal.message + "."]);
@@ -244,7 +252,11 @@ function showEmpty() {
   const base = new URL("locks/", location.href).href;
   const name = table.prefix ? encodeURIComponent(table.prefix) + "demo" : "demo";
   const who = credentials.token ? ' -H "Authorization: Bearer $TOKEN"' : "";
-  setText(at("empty-title"), table.prefix ? "Nothing with this prefix is held" : "Nothing is held");
+  const isWas = troubleOfLine() ? " was held" : " is held";
+  setText(at("empty-title"), (table.prefix ? "Nothing with this prefix" : "Nothing") + isWas);
+  setText(at("empty-text"), troubleOfLine() ? "That was so when batond was last heard."
+    : pauseOf() ? "Locks can be taken once their pause is over, and appear here." : "Take a lock in a terminal, and watch it appear here:");
+  at("empty-try").hidden = troubleOfLine() !== "" || pauseOf() !== null;
   setText(at("empty-command"), "curl -X POST" + who + " '" + base + name.replaceAll("'", "%27") + "?ttl=30s'");
 }
 

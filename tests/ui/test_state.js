@@ -21,6 +21,8 @@ module.exports = {
     await stage.shows("#notice", "batond cannot use its Redis");
     await stage.shows("#server", "away");
     await stage.shows("#contention", "Nobody waited for anything when batond was last heard");
+    await stage.shows("#empty", "Nothing was held");
+    assert.equal(await stage.isVisible("#empty-command"), false);
     await stage.batond.startRedis();
     await stage.shows("#link-text", "live", 15000);
     await stage.showsNot("#link-text", "not", 15000);
