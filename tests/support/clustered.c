@@ -352,6 +352,7 @@ static void arrange(struct clustered *clustered, int node)
     const struct clustered_options *options = &clustered->options;
     ARGUMENTS("--cluster-node-timeout", "1000", "--cluster-migration-barrier", "10");
     ARGUMENTS("--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1");
+    ARGUMENTS("--enable-debug-command", "local"); /* tests break the links between nodes */
     ARGUMENTS("--cluster-require-full-coverage", options->partial ? "no" : "yes");
     if (options->hosts)
         ARGUMENTS("--bind", hosts_address(node), "--protected-mode", "no");

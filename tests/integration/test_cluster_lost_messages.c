@@ -1,0 +1,81 @@
+/* The primaries of a Cluster do not hear one another for some seconds, and batond hears all of
+ * them: what one of them publishes is lost for whoever listens at another one, and nobody is told.
+ */
+#include "tests/integration/on_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BROKEN_MS = 3000, LEASE_MS = 10000, LATE_MS = 800, LINKS_MS = 30000 };
+
+static int start(void **state)
+{
+    static const char *const FLAGS[] = {"--workers=1", NULL};
+    struct on_cluster *all = calloc(1, sizeof *all);
+    *state = all;
+    on_cluster_open(all, NULL, FLAGS);
+    for (int node = 0; node < CLUSTERED_NODES; node++) /* nobody is taken for dead meanwhile */
+        freeReplyObject(
+            clustered_ask(&all->clustered, node, "CONFIG SET cluster-node-timeout %d", LINKS_MS));
+    return 0;
+}
+
+/* The value of a field of what CLUSTER LINKS says of one link. */
+static const char *field(const redisReply *link, const char *name)
+{
+    for (size_t i = 0; i + 1 < link->elements; i += 2)
+        if (strcmp(link->element[i]->str, name) == 0)
+            return link->element[i + 1]->str;
+    return "";
+}
+
+/* Redis makes them again within 100 ms. One that is broken already must not be named. */
+static void break_links(struct clustered *clustered)
+{
+    for (int from = 0; from < CLUSTERED_PRIMARIES; from++) {
+        redisReply *links = clustered_ask(clustered, from, "CLUSTER LINKS");
+        for (size_t i = 0; i < links->elements; i++)
+            if (strcmp(field(links->element[i], "direction"), "to") == 0)
+                freeReplyObject(clustered_ask(clustered, from, "DEBUG CLUSTERLINK KILL to %s",
+                                              field(links->element[i], "node")));
+        freeReplyObject(links);
+    }
+}
+
+/* One name at each primary, so that at least two of three are published at another one than that
+ * which the waiters' batond listens to. */
+static void who_waits_is_served_though_the_links_of_the_bus_are_broken(void **state)
+{
+    struct on_cluster *all = *state;
+    char name[CLUSTERED_PRIMARIES][ON_CLUSTER_NAME], token[CLUSTERED_PRIMARIES][TOKEN_TEXT];
+    struct parked *waiter[CLUSTERED_PRIMARIES];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(all, i, "lost-", i, name[i]);
+        on_cluster_take(all, 0, name[i], token[i]);
+        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=28s&ttl=1m");
+    }
+    break_links(&all->clustered);
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        break_links(&all->clustered);
+        on_cluster_give(all, 0, name[i], token[i]);
+    }
+    int64_t begun = clock_ms();
+    for (; clock_ms() < begun + BROKEN_MS; clock_sleep_ms(5))
+        break_links(&all->clustered);
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        assert_int_equal(parked_answer(waiter[i], 30000), 201);
+        int64_t took = clock_ms() - begun;
+        print_message("granted after %lld ms at most\n", (long long)took);
+        assert_in_range(took, 0, LEASE_MS / 2 + LATE_MS);
+        parked_close(waiter[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_waits_is_served_though_the_links_of_the_bus_are_broken),
+    };
+    return cmocka_run_group_tests(tests, start, on_cluster_stop);
+}
