@@ -13,7 +13,10 @@
 
 static const char LOCKS[] = "/locks/";
 
-enum { WAIT_SHOWN_MS = 30000 }; /* as an example, where it may be so long */
+enum {
+    WAIT_SHOWN_MS = 30000, /* as an example, where it may be so long */
+    DAMAGE_LENGTH = 768,
+};
 
 struct slice acquisition_token(const struct exchange *exchange)
 {
@@ -74,6 +77,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .wait_ms = parameters->numbers[FIELD_WAIT],
         .keep_ms = parameters->numbers[FIELD_KEEP],
         .replicas = acquisition_replicas(exchange),
+        .of_connection = field_given(parameters, FIELD_HOLD),
     };
     return true;
 }
@@ -185,6 +189,13 @@ static json_t *unavailable(struct exchange *exchange, const char *error)
     return document;
 }
 
+static json_t *damaged(struct exchange *exchange, const char *error)
+{
+    char detail[DAMAGE_LENGTH];
+    problem_damage(detail, sizeof detail, error);
+    return problem_new(exchange, PROBLEM_DAMAGED, "%s", detail);
+}
+
 /* Of a hold that the token had before, nothing was given back. */
 static json_t *unconfirmed(struct exchange *exchange, const char *error)
 {
@@ -270,6 +281,9 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
     case LOCKS_QUARANTINED:
         *ret = PROBLEM_QUARANTINED;
         return quarantined(exchange, name, view);
+    case LOCKS_DAMAGED:
+        *ret = PROBLEM_DAMAGED;
+        return damaged(exchange, error);
     case LOCKS_DONE:
     case LOCKS_REPEATED:
     case LOCKS_NOT_HELD:

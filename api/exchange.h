@@ -137,6 +137,7 @@ struct exchange {
     void *below;     /* what it waits for; hung_up knows what that is */
     int64_t keep_ms; /* for how long the place of an undelivered grant is kept */
     json_t *json;    /* the request's body, or a list while it is made */
+    size_t skipped;  /* locks that the list leaves out because they cannot be read */
     char *decoded;   /* the query's values */
     char *meta;      /* as it was sent, without the space between */
     char *owned_body;

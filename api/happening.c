@@ -159,6 +159,7 @@ void happening_queued(struct exchange *exchange, struct slice name)
     X(LOCKS_UPGRADE_CONFLICT, HAPPENING_UPGRADE_CONFLICT)                                          \
     X(LOCKS_UNCONFIRMED, HAPPENING_UNCONFIRMED)                                                    \
     X(LOCKS_QUARANTINED, HAPPENING_QUARANTINED)                                                    \
+    X(LOCKS_DAMAGED, HAPPENING_UNAVAILABLE)                                                        \
     X(LOCKS_UNAVAILABLE, HAPPENING_UNAVAILABLE)
 
 static const enum happening_kind END_OF[] = {ENDS(TABLE_ROW)};
@@ -238,9 +239,9 @@ void happening_expired(const struct api *api, const struct expiry *expiry)
     tell(api, &happening, NULL);
 }
 
-void happening_forced(struct exchange *exchange, int64_t count)
+void happening_forced(struct exchange *exchange, int64_t count, bool is_cleared)
 {
-    if (count == 0)
+    if (count == 0 && !is_cleared)
         return;
     struct happening happening = happening_of(HAPPENING_FORCED, exchange->name);
     happening.request_id = slice_of(exchange->request_id);

@@ -122,8 +122,8 @@ void happening_released(struct exchange *exchange, struct slice name, enum locks
 /* A hold was found to have expired. */
 void happening_expired(const struct api *api, const struct expiry *expiry);
 
-/* The name was broken, and so many holds ended. */
-void happening_forced(struct exchange *exchange, int64_t count);
+/* The name was broken, and so many holds ended. `is_cleared`: it could not be read how many. */
+void happening_forced(struct exchange *exchange, int64_t count, bool is_cleared);
 
 /* The quarantine of so many servers of Redis was ended, for this reason. */
 void happening_reopened(struct exchange *exchange, int64_t count);

@@ -15,6 +15,7 @@ struct connection_hold {
     LIST_ENTRY(connection_hold) entry; /* of the API's list, while there is a keeper */
     struct exchange *exchange;         /* NULL where the client went before the stream began */
     struct keeper *keeper;             /* NULL before that */
+    struct attempt attempt;            /* of the request whose connection this is */
 };
 
 static void write_line(struct exchange *exchange, const char *format, ...)
@@ -98,7 +99,8 @@ static void released(void *context, const struct locks_reply *reply)
     free(parting);
 }
 
-static void release(struct exchange *exchange)
+/* Where the client has come again by another connection, that one has the hold by now. */
+static void release(struct exchange *exchange, const struct attempt *attempt)
 {
     struct parting *parting = malloc(sizeof *parting);
     if (!parting)
@@ -106,15 +108,17 @@ static void release(struct exchange *exchange)
     parting->asker = asker_of(exchange);
     parting->name = (struct slice){parting->name_bytes, exchange->name.length};
     memcpy(parting->name_bytes, exchange->name.bytes, exchange->name.length);
-    locks_release(exchange->api->locks, exchange->name, exchange->stored_token, released, parting);
+    locks_release_connection(exchange->api->locks, exchange->name, exchange->stored_token, attempt,
+                             released, parting);
 }
 
 static void hung_up(struct exchange *exchange)
 {
     struct connection_hold *held = exchange->below;
+    struct attempt attempt = held->attempt;
     keeper_stop(held->keeper);
     end(held);
-    release(exchange);
+    release(exchange, &attempt);
 }
 
 static void drain(struct connection_hold *held)
@@ -151,7 +155,7 @@ static void hung_up_early(struct exchange *exchange)
     struct connection_hold *held = exchange->below;
     exchange->hung_up = NULL;
     held->exchange = NULL;
-    release(exchange);
+    release(exchange, &held->attempt);
 }
 
 /* A hold that the token has had before gets its whole TTL first, so that the keeper has its time.
@@ -185,6 +189,7 @@ void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
     if (!held)
         abort();
     held->exchange = exchange;
+    held->attempt = reply->attempt;
     if (reply->result == LOCKS_DONE) {
         begin(held, 201, &reply->hold);
         return;

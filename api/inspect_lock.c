@@ -23,7 +23,7 @@ static void inspected(void *context, const struct locks_reply *reply)
     if (reply->result == LOCKS_DONE)
         answer(exchange, &reply->view);
     else
-        problem_unavailable(exchange, reply->error);
+        problem_unanswered(exchange, reply->result, reply->error);
     exchange_resume(exchange);
 }
 

@@ -115,6 +115,26 @@ void problem_unavailable(struct exchange *exchange, const char *error)
                    error);
 }
 
+void problem_damage(char *ret, size_t size, const char *error)
+{
+    snprintf(ret, size,
+             "%s: something else has written to its keys, or they were cut off. Repeating the "
+             "request does not help. DELETE with force=true clears the lock, which is free then, "
+             "whoever has held it",
+             error);
+}
+
+void problem_unanswered(struct exchange *exchange, enum locks_result result, const char *error)
+{
+    char detail[DETAIL_LENGTH];
+    if (result != LOCKS_DAMAGED) {
+        problem_unavailable(exchange, error);
+        return;
+    }
+    problem_damage(detail, sizeof detail, error);
+    problem_simply(exchange, PROBLEM_DAMAGED, "%s", detail);
+}
+
 char *problem_line(enum problem problem, const char *detail)
 {
     const struct exchange exchange = {.target = "", .request_id = "none"};

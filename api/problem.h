@@ -2,6 +2,8 @@
 #ifndef BATON_API_PROBLEM_H
 #define BATON_API_PROBLEM_H
 
+#include "locks/locks.h"
+
 #include <jansson.h>
 
 struct exchange;
@@ -28,6 +30,7 @@ struct exchange;
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not plain JSON") \
     X(PROBLEM_TOO_MANY_WAITERS, "too_many_waiters", 429, "Too many requests wait")                 \
     X(PROBLEM_RATE_LIMITED, "rate_limited", 429, "Too many requests in a second")                  \
+    X(PROBLEM_DAMAGED, "damaged", 500, "What Redis keeps of the lock cannot be read")              \
     X(PROBLEM_UNSUPPORTED, "unsupported", 501, "This is not offered here")                         \
     X(PROBLEM_STORE_UNAVAILABLE, "store_unavailable", 503, "Redis cannot be used now")             \
     X(PROBLEM_UNCONFIRMED, "unconfirmed", 503, "Too few replicas of Redis have confirmed it")      \
@@ -67,6 +70,12 @@ void problem_unconfirmed_renewal(struct exchange *exchange, const char *error);
 
 /* The answer when Redis could not be asked. */
 void problem_unavailable(struct exchange *exchange, const char *error);
+
+/* The same, or that what Redis keeps of the lock is damaged: LOCKS_UNAVAILABLE or _DAMAGED. */
+void problem_unanswered(struct exchange *exchange, enum locks_result result, const char *error);
+
+/* The detail of the latter, written as snprintf does. */
+void problem_damage(char *ret, size_t size, const char *error);
 
 /* The document of a connection's problem, as one line for free(3). */
 char *problem_line(enum problem problem, const char *detail);

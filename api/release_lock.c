@@ -18,7 +18,7 @@ static void released(void *context, const struct locks_reply *reply)
                        "this token has no live hold, so nothing was released; if it had one, that "
                        "has expired or was broken");
     } else {
-        problem_unavailable(exchange, reply->error);
+        problem_unanswered(exchange, reply->result, reply->error);
     }
     exchange_resume(exchange);
 }
@@ -27,11 +27,13 @@ static void broken(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     if (reply->result == LOCKS_DONE) {
-        happening_forced(exchange, reply->broken.count);
+        happening_forced(exchange, reply->broken.count, reply->broken.cleared);
         json_t *document = json_object();
         json_object_set_new(document, "name", represent_text(exchange->name));
         json_object_set_new(document, "broken", json_integer(reply->broken.count));
         json_object_set_new(document, "version", json_integer(reply->broken.version));
+        if (reply->broken.cleared)
+            json_object_set_new(document, "cleared", json_true());
         etag_reply(exchange, reply->broken.version);
         reply_json(exchange, 200, "application/json", document);
     } else {

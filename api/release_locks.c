@@ -23,7 +23,7 @@ static void released(void *context, const struct several_reply *reply)
                          "this token has no live hold of these names: it never had one, or that "
                          "has expired or was broken; the others were released");
     } else {
-        problem_unavailable(exchange, reply->error);
+        problem_unanswered(exchange, reply->result, reply->error);
     }
     exchange_resume(exchange);
 }

@@ -24,7 +24,7 @@ static void renewed(void *context, const struct several_reply *reply)
     } else if (reply->result == LOCKS_UNCONFIRMED) {
         problem_unconfirmed_renewal(exchange, reply->error);
     } else {
-        problem_unavailable(exchange, reply->error);
+        problem_unanswered(exchange, reply->result, reply->error);
     }
     exchange_resume(exchange);
 }

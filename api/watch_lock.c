@@ -2,6 +2,7 @@
 #include "api/etag.h"
 #include "api/events.h"
 #include "api/operations.h"
+#include "api/problem.h"
 #include "api/represent.h"
 #include "base/decimal.h"
 
@@ -55,7 +56,10 @@ static void looked(void *context, const struct locks_reply *reply)
     struct watching *watching = context;
     struct exchange *exchange = watching->events.exchange;
     watching->watch = NULL;
-    if (reply->result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
+    if (reply->result == LOCKS_DAMAGED && !watching->events.begun) {
+        problem_unanswered(exchange, reply->result, reply->error);
+        exchange_resume(exchange);
+    } else if (reply->result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
         events_fail(&watching->events, reply->error ? reply->error : "this batond is stopping");
     } else if (exchange->wants_events) {
         send_round(watching, reply);

@@ -71,7 +71,8 @@ void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_don
     struct acquiring *acquiring = malloc(sizeof *acquiring + request_length(&kept));
     if (!acquiring)
         abort();
-    *acquiring = (struct acquiring){locks, done, context, .attempt = request_attempt(locks)};
+    *acquiring = (struct acquiring){locks, done, context,
+                                    .attempt = request_attempt(locks, acquire->of_connection)};
     acquiring->acquire = request_copy(&kept, acquiring->bytes);
     acquiring->acquire.wait_ms = 0;
 

@@ -2,6 +2,7 @@
 
 #include "locks/operation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct asking {
@@ -61,6 +62,27 @@ static void tell_beside(struct locks *locks, const struct value *expired, const 
     mind(locks, due);
 }
 
+static void tell_damaged(struct locks *locks, struct slice key, const char *error)
+{
+    locks->damages++;
+    if (locks->damaged)
+        locks->damaged(locks->expired_context, key, error);
+}
+
+/* What a script has left out that goes through many names: see try in shared/6-name.lua. */
+static void tell_all_damaged(struct locks *locks, const struct value *all)
+{
+    struct slice key, reason;
+    for (size_t i = 0; i + 1 < value_count(all); i += 2) {
+        char text[STORE_ERROR_TEXT];
+        if (!value_text(value_at(all, i), &key) || !value_text(value_at(all, i + 1), &reason))
+            continue;
+        snprintf(text, sizeof text, "what Redis keeps of it cannot be read (Redis says: %.*s)",
+                 (int)reason.length, reason.bytes);
+        tell_damaged(locks, key, text);
+    }
+}
+
 static bool still_wants(const struct asking *asking)
 {
     return !asking->is_wanted || asking->is_wanted(asking->context);
@@ -78,7 +100,10 @@ static void answered(void *context, const struct store_result *result)
     }
     struct store_result inner = *result;
     free(context);
+    if (result->damaged)
+        tell_damaged(asking.locks, *result->damaged, result->error);
     if (reply_says(result->reply, "beside")) {
+        tell_all_damaged(asking.locks, value_at(result->reply, 4));
         inner.reply = value_at(result->reply, 1);
         tell_beside(asking.locks, value_at(result->reply, 2), value_at(result->reply, 3));
     }

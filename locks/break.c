@@ -4,6 +4,7 @@
 
 static bool read_broken(const struct value *value, struct locks_reply *ret)
 {
+    ret->broken.cleared = value_count(value) > 2;
     return value_integer(value_at(value, 0), &ret->broken.count) &&
            value_integer(value_at(value, 1), &ret->broken.version);
 }

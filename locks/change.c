@@ -1,6 +1,7 @@
 /* Renewing, releasing and breaking what a quorum holds. */
 #include "locks/bound.h"
 #include "locks/majority.h"
+#include "locks/rights.h"
 #include "locks/scripts.h"
 #include "locks/settle.h"
 #include "locks/spread.h"
@@ -20,9 +21,10 @@ struct change {
     struct hold hold;     /* renewing: as a member told of it first, */
     struct ballot agreed; /* and those who have it by the fence that is told */
     struct release releases[BALLOT_MEMBERS];
-    bool was_waiting; /* releasing: in this process */
-    int64_t broken;   /* breaking: the most at any member, */
-    int64_t version;  /* and the greatest version of all */
+    bool was_waiting;       /* releasing: in this process */
+    struct attempt attempt; /* of a connection that has ended; "": the hold's owner asks */
+    int64_t broken;         /* breaking: the most at any member, */
+    int64_t version;        /* and the greatest version of all */
     char owner[OWNER_LENGTH];
     size_t key_length;
     char key[KEY_LENGTH];
@@ -196,15 +198,28 @@ void majority_renew(struct locks *locks, struct slice name, struct slice token, 
 
 /* Releasing */
 
+enum { RELEASE_ARGUMENTS = 5 };
+
 /* The third says that the token is to be remembered even where it holds nothing: see release.lua.
- */
+ * Returns how many there are. */
+static size_t release_arguments(const struct change *change,
+                                struct slice arguments[RELEASE_ARGUMENTS])
+{
+    arguments[0] = stamp_room();
+    arguments[1] = token_of(change);
+    arguments[2] = slice_of(change->fan.locks->server);
+    arguments[3] = slice_of(change->attempt.text[0] ? "" : "1");
+    arguments[4] = slice_of(change->attempt.text);
+    return change->attempt.text[0] ? 5 : 4;
+}
+
 static void release_at(const struct change *change, unsigned member)
 {
     struct locks *locks = change->fan.locks;
-    const struct slice arguments[] = {stamp_room(), token_of(change), slice_of(locks->server),
-                                      slice_of("1")};
+    struct slice arguments[RELEASE_ARGUMENTS];
+    size_t count = release_arguments(change, arguments);
     errand_add(locks, &locks->majority->errands, member, &script_release, key_of(change), arguments,
-               sizeof arguments / sizeof arguments[0], locks->majority->longest_ttl_ms);
+               count, locks->majority->longest_ttl_ms);
 }
 
 static void hear_released(struct fan *fan, unsigned member, const struct store_result *result)
@@ -262,16 +277,18 @@ static bool decide_released(struct fan *fan, bool is_last)
 
 /* Where a request waits with this token in this process, it waits no longer. At the others it hears
  * of it when it asks next. */
-void majority_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                      void *context)
+void majority_release(struct locks *locks, struct slice name, struct slice token,
+                      const struct attempt *attempt, locks_done *done, void *context)
 {
     static const struct fan_kind KIND = {hear_released, decide_released, end};
     struct change *change = change_new(locks, name, token, &KIND, done, context);
-    const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server), slice_of("1")};
+    struct slice arguments[RELEASE_ARGUMENTS];
+    if (attempt)
+        change->attempt = *attempt;
     fan_send_all(&change->fan, &script_release, key_of(change), arguments,
-                 sizeof arguments / sizeof arguments[0]);
+                 release_arguments(change, arguments));
     change->was_waiting =
-        tickets_cancel(locks->majority->desk.tickets, key_of(change), token_of(change));
+        !attempt && tickets_cancel(locks->majority->desk.tickets, key_of(change), token_of(change));
 }
 
 /* Breaking: who is away keeps what it has, which is no majority, until it ends. To be told of it
@@ -331,6 +348,9 @@ void majority_break(struct locks *locks, struct slice name, locks_done *done, vo
 static void hear_ready(struct fan *fan, unsigned member, const struct store_result *result)
 {
     struct change *change = (struct change *)fan;
+    struct locks *locks = fan->locks;
+    if (result->outcome == STORE_REPLIED || result->error)
+        rights_note(locks, result->error);
     change->ballot.votes[member].kind = result->outcome == STORE_REPLIED ? VOTE_HOLDING : VOTE_AWAY;
 }
 
@@ -344,7 +364,9 @@ static bool decide_ready(struct fan *fan, bool is_last)
         tell(change, &(struct locks_reply){.result = LOCKS_DONE});
     else
         tell(change, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
-                                           .error = "too few members of the quorum answer"});
+                                           .error = rights_missing(fan->locks,
+                                                                   "too few members of the quorum "
+                                                                   "answer")});
     return true;
 }
 

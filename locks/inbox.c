@@ -4,6 +4,7 @@
 #include "locks/majority.h"
 #include "locks/operation.h"
 #include "locks/prefix.h"
+#include "locks/rights.h"
 #include "locks/waiting.h"
 #include "locks/watch.h"
 
@@ -112,6 +113,7 @@ void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
 
 void locks_store_is_up(struct locks *locks, unsigned part)
 {
+    rights_ask(locks, part);
     epoch_connected(locks, part);
 }
 

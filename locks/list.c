@@ -60,6 +60,19 @@ static bool tell(struct listing *listing, const struct value *entry)
     return true;
 }
 
+static void tell_skipped(struct listing *listing, const struct value *skipped)
+{
+    struct slice key;
+    char bytes[NAME_LENGTH];
+    for (size_t i = 0; listing->listener.skipped && i < value_count(skipped); i++) {
+        if (!value_text(value_at(skipped, i), &key))
+            continue;
+        struct slice name = {bytes, name_from_key(key_prefix(listing), key, bytes)};
+        if (name.length > 0 && wants(listing, name))
+            listing->listener.skipped(listing->listener.context, name);
+    }
+}
+
 /* Reads where to go on. `names` holds the names that the cursor points to. What is left out of the
  * pages must not be read off the cursor either. */
 static bool read_cursor(const struct listing *listing, const struct value *reply,
@@ -109,6 +122,7 @@ static bool go_on(struct listing *listing, const struct value *reply)
     for (size_t i = 0; i < value_count(page); i++)
         if (!tell(listing, value_at(page, i)))
             return false;
+    tell_skipped(listing, value_at(reply, 3));
 
     bool at_end = cursor.scan.length == 0 && cursor.name_count == 0;
     bool part_ends = at_end;

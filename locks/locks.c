@@ -55,6 +55,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->serving = options->serving;
     locks->confirmed = options->confirmed;
     locks->warning = options->warning;
+    locks->damaged = options->damaged;
     locks->expired_context = options->expired_context;
     number_text(options->waiter_lease_ms, locks->waiter_lease);
     number_text(options->claim_window_ms, locks->claim_window);

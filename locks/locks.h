@@ -38,12 +38,13 @@ struct acquire {
     bool token_is_new;  /* made by this server for this request: no earlier one can have used it */
     struct slice owner; /* as owner_compose writes it, wherever an owner stands here */
     enum lock_mode mode;
-    int64_t limit;     /* 0: none; only with LOCK_SHARED */
-    int64_t ttl_ms;    /* of the hold */
-    struct slice meta; /* a JSON object as text, or absent */
-    int64_t wait_ms;   /* for locks_wait: how long to wait at most */
-    int64_t keep_ms;   /* for locks_wait: how long its place is kept while no request waits */
-    int64_t replicas;  /* of Redis that must have the hold before anybody is told of it; 0: none */
+    int64_t limit;      /* 0: none; only with LOCK_SHARED */
+    int64_t ttl_ms;     /* of the hold */
+    struct slice meta;  /* a JSON object as text, or absent */
+    int64_t wait_ms;    /* for locks_wait: how long to wait at most */
+    int64_t keep_ms;    /* for locks_wait: how long its place is kept while no request waits */
+    int64_t replicas;   /* of Redis that must have the hold before anybody is told of it; 0: none */
+    bool of_connection; /* its hold is to end with the connection: see locks_release_connection */
 };
 
 /* What an owner gets to know of its hold. */
@@ -123,6 +124,7 @@ enum locks_result {
     LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits to upgrade its shared hold already */
     LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas have it; `error` says more */
     LOCKS_QUARANTINED,      /* acquire, waiting: nothing is granted now; see locks_quarantine */
+    LOCKS_DAMAGED,          /* what Redis keeps of the name cannot be read; `error` says more */
     LOCKS_UNAVAILABLE,      /* Redis cannot be asked, or its answer was lost; `error` says more */
 };
 
@@ -144,6 +146,7 @@ struct locks_reply {
     struct {
         int64_t count; /* holds ended */
         int64_t version;
+        bool cleared; /* nobody knows how many there were: it could not be read */
     } broken;
 };
 
@@ -191,7 +194,10 @@ struct locks_options {
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
     /* The store is not as it should be for locks. Told once. May be NULL. */
     void (*warning)(void *context, const char *text);
-    void *expired_context; /* of all five */
+    /* What Redis keeps under this key, of a lock or of Baton's own, cannot be read, and `error`
+     * says why. Told each time that it is met with. May be NULL. */
+    void (*damaged)(void *context, struct slice key, const char *error);
+    void *expired_context; /* of all six */
     int64_t quarantine_ms; /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
     bool keeps_all; /* this Redis has all that it ever answered, also when it was started anew */
 };
@@ -258,6 +264,9 @@ void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
 /* How many grants and renewals were not remembered, for want of memory: where such a hold expires,
  * that is not told before somebody asks for its name. */
 uint64_t locks_left_out(const struct locks *locks);
+
+/* How often something was met with that could not be read, see `damaged`. */
+uint64_t locks_damages(const struct locks *locks);
 
 /* To be called every second or so: tries once more to take back what Redis refused to. */
 void locks_try_again(struct locks *locks);
@@ -441,7 +450,13 @@ void locks_renew(struct locks *locks, struct slice name, struct slice token, int
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context);
 
-/* Ends every hold of the name. LOCKS_DONE sets `broken`. */
+/* As locks_release, for a hold that was acquired by a connection, which has ended: `attempt` is
+ * that of its request. LOCKS_NOT_HELD where a later connection with the same token has the hold. */
+void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
+                              const struct attempt *attempt, locks_done *done, void *context);
+
+/* Ends every hold of the name; where what Redis keeps of it cannot be read, clears it away.
+ * LOCKS_DONE sets `broken`. */
 void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context);
 
 /* `token` may be absent. LOCKS_DONE sets `view`. */
@@ -472,6 +487,7 @@ struct locks_listener {
     void *context;
     bool (*wants)(void *context, struct slice name); /* the others are left out; NULL: all */
     void (*each)(void *context, struct slice name, const struct lock_view *view);
+    void (*skipped)(void *context, struct slice name); /* it cannot be read; may be NULL */
     void (*done)(void *context, enum locks_result result, struct slice next, const char *error);
 };
 

@@ -323,6 +323,11 @@ void lookout_close(struct locks *locks, uv_close_cb closed)
     uv_close((uv_handle_t *)&lookout->timer, closed);
 }
 
+uint64_t locks_damages(const struct locks *locks)
+{
+    return locks->damages;
+}
+
 uint64_t locks_left_out(const struct locks *locks)
 {
     return locks->lookout.left_out;

@@ -55,8 +55,9 @@ void majority_take_back(struct locks *locks, struct slice name, struct slice tok
                         const struct attempt *attempt);
 void majority_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                     struct slice by, locks_done *done, void *context);
-void majority_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                      void *context);
+/* `attempt` may be NULL. */
+void majority_release(struct locks *locks, struct slice name, struct slice token,
+                      const struct attempt *attempt, locks_done *done, void *context);
 void majority_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                       void *context);
 struct watch *majority_watch(struct locks *locks, struct slice name, struct slice token,

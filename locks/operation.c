@@ -23,6 +23,8 @@ struct slice operation_key(const struct locks *locks, struct slice name, char ke
 
 const char *unavailable_because(const struct store_result *result)
 {
+    if (result->damaged)
+        return result->error;
     switch (result->outcome) {
     case STORE_UNSENT:
         return "there is no connection to Redis now, so nothing was done (batond's log says why)";
@@ -39,12 +41,18 @@ const char *unavailable_because(const struct store_result *result)
     return "Redis gave a reply that is none of this version's scripts";
 }
 
+struct locks_reply reply_unanswered(const struct store_result *result)
+{
+    return (struct locks_reply){.result = result->damaged ? LOCKS_DAMAGED : LOCKS_UNAVAILABLE,
+                                .error = unavailable_because(result)};
+}
+
 void operation_read(const struct store_result *result, operation_reader *read,
                     struct locks_reply *ret)
 {
     if (result->outcome == STORE_REPLIED && read(result->reply, ret))
         return;
-    *ret = (struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = unavailable_because(result)};
+    *ret = reply_unanswered(result);
 }
 
 static void operation_done(void *context, const struct store_result *result)

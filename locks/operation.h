@@ -41,7 +41,11 @@ struct locks {
     void (*serving)(void *context, unsigned part);
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
     void (*warning)(void *context, const char *text);
-    void *expired_context; /* of all five */
+    void (*damaged)(void *context, struct slice key, const char *error);
+    void *expired_context;         /* of all six */
+    uint64_t damages;              /* see locks_damages */
+    char rights[STORE_ERROR_TEXT]; /* what is missing, by the last answer of script_ready; "": none
+                                    */
     bool draining;
     bool check_again; /* Redis failed to answer what is to be asked once more */
     uint64_t next_attempt;
@@ -71,7 +75,7 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
                    locks_done *done, void *context);
 
 /* What a store's result means, for operations that have a callback of their own: reads the reply,
- * or sets LOCKS_UNAVAILABLE and `error`. */
+ * or sets LOCKS_UNAVAILABLE or _DAMAGED, and `error`. */
 void operation_read(const struct store_result *result, operation_reader *read,
                     struct locks_reply *ret);
 
@@ -83,6 +87,9 @@ void operation_prolong(struct locks *locks, struct slice name, struct slice toke
 /* Why there is no answer, as far as a client may know it: where Redis is and what ails it is for
  * batond's own log. */
 const char *unavailable_because(const struct store_result *result);
+
+/* LOCKS_DAMAGED or _UNAVAILABLE, for a result that is no reply that could be read; sets `error`. */
+struct locks_reply reply_unanswered(const struct store_result *result);
 
 /* A part of the store may be used from now on: what was in doubt there is taken back. */
 void locks_serve(struct locks *locks, unsigned part);

@@ -1,6 +1,7 @@
 #include "locks/confirm.h"
 #include "locks/majority.h"
 #include "locks/operation.h"
+#include "locks/rights.h"
 #include "locks/scripts.h"
 
 #include <stdio.h>
@@ -49,13 +50,17 @@ static void asked(void *context, const struct locks_reply *reply)
 {
     struct readiness *readiness = context;
     struct locks *locks = readiness->locks;
+    bool is_done = reply->result == LOCKS_DONE;
+    rights_note(locks, is_done ? NULL : reply->error);
     int64_t timeout_ms = locks->confirm_timeout_ms < CONFIRM_LONGEST_MS ? locks->confirm_timeout_ms
                                                                         : CONFIRM_LONGEST_MS;
-    if (reply->result == LOCKS_DONE && readiness->replicas > 0)
+    if (is_done && readiness->replicas > 0)
         store_confirm(locks->store, store_mark(locks->store), (int)readiness->replicas, timeout_ms,
                       confirmed, readiness);
     else
-        settle(readiness, reply->result, reply->error);
+        settle(readiness, reply->result,
+               is_done || locks_trouble(locks)[0] ? reply->error
+                                                  : rights_missing(locks, reply->error));
 }
 
 static void nothing_to_ask(uv_timer_t *timer)

@@ -57,11 +57,12 @@ static void released(void *context, const struct store_result *result)
     free(releasing);
 }
 
-void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                   void *context)
+/* `attempt` is NULL, or that of a connection that has ended. */
+static void release(struct locks *locks, struct slice name, struct slice token,
+                    const struct attempt *attempt, locks_done *done, void *context)
 {
     if (locks->majority) {
-        majority_release(locks, name, token, done, context);
+        majority_release(locks, name, token, attempt, done, context);
         return;
     }
     char bytes[KEY_LENGTH];
@@ -71,7 +72,19 @@ void locks_release(struct locks *locks, struct slice name, struct slice token, l
         abort();
     *releasing = (struct releasing){locks, done, context, key.length};
     memcpy(releasing->key, key.bytes, key.length);
-    const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server)};
-    ask_redis(locks, &script_release, key, arguments, sizeof arguments / sizeof arguments[0],
-              released, releasing);
+    const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server), slice_of(""),
+                                      slice_of(attempt ? attempt->text : "")};
+    ask_redis(locks, &script_release, key, arguments, attempt ? 5 : 3, released, releasing);
+}
+
+void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
+                   void *context)
+{
+    release(locks, name, token, NULL, done, context);
+}
+
+void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
+                              const struct attempt *attempt, locks_done *done, void *context)
+{
+    release(locks, name, token, attempt, done, context);
 }

@@ -19,12 +19,14 @@ struct packed {
     size_t count;
 };
 
-struct attempt request_attempt(struct locks *locks)
+struct attempt request_attempt(struct locks *locks, bool of_connection)
 {
     struct attempt attempt = {.text = ""};
     uint64_t number = locks->next_attempt++;
     for (size_t i = LOCK_ATTEMPT_LENGTH; i > 0; number >>= 4)
         attempt.text[--i] = "0123456789abcdef"[number & 0xf];
+    if (of_connection)
+        attempt.text[0] = '='; /* see CONNECTION in scripts/shared/1-state.lua */
     return attempt;
 }
 
@@ -213,10 +215,8 @@ void request_read(const struct store_result *result, const struct acquire *acqui
     *ret = (struct request_answer){.next_ms = -1, .reply = {.attempt = *attempt}};
     if (result->outcome == STORE_REPLIED && read_answer(result->reply, acquire, ret))
         return;
-    *ret = (struct request_answer){.next_ms = -1,
-                                   .reply = {.result = LOCKS_UNAVAILABLE,
-                                             .error = unavailable_because(result),
-                                             .attempt = *attempt}};
+    *ret = (struct request_answer){.next_ms = -1, .reply = reply_unanswered(result)};
+    ret->reply.attempt = *attempt;
 }
 
 /* A reply that cannot be read hides an outcome just as a lost one does. */

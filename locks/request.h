@@ -23,7 +23,7 @@ struct request_answer {
 };
 
 /* The identity of the next request. */
-struct attempt request_attempt(struct locks *locks);
+struct attempt request_attempt(struct locks *locks, bool of_connection);
 
 /* A copy whose slices point to `bytes`, which has room for request_length(acquire). */
 struct acquire request_copy(const struct acquire *acquire, char *bytes);

@@ -155,6 +155,9 @@ static void looked(void *context, const struct locks_reply *reply)
         free(known);
     } else if (reply->result == LOCKS_DONE) {
         see(prefixes, look, &reply->view);
+    } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it is changed */
+        if (!known->touched)
+            known_forget(&prefixes->known, known);
     } else {
         known_touch(&prefixes->known, known);
         round->error = reply->error;

@@ -32,8 +32,10 @@ static int weight(enum locks_result result)
         return 0;
     case LOCKS_UNCONFIRMED:
         return 2;
-    case LOCKS_UNAVAILABLE:
+    case LOCKS_DAMAGED:
         return 3;
+    case LOCKS_UNAVAILABLE:
+        return 4;
     default:
         return 1;
     }

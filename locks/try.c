@@ -325,11 +325,11 @@ static void hear(struct fan *fan, unsigned member, const struct store_result *re
     vote->ends_ms = -1;
     if (reply_holds(&answer.reply)) {
         note_hold(try, member, &answer.reply);
-    } else if (answer.reply.result != LOCKS_UNAVAILABLE) {
+    } else if (!result->damaged && answer.reply.result != LOCKS_UNAVAILABLE) {
         note_refusal(try, member, &answer.reply);
     } else {
         vote->kind = request_is_in_doubt(result, &answer) ? VOTE_DOUBT : VOTE_AWAY;
-        if (result->outcome == STORE_REFUSED && result->error)
+        if ((result->outcome == STORE_REFUSED && result->error) || result->damaged)
             snprintf(try->error, sizeof try->error, "%s", result->error);
     }
     weigh_those_that_differ(try);
@@ -384,7 +384,7 @@ struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try
         abort();
     try->done = done;
     try->context = context;
-    try->attempt = request_attempt(locks);
+    try->attempt = request_attempt(locks, acquire->of_connection);
     try->acquire = request_copy(&kept, try->bytes);
     try->acquire.wait_ms = 0;
     try->key_length = operation_key(locks, acquire->name, try->key).length;

@@ -271,7 +271,7 @@ struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
     waiter->parked.give_up = abandon;
     waiter->done = done;
     waiter->acquirer = *acquirer;
-    waiter->attempt = request_attempt(locks);
+    waiter->attempt = request_attempt(locks, acquire->of_connection);
     waiter->acquire = request_copy(acquire, waiter->bytes);
     append(waiter);
     uv_timer_init(locks->loop, &waiter->timer);

@@ -121,9 +121,8 @@ static void looked(void *context, const struct store_result *result)
     struct locks_reply reply = {.result = LOCKS_DONE};
     int64_t next_ms = -1;
     if (result->outcome != STORE_REPLIED || !read_watched(result->reply, &reply, &next_ms)) {
-        reply.result = LOCKS_UNAVAILABLE;
-        reply.error = unavailable_because(result);
-        interest->locks->check_again = true;
+        reply = reply_unanswered(result);
+        interest->locks->check_again |= reply.result != LOCKS_DAMAGED;
     }
     numbers_heard(interest->locks, &reply);
     interest_plan(interest, next_ms);

@@ -82,6 +82,7 @@ struct call *call_new_script(const struct script *script, struct slice key, size
     struct call *call =
         call_make(CALL_SCRIPT, words, SCRIPT_WORDS + key_count, arguments, argument_count);
     call->script = script;
+    call->key_count = key_count;
     call->done = done;
     call->context = context;
     return call;
@@ -98,7 +99,34 @@ void call_finish(struct call *call, enum store_outcome outcome, const struct val
 {
     leave_slot(call);
     if (call->done)
-        call->done(call->context, &(struct store_result){outcome, reply, error, NULL});
+        call->done(call->context, &(struct store_result){outcome, .reply = reply, .error = error});
+    free(call);
+}
+
+/* The word behind those of the script, as put_words has written it; absent where there is no key.
+ */
+static struct slice key_of(const struct call *call)
+{
+    const char *at = call->bytes;
+    if (call->key_count == 0)
+        return slice_of(NULL);
+    at = strchr(at, '\n') + 1;
+    for (size_t i = 0;; i++) {
+        size_t length = strtoul(at + 1, NULL, 10);
+        at = strchr(at, '\n') + 1;
+        if (i == SCRIPT_WORDS)
+            return (struct slice){at, length};
+        at += length + 2;
+    }
+}
+
+void call_finish_damaged(struct call *call, const char *error)
+{
+    struct slice key = key_of(call);
+    leave_slot(call);
+    if (call->done)
+        call->done(call->context,
+                   &(struct store_result){STORE_IN_DOUBT, .error = error, .damaged = &key});
     free(call);
 }
 

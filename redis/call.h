@@ -32,6 +32,7 @@ struct call {
     unsigned tries;
     const struct script *script; /* of CALL_LOAD and CALL_SCRIPT */
     store_done *done;            /* of CALL_SCRIPT */
+    size_t key_count;            /* the same */
     void *context;
     bool asking; /* ASKING is to be sent before it */
     struct routing routing;
@@ -64,6 +65,9 @@ struct call *call_new_script(const struct script *script, struct slice key, size
 /* Tells whoever waits for it, and frees it. */
 void call_finish(struct call *call, enum store_outcome outcome, const struct value *reply,
                  const char *error);
+
+/* The same for a script that cannot read what is stored under its key. */
+void call_finish_damaged(struct call *call, const char *error);
 
 /* Frees it without a word: whoever waits for it knows already. */
 void call_forget(struct call *call);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORDS_SHOWN = 128 };
+enum { WORDS_SHOWN = 160 };
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -19,6 +19,10 @@ static const struct error {
      "see who runs SCRIPT FLUSH there"},
     {"NOPERM", ERROR_UNKNOWN, "Redis does not let the user of batond do what it has to",
      "give that user the rules of docs/redis.md"},
+    {"RIGHTS", ERROR_REFUSED,
+     "Redis does not let the user of batond run all commands that it needs",
+     "give that user the rules of docs/redis.md"},
+    {"WRONGTYPE", ERROR_DAMAGED, "", ""},
     {"OOM", ERROR_REFUSED, "Redis is full", "raise its maxmemory, or wait until locks have ended"},
     {"LOADING", ERROR_REFUSED, "Redis has started and still reads its data", "wait until it has"},
     {"MASTERDOWN", ERROR_REFUSED, "Redis is a replica that has lost its primary",
@@ -75,10 +79,31 @@ static const struct error *find(const char *inner)
     return NULL;
 }
 
+/* Scripts fail in Lua where what they read is not what scripts write, and nowhere else. Redis 6.2
+ * wraps that, too. */
+static bool is_of_lua(const char *text)
+{
+    return strncmp(text, "ERR user_script:", 16) == 0 || strstr(text, ": user_script:") ||
+           strstr(text, "hash value is not an integer");
+}
+
 enum error_kind error_kind(const char *text)
 {
+    if (is_of_lua(text))
+        return ERROR_DAMAGED;
     const struct error *error = find(unwrap(text));
     return error ? error->kind : ERROR_UNKNOWN;
+}
+
+/* Without the script's place and hash, which newer ones add. */
+void error_explain_damage(const char *text, char *ret, size_t size)
+{
+    const char *inner = unwrap(text), *end = strstr(inner, " script: ");
+    size_t length = end ? (size_t)(end - inner) : strlen(inner);
+    while (length > 0 && inner[length - 1] == '.')
+        length--;
+    snprintf(ret, size, "what Redis keeps of it cannot be read (Redis says: %.*s)",
+             (int)(length < WORDS_SHOWN ? length : WORDS_SHOWN), inner);
 }
 
 void error_explain(const char *text, char *ret, size_t size)

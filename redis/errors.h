@@ -8,6 +8,7 @@
 enum error_kind {
     ERROR_UNKNOWN,      /* the script may have written something before it failed */
     ERROR_FORGOTTEN,    /* NOSCRIPT: Redis does not have the script (any more) */
+    ERROR_DAMAGED,      /* the same, because it cannot read what is stored under its key */
     ERROR_REFUSED,      /* given before a script's first write: nothing was changed */
     ERROR_LATE,         /* the same: the script itself says that it came too late */
     ERROR_ELSEWHERE,    /* the same, of a Cluster: another node serves the key, or none now */
@@ -20,6 +21,9 @@ enum error_kind error_kind(const char *text);
 /* Writes for whoever hears that a script was refused what this means and what to do, and behind
  * that Redis' own words. */
 void error_explain(const char *text, char *ret, size_t size);
+
+/* Writes the same of an error of the kind ERROR_DAMAGED: it says no more than Redis does. */
+void error_explain_damage(const char *text, char *ret, size_t size);
 
 /* Whether a greeting (AUTH, SELECT, INFO) that was refused so may succeed later by itself. */
 bool error_passes(const char *text);

@@ -191,6 +191,14 @@ static void call_refused(struct call *call, const char *error)
     call_finish(call, STORE_REFUSED, NULL, text);
 }
 
+/* Whoever asked for the name tells of it. */
+static void call_damaged(struct call *call, const char *error)
+{
+    char text[STORE_ERROR_TEXT];
+    error_explain_damage(error, text, sizeof text);
+    call_finish_damaged(call, text);
+}
+
 /* SCRIPT LOAD and EVALSHA rather than EVAL: from Redis 7.4 on, scripts that came by EVAL are
  * dropped after some hundreds of others, but those that were loaded stay. */
 static void link_load_again(struct link *link, struct call *call, const char *error)
@@ -216,7 +224,7 @@ static void link_script_late(struct link *link, struct call *call, const char *e
     link->answering = call->begun;
     if (link->events.late)
         link->events.late(link->events.context);
-    call->done(call->context, &(struct store_result){STORE_LATE, NULL, error, &again});
+    call->done(call->context, &(struct store_result){STORE_LATE, .error = error, .again = &again});
     if (!again)
         call_forget(call);
     else if (++call->tries >= MOST_TRIES || !link_serves(link))
@@ -268,6 +276,9 @@ static void link_script_failed(struct link *link, struct call *call, const char 
     case ERROR_REFUSED:
         call_refused(call, error);
         link_complain(link, script, error);
+        break;
+    case ERROR_DAMAGED:
+        call_damaged(call, error);
         break;
     case ERROR_UNKNOWN:
         call_finish(call, STORE_IN_DOUBT, NULL, error);

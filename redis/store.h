@@ -32,7 +32,7 @@ enum {
     STORE_REPLICAS_MOST = 8, /* that can be asked to confirm */
     STORE_STAMP_LENGTH = 40, /* bytes */
     STORE_TAG_SIZE = 8,
-    STORE_ERROR_TEXT = 320, /* room for any `error`, NUL included */
+    STORE_ERROR_TEXT = 384, /* room for any `error`, NUL included */
 };
 
 enum store_outcome {
@@ -50,6 +50,9 @@ struct store_result {
     enum store_outcome outcome;
     const struct value *reply; /* with STORE_REPLIED, else NULL; valid during the callback */
     const char *error;         /* a line for a log, else NULL; valid during the callback */
+    /* With STORE_IN_DOUBT: the key under which something is stored that the script cannot read, so
+     * that it would fail again; else NULL. Valid during the callback. */
+    const struct slice *damaged;
     bool *again; /* with STORE_LATE: to be set where the same call is to be made again, some few
                   * times at most, behind those made meanwhile; `done` runs once more then */
 };

@@ -100,6 +100,8 @@ static const struct number {
     {offsetof(struct metrics, quarantine_seconds), most, "gauge", "baton_quarantine_seconds",
      "For so long nothing will be granted, since Redis may have lost locks; 0: there is no "
      "quarantine."},
+    {offsetof(struct metrics, damages), sum, "counter", "baton_damaged_total",
+     "Times that what Redis keeps of a lock could not be read: asked for, or left out of a list."},
     {offsetof(struct metrics, left_out), sum, "counter", "baton_expiries_left_out_total",
      "Grants and renewals whose expiry nobody looks out for here, for want of memory."},
 };

@@ -41,6 +41,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .census = &process->census,
         .contention = &process->contention,
         .tickets = process->tickets,
+        .damages = &process->damages,
         .health = &process->health,
         .log = &process->log,
         .addresses = process->addresses,

@@ -44,6 +44,7 @@ struct metrics {
     atomic_uint_fast64_t redis_losses;
     atomic_uint_fast64_t redis_switches; /* to another server */
     atomic_uint_fast64_t left_out;       /* see locks_left_out */
+    atomic_uint_fast64_t damages;        /* see locks_damages */
     atomic_uint_fast64_t draining;       /* 1: the worker is about to stop */
     atomic_uint_fast64_t busy;           /* microseconds of processor time of its thread */
     atomic_uint_fast64_t fence;          /* the greatest of those that were granted; 0: none */

@@ -10,6 +10,7 @@
 #include "redis/embedded.h"
 #include "redis/url.h"
 #include "server/addresses.h"
+#include "server/damages.h"
 #include "server/https.h"
 #include "server/listener.h"
 #include "server/log.h"
@@ -44,6 +45,7 @@ struct process {
     struct census census;
     struct contention contention;
     struct tickets *tickets; /* who waits for locks of a quorum */
+    struct damages damages;
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];

@@ -198,6 +198,19 @@ static void on_locks_warning(void *context, const char *text)
         on_redis_warning(worker, text);
 }
 
+static void on_damaged(void *context, struct slice key, const char *error)
+{
+    struct worker *worker = context;
+    char text[3 * KEY_LENGTH];
+    if (!damages_note(worker->options->damages, key))
+        return;
+    snprintf(text, sizeof text, "%.*s", (int)key.length, key.bytes);
+    log_line(worker->options->log, LOG_ERROR,
+             "a record in redis is damaged: lists leave its lock out, until DELETE "
+             "/locks/NAME?force=true clears it",
+             "key", text, "because", error, NULL);
+}
+
 /* Where Redis answers, but not what is to be known before it is used, nobody waits for longer. */
 static void on_again(uv_timer_t *timer)
 {
@@ -207,6 +220,7 @@ static void on_again(uv_timer_t *timer)
     health_turned(worker->options->health, worker->index);
     metrics_note_busy(worker->metrics);
     metrics_set(&worker->metrics->left_out, locks_left_out(worker->locks));
+    metrics_set(&worker->metrics->damages, locks_damages(worker->locks));
     locks_try_again(worker->locks);
     enum quarantine_reason reason;
     int64_t left_ms = locks_quarantine(worker->locks, slice_of(NULL), &reason);
@@ -354,6 +368,7 @@ static int open_layers(struct worker *worker, int listen_fd)
         .serving = on_serving,
         .confirmed = on_confirmed,
         .warning = on_locks_warning,
+        .damaged = on_damaged,
         .expired_context = worker,
     };
     if (result == 0)

@@ -5,6 +5,7 @@
 #include "api/contention.h"
 #include "api/principals.h"
 #include "redis/url.h"
+#include "server/damages.h"
 #include "server/https.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -23,8 +24,9 @@ struct worker_options {
     struct addresses *addresses;   /* of all workers */
     struct addresses *admin_addresses;
     int admin_fd; /* health and figures alone are served on it, by the first worker; -1: none */
-    struct limits *limits; /* the only things that they change together: these two, */
+    struct limits *limits; /* the only things that they change together: these, */
     struct census *census;
+    struct damages *damages;
     struct tickets *tickets;         /* and with a quorum, who waits */
     struct contention *contention;   /* to each worker its part */
     struct health *health;           /* what they show of the process */

@@ -109,7 +109,8 @@ else
         return finish('granted', hold[FENCE], owned(state, owner))
     end
     upgrades = upgrades and mode == 'exclusive'
-    if upgrades and state[UPGRADER] ~= '' then
+    if upgrades and state[UPGRADER] ~= '' and
+       (find_waiter(state, state[UPGRADER]) or {})[OWNER] ~= owner then
         return finish('upgrade_conflict')
     end
     if server and state[WAITERS] >= tonumber(ARGV[10]) then
@@ -124,7 +125,7 @@ if not waiter then
     servers(state).enlist(server, lease, 0)
     state[ARRIVAL] = math.max(state[ARRIVAL] + 1, now)
     waiter = {token, owner, mode, attempt, meta, 0, state[ARRIVAL], 0, ttl, limit, claim_ms, keep,
-              upgrades and FRONT or state[ARRIVAL], server}
+              upgrades and state[ARRIVAL] - FRONT or state[ARRIVAL], server}
     queue(state).begin()
     queue(state).put(waiter, server)
     remember_last(state) -- rather than by the release that somebody waits for

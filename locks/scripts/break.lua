@@ -1,22 +1,56 @@
--- Break: ends every hold of a name, whoever has it, and hands over.
+-- Break: ends every hold of a name, whoever has it, and hands over. What cannot be read is cleared.
 --
--- Returns {holds ended, version}.
-local state = open()
-local count = state[COUNT]
-if count > BATCH and state[UNCLAIMED] == 0 then
-    crowd().leave_last(state)
-end
-while state[COUNT] > 0 do
-    local gone = first(state, BATCH)
-    if #gone > 0 then
-        retire(state, gone, 'forced', false)
-    else
-        crowd().give_up(state)
+-- Returns {holds ended, version}; where the name was cleared, {0, version, 1}.
+local LATEST_AHEAD = 86400000000 -- of this clock, that a number can be in a record that is damaged
+
+local function break_all()
+    local state = open()
+    local count = state[COUNT]
+    if count > BATCH and state[UNCLAIMED] == 0 then
+        crowd().leave_last(state)
     end
+    while state[COUNT] > 0 do
+        local gone = first(state, BATCH)
+        if #gone > 0 then
+            retire(state, gone, 'forced', false)
+        else
+            crowd().give_up(state)
+        end
+    end
+    if state.unclaimed then -- whose clients know of no hold
+        queue(state).take_back(false)
+    end
+    hand_over(state)
+    close(state, even_if_full)
+    return {count, state[VERSION]}
 end
-if state.unclaimed then -- whose clients know of no hold
-    queue(state).take_back(false)
+
+-- Forgets all that is stored under the name but its last number, as far as that can be. Those who
+-- wait are known to their servers, which are told to ask again; of one that is not found here, the
+-- queue ends by itself, and it asks again when it vouches.
+local function clear()
+    local record, all = redis.pcall('get', key), redis.pcall('hgetall', key .. ':servers')
+    for _, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', ':released:1', ':servers',
+                             ':waiters', ':ends', ':queue:absent', ':queue:missed'}) do
+        call('unlink', key .. suffix)
+    end
+    local state, least_new = load(), least
+    if type(record) == 'string' and #record >= 8 then
+        local last = struct.unpack('<d', record)
+        least_new = last < now + LATEST_AHEAD and last > least and last or least
+    end
+    state[VERSION] = math.floor(math.max(state[VERSION], least_new)) + 1
+    state[LAST_AT], state[LAST_REASON] = now, 'forced'
+    save(state, call)
+    for i = 1, #all, 2 do
+        call('unlink', key .. ':queue:' .. all[i])
+        call('publish', string.match(key, '^[^{]*') .. 'inbox:' .. all[i], 's ' .. key)
+    end
+    return {0, state[VERSION], 1}
 end
-hand_over(state)
-close(state, even_if_full)
-return answer({count, state[VERSION]})
+
+local reply = try(key, break_all)
+if not reply and not failed then
+    damaged, reply = nil, clear()
+end
+return failed or answer(reply)

@@ -6,7 +6,6 @@ local cursor, budget, holds = ARGV[2], tonumber(ARGV[4]), 0
 local AT_ONCE = 100
 local COUNT_AT = 9 -- where a packed state has its COUNT and its NEXT
 local NEXT_AT = 37
-local BEGINNING_BYTES = 44
 local COUNTED_AT_ONCE = 1000
 
 -- Of a crowd some have ended, whom no operation has looked at since. ZCOUNT would do, but is one
@@ -25,10 +24,9 @@ local function live_of_crowd(name, count)
     return count - ended
 end
 
--- A key that is none of ours must not end the census.
 local function live(name)
-    local record = redis.pcall('get', name)
-    if type(record) ~= 'string' or #record < BEGINNING_BYTES then
+    local record = call('get', name)
+    if not record then
         return 0
     end
     local count = struct.unpack('<I4', record, COUNT_AT)
@@ -42,7 +40,7 @@ repeat
     local reply = call('scan', cursor, 'match', ARGV[3], 'count', AT_ONCE)
     cursor, budget = reply[1], budget - AT_ONCE
     for _, name in ipairs(reply[2]) do
-        holds = holds + live(name)
+        holds = holds + (try(name, live, name) or 0)
     end
 until cursor == '0' or budget <= 0
-return {cursor, holds}
+return failed or answer({cursor, holds})

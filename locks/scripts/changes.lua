@@ -10,7 +10,7 @@ local AT_ONCE = 20
 local found = {}
 
 local function visit(candidate)
-    local state = look_at(candidate)
+    local state = try(candidate, look_at, candidate)
     if not state then
         return
     end
@@ -28,7 +28,7 @@ repeat
         visit(candidate)
     end
 until cursor == '0' or budget <= 0 or #found >= enough
-if undecided then
-    return {err = TRY_AGAIN}
+if failed or undecided then
+    return failed or {err = TRY_AGAIN}
 end
 return answer({cursor ~= '0' and cursor or '', now, found})

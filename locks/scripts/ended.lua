@@ -6,19 +6,25 @@
 local ends = {}
 local AGAIN_MS = 1000 -- of a name that is on its way to another node of a Cluster
 local BEGINNING = '<dI4I4I4I4I4I4I4d' -- of a state, to NEXT
-local BEGINNING_BYTES = 44
 
-for i = 2, #ARGV do
-    local record = redis.pcall('get', ARGV[i]) -- a key that is none of ours must not end it for all
-    local is_ours = type(record) == 'string' and #record >= BEGINNING_BYTES
-    local state = is_ours and {struct.unpack(BEGINNING, record)}
-    local is_away = is_clustered and (not is_ours or state[NEXT] <= now) and is_moving(ARGV[i])
-    if not is_away and state and state[COUNT] > 0 and state[NEXT] <= now then
-        key = ARGV[i]
+local function next_end(name)
+    local record = redis.pcall('get', name)
+    local state = type(record) == 'string' and {struct.unpack(BEGINNING, record)}
+    if is_clustered and not (state and state[NEXT] > now) and is_moving(name) then
+        return AGAIN_MS
+    end
+    if type(record) == 'table' then
+        error(record.err, 0)
+    end
+    if state and state[COUNT] > 0 and state[NEXT] <= now then
+        key = name
         state = open()
         close(state, even_if_full)
     end
-    local is_held = not is_away and state and state[COUNT] > 0
-    ends[i - 1] = is_away and AGAIN_MS or is_held and math.floor((state[NEXT] - now + 999) / 1000) or -1
+    return state and state[COUNT] > 0 and math.floor((state[NEXT] - now + 999) / 1000)
 end
-return answer(ends)
+
+for i = 2, #ARGV do
+    ends[i - 1] = try(ARGV[i], next_end, ARGV[i]) or -1
+end
+return failed or answer(ends)

@@ -3,7 +3,7 @@
 -- ARGV  2 SCAN cursor to go on from, '' for none (only the keys below), 3 pattern of the main keys,
 --       4 at most so many names, 5 how many keys to look at,
 --       6... keys that did not fit the page before
--- Returns {cursor ('' at the end), keys that did not fit, {{key, view}, ...}}.
+-- Returns {cursor ('' at the end), keys that did not fit, {{key, view}, ...}, keys that cannot be read}.
 --
 -- SCAN can only be resumed where it stopped, which need not be where the page is full. So a page
 -- that overflows hands the rest back to the caller, and it comes first on the next page: no name
@@ -27,14 +27,19 @@ local function is_full()
     return #page == limit or shown >= SHOWN_MOST
 end
 
+local function seen_of(candidate)
+    local state = look_at(candidate)
+    return state and state[COUNT] > 0 and {state, whole_view(state, '')}
+end
+
 local function visit(candidate)
     if is_full() then
         rest[#rest + 1] = candidate
         return
     end
-    local state = look_at(candidate)
-    if state and state[COUNT] > 0 then
-        local seen = whole_view(state, '')
+    local found = try(candidate, seen_of, candidate)
+    if found then
+        local state, seen = found[1], found[2]
         page[#page + 1] = {key, seen}
         for _, holder in ipairs(seen[7]) do
             shown = shown + HOLDER_BYTES + #holder[6]
@@ -55,4 +60,8 @@ while cursor ~= '' and not is_full() and budget > 0 do
         visit(candidate)
     end
 end
-return undecided and {err = TRY_AGAIN} or answer({cursor, rest, page})
+local left_out = {}
+for i = 1, #(damaged or {}), 2 do
+    left_out[#left_out + 1] = damaged[i]
+end
+return failed or undecided and {err = TRY_AGAIN} or answer({cursor, rest, page, left_out})

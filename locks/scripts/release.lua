@@ -2,7 +2,9 @@
 -- that was handed over and not claimed is a waiter's: its client knows of no hold.
 --
 -- ARGV  2 token, 3 the server that asks, 4 '1' at a member of a quorum: the token is remembered even if
---       it has nothing here, so that what was sent before and comes late is not granted
+--       it has nothing here, so that what was sent before and comes late is not granted; else '',
+--       5 the attempt of a connection that has ended: nothing is done unless it has the hold, for its
+--         client may have come again by another one
 -- Returns {'released', fence, held_ms, holds, version, owner}, {'cancelled', version} or
 --         {'not_held'}; for a repeated release, as long as it is remembered, {'repeated', fence,
 --         held_ms, holds, version}, or 'cancelled' again. Three more may follow on 'released': the
@@ -12,6 +14,15 @@ local token = ARGV[2]
 
 local state = open()
 local hold = find(state, token)
+if ARGV[5] and not (hold and connection_of(hold) == ARGV[5]) then
+    local others = hold and others_told(hold, ARGV[5])
+    if others then
+        hold[ATTEMPT] = others
+        update(state, hold, even_if_full)
+    end
+    close(state, even_if_full)
+    return answer({'not_held'})
+end
 local waiter = (not hold or hold[ATTEMPT] == '') and find_waiter(state, token)
 
 if hold and hold[ATTEMPT] ~= '' then
@@ -43,7 +54,7 @@ if hold or waiter then
 end
 
 local last = find_released(state, token)
-if not last and ARGV[4] then
+if not last and ARGV[4] == '1' then
     remember(state, token, NOTHING, now, 0, 0)
 end
 close(state, even_if_full)

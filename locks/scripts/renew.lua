@@ -14,7 +14,7 @@ if ARGV[4] ~= 'server' then
     if hold[ATTEMPT] == '' then
         claim(state, hold, KNOWN)
     end
-    hold[ATTEMPT] = KNOWN -- its client knows of it
+    make_known(hold)
 end
 hold[EXPIRES] = now + hold[TTL] * 1000
 update(state, hold, even_if_full)

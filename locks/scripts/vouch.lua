@@ -74,7 +74,7 @@ local function look(position, name, record)
             grants[#grants + 1], grants[#grants + 2], grants[#grants + 3] = position, attempt, token
         end
     end
-    return waits or -1, version, next_tick(record, count, waiters, unclaimed, enlisted)
+    return {waits or -1, version, next_tick(record, count, waiters, unclaimed, enlisted)}
 end
 
 for i = 4, #ARGV do
@@ -83,11 +83,11 @@ for i = 4, #ARGV do
     -- A name whose main key was lost, by eviction or by hand, has no queue any more; and one that is
     -- on its way to another node, or has moved, is to be asked about there.
     if type(record) == 'string' then
-        waits, version, next_ms = look(i - 3, ARGV[i], record)
+        waits, version, next_ms = unpack(try(ARGV[i], look, i - 3, ARGV[i], record) or {-1, 0, -1})
     end
     if waits >= 0 then
         write = call -- after the first, a full Redis takes all
     end
     found[#found + 1], found[#found + 2], found[#found + 3] = waits, version, next_ms
 end
-return {found, grants}
+return failed or answer({found, grants})

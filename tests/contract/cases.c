@@ -127,6 +127,8 @@ const struct contract_case CASES[] = {
     QUARANTINED("acquireLock 503 quarantined", "POST /locks/lost"),
     QUARANTINED("acquireLock 503 quarantined", "POST /locks/lost?wait=1ms"),
     QUARANTINED("acquireLock 503 quarantined", "POST /locks/lost" AS_TEXT),
+    CASE("acquireLock 500 damaged", "POST /locks/damaged"),
+    CASE("acquireLock 500 damaged", "POST /locks/damaged" AS_TEXT),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x"),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x" WITH_ONE),
     DOWN("acquireLock 503 store_unavailable", "POST /locks/x" AS_TEXT),
@@ -148,6 +150,7 @@ const struct contract_case CASES[] = {
     ALONE("POST /locks/alone-held" WITH_ONE, "renewLock 503 unconfirmed",
           "PUT /locks/alone-held" WITH_ONE),
     QUORUM("renewLock 503 store_unavailable", "PUT /locks/x" WITH_ONE),
+    CASE("renewLock 500 damaged", "PUT /locks/damaged" WITH_ONE),
     DOWN("renewLock 503 store_unavailable", "PUT /locks/x" WITH_ONE),
 
     AFTER("POST /locks/released" WITH_ONE, "releaseLock 200",
@@ -169,6 +172,7 @@ const struct contract_case CASES[] = {
     LARGE("releaseLock 413 too_large", "DELETE /locks/bad" BODY("{}")),
     CASE("releaseLock 415 unsupported_media_type", "DELETE /locks/bad" FORM),
     QUORUM("releaseLock 503 store_unavailable", "DELETE /locks/x" WITH_ONE),
+    CASE("releaseLock 500 damaged", "DELETE /locks/damaged" WITH_ONE),
     DOWN("releaseLock 503 store_unavailable", "DELETE /locks/x" WITH_ONE),
 
     CASE("inspectLock 403 untrusted_origin", "GET /locks/never-used" ELSEWHERE),
@@ -190,6 +194,7 @@ const struct contract_case CASES[] = {
     CASE("inspectLock 400 invalid_parameter", "GET /locks/bad?token=" ONE),
     CASE("inspectLock 404 not_found", "GET /locks/a/b"),
     CASE("inspectLock 405 method_not_allowed", "PATCH /locks/bad"),
+    CASE("inspectLock 500 damaged", "GET /locks/damaged"),
     DOWN("inspectLock 503 store_unavailable", "GET /locks/x"),
 
     AFTER_2("POST /locks/listed-a" BODY("{\"meta\":{\"a\":1}}"), "POST /locks/listed-b",
@@ -215,6 +220,7 @@ const struct contract_case CASES[] = {
     CASE("watchLock 400 invalid_parameter", "GET /locks/bad/events\nLast-Event-ID: a" AS_EVENTS),
     CASE("watchLock 404 not_found", "GET /locks/a/b/events"),
     CASE("watchLock 405 method_not_allowed", "POST /locks/bad/events"),
+    CASE("watchLock 500 damaged", "GET /locks/damaged/events"),
     DOWN("watchLock 503 store_unavailable", "GET /locks/x/events"),
     DOWN("watchLock 503 store_unavailable", "GET /locks/x/events" AS_EVENTS),
 
@@ -250,6 +256,7 @@ const struct contract_case CASES[] = {
              "POST /locks?wait=1s" NAMES("\"set-drained\"")),
     ALONE(NULL, "acquireLocks 503 unconfirmed", "POST /locks" NAMES("\"alone-a\",\"alone-b\"")),
     QUARANTINED("acquireLocks 503 quarantined", "POST /locks" NAMES("\"lost-a\",\"lost-b\"")),
+    CASE("acquireLocks 500 damaged", "POST /locks" NAMES("\"damaged\",\"x-whole\"")),
     DOWN("acquireLocks 503 store_unavailable", "POST /locks" NAMES("\"a\",\"b\"")),
 
     AFTER("POST /locks" WITH_ONE NAMES("\"kept-1\",\"kept-2\""), "renewLocks 200",
@@ -265,6 +272,7 @@ const struct contract_case CASES[] = {
     CASE("renewLocks 415 unsupported_media_type", "PUT /locks" FORM),
     ALONE("POST /locks/alone-c" WITH_ONE, "renewLocks 503 unconfirmed",
           "PUT /locks" WITH_ONE NAMES("\"alone-c\"")),
+    CASE("renewLocks 500 damaged", "PUT /locks" WITH_ONE NAMES("\"damaged\"")),
     DOWN("renewLocks 503 store_unavailable", "PUT /locks" WITH_ONE NAMES("\"a\"")),
 
     AFTER("POST /locks" WITH_ONE NAMES("\"given-1\",\"given-2\""), "releaseLocks 200",
@@ -280,6 +288,7 @@ const struct contract_case CASES[] = {
           "DELETE /locks" WITH_ONE NAMES("\"given-4\",\"given-not\"")),
     LARGE("releaseLocks 413 too_large", "DELETE /locks" BODY("{}")),
     CASE("releaseLocks 415 unsupported_media_type", "DELETE /locks" FORM),
+    CASE("releaseLocks 500 damaged", "DELETE /locks" WITH_ONE NAMES("\"damaged\"")),
     DOWN("releaseLocks 503 store_unavailable", "DELETE /locks" WITH_ONE NAMES("\"a\"")),
 
     AFTER_2("POST /locks/event-a" BODY("{\"meta\":{\"a\":1}}"), "POST /locks/event-b",

@@ -148,6 +148,8 @@ static bool run_case(struct fixture *fixture, struct http_client *client,
 static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *promises)
 {
     size_t failed = 0;
+    if (!without_redis)
+        freeReplyObject(redis_process_command(&fixture->redis, "SET baton:{damaged} x"));
     for (size_t i = 0; i < CASE_COUNT; i++) {
         if (CASES[i].without_redis != without_redis || CASES[i].while_draining ||
             CASES[i].while_stuck || CASES[i].while_alone || CASES[i].by_quorum ||

@@ -164,6 +164,48 @@ static void a_token_that_holds_already_gets_its_ttl_anew(void **state)
     assert_true(comes_to(service->client, "again", "free", 0));
 }
 
+/* As after a network that was lost: the client comes again, and only then it shows that its first
+ * connection is gone. The later one has the hold, wherever it is. */
+static void the_later_connection_has_the_hold(void **state)
+{
+    struct service *service = service_of(state);
+    struct batond_process other;
+    struct batond_options options = {.redis_url = service->redis.url};
+    batond_process_start(&other, &options);
+    const int ports[] = {service->batond.port, other.port};
+    for (size_t i = 0; i < 2; i++) {
+        const char *const name = i == 0 ? "twice" : "twice-elsewhere";
+        char query[60], path[60];
+        snprintf(query, sizeof query, "%s?hold=connection&ttl=900ms", name);
+        snprintf(path, sizeof path, "PUT /locks/%s", name);
+        struct parked *first = hold(service->batond.port, query);
+        is_granted(first, 201);
+        struct parked *second = hold(ports[i], query);
+        is_granted(second, 200);
+        answers_token(service->client, TOKEN, path, NULL, 200, NULL);
+        parked_close(first);
+        assert_true(parked_hears(second, "\"heartbeat\"", PROMPT_MS));
+        assert_true(parked_hears(second, "\"heartbeat\"", PROMPT_MS));
+        struct parked *third = hold(ports[i], query);
+        is_granted(third, 200);
+        parked_close(third);
+        assert_true(comes_to(service->client, name, "free", 0));
+        parked_close(second);
+    }
+    assert_int_equal(batond_process_stop(&other), 0);
+}
+
+static void a_connection_that_renews_releases_all_the_same(void **state)
+{
+    struct service *service = service_of(state);
+    struct parked *stream = hold(service->batond.port, "renews?hold=connection&ttl=1h");
+    is_granted(stream, 201);
+    answers_token(service->client, TOKEN, "PUT /locks/renews", NULL, 200, NULL);
+    answers_token(service->client, TOKEN, "POST /locks/renews", NULL, 200, NULL);
+    parked_close(stream);
+    assert_true(comes_to(service->client, "renews", "free", 0));
+}
+
 static void a_batond_that_stops_leaves_the_hold_its_ttl(void **state)
 {
     SKIP_UNDER_VALGRIND("it measures time");
@@ -198,6 +240,8 @@ int main(void)
         cmocka_unit_test(without_redis_the_hold_is_lost_when_it_must_have_ended),
         cmocka_unit_test(a_refusal_is_a_problem_as_ever),
         cmocka_unit_test(a_token_that_holds_already_gets_its_ttl_anew),
+        cmocka_unit_test(the_later_connection_has_the_hold),
+        cmocka_unit_test(a_connection_that_renews_releases_all_the_same),
         cmocka_unit_test(a_batond_that_stops_leaves_the_hold_its_ttl),
     };
     return cmocka_run_group_tests_name("hold_connection", tests, service_start, service_stop);

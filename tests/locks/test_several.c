@@ -236,16 +236,16 @@ static void each_is_renewed_or_released_by_itself(void **state)
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
 }
 
-/* Where the outcome of one is unknown, that is what is said of all. */
-static void unknown_counts_more_than_not_held(void **state)
+/* Where one cannot be read, that is what is said of all. */
+static void damage_counts_more_than_not_held(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
     redis_process_integer(&fixture->redis, "RPUSH baton:{a} not-ours");
     release(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
-    assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
+    assert_int_equal(outcome.reply.result, LOCKS_DAMAGED);
     assert_non_null(outcome.reply.error);
-    assert_int_equal(outcome.reply.each[0].result, LOCKS_UNAVAILABLE);
+    assert_int_equal(outcome.reply.each[0].result, LOCKS_DAMAGED);
     assert_int_equal(outcome.reply.each[1].result, LOCKS_NOT_HELD);
 }
 
@@ -509,7 +509,7 @@ int main(void)
         IN_FIXTURE(a_refusal_keeps_what_was_held_before),
         IN_FIXTURE(a_released_token_is_refused),
         IN_FIXTURE(each_is_renewed_or_released_by_itself),
-        IN_FIXTURE(unknown_counts_more_than_not_held),
+        IN_FIXTURE(damage_counts_more_than_not_held),
         IN_FIXTURE(without_redis_all_are_unavailable),
         IN_FIXTURE(of_two_callers_one_gets_all),
         IN_FIXTURE(a_client_that_goes_leaves_nothing_behind),

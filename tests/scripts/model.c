@@ -5,7 +5,7 @@
 
 const char *const MODEL_SERVER_NAMES[MODEL_SERVERS] = {"one", "two", "three", "four"};
 
-static const int64_t UPGRADE = 1, REMEMBERED_US = 30000000;
+static const int64_t UPGRADE = 4503599627370496, REMEMBERED_US = 30000000;
 
 static int64_t max(int64_t a, int64_t b)
 {
@@ -236,10 +236,12 @@ static bool has_parked(const struct model *model, size_t server)
     return false;
 }
 
-static bool upgrade_waits(const struct model *model)
+/* Of an owner that is not this one. */
+static bool upgrade_waits(const struct model *model, const char *owner)
 {
     for (size_t i = 0; i < model->waiter_count; i++)
-        if (model->waiters[i].place != GRANTED && model->waiters[i].arrival == UPGRADE)
+        if (model->waiters[i].place != GRANTED && model->waiters[i].arrival < 0 &&
+            strcmp(model->waiters[i].hold.owner, owner) != 0)
             return true;
     return false;
 }
@@ -267,7 +269,7 @@ static void demote(struct model *model)
 {
     for (size_t i = 0; i < model->waiter_count; i++) {
         struct model_waiter *waiter = &model->waiters[i];
-        if (waiter->arrival == UPGRADE && waiter->place != GRANTED &&
+        if (waiter->arrival < 0 && waiter->place != GRANTED &&
             count_owned(model, waiter->hold.owner) == 0)
             waiter->arrival = waiter->came;
     }
@@ -597,7 +599,7 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
     struct model_waiter *waiter = &model->waiters[model->waiter_count++];
     *waiter = (struct model_waiter){.hold = *hold,
                                     .server = server,
-                                    .arrival = upgrades ? UPGRADE : model->arrival,
+                                    .arrival = upgrades ? model->arrival - UPGRADE : model->arrival,
                                     .came = model->arrival,
                                     .keep_ms = acquiring->keep_ms,
                                     .claim_ms = acquiring->claim_ms};
@@ -617,7 +619,7 @@ static struct answer acquire_new(struct model *model, int64_t now, const struct 
     if (is_admitted && !is_closed(model, now) && (!head(model) || holds))
         return grant_new(model, now, hold);
     bool upgrades = holds && !hold->shared;
-    if (upgrades && upgrade_waits(model))
+    if (upgrades && upgrade_waits(model, hold->owner))
         return say("upgrade_conflict");
     if (!acquiring->server)
         return refuse(model, now, "locked");

@@ -25,14 +25,18 @@ struct scripts {
     int64_t latest_us;    /* 0: any time will do */
     int64_t opens_us;     /* 0: grants are made */
     int64_t floor_us, level_us;
-    int64_t clock_us;     /* 0: Redis's own clock; else the time that operations are told */
-    bool is_full;         /* Redis may use no more memory */
-    bool unwatched;       /* do not look at the keys afterwards, where time or calls are counted */
+    int64_t clock_us; /* 0: Redis's own clock; else the time that operations are told */
+    bool is_full;     /* Redis may use no more memory */
+    bool unwatched;   /* do not look at the keys afterwards, where time or calls are counted */
+    int cut_at;       /* 0: not; a script fails at this call of Redis, unless that sets an expiry */
+    bool was_cut;     /* the last one that was to */
     bool keys_were_lost;  /* then what is counted need not be there */
     unsigned attempts;    /* made so far */
     size_t expired_count; /* what the last operation has told of */
     struct seen_expiry expired[EXPIRIES];
     int64_t due_ms; /* when it has told a server to act, at the latest; -1: none */
+    size_t damaged_count; /* what it could not read */
+    char damaged[EXPIRIES][TEXT];
 };
 
 enum { SHOWN = 10 };

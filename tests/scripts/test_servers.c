@@ -371,7 +371,7 @@ static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
     assert_status(acquire(scripts, .token = "u2", .owner = "B"), "upgrade_conflict");
     assert_status(acquire(scripts, .token = "u2", .owner = "B", .server = "one"),
                   "upgrade_conflict");
-    assert_status(acquire(scripts, .token = "u2", .owner = "A"), "upgrade_conflict");
+    assert_status(acquire(scripts, .token = "u2", .owner = "A"), "locked");
     assert_status(look_again(scripts, "up", "one", .owner = "A"), "waiting");
     assert_status(acquire(scripts, .token = "b2", .owner = "B", .mode = "shared"), "granted");
     assert_status(acquire(scripts, .token = "c", .mode = "shared"), "locked");
@@ -380,6 +380,54 @@ static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
     park(scripts, "u3", "one", .owner = "B");
     leave(scripts, .token = "u3", .attempt = "u3", .why = "timeout");
     park(scripts, "u4", "one", .owner = "A");
+}
+
+/* One thread of an owner does not know of the other's upgrade: all are let in by the same. */
+static void further_upgrades_of_an_owner_wait_behind_its_first(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "z", "one", .owner = "A");
+    park(scripts, "u", "two", .owner = "A");
+    park(scripts, "v", "two", .owner = "A");
+    assert_status(acquire(scripts, .token = "w", .owner = "B", .server = "one"),
+                  "upgrade_conflict");
+    release(scripts, "n", "z");
+    assert_status(acquire(scripts, .token = "w", .owner = "B", .server = "one"),
+                  "upgrade_conflict");
+    release(scripts, "n", "b");
+    struct answer first = look_again(scripts, "u", "two", .owner = "A");
+    struct answer second = look_again(scripts, "v", "two", .owner = "A");
+    assert_status(first, "claimed");
+    assert_status(second, "claimed");
+    assert_true(first.fence < second.fence);
+    assert_waits(scripts, "x");
+    release(scripts, "n", "u");
+    release(scripts, "n", "v");
+    assert_waits(scripts, "x");
+    release(scripts, "n", "a");
+    assert_holds(scripts, "x");
+}
+
+static void further_upgrades_wait_at_their_arrival_without_a_hold(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
+    park(scripts, "x", "one", .ttl_ms = 0);
+    park(scripts, "u", "one", .owner = "A");
+    park(scripts, "v", "two", .owner = "A");
+    release(scripts, "n", "a");
+    park(scripts, "w", "two", .owner = "B");
+    assert_status(acquire(scripts, .token = "y", .owner = "C"), "upgrade_conflict");
+    release(scripts, "n", "c");
+    assert_holds(scripts, "w");
+    release(scripts, "n", "w");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "x");
 }
 
 static void an_upgrade_ends_with_its_server(void **state)
@@ -656,6 +704,8 @@ int main(void)
         TEST(a_queue_has_a_bound),
         TEST(an_upgrade_waits_in_front),
         TEST(a_second_upgrade_is_a_conflict_until_the_first_is_done),
+        TEST(further_upgrades_of_an_owner_wait_behind_its_first),
+        TEST(further_upgrades_wait_at_their_arrival_without_a_hold),
         TEST(an_upgrade_ends_with_its_server),
         TEST(an_upgrade_that_was_not_claimed_is_in_front_again),
         TEST(an_upgrade_whose_hold_has_ended_waits_at_its_arrival),

@@ -117,9 +117,9 @@ static void answer(void)
     }
     reply.elements = world->asked_count;
     reply.element = elements;
-    const struct store_result replied = {STORE_REPLIED, (const struct value *)(void *)&reply, NULL,
-                                         NULL};
-    const struct store_result unsent = {STORE_UNSENT, NULL, "away", NULL};
+    const struct store_result replied = {.outcome = STORE_REPLIED,
+                                         .reply = (const struct value *)(void *)&reply};
+    const struct store_result unsent = {.outcome = STORE_UNSENT, .error = "away"};
     store_done *done = world->done;
     world->done = NULL;
     done(world->context, world->away ? &unsent : &replied);

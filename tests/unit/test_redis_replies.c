@@ -81,9 +81,16 @@ static void errors_have_a_kind(void **state)
          ERROR_REFUSED},
         {"ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write",
          ERROR_WRONG_SERVER},
-        {"ERR Error running script (call to f_1): @user_script:1: attempt to index nil",
+        {"ERR Error running script (call to f_1): @user_script:1: user_script:1: attempt to index "
+         "nil",
+         ERROR_DAMAGED},
+        {"ERR user_script:1: attempt to index nil script: 1, on @user_script:1.", ERROR_DAMAGED},
+        {"WRONGTYPE Operation against a key", ERROR_DAMAGED},
+        {"ERR hash value is not an integer script: 1, on @user_script:1.", ERROR_DAMAGED},
+        {"ERR The user executing the script can't run this command or subcommand script: 1, on "
+         "@user_script:1.",
          ERROR_UNKNOWN},
-        {"WRONGTYPE Operation against a key", ERROR_UNKNOWN},
+        {"RIGHTS zadd", ERROR_REFUSED},
         {"READONLY You can't write against a read only replica.", ERROR_WRONG_SERVER},
         {"NOAUTH Authentication required.", ERROR_WRONG_SERVER},
         {"MISCONF Errors writing to the AOF file", ERROR_REFUSED},
@@ -126,6 +133,11 @@ static void errors_are_explained_before_they_are_quoted(void **state)
         error_explain(CASES[i].text, said, sizeof said);
         assert_string_equal(said, CASES[i].said);
     }
+    error_explain_damage("WRONGTYPE Operation against a key. script: 1, on @user_script:1.", said,
+                         sizeof said);
+    assert_string_equal(said,
+                        "what Redis keeps of it cannot be read (Redis says: WRONGTYPE Operation "
+                        "against a key)");
     /* However long, it is told to its end. */
     memset(words, 'x', sizeof words);
     memcpy(words, "READONLY ", 9);

@@ -92,20 +92,38 @@ do
                        struct.pack(WAITER_REST, 0, arrival, 0, ARGV[4], ARGV[3], ARGV[8], ARGV[9],
                                    arrival, ARGV[6])
         if is_common and front ~= '' and state[WAITERS] == 1 then
-            call('append', key, '') -- in a full Redis nothing is written at all
+            call('setrange', key, 0, '') -- in a full Redis nothing is written at all
             call('unlink', waiters, line) -- what is left of a main key that was lost
+        end
+        -- Who is first in the line so far; where that is not known, its keys may be new.
+        local heads = is_common and vouched and front == '' and call('zrange', line, 0, 1) or {}
+        local found = heads[1] and call('hmget', waiters, heads[1], heads[2] or heads[1]) or {}
+        local is_new = not (found[1] and found[2])
+        -- Somewhat longer than it must be, so that it need not be moved each time.
+        local queue_kept = now + math.max(2 * lease + KEPT_LEAST, retention)
+        local is_kept = is_common and not is_first and queue_kept <= state[QUEUE_KEPT]
+        if is_common and queue_kept > state[QUEUE_KEPT] then
+            queue_kept = queue_kept + retention / 10
         end
         if is_common and not is_first then -- a full Redis refuses this, and a token that waits
             is_common = call('hsetnx', waiters, token, record) == 1
         end
         if is_common then
+            -- Each key gets its expiry right behind the write that may have made it: the script may be
+            -- cut off.
+            local moves_keys = not is_first and (is_new or not is_kept)
+            state[QUEUE_KEPT] = math.max(state[QUEUE_KEPT], queue_kept)
+            local kept_ms = moves_keys and string.format('%d', state[QUEUE_KEPT] / 1000 + 1)
+            if moves_keys then
+                call('pexpireat', waiters, kept_ms)
+            end
             -- Here, since somebody waits for the next release.
             if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
                 local generation = math.floor(now / GENERATION_SPAN)
                 local released = key .. ':released:' .. generation % 2
                 local begins = generation ~= state[GENERATION]
                 if begins then
-                    call('append', key, '') -- in a full Redis nothing is written at all
+                    call('setrange', key, 0, '') -- in a full Redis nothing is written at all
                     call('unlink', released)
                 end
                 call('hset', released, state[LAST_TOKEN],
@@ -114,12 +132,6 @@ do
                     call('pexpire', released, 2 * GENERATION_SPAN / 1000)
                 end
                 state[GENERATION], state[LAST_TOKEN] = generation, ''
-            end
-            -- Somewhat longer than it must be, so that it need not be moved each time.
-            local queue_kept = now + math.max(2 * lease + KEPT_LEAST, retention)
-            local is_kept = not is_first and queue_kept <= state[QUEUE_KEPT]
-            if queue_kept > state[QUEUE_KEPT] then
-                state[QUEUE_KEPT] = queue_kept + retention / 10
             end
             state[WAITERS], state[ARRIVAL] = state[WAITERS] + 1, arrival
             if is_first then
@@ -131,27 +143,20 @@ do
                 front, vouched = record, now
             else
                 call('zadd', line, string.format('%d', arrival), token)
+                if moves_keys then
+                    call('pexpireat', line, kept_ms)
+                end
             end
-            local is_new = not is_first -- the queue, perhaps
             if vouched and front == '' then
-                local heads = call('zrange', line, 0, 1)
-                local found = call('hmget', waiters, heads[1], heads[2] or token)
-                local first, behind
-                if found[1] and found[2] then
-                    is_new = heads[1] == token
-                    first = select(2, struct.unpack('<ss', found[1]))
-                    behind = select(2, struct.unpack('<ss', found[2]))
+                local first = heads[1] or token
+                local next = heads[1] and not is_new and select(2, struct.unpack('<ss', found[1]))
+                local behind = heads[2] and found[2] and select(2, struct.unpack('<ss', found[2])) or
+                               owner
+                if not heads[1] or next and next ~= behind then
+                    front = found[1] or record
+                    call('zrem', line, first)
+                    call('hdel', waiters, first)
                 end
-                if first and (first ~= behind or not heads[2]) then
-                    front = found[1]
-                    call('zrem', line, heads[1])
-                    call('hdel', waiters, heads[1])
-                end
-            end
-            if is_new or not is_kept and not is_first then
-                local kept = string.format('%d', state[QUEUE_KEPT] / 1000 + 1)
-                call('pexpireat', waiters, kept)
-                call('pexpireat', line, kept)
             end
             if moves_in then
                 call('unlink', servers)

@@ -4,7 +4,7 @@
 -- where the next one's request is parked at the very server that asks, its hold is claimed at once,
 -- since that server learns of it by this reply. It looks after its client then.
 do
-    local packed = call('get', key)
+    local packed = not ARGV[5] and call('get', key)
 
     -- The commonest: all who wait are parked at the server that asks, and the first of them is in
     -- front. What follows would do the same, but somebody waits for this very answer: only what

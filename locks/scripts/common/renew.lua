@@ -6,6 +6,7 @@ if moving then
     local state = packed and {struct.unpack(STATE, packed)}
     local hold = packed and state[ONLY] <= #packed and {struct.unpack(HOLD, packed, state[ONLY])}
     if hold and hold[TOKEN] == ARGV[2] and hold[ATTEMPT] ~= '' and now < hold[EXPIRES] and
+       not string.find(hold[ATTEMPT], CONNECTION, 1, true) and
        state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == 0 then
         hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
         hold[EXPIRES] = now + hold[TTL] * 1000

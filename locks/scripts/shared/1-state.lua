@@ -70,7 +70,7 @@ local LAST_FENCE = 15  -- the last end of a hold: its fence, 0 where none has en
 local LAST_AT = 16
 local LAST_HELD = 17   -- milliseconds
 local LAST_HOLDS = 18  -- how many holds its owner had left
-local UPGRADER = 19    -- the token that waits to make its owner's shared hold exclusive, or ''
+local UPGRADER = 19    -- a token that waits to make its owner's shared hold exclusive, or ''
 local LAST_REASON = 20 -- 'released', 'expired' or 'forced'
 local LAST_TOKEN = 21  -- '' unless its release may be asked for again
 local ONLY = 22        -- the hold, where there is just one; false where there is none or a crowd
@@ -97,8 +97,8 @@ local TOKEN = 1
 local OWNER = 2
 local MODE = 3         -- 'exclusive' or 'shared'
 local ATTEMPT = 4      -- the requests that were told of it, with a space between; '' while unclaimed,
-                       -- KNOWN: a client is sure to know; of a waiter: its last request, '' if
-                       -- that has left
+                       -- KNOWN: a client is sure to know; the last that is of a CONNECTION has
+                       -- the hold; of a waiter: its last request, '' if that has left
 local META = 5
 local FENCE = 6
 local MISSED = 6       -- of a waiter: how often its turn has come and gone without a claim
@@ -119,6 +119,7 @@ local AFTER = 10       -- of a lone hold as it was unpacked: where in the record
 local WAITER = '<sssssdddddddds'
 local WAITER_REST = '<dddddddds' -- behind the texts, which acquire is given packed
 local KNOWN = 'known'  -- equals no attempt, so that nothing is taken back any more
+local CONNECTION = '=' -- begins the attempt of a request whose connection is to have the hold
 local TOLD_LONGEST = 100 -- bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A server's standing, packed by STANDING in the hash `:servers`, by id.

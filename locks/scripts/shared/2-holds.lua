@@ -29,9 +29,23 @@ local function even_if_full(...)
     return reply
 end
 
--- ... and what is new is to be refused before anything was removed: this fails in a full Redis.
+-- ... and what is new is to be refused before anything was removed: this fails in a full Redis, and
+-- changes nothing elsewhere.
 local function need_memory()
-    call('append', key, '')
+    call('setrange', key, 0, '')
+end
+
+-- Whoever writes to Redis by other ways can have written anything. What cannot be of Baton is refused
+-- by this error, as Lua refuses what is too short and Redis a key of another type: see is_damage.
+local ENDS = {[''] = true, released = true, expired = true, forced = true}
+
+local function check_record(state, hold)
+    local version = state[VERSION]
+    local is_ours = version >= 0 and version < 2 ^ 53 and ENDS[state[LAST_REASON]] and
+                    (not hold or state[COUNT] == 1 and hold[TOKEN] ~= '')
+    if not is_ours then
+        error('not a record of Baton')
+    end
 end
 
 -- A name without keys has had no event for the retention at least, so the start of the running
@@ -45,6 +59,7 @@ local function load()
         state = {struct.unpack(STATE, packed)}
         local rest = state[ONLY] -- where the lone hold begins
         local hold = rest <= #packed and {struct.unpack(HOLD, packed, rest)}
+        check_record(state, hold)
         state[ONLY] = hold
         if hold and hold[AFTER] <= #packed then
             state.lone = {struct.unpack(LONE, packed, hold[AFTER])}
@@ -124,24 +139,34 @@ local function crowd()
         return by_tokens(call('zrangebyscore', expiries, '-inf', digits(limit), 'limit', 0, BATCH))
     end
 
-    -- Writes a hold that is new or has changed. The keys are kept a little longer than they must
-    -- be, so that their expiries need not be moved with every hold.
-    function self.put(state, hold, write)
-        write('hset', holds, hold[TOKEN], struct.pack(HOLD, unpack(hold, 1, TTL)))
-        call('zadd', expiries, digits(hold[EXPIRES]), hold[TOKEN])
-        state[NEXT] = math.min(state[NEXT], hold[EXPIRES])
+    -- Writes a hold that is new or has changed, and for a new one counts it. The keys are kept a
+    -- little longer than they must be, so that their expiries need not be moved with every hold. Each
+    -- gets its expiry right behind the write that may have made it: the script may be cut off.
+    function self.put(state, hold, write, is_new)
+        local kept = nil
         if hold[EXPIRES] > state[KEPT] then
             state[KEPT] = hold[EXPIRES] + retention / 10
-            local kept = digits((state[KEPT] + retention) / 1000 + 1)
-            call('pexpireat', holds, kept)
-            call('pexpireat', expiries, kept)
-            call('pexpireat', owners, kept)
+            kept = digits((state[KEPT] + retention) / 1000 + 1)
         end
+        local function keep(name)
+            if kept then
+                call('pexpireat', name, kept)
+            end
+        end
+        if is_new then
+            write('hincrby', owners, hold[OWNER], 1)
+            write = call
+        end
+        keep(owners)
+        write('hset', holds, hold[TOKEN], struct.pack(HOLD, unpack(hold, 1, TTL)))
+        keep(holds)
+        call('zadd', expiries, digits(hold[EXPIRES]), hold[TOKEN])
+        keep(expiries)
+        state[NEXT] = math.min(state[NEXT], hold[EXPIRES])
     end
 
     function self.add(state, hold)
-        call('hincrby', owners, hold[OWNER], 1)
-        self.put(state, hold, call)
+        self.put(state, hold, call, true)
     end
 
     -- The state's lone hold becomes a crowd of one.
@@ -153,18 +178,20 @@ local function crowd()
         state[ONLY] = false
     end
 
+    -- Returns whether they are counted: not so where the script that made one was cut off.
     function self.remove(gone)
         local tokens = {}
         for i, hold in ipairs(gone) do
             tokens[i] = hold[TOKEN]
         end
         call('hdel', holds, unpack(tokens)) -- first, since a full Redis does not mind it
-        call('zrem', expiries, unpack(tokens))
+        local counted = call('zrem', expiries, unpack(tokens)) > 0
         for _, hold in ipairs(gone) do
             if call('hincrby', owners, hold[OWNER], -1) <= 0 then
                 call('hdel', owners, hold[OWNER])
             end
         end
+        return counted
     end
 
     -- When the next hold ends; nil where there is none.
@@ -307,10 +334,11 @@ end
 -- release may be asked for again. Those whose waiters have not claimed them, and did not give them
 -- back either, are left in state.unclaimed: see 5-queue.lua.
 local function retire(state, gone, reason, repeatable)
+    local counted = true
     if state[ONLY] then
         state[ONLY] = false
     else
-        crowd().remove(gone)
+        counted = crowd().remove(gone)
     end
     for _, hold in ipairs(gone) do
         remember_last(state)
@@ -324,9 +352,11 @@ local function retire(state, gone, reason, repeatable)
         local is_expired = reason == 'expired'
         local at = is_expired and hold[EXPIRES] or now
         state[VERSION] = math.max(state[VERSION] + 1, is_expired and at or least, floor)
-        state[COUNT] = state[COUNT] - 1
-        if hold[MODE] == 'exclusive' then
-            state[EXCLUSIVES] = state[EXCLUSIVES] - 1
+        if counted then
+            state[COUNT] = math.max(state[COUNT] - 1, 0)
+        end
+        if counted and hold[MODE] == 'exclusive' then
+            state[EXCLUSIVES] = math.max(state[EXCLUSIVES] - 1, 0)
         end
         state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
         state[LAST_HELD], state[LAST_HOLDS] = math.floor((at - hold[SINCE]) / 1000), 0

@@ -24,16 +24,17 @@ local function line_up(state)
     if behind_front(state) == 0 then
         call('unlink', waiters, line)
     end
+    local kept = digits(state[QUEUE_KEPT] / 1000 + 1)
     call('hset', hash, id, struct.pack(STANDING, waiter[VOUCHED], 0, 0))
+    call('pexpireat', hash, kept)
     if token ~= '' then
         call('hset', waiters, token, struct.pack(WAITER, unpack(waiter, 1, SERVER)))
     end
+    call('pexpireat', waiters, kept)
     if token ~= '' and state[WAITERS] > 0 then
         call('zadd', line, digits(waiter[PLACE]), token)
     end
-    for _, name in ipairs({hash, waiters, line}) do
-        call('pexpireat', name, digits(state[QUEUE_KEPT] / 1000 + 1))
-    end
+    call('pexpireat', line, kept)
     state.lone = nil
 end
 

@@ -7,10 +7,11 @@
 -- token, are these and those that were granted and have not claimed; the absent and missed are in
 -- `:ends` as well, by the time at which they give up.
 
--- An upgrade waits in front of all, for as long as its owner has a hold. Whoever gives back what it
--- was granted stands behind it, in order of the grants: its place is its fence less PAST, which is
--- before all places given by time.
-local FRONT = 1
+-- An upgrade waits in front of all, for as long as its owner has a hold: its place is its arrival less
+-- FRONT, which is below 0. Several are of one owner, and all are let in by the same: that no other
+-- owner has a hold. Whoever gives back what it was granted stands behind them, in order of the grants:
+-- its place is its fence less PAST, which is before all places given by time.
+local FRONT = 4503599627370496
 local PAST = 1125899906842624
 
 local function queue(state)
@@ -48,6 +49,21 @@ local function queue(state)
         state[WAITERS] = state[WAITERS] + difference
     end
 
+    -- Another upgrade that waits, or ''.
+    local function other_upgrader()
+        local names = {absent, missed}
+        for _, server in ipairs(all) do
+            names[#names + 1] = queue_of(server[ID])
+        end
+        for _, name in ipairs(names) do
+            local head = call('zrange', name, 0, 0, 'withscores')
+            if head[1] and tonumber(head[2]) < 0 then
+                return head[1]
+            end
+        end
+        return ''
+    end
+
     -- Takes a waiter out of its queue; its record stays.
     function self.take(waiter)
         local token, id = waiter[TOKEN], waiter[SERVER]
@@ -58,7 +74,7 @@ local function queue(state)
             state[AWAY] = state[AWAY] - call('zrem', ends, token)
         end
         if state[UPGRADER] == token then
-            state[UPGRADER] = ''
+            state[UPGRADER] = other_upgrader()
         end
         forget_heads(id)
     end
@@ -83,13 +99,12 @@ local function queue(state)
         waiter[SERVER] = is_away and '' or where
         self.write(waiter)
         count(call('zadd', name, digits(waiter[PLACE]), token))
+        all.keep_until(is_away and waiter[EXPIRES] + retention or 0, name)
         if is_away then
             state[AWAY] = state[AWAY] + call('zadd', ends, digits(waiter[EXPIRES]), token)
-            all.keep_until(waiter[EXPIRES] + retention, name, ends)
-        else
-            all.keep_until(0, name)
+            all.keep_until(0, ends)
         end
-        if waiter[PLACE] == FRONT then
+        if waiter[PLACE] < 0 then
             state[UPGRADER] = token
         end
         forget_heads(waiter[SERVER])
@@ -120,8 +135,8 @@ local function queue(state)
     -- All who are absent have missed their turn, since one of them has.
     local function miss()
         even_if_full('zunionstore', missed, 2, absent, missed)
-        call('unlink', absent)
         all.keep_until(0, missed)
+        call('unlink', absent)
         away[HEAD] = false
     end
 
@@ -253,17 +268,21 @@ local function queue(state)
         return best
     end
 
-    -- An upgrade whose owner has lost its hold stands where it would have stood without it.
-    local function demote_upgrader()
-        local waiter = self.find(state[UPGRADER])
-        if waiter and owned(state, waiter[OWNER]) == 0 then
+    -- Upgrades whose owner has lost its hold stand where they would have stood without it.
+    local function demote_upgraders()
+        for _ = 1, BATCH do
+            local waiter = state[UPGRADER] ~= '' and self.find(state[UPGRADER])
+            if not waiter or owned(state, waiter[OWNER]) > 0 then
+                return
+            end
             local lines = waiter[SERVER] ~= '' and {queue_of(waiter[SERVER])} or {absent, missed}
-            waiter[PLACE], state[UPGRADER] = waiter[SINCE], ''
+            waiter[PLACE] = waiter[SINCE]
             self.write(waiter)
             for _, line in ipairs(lines) do
                 call('zadd', line, 'xx', digits(waiter[PLACE]), waiter[TOKEN])
             end
             forget_heads(waiter[SERVER])
+            state[UPGRADER] = other_upgrader()
         end
     end
 
@@ -274,7 +293,7 @@ local function queue(state)
     -- tick at once, since all else in Redis waits meanwhile. While nothing is granted, all stay.
     function self.hand_over()
         if state[UPGRADER] ~= '' then
-            demote_upgrader()
+            demote_upgraders()
         end
         for _ = 1, BATCH do
             local line = state[WAITERS] > 0 and pick() or nil

@@ -113,10 +113,50 @@ local function others_told(hold, attempt)
                                  '^ *(.-) *$')
 end
 
+-- The connection that has the hold: the last that asked for it; nil where none has.
+local function connection_of(hold)
+    return string.match(hold[ATTEMPT], '.*(' .. CONNECTION .. '%x+)')
+end
+
+-- From now on a client is sure to know of the hold. A connection that has it keeps it.
+local function make_known(hold)
+    local connection = connection_of(hold)
+    hold[ATTEMPT] = connection and KNOWN .. ' ' .. connection or KNOWN
+end
+
+-- What cannot be read of what is stored under names: {key, error, ...}.
+local damaged = nil
+
+-- Whether an error tells of that: Redis' own of a key of another type, or one of Lua's, which scripts
+-- give for nothing else.
+local function is_damage(reason)
+    return string.find(reason, 'WRONGTYPE', 1, true) or string.find(reason, '^user_script:') or
+           string.find(reason, 'hash value is not', 1, true)
+end
+
+-- Runs this for a name, and returns what it does; where what is stored there cannot be read, notes
+-- that and returns nil. Any other error ends up in `failed`: the script is to answer it.
+local failed = nil
+
+local function try(name, run, ...)
+    local is_well, found = pcall(run, ...)
+    if is_well then
+        return found
+    end
+    local reason = type(found) == 'table' and found.err or found
+    if is_damage(reason) then
+        damaged = damaged or {}
+        damaged[#damaged + 1], damaged[#damaged + 2] = name, reason
+    else
+        failed = failed or {err = reason}
+    end
+    return nil
+end
+
 -- What a script returns: its reply, and where there is more to tell, {'beside', reply, what has expired,
--- what is due}.
+-- what is due, what is damaged}.
 local function answer(reply)
-    return (expired or due) and {'beside', reply, expired or {}, due or {}} or reply
+    return (expired or due or damaged) and {'beside', reply, expired or {}, due or {}, damaged} or reply
 end
 
 -- What others may see of a name.
@@ -150,9 +190,12 @@ local function tell_hold(state, hold, attempt, write)
         claim(state, hold, attempt)
     elseif hold[ATTEMPT] ~= attempt then
         status = 'holding'
+        local is_connection = string.sub(attempt, 1, 1) == CONNECTION
         if #hold[ATTEMPT] > TOLD_LONGEST then
-            hold[ATTEMPT] = KNOWN
-        elseif hold[ATTEMPT] ~= KNOWN and not others_told(hold, attempt) then
+            make_known(hold)
+        end
+        if not others_told(hold, attempt) and
+           (is_connection or string.sub(hold[ATTEMPT], 1, #KNOWN) ~= KNOWN) then
             hold[ATTEMPT] = hold[ATTEMPT] .. ' ' .. attempt
         end
         update(state, hold, write)

@@ -1,0 +1,179 @@
+/* What somebody else has written to the keys of a lock, and rights in Redis that are missing: the
+ * other locks are served, and it is said what is the matter. */
+#include "tests/integration/parked.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 5000 };
+
+static const char TOKEN[] = "a-token-of-a-damaged-lock";
+
+static void command(struct service *service, const char *text)
+{
+    redisReply *reply = redis_process_command(&service->redis, text);
+    assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
+    freeReplyObject(reply);
+}
+
+static size_t times_in_log(const struct service *service, const char *text)
+{
+    char *log = process_output(&service->batond.process);
+    size_t count = 0;
+    for (const char *at = log; (at = strstr(at, text)); at++)
+        count++;
+    free(log);
+    return count;
+}
+
+static bool damage_is_counted(void *context)
+{
+    struct service *service = context;
+    static const char FIGURE[] = "\nbaton_damaged_total ";
+    answers(service->client, "GET /metrics", NULL, 200, NULL);
+    const char *found = strstr(service->client->reply.body, FIGURE);
+    assert_non_null(found);
+    return strtoull(found + strlen(FIGURE), NULL, 10) > 0;
+}
+
+static void the_others_are_listed(struct service *service)
+{
+    struct http_client *client = service->client;
+    answers(client, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 1);
+    assert_string_equal(member_text(client, "locks.0.name"), "whole");
+    assert_int_equal(member_integer(client, "skipped"), 1);
+    answers(client, "GET /events", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 1);
+    answers(client, "GET /stats", NULL, 200, NULL);
+    answers(client, "GET /metrics", NULL, 200, NULL);
+}
+
+/* A change elsewhere is told all the same, and so is this one's once it can be read again. */
+static void a_watch_of_all_goes_on(struct service *service)
+{
+    struct http_client *client = service->client;
+    struct parked *watch =
+        parked_send(service->batond.port, "Accept: text/event-stream", "GET /events", NULL);
+    assert_true(parked_hears(watch, "\"name\":\"whole\"", PATIENCE_MS));
+    command(service, "SET baton:{junk} y");
+    answers(client, "POST /locks/another", NULL, 201, NULL);
+    assert_true(parked_hears(watch, "\"name\":\"another\"", PATIENCE_MS));
+    answers(client, "DELETE /locks/another?force=true", NULL, 200, NULL);
+    parked_close(watch);
+}
+
+static void each_request_says_what_to_do(struct http_client *client)
+{
+    static const char *const REQUESTS[] = {"GET /locks/junk",          "PUT /locks/junk",
+                                           "DELETE /locks/junk",       "POST /locks/junk",
+                                           "POST /locks/junk?wait=1s", "GET /locks/junk/events"};
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
+        answers_token(client, TOKEN, REQUESTS[i], NULL, 500, "damaged");
+        assert_non_null(strstr(member_text(client, "detail"), "force=true"));
+        assert_null(http_header(client, "Retry-After"));
+    }
+}
+
+static void one_bad_record_is_the_matter_of_its_name_alone(void **state)
+{
+    struct service *service = *state;
+    struct http_client *client = service->client;
+    answers(client, "POST /locks/whole?ttl=5m", NULL, 201, NULL);
+    int64_t fence = member_integer(client, "fence");
+    command(service, "SET baton:{junk} x");
+    the_others_are_listed(service);
+    a_watch_of_all_goes_on(service);
+    each_request_says_what_to_do(client);
+    for (int i = 0; i < 5; i++)
+        the_others_are_listed(service);
+    assert_int_equal(times_in_log(service, "baton:{junk}"), 1);
+    assert_true(clock_wait_until(damage_is_counted, service, PATIENCE_MS));
+
+    answers(client, "DELETE /locks/junk?force=true", NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "cleared")));
+    assert_int_equal(times_in_log(service, "lock broken"), 1);
+    answers(client, "POST /locks/junk", NULL, 201, NULL);
+    assert_true(member_integer(client, "fence") > fence);
+    answers(client, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 2);
+    assert_null(member(client, "skipped"));
+}
+
+/* Rights in Redis */
+
+static void what_is_missing_is_named(void **state)
+{
+    struct service *service = *state;
+    struct batond_process batond;
+    char url[300];
+    command(service, "ACL SETUSER lesser on >secret ~baton:* &baton:* +@all -zadd -hsetnx");
+    snprintf(url, sizeof url, "redis://lesser:secret@127.0.0.1:%s",
+             strrchr(service->redis.port_url, ':') + 1);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
+    struct http_client *client = http_client_new(batond.url);
+    assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));
+    assert_true(comes_to_answer(client, "/readyz?verbose=true", 503, PATIENCE_MS));
+    assert_non_null(strstr(client->reply.body, "zadd"));
+    assert_non_null(strstr(client->reply.body, "hsetnx"));
+    assert_non_null(strstr(client->reply.body, "docs/redis.md"));
+    char *log = process_output(&batond.process);
+    assert_non_null(strstr(log, "RIGHTS hsetnx zadd"));
+    free(log);
+    command(service, "ACL SETUSER lesser +zadd +hsetnx");
+    assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
+    command(service, "ACL SETUSER lesser -hmget");
+    assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));
+    assert_non_null(strstr(client->reply.body, "hmget"));
+    command(service, "ACL SETUSER lesser +hmget");
+    assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+/* Without these two batond cannot even look whether Redis has lost anything. */
+static void so_is_what_is_needed_first_of_all(void **state)
+{
+    struct service *service = *state;
+    struct batond_process batond;
+    char url[300];
+    command(service, "ACL SETUSER least on >secret ~baton:* &baton:* +@all -time -hmget");
+    snprintf(url, sizeof url, "redis://least:secret@127.0.0.1:%s",
+             strrchr(service->redis.port_url, ':') + 1);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
+    struct http_client *client = http_client_new(batond.url);
+    assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));
+    assert_non_null(strstr(client->reply.body, "time"));
+    assert_non_null(strstr(client->reply.body, "hmget"));
+    command(service, "ACL SETUSER least +time +hmget");
+    assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+static int start(void **state)
+{
+    static struct service service;
+    static const char *const ARGUMENTS[] = {"--workers=2", NULL};
+    service_open(&service, &(struct redis_options){.port = true}, ARGUMENTS);
+    *state = &service;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    service_close(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_bad_record_is_the_matter_of_its_name_alone),
+        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(so_is_what_is_needed_first_of_all),
+    };
+    return cmocka_run_group_tests_name("damage", tests, start, stop);
+}

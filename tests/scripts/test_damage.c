@@ -1,0 +1,416 @@
+/* What somebody else has written to the keys of a name, and scripts that were cut off on their way.
+ */
+#include "tests/scripts/inboxes.h"
+
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kinds of damage */
+
+static void share(struct scripts *scripts)
+{
+    acquire(scripts, .name = "bad", .token = "a", .mode = "shared");
+    acquire(scripts, .name = "bad", .token = "b", .mode = "shared");
+}
+
+static void queue(struct scripts *scripts)
+{
+    acquire(scripts, .name = "bad", .token = "a");
+    acquire(scripts, .name = "bad", .token = "b", .server = "one");
+    acquire(scripts, .name = "bad", .token = "c", .server = "two");
+}
+
+static void hold(struct scripts *scripts)
+{
+    acquire(scripts, .name = "bad", .token = "a");
+}
+
+static void none(struct scripts *scripts)
+{
+    (void)scripts;
+}
+
+/* In Lua: `k` is the name's main key, `r` what is in it. */
+static const struct {
+    void (*prepare)(struct scripts *scripts);
+    const char *script;
+} DAMAGES[] = {
+    {none, "call('set', k, 'x')"},
+    {none, "call('set', k, '')"},
+    {none, "call('rpush', k, 'x')"},
+    {none, "call('hset', k, 'x', 'y')"},
+    {none, "call('set', k, string.rep('\\0', 200))"},
+    {hold, "call('setrange', k, 0, '\\255\\255\\255\\255\\255\\255\\239\\127')"},
+    {hold, "call('set', k, string.sub(r, 1, 60))"},
+    {hold, "call('set', k, string.sub(r, 1, #r - 3))"},
+    {share, "call('set', k .. ':holds', 'x')"},
+    {share, "call('hset', k .. ':holds', 'a', 'x', 'b', 'y')"},
+    {share, "call('set', k .. ':expiries', 'x')"},
+    {queue, "call('set', k .. ':servers', 'x')"},
+    {queue, "call('hset', k .. ':servers', 'one', 'x')"},
+    {queue, "call('set', k .. ':waiters', 'x')"},
+    {queue, "call('set', k .. ':queue:one', 'x')"},
+};
+
+static void damage_by(struct scripts *scripts, const char *script)
+{
+    char text[300];
+    snprintf(text, sizeof text,
+             "local k, call = 'baton:{bad}', redis.call local r = call('get', k) %s", script);
+    redisReply *reply = redis_process_command(&scripts->redis, "EVAL %s 0", text);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s: %s", script, reply->str);
+    freeReplyObject(reply);
+}
+
+static bool was_named(const struct scripts *scripts)
+{
+    for (size_t i = 0; i < scripts->damaged_count; i++)
+        if (strcmp(scripts->damaged[i], "baton:{bad}") == 0)
+            return true;
+    return false;
+}
+
+static void assert_list(struct scripts *scripts, size_t count)
+{
+    struct page *page = list(scripts, "0", "baton:{*}", 100, 1000, NULL, 0);
+    assert_string_equal(page->error, "");
+    assert_int_equal(page->count, count);
+    free(page);
+}
+
+static int64_t damage(struct scripts *scripts, size_t kind)
+{
+    scripts_clean((void **)&scripts);
+    scripts->unwatched = true;
+    acquire(scripts, .name = "good", .token = "good");
+    DAMAGES[kind].prepare(scripts);
+    int64_t fence = acquire(scripts, .name = "bad", .token = "a").fence;
+    if (DAMAGES[kind].prepare == none)
+        delete_key(scripts, "bad", "");
+    damage_by(scripts, DAMAGES[kind].script);
+    return fence;
+}
+
+/* What can be read of a name that was damaged is as good as any. */
+static void what_cannot_be_read_is_left_out_and_cleared(void **state)
+{
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
+        int64_t fence = damage(scripts, i);
+        assert_list(scripts, 1);
+        if (!was_named(scripts))
+            fail_msg("damage %zu is not named", i);
+        assert_true(census(scripts, 1000, NULL) >= 1);
+        if (strcmp(try_inspect(scripts, "bad", "").status, "seen") == 0)
+            fail_msg("damage %zu is seen", i);
+        assert_int_equal(inspect(scripts, "good", "good").mine, 1);
+        assert_status(break_all(scripts, "bad"), "broken");
+        assert_int_equal(inspect(scripts, "bad", "").holds, 0);
+        struct answer again = acquire(scripts, .name = "bad", .token = "new");
+        assert_status(again, "granted");
+        assert_true(again.fence > fence);
+        assert_list(scripts, 2);
+        assert_false(was_named(scripts));
+    }
+}
+
+static void those_who_wait_are_told_to_ask_again(void **state)
+{
+    struct scripts *scripts = *state;
+    struct inboxes inboxes;
+    scripts->unwatched = true;
+    queue(scripts);
+    damage_by(scripts, "call('set', k .. ':waiters', 'x')");
+    inboxes_open(&inboxes, scripts);
+    assert_status(break_all(scripts, "bad"), "broken");
+    assert_told(&inboxes, "one s baton:{bad}", "two s baton:{bad}");
+    inboxes_close(&inboxes);
+    assert_status(acquire(scripts, .name = "bad", .token = "b", .server = "one"), "granted");
+}
+
+static void a_record_without_an_expiry_is_used_and_gets_one(void **state)
+{
+    struct scripts *scripts = *state;
+    hold(scripts);
+    redis_process_integer(&scripts->redis, "PERSIST baton:{bad}");
+    assert_status(release(scripts, "bad", "a"), "released");
+    assert_true(redis_process_integer(&scripts->redis, "PTTL baton:{bad}") > 0);
+}
+
+/* Cut off */
+
+static void acquire_new(struct scripts *scripts)
+{
+    acquire(scripts, .token = "x", .token_is_new = true);
+}
+
+static void wait_new(struct scripts *scripts)
+{
+    acquire(scripts, .token = "x", .server = "one", .keep_ms = 1000);
+}
+
+static void wait_elsewhere(struct scripts *scripts)
+{
+    acquire(scripts, .token = "y", .server = "two", .keep_ms = 1000);
+}
+
+static void upgrade(struct scripts *scripts)
+{
+    acquire(scripts, .token = "x", .owner = "a", .server = "one");
+}
+
+static void share_x(struct scripts *scripts)
+{
+    acquire(scripts, .token = "x", .mode = "shared");
+}
+
+static void release_a(struct scripts *scripts)
+{
+    release_at(scripts, "n", "a", "one");
+}
+
+static void renew_a(struct scripts *scripts)
+{
+    renew(scripts, "n", "a", 7200000);
+}
+
+static void leave_b(struct scripts *scripts)
+{
+    leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 1000);
+}
+
+static void drain_b(struct scripts *scripts)
+{
+    leave(scripts, .token = "b", .attempt = "b", .why = "drain", .keep_ms = 1000);
+}
+
+static void gone_b(struct scripts *scripts)
+{
+    leave(scripts, .token = "b", .attempt = "b", .why = "gone", .keep_ms = 1000);
+}
+
+static void watch_n(struct scripts *scripts)
+{
+    watch(scripts, "n", "three", 1000);
+}
+
+static void vouch_n(struct scripts *scripts)
+{
+    struct standing standing;
+    vouch(scripts, "one", 1000, 1, (const char *const[]){"n"}, &standing);
+}
+
+static void tick_n(struct scripts *scripts)
+{
+    tick(scripts, "n", "one");
+}
+
+static void break_n(struct scripts *scripts)
+{
+    break_all(scripts, "n");
+}
+
+static void raise_n(struct scripts *scripts)
+{
+    raise_to(scripts, "n", "a", redis_now(scripts) + 1000000, 0);
+}
+
+/* What there is before: */
+
+static void nothing(struct scripts *scripts)
+{
+    (void)scripts;
+}
+
+static void a_quarantine(struct scripts *scripts)
+{
+    scripts->opens_us = scripts->clock_us + 60000000;
+}
+
+static void released_once(struct scripts *scripts)
+{
+    acquire(scripts, .token = "z");
+    release(scripts, "n", "z");
+}
+
+static void one(struct scripts *scripts)
+{
+    released_once(scripts);
+    acquire(scripts, .token = "a", .attempt = "a");
+}
+
+static void one_shared(struct scripts *scripts)
+{
+    released_once(scripts);
+    acquire(scripts, .token = "a", .mode = "shared");
+}
+
+static void two_shared(struct scripts *scripts)
+{
+    one_shared(scripts);
+    acquire(scripts, .token = "b", .mode = "shared");
+}
+
+static void two_shared_that_end(struct scripts *scripts)
+{
+    two_shared(scripts);
+    acquire(scripts, .token = "w", .server = "one", .keep_ms = 1000);
+    sleep_past(scripts, 40000);
+}
+
+static void one_waits(struct scripts *scripts)
+{
+    one(scripts);
+    acquire(scripts, .token = "b", .attempt = "b", .server = "one", .keep_ms = 1000);
+}
+
+static void two_wait(struct scripts *scripts)
+{
+    one_waits(scripts);
+    acquire(scripts, .token = "c", .server = "one");
+}
+
+static void two_wait_apart(struct scripts *scripts)
+{
+    one_waits(scripts);
+    acquire(scripts, .token = "c", .server = "two", .keep_ms = 1000);
+}
+
+static void it_was_not_claimed(struct scripts *scripts)
+{
+    two_wait_apart(scripts);
+    release(scripts, "n", "a");
+    sleep_past(scripts, 6000);
+}
+
+static void one_is_absent(struct scripts *scripts)
+{
+    one_waits(scripts);
+    leave_b(scripts);
+}
+
+static void its_turn_is_missed(struct scripts *scripts)
+{
+    one_is_absent(scripts);
+    release(scripts, "n", "a");
+    sleep_past(scripts, 6000);
+}
+
+#define NAMED(function) #function, function
+static const struct {
+    const char *before_name;
+    void (*before)(struct scripts *scripts);
+    const char *name;
+    void (*run)(struct scripts *scripts);
+} CUTS[] = {
+    {NAMED(nothing), NAMED(acquire_new)},
+    {NAMED(nothing), NAMED(wait_new)},
+    {NAMED(nothing), NAMED(watch_n)},
+    {NAMED(nothing), NAMED(break_n)},
+    {NAMED(a_quarantine), NAMED(wait_new)},
+    {NAMED(a_quarantine), NAMED(acquire_new)},
+    {NAMED(released_once), NAMED(wait_new)},
+    {NAMED(one), NAMED(wait_new)},
+    {NAMED(one), NAMED(watch_n)},
+    {NAMED(one), NAMED(renew_a)},
+    {NAMED(one), NAMED(release_a)},
+    {NAMED(one), NAMED(raise_n)},
+    {NAMED(one_shared), NAMED(share_x)},
+    {NAMED(one_shared), NAMED(upgrade)},
+    {NAMED(two_shared), NAMED(share_x)},
+    {NAMED(two_shared), NAMED(upgrade)},
+    {NAMED(two_shared), NAMED(renew_a)},
+    {NAMED(two_shared), NAMED(release_a)},
+    {NAMED(two_shared), NAMED(break_n)},
+    {NAMED(two_shared_that_end), NAMED(tick_n)},
+    {NAMED(two_shared_that_end), NAMED(wait_elsewhere)},
+    {NAMED(one_waits), NAMED(wait_new)},
+    {NAMED(one_waits), NAMED(wait_elsewhere)},
+    {NAMED(one_waits), NAMED(release_a)},
+    {NAMED(one_waits), NAMED(leave_b)},
+    {NAMED(one_waits), NAMED(drain_b)},
+    {NAMED(one_waits), NAMED(gone_b)},
+    {NAMED(one_waits), NAMED(vouch_n)},
+    {NAMED(one_waits), NAMED(break_n)},
+    {NAMED(two_wait), NAMED(wait_new)},
+    {NAMED(two_wait), NAMED(wait_elsewhere)},
+    {NAMED(two_wait), NAMED(release_a)},
+    {NAMED(two_wait), NAMED(leave_b)},
+    {NAMED(two_wait_apart), NAMED(wait_new)},
+    {NAMED(two_wait_apart), NAMED(release_a)},
+    {NAMED(two_wait_apart), NAMED(vouch_n)},
+    {NAMED(two_wait_apart), NAMED(drain_b)},
+    {NAMED(it_was_not_claimed), NAMED(tick_n)},
+    {NAMED(one_is_absent), NAMED(release_a)},
+    {NAMED(one_is_absent), NAMED(wait_new)},
+    {NAMED(its_turn_is_missed), NAMED(tick_n)},
+};
+
+enum { CALLS_MOST = 100 };
+
+static void every_key_has_an_expiry(struct scripts *scripts, size_t cut)
+{
+    redisReply *keys = redis_process_command(&scripts->redis, "KEYS baton:*");
+    for (size_t i = 0; i < keys->elements; i++)
+        if (redis_process_integer(&scripts->redis, "PTTL %s", keys->element[i]->str) == -1)
+            fail_msg("%s, %s, cut at call %d: %s has no expiry", CUTS[cut].before_name,
+                     CUTS[cut].name, scripts->cut_at, keys->element[i]->str);
+    freeReplyObject(keys);
+}
+
+/* What was written until then is not taken back by Redis. It ends by itself, and is in nobody's way
+ * for longer than the holds and places that it was about. */
+static bool is_cut(struct scripts *scripts, size_t cut, int call)
+{
+    scripts_clean_with_own_clock((void **)&scripts);
+    scripts->unwatched = true;
+    CUTS[cut].before(scripts);
+    scripts->cut_at = call;
+    scripts->was_cut = false;
+    CUTS[cut].run(scripts);
+    bool was_cut = scripts->was_cut;
+    every_key_has_an_expiry(scripts, cut);
+    scripts->cut_at = 0;
+    scripts->opens_us = 0;
+    struct answer seen = try_inspect(scripts, "n", "");
+    if (strcmp(seen.status, "seen") != 0)
+        fail_msg("%s, %s, cut at call %d: %s", CUTS[cut].before_name, CUTS[cut].name, call,
+                 seen.status);
+    sleep_past(scripts, 3 * 3600 * 1000);
+    struct answer later = acquire(scripts, .token = "later");
+    if (strcmp(later.status, "granted") != 0)
+        fail_msg("%s, %s, cut at call %d: later %s", CUTS[cut].before_name, CUTS[cut].name, call,
+                 later.status);
+    return was_cut;
+}
+
+static void wherever_a_script_is_cut_off_each_key_ends(void **state)
+{
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof CUTS / sizeof CUTS[0]; i++) {
+        int call = 1, cuts = 0, last = 0;
+        for (; call < CALLS_MOST && call - last < 8; call++)
+            if (is_cut(scripts, i, call)) {
+                cuts++;
+                last = call;
+            }
+        assert_true(cuts > 0);
+        assert_true(call < CALLS_MOST);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_cannot_be_read_is_left_out_and_cleared, scripts_clean),
+        cmocka_unit_test_setup(those_who_wait_are_told_to_ask_again, scripts_clean),
+        cmocka_unit_test_setup(a_record_without_an_expiry_is_used_and_gets_one, scripts_clean),
+        cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
+    };
+    return cmocka_run_group_tests_name("damage", tests, scripts_start, scripts_stop);
+}
