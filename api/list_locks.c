@@ -1,4 +1,5 @@
 #include "api/api.h"
+#include "api/input.h"
 #include "api/operations.h"
 #include "api/permission.h"
 #include "api/problem.h"
@@ -50,7 +51,7 @@ enum handling list_locks(struct exchange *exchange)
     if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],
                    parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PAGE_DEFAULT),
                    &listener) < 0) {
-        field_refuse(exchange, FIELD_CURSOR, FIELDS[FIELD_CURSOR].expected);
+        input_refuse(&(struct input){exchange, FIELD_CURSOR, "cursor", true});
         return ANSWERED;
     }
     return PARKED;

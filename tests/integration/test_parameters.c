@@ -238,6 +238,20 @@ static void what_is_invisible_shows_in_a_detail(void **state)
     assert_non_null(strstr(client->reply.body, "t\\u202etl\\u000a: unknown field"));
 }
 
+/* Whoever finds it to be none: the reader of fields, or the locks. */
+static void a_cursor_that_is_none_is_told_of_once(void **state)
+{
+    static const char *const CURSORS[] = {"", "%21", "17", "x"};
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < sizeof CURSORS / sizeof *CURSORS; i++) {
+        char request[64];
+        snprintf(request, sizeof request, "GET /locks?cursor=%s", CURSORS[i]);
+        answers(client, request, NULL, 400, "invalid_parameter");
+        assert_string_equal(http_text(client, "detail"),
+                            "cursor: expected the cursor of the page before, unchanged");
+    }
+}
+
 /* All of them were refused before Redis was asked. */
 static void nothing_of_it_locked(void **state)
 {
@@ -531,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whatever_is_wrong_is_named),
         cmocka_unit_test(what_is_invisible_shows_in_a_detail),
+        cmocka_unit_test(a_cursor_that_is_none_is_told_of_once),
         cmocka_unit_test(nothing_of_it_locked),
         cmocka_unit_test(a_refused_token_is_not_repeated_in_the_answer),
         cmocka_unit_test(meta_has_at_most_a_kibibyte),

@@ -122,6 +122,15 @@ static void assert_number(const char *operation, const char *query, const char *
     reading_close(reading);
 }
 
+/* One without a name anywhere could not be given, and nobody would see that it is missing. */
+static void every_field_has_its_row(void **state)
+{
+    (void)state;
+    for (size_t id = 0; id < FIELD_COUNT; id++)
+        if (!FIELDS[id].json && !FIELDS[id].query)
+            fail_msg("field %zu has no row in api/fields.c", id);
+}
+
 static void a_request_may_carry_nothing(void **state)
 {
     static const char *const QUERIES[] = {NULL, "", "&", "&&"};
@@ -838,6 +847,7 @@ static void a_handler_may_refuse_a_field_by_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_has_its_row),
         cmocka_unit_test(a_request_may_carry_nothing),
         cmocka_unit_test(numbers_at_their_bounds_are_read),
         cmocka_unit_test(what_does_not_fit_is_refused_by_name),
