@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CONNECTIONS = 1000, PATIENCE_MS = 10000, LATE_US = 20000 };
@@ -290,6 +291,36 @@ static void a_long_piece_comes_whole(void **state)
     assert_int_equal(stage->hung_up, 0);
 }
 
+static int64_t process_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What is unsent is not moved for every block that is sent of it. Time of this process, so that
+ * others do not count. */
+static void a_long_piece_costs_as_much_as_it_is_long(void **state)
+{
+    enum { LENGTH = 32 << 20, BLOCK = 256 * 1024, MOST_MS = 1000 };
+    struct stage *stage = *state;
+    char *text = long_text(LENGTH), *block = malloc(BLOCK);
+    int fd = begin(stage, NULL);
+    int64_t begun = process_ms();
+    stage_write(stage, 0, text);
+    ssize_t got = 1;
+    for (size_t length = 0; length < LENGTH && got > 0; length += (size_t)got)
+        got = recv(fd, block, BLOCK, 0);
+    int64_t took = process_ms() - begun;
+    print_message("%d MiB took %d ms\n", LENGTH >> 20, (int)took);
+    assert_true(got > 0);
+    assert_true(took < MOST_MS);
+    close(fd);
+    stage_await_hung_up(stage, 1);
+    free(text);
+    free(block);
+}
+
 static bool nothing_is_unsent(void *context)
 {
     struct stage *stage = context;
@@ -456,6 +487,7 @@ int main(void)
         TEST(http_1_0_is_served_until_the_end),
         TEST(head_does_not_hang),
         TEST(a_long_piece_comes_whole),
+        TEST(a_long_piece_costs_as_much_as_it_is_long),
         TEST(a_slow_reader_gets_everything),
         TEST(the_operation_hears_when_all_has_been_sent),
         TEST(who_does_not_read_is_taken_for_gone),
