@@ -1,6 +1,7 @@
 #include "tests/integration/proxy.h"
 
 #include "tests/support/cmocka.h"
+#include "tests/support/published.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -84,46 +85,16 @@ static void accept_one(const struct proxy *proxy, struct pair *pairs)
         close(redis);
 }
 
-/* Behind the number that a line of `kind` says, which is what comes next; NULL: it is another one.
- */
-static char *read_line(char *at, const char *end, char kind, long *ret)
+static bool loses(void *context, const char *text, size_t length)
 {
-    char *number_end;
-    if (!at || at >= end || *at != kind)
-        return NULL;
-    *ret = strtol(at + 1, &number_end, 10);
-    return number_end + 2 <= end ? number_end + 2 : NULL;
-}
-
-/* The end of the message that begins at `at`, and where its text is; NULL where it is not whole. */
-static char *read_message(char *at, const char *end, char **ret_text)
-{
-    long length = 0;
-    at = read_line(at, end, '$', &length); /* the channel */
-    at = read_line(at ? at + length + 2 : NULL, end, '$', &length);
-    *ret_text = at;
-    return at && at + length + 2 <= end ? at + length + 2 : NULL;
-}
-
-/* Cuts out the messages that are to be lost. Returns how many bytes are left. */
-static size_t lose_messages(struct proxy *proxy, char *bytes, size_t length)
-{
-    static const char BEGINNING[] = "*3\r\n$7\r\nmessage\r\n";
-    const char *mark = proxy->mark;
-    char *at = bytes, *end = bytes + length, *text = NULL;
-    while (proxy->mode == PROXY_LOSES_MESSAGES &&
-           (at = memmem(at, (size_t)(end - at), BEGINNING, sizeof BEGINNING - 1))) {
-        char *next = read_message(at + sizeof BEGINNING - 1, end, &text);
-        if (next && strncmp(text, mark, strlen(mark)) == 0) {
-            memmove(at, next, (size_t)(end - next));
-            end -= next - at;
-            if (++proxy->losses >= proxy->most)
-                proxy->mode = PROXY_OPEN;
-        } else {
-            at += sizeof BEGINNING - 1;
-        }
-    }
-    return (size_t)(end - bytes);
+    struct proxy *proxy = context;
+    size_t marked = strlen(proxy->mark);
+    if (proxy->mode != PROXY_LOSES_MESSAGES || length < marked ||
+        memcmp(text, proxy->mark, marked) != 0)
+        return false;
+    if (++proxy->losses >= proxy->most)
+        proxy->mode = PROXY_OPEN;
+    return true;
 }
 
 /* What the mode does with some bytes. False: they are lost, and the proxy closes. */
@@ -162,7 +133,7 @@ static bool pass_on(struct proxy *proxy, struct pair *pair, int from)
     if (pair->behind)
         return from == CLIENT;
     if (from == REDIS)
-        length = (ssize_t)lose_messages(proxy, bytes, (size_t)length);
+        length = (ssize_t)published_cut(bytes, (size_t)length, loses, proxy);
     return send(pair->ends[!from], bytes, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
