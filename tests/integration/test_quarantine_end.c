@@ -19,7 +19,7 @@ enum {
 };
 
 static const char AUTO[] = "--quarantine=auto";
-static const char END[] = "DELETE /quarantine?reason=nothing+runs";
+static const char END[] = "DELETE /quarantine?reason=nothing%20runs";
 
 /* Who holds a lock for a day, and gives it back at once. */
 static void take_for_long(struct http_client *client, const char *name)
