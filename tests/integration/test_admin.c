@@ -1,6 +1,6 @@
 /* The listener for health and figures: whoever takes all places at the other one takes none there.
  */
-#include "tests/integration/service.h"
+#include "tests/integration/secure.h"
 
 #include "server/sandbox.h"
 #include "tests/support/principals_file.h"
@@ -22,12 +22,12 @@ static const char *sandbox_flag(void)
 }
 
 /* Where it says that it listens. To be freed. */
-static struct http_client *admin_of(const struct service *service)
+static struct http_client *admin_of(const struct batond_process *batond)
 {
     static const char KEY[] = "\"url\":\"";
     char line[TEXT];
-    assert_true(process_wait_line(&service->batond.process, "questions of health", NULL, line,
-                                  sizeof line, PATIENCE_MS));
+    assert_true(process_wait_line(&batond->process, "questions of health", NULL, line, sizeof line,
+                                  PATIENCE_MS));
     char *url = strstr(line, KEY) + strlen(KEY);
     url[strcspn(url, "\"")] = '\0';
     return http_client_new(url);
@@ -57,7 +57,7 @@ static void strangers_with_half_a_head_take_no_place_of_a_probe(void **state)
     service_open(&service, NULL,
                  LIST("--admin-listen=127.0.0.1:0", "--max-connections=2900", "--workers=2",
                       "--head-timeout=60s", sandbox_flag()));
-    struct http_client *admin = admin_of(&service);
+    struct http_client *admin = admin_of(&service.batond);
     for (int i = 0; i < STRANGERS; i++) {
         fds[i] = raw_connect(service.batond.port);
         assert_true(fds[i] >= 0);
@@ -66,7 +66,7 @@ static void strangers_with_half_a_head_take_no_place_of_a_probe(void **state)
     come_to_take_all_places(admin);
     for (int i = 0; i < 10; i++) { /* each by a new connection, as a kubelet does */
         http_client_free(admin);
-        admin = admin_of(&service);
+        admin = admin_of(&service.batond);
         answers_at_once(admin, "/livez", 200);
         answers_at_once(admin, "/readyz", 200);
         answers_at_once(admin, "/metrics", 200);
@@ -85,7 +85,7 @@ static void nothing_else_is_served_there(void **state)
     struct service service;
     (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0"));
-    struct http_client *admin = admin_of(&service);
+    struct http_client *admin = admin_of(&service.batond);
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
         answers(admin, OTHERS[i], NULL, 404, "not_found");
     answers(admin, "POST /livez", NULL, 405, "method_not_allowed");
@@ -109,7 +109,7 @@ static void figures_need_the_same_key_there(void **state)
     principals_file_write(path, &ONE, 1);
     principal_header("one", header);
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", flag));
-    struct http_client *admin = admin_of(&service);
+    struct http_client *admin = admin_of(&service.batond);
     answers(admin, "GET /livez", NULL, 200, NULL);
     answers(admin, "GET /readyz", NULL, 200, NULL);
     answers(admin, "GET /metrics", NULL, 401, "unauthorized");
@@ -124,7 +124,7 @@ static void a_drain_is_told_there(void **state)
     struct service service;
     (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--drain=60s"));
-    struct http_client *admin = admin_of(&service);
+    struct http_client *admin = admin_of(&service.batond);
     answers(admin, "GET /readyz", NULL, 200, NULL);
     process_signal(&service.batond.process, SIGTERM);
     assert_true(comes_to_answer(admin, "/readyz", 503, PATIENCE_MS));
@@ -133,6 +133,27 @@ static void a_drain_is_told_there(void **state)
     http_client_free(admin);
     process_signal(&service.batond.process, SIGTERM); /* another insists */
     service_close(&service);
+}
+
+/* With the same certificate, which is read again for both. */
+static void it_speaks_https_where_the_other_does(void **state)
+{
+    struct secure secure;
+    (void)state;
+    secure_open(&secure, true, LIST("--admin-listen=127.0.0.1:0"));
+    struct http_client *admin = admin_of(&secure.batond);
+    assert_non_null(strstr(admin->base, "https://127.0.0.1:"));
+    admin->tls = &secure.tls;
+    answers(admin, "GET /livez", NULL, 200, NULL);
+    answers(admin, "GET /metrics", NULL, 401, "unauthorized"); /* it has shown no certificate */
+    secure_renew(&secure);
+    secure_reload(&secure, "read again");
+    http_client_free(admin);
+    admin = admin_of(&secure.batond);
+    admin->tls = &secure.tls;
+    answers(admin, "GET /readyz", NULL, 200, NULL);
+    http_client_free(admin);
+    secure_close(&secure);
 }
 
 /* What `batond --check` ends with, of one that has nobody at `listen`. */
@@ -153,7 +174,7 @@ static void a_check_asks_there(void **state)
     char flag[TEXT];
     (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0"));
-    struct http_client *admin = admin_of(&service);
+    struct http_client *admin = admin_of(&service.batond);
     snprintf(flag, sizeof flag, "--admin-listen=%s", admin->base + strlen("http://"));
     assert_int_equal(check(flag), 0);
     assert_int_equal(check("--admin-listen="), 1);
@@ -170,6 +191,7 @@ int main(void)
         cmocka_unit_test(nothing_else_is_served_there),
         cmocka_unit_test(figures_need_the_same_key_there),
         cmocka_unit_test(a_drain_is_told_there),
+        cmocka_unit_test(it_speaks_https_where_the_other_does),
         cmocka_unit_test(a_check_asks_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
