@@ -34,7 +34,7 @@ struct scripts {
     unsigned attempts;    /* made so far */
     size_t expired_count; /* what the last operation has told of */
     struct seen_expiry expired[EXPIRIES];
-    int64_t due_ms; /* when it has told a server to act, at the latest; -1: none */
+    int64_t due_ms;       /* when it has told a server to act, at the latest; -1: none */
     size_t damaged_count; /* what it could not read */
     char damaged[EXPIRIES][TEXT];
 };
