@@ -82,6 +82,8 @@ static void hear(struct fan *fan, unsigned member, const struct store_result *re
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
         !value_integer(value_at(value_at(result->reply, 1), 0), &version))
         return; /* it is enlisted when it is up again, or with the next time for all */
+    if (line->first_looker && line->heard[member] > 0 && version > line->heard[member])
+        line_plan_look(line, 0); /* the message of that was lost */
     if (version > line->heard[member])
         line->heard[member] = version;
     if (line->first_looker)
