@@ -88,24 +88,36 @@ static bool still_wants(const struct asking *asking)
     return !asking->is_wanted || asking->is_wanted(asking->context);
 }
 
+/* What the script has to tell besides is told; what is left is its reply. */
+static const struct value *take_beside(struct locks *locks, const struct value *reply)
+{
+    if (!reply_says(reply, "beside"))
+        return reply;
+    tell_all_damaged(locks, value_at(reply, 4));
+    tell_beside(locks, value_at(reply, 2), value_at(reply, 3));
+    return value_at(reply, 1);
+}
+
 static void answered(void *context, const struct store_result *result)
 {
     struct asking asking = *(struct asking *)context;
+    struct store_result inner = *result;
+    inner.reply = take_beside(asking.locks, result->reply);
+    bool is_unfinished = reply_says(inner.reply, "unfinished");
     if (result->outcome == STORE_LATE)
         guard_late(asking.locks, asking.is_at ? asking.part : store_mark(asking.locks->store).part,
                    result->error);
-    if (result->outcome == STORE_LATE && still_wants(&asking)) {
+    if ((result->outcome == STORE_LATE || is_unfinished) && still_wants(&asking)) {
         *result->again = true;
         return;
     }
-    struct store_result inner = *result;
     free(context);
     if (result->damaged)
         tell_damaged(asking.locks, *result->damaged, result->error);
-    if (reply_says(result->reply, "beside")) {
-        tell_all_damaged(asking.locks, value_at(result->reply, 4));
-        inner.reply = value_at(result->reply, 1);
-        tell_beside(asking.locks, value_at(result->reply, 2), value_at(result->reply, 3));
+    if (is_unfinished) {
+        inner.outcome = STORE_REFUSED;
+        inner.reply = NULL;
+        inner.error = "holds or waiters of this name that have ended are still being removed";
     }
     asking.done(asking.context, &inner);
 }

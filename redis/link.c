@@ -14,6 +14,7 @@
 
 enum {
     MOST_TRIES = 3,             /* of one call that comes too late */
+    MOST_TURNS = 1000,          /* of one call that does a part of its work at a time */
     MOST_LOADS = 10,            /* for one call, when Redis keeps forgetting its script */
     COMPLAINT_PAUSE_MS = 10000, /* between two lines on errors, which may come with every call */
 };
@@ -217,20 +218,29 @@ static void link_load_again(struct link *link, struct call *call, const char *er
     link_run(link, call);
 }
 
-/* Nothing was done. Whoever called decides whether it is still to be. */
-static void link_script_late(struct link *link, struct call *call, const char *error)
+/* Whoever called decides whether it is to be run again: it was too late, so nothing was done, or a
+ * part of what it has to do first. */
+static void link_script_done(struct link *link, struct call *call, struct store_result result,
+                             unsigned most_tries, const char *given_up)
 {
     bool again = false;
+    result.again = &again;
+    call->done(call->context, &result);
+    if (!again)
+        call_forget(call);
+    else if (++call->tries >= most_tries || !link_serves(link))
+        call_finish(call, STORE_REFUSED, NULL, given_up);
+    else
+        link_run(link, call);
+}
+
+static void link_script_late(struct link *link, struct call *call, const char *error)
+{
     link->answering = call->begun;
     if (link->events.late)
         link->events.late(link->events.context);
-    call->done(call->context, &(struct store_result){STORE_LATE, .error = error, .again = &again});
-    if (!again)
-        call_forget(call);
-    else if (++call->tries >= MOST_TRIES || !link_serves(link))
-        call_finish(call, STORE_REFUSED, NULL, "Redis was too slow, so nothing was done");
-    else
-        link_run(link, call);
+    link_script_done(link, call, (struct store_result){.outcome = STORE_LATE, .error = error},
+                     MOST_TRIES, "Redis was too slow, so nothing was done");
 }
 
 static void link_leave(struct link *link, const char *error)
@@ -293,9 +303,13 @@ static void link_script_answered(struct link *link, struct call *call, const red
         link_script_failed(link, call, reply->str);
         return;
     }
+    const struct value *value = (const struct value *)(const void *)reply;
     link->answering = call->begun;
     link->events.answered(link->events.context, uv_hrtime() - call->begun);
-    call_finish(call, STORE_REPLIED, (const struct value *)(const void *)reply, NULL);
+    link_script_done(link, call, (struct store_result){.outcome = STORE_REPLIED, .reply = value},
+                     MOST_TURNS,
+                     "so many holds or waiters of this name have ended at once that Redis is still "
+                     "removing them; try again");
 }
 
 static void link_load_answered(struct link *link, struct call *call, const redisReply *reply)

@@ -53,8 +53,10 @@ struct store_result {
     /* With STORE_IN_DOUBT: the key under which something is stored that the script cannot read, so
      * that it would fail again; else NULL. Valid during the callback. */
     const struct slice *damaged;
-    bool *again; /* with STORE_LATE: to be set where the same call is to be made again, some few
-                  * times at most, behind those made meanwhile; `done` runs once more then */
+    bool *again; /* with STORE_LATE and STORE_REPLIED, else NULL: to be set where the same call is
+                  * to be made again, behind those made meanwhile; `done` runs once more then. Of
+                  * what is late, some few times at most; the other is for a script that does a part
+                  * of its work at a time */
 };
 
 typedef void store_done(void *context, const struct store_result *result);

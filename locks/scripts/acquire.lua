@@ -18,6 +18,9 @@ local limit, ttl, sent = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local server, lease, claim_ms, keep = ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 
 local state = settle()
+if state.unfinished then
+    return answer(unfinished(state))
+end
 local hold, waiter
 
 local function finish(...)

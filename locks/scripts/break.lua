@@ -5,9 +5,12 @@ local LATEST_AHEAD = 86400000000 -- of this clock, that a number can be in a rec
 
 local function break_all()
     local state = open()
+    if state.unfinished then
+        return unfinished(state)
+    end
     local count = state[COUNT]
     if count > BATCH and state[UNCLAIMED] == 0 then
-        crowd().leave_last(state)
+        drop_first(state, count - 1)
     end
     while state[COUNT] > 0 do
         local gone = first(state, BATCH)

@@ -6,22 +6,11 @@ local cursor, budget, holds = ARGV[2], tonumber(ARGV[4]), 0
 local AT_ONCE = 100
 local COUNT_AT = 9 -- where a packed state has its COUNT and its NEXT
 local NEXT_AT = 37
-local COUNTED_AT_ONCE = 1000
 
--- Of a crowd some have ended, whom no operation has looked at since. ZCOUNT would do, but is one
--- command more that batond's user of Redis may have to be allowed.
+-- Of a crowd some have ended, whom no operation has looked at since.
 local function live_of_crowd(name, count)
-    local expiries = name .. ':expiries'
-    if tonumber(call('zrange', expiries, -1, -1, 'withscores')[2] or 0) <= now then
-        return 0 -- or there is no crowd: a lone hold has ended
-    end
-    local ended, found = 0
-    repeat
-        found = #call('zrangebyscore', expiries, '-inf', digits(now), 'limit', ended, COUNTED_AT_ONCE)
-        ended = ended + found
-    until found < COUNTED_AT_ONCE
-    budget = budget - ended
-    return count - ended
+    key = name
+    return crowd().next_end() and count - crowd().overdue(count) or 0 -- without one, a lone hold has ended
 end
 
 local function live(name)

@@ -15,7 +15,7 @@ local function visit(candidate)
         return
     end
     if state[COUNT] > 0 then
-        found[#found + 1] = {key, state[VERSION], math.floor((state[NEXT] - now) / 1000)}
+        found[#found + 1] = {key, state[VERSION], math.max(math.floor((state[NEXT] - now) / 1000), 0)}
     elseif since and state[VERSION] > since then
         found[#found + 1] = {key, state[VERSION], -1}
     end

@@ -21,7 +21,7 @@ local function next_end(name)
         state = open()
         close(state, even_if_full)
     end
-    return state and state[COUNT] > 0 and math.floor((state[NEXT] - now + 999) / 1000)
+    return state and state[COUNT] > 0 and math.max(math.floor((state[NEXT] - now + 999) / 1000), 0)
 end
 
 for i = 2, #ARGV do

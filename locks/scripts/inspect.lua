@@ -6,5 +6,8 @@
 --          {{owner, mode, fence, ttl_ms, held_ms, meta}, ...}}, and where somebody waits
 --          {{owner, mode, waited_ms}, ...} as well.
 local state = open()
+if state.unfinished then
+    return answer(unfinished(state))
+end
 close(state, even_if_full)
 return answer(whole_view(state, ARGV[2], tonumber(ARGV[3])))

@@ -18,6 +18,9 @@ if why == 'drain' then
 end
 
 local state = open()
+if state.unfinished then
+    return answer(unfinished(state))
+end
 local hold, waiter = find(state, token), find_waiter(state, token)
 if hold and hold[ATTEMPT] == '' and why == 'timeout' and now < opens then
     queue(state).ungrant(hold)

@@ -9,6 +9,9 @@
 --         here; {'gone', version}: the token has no hold.
 local token, number, known = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local state = open()
+if state.unfinished then
+    return answer(unfinished(state))
+end
 local hold = token ~= '' and find(state, token)
 local status = 'raised'
 

@@ -13,6 +13,9 @@
 local token = ARGV[2]
 
 local state = open()
+if state.unfinished then
+    return answer(unfinished(state))
+end
 local hold = find(state, token)
 if ARGV[5] and not (hold and connection_of(hold) == ARGV[5]) then
     local others = hold and others_told(hold, ARGV[5])

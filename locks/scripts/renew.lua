@@ -4,6 +4,9 @@
 --       the hold alive for a client that need not know of it yet: it may still be taken back
 -- Returns {'renewed', fence, ttl_ms, holds, version, owner, mode, limit} or {'not_held'}.
 local state = open()
+if state.unfinished then
+    return answer(unfinished(state))
+end
 local hold = find(state, ARGV[2])
 if not hold or hold[ATTEMPT] == '' and now < opens then
     close(state, even_if_full)

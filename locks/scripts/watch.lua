@@ -3,6 +3,9 @@
 -- ARGV  2 server, 3 its lease in ms, 4 a token to look for among the holds, or ''
 -- Returns {next_ms, view}, as tick and inspect do.
 local state = settle()
+if state.unfinished then
+    return answer(unfinished(state))
+end
 make_room(state)
 servers(state).enlist(ARGV[2], ARGV[3], 1)
 hand_over(state)

@@ -263,22 +263,19 @@ static void read_due(struct scripts *scripts, const redisReply *all)
 }
 
 /* The reply of the script, without what it says of what has expired, and what is due. */
-static redisReply *eval(struct scripts *scripts, const struct script *script, const char *key,
-                        struct arguments *arguments)
+static redisReply *eval_once(struct scripts *scripts, const struct script *script, const char *key,
+                             struct arguments *arguments)
 {
     redisReply *reply = run(scripts, script, key, arguments);
-    scripts->expired_count = scripts->damaged_count = 0;
-    scripts->due_ms = -1;
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 4 || reply->elements > 5 ||
         reply->element[0]->type != REDIS_REPLY_STRING ||
         strcmp(reply->element[0]->str, "beside") != 0)
         return reply;
     const redisReply *all = reply->element[2];
-    assert_in_range(all->elements, 0, EXPIRIES);
+    assert_in_range(all->elements, 0, TOLD_MOST);
     read_due(scripts, reply->element[3]);
-    for (size_t i = 0; i < all->elements; i++)
-        read_expiry(all->element[i], &scripts->expired[i]);
-    scripts->expired_count = all->elements;
+    for (size_t i = 0; i < all->elements && scripts->expired_count < EXPIRIES; i++)
+        read_expiry(all->element[i], &scripts->expired[scripts->expired_count++]);
     const redisReply *damaged = reply->elements == 5 ? reply->element[4] : NULL;
     for (size_t i = 0; damaged && i < damaged->elements; i += 2)
         text(damaged, i, scripts->damaged[scripts->damaged_count++], TEXT);
@@ -286,6 +283,28 @@ static redisReply *eval(struct scripts *scripts, const struct script *script, co
     reply->element[1] = NULL;
     freeReplyObject(reply);
     return inner;
+}
+
+static bool is_unfinished(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
+           reply->element[0]->type == REDIS_REPLY_STRING &&
+           strcmp(reply->element[0]->str, "unfinished") == 0;
+}
+
+/* As batond does: what is not finished is run again. */
+static redisReply *eval(struct scripts *scripts, const struct script *script, const char *key,
+                        struct arguments *arguments)
+{
+    scripts->expired_count = scripts->damaged_count = 0;
+    scripts->due_ms = -1;
+    scripts->turns = 1;
+    redisReply *reply = eval_once(scripts, script, key, arguments);
+    for (; !scripts->is_impatient && is_unfinished(reply); scripts->turns++) {
+        freeReplyObject(reply);
+        reply = eval_once(scripts, script, key, arguments);
+    }
+    return reply;
 }
 
 /* What must be true of a name's keys at any time: each has an expiry, the main key outlives the
@@ -634,7 +653,7 @@ struct answer raise_to(struct scripts *scripts, const char *name, const char *to
     redisReply *reply = eval(scripts, &script_raise, key.text, &arguments);
     if (!scripts->was_cut) {
         text(reply, 0, answer.status, sizeof answer.status);
-        answer.version = integer(reply, 1);
+        answer.version = is_unfinished(reply) ? 0 : integer(reply, 1);
     }
     freeReplyObject(reply);
     look_at_keys(scripts, key.text, answer.version);
@@ -719,6 +738,8 @@ struct answer break_all(struct scripts *scripts, const char *name)
     redisReply *reply = eval(scripts, &script_break, key.text, &none);
     if (reply->type == REDIS_REPLY_ERROR) {
         snprintf(answer.status, sizeof answer.status, "%s", reply->str);
+    } else if (is_unfinished(reply)) {
+        strcpy(answer.status, "unfinished");
     } else {
         answer.count = integer(reply, 0);
         answer.version = integer(reply, 1);
@@ -737,6 +758,8 @@ struct answer try_inspect(struct scripts *scripts, const char *name, const char 
     redisReply *reply = eval(scripts, &script_inspect, key.text, &arguments);
     if (reply->type == REDIS_REPLY_ERROR)
         snprintf(answer.status, sizeof answer.status, "%s", reply->str);
+    else if (is_unfinished(reply))
+        strcpy(answer.status, "unfinished");
     else
         read_seen(reply, &answer.view);
     answer.version = answer.view.version;

@@ -5,7 +5,7 @@
 
 #include "tests/support/redis_process.h"
 
-enum { TEXT = 300, EXPIRIES = 256 };
+enum { TEXT = 300, EXPIRIES = 256, TOLD_MOST = 110 };
 
 /* What a script has told of as expired. */
 struct seen_expiry {
@@ -30,9 +30,11 @@ struct scripts {
     bool unwatched;   /* do not look at the keys afterwards, where time or calls are counted */
     int cut_at;       /* 0: not; a script fails at this call of Redis, unless that sets an expiry */
     bool was_cut;     /* the last one that was to */
+    bool is_impatient;    /* what is not finished is not run again */
     bool keys_were_lost;  /* then what is counted need not be there */
     unsigned attempts;    /* made so far */
-    size_t expired_count; /* what the last operation has told of */
+    unsigned turns;       /* that the last operation took */
+    size_t expired_count; /* what it has told of */
     struct seen_expiry expired[EXPIRIES];
     int64_t due_ms;       /* when it has told a server to act, at the latest; -1: none */
     size_t damaged_count; /* what it could not read */

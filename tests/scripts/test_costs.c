@@ -230,6 +230,44 @@ static void a_long_run_is_granted_in_parts(void **state)
     free(inboxes);
 }
 
+/* What becomes of many waiters of a server that has died is done in portions, too; and until that
+ * is done nobody passes those of them who keep their place. */
+static void many_waiters_of_a_dead_server_are_looked_after_in_parts(void **state)
+{
+    enum { WAITERS = 2500, KEEPERS = 1200, LEASE = 10000 };
+    struct scripts *scripts = *state;
+    scripts->unwatched = true;
+    acquire(scripts, .token = "x", .ttl_ms = 600000);
+    for (int i = 0; i < WAITERS; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "w%d", i);
+        acquire(scripts, .token = token, .token_is_new = true, .server = "two", .lease_ms = LEASE,
+                .keep_ms = i < KEEPERS ? 60000 : 0);
+    }
+    acquire(scripts, .token = "last", .token_is_new = true, .server = "one",
+            .lease_ms = 10 * LEASE);
+    sleep_past(scripts, LEASE);
+    scripts->is_impatient = true;
+    for (int left = WAITERS - 1000; left > 0; left -= 1000) {
+        assert_status(release(scripts, "n", "x"), "unfinished");
+        assert_int_equal(
+            redis_process_integer(&scripts->redis, "ZCARD %s", key_of("n", ":queue:two").text),
+            left);
+    }
+    scripts->is_impatient = false;
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(scripts->turns, 1);
+    assert_int_equal(seen.waiters, KEEPERS + 1);
+    assert_status(release(scripts, "n", "x"), "released");
+    assert_int_equal(inspect(scripts, "n", "w0").mine, 1);
+    scripts->is_impatient = true; /* and where they do not come back, they give up in portions */
+    sleep_past(scripts, 60000 + 5000);
+    int64_t waiters = KEEPERS;
+    while (strcmp(try_inspect(scripts, "n", "").status, "unfinished") == 0)
+        waiters -= 1000;
+    assert_in_range(waiters, 0, 1000);
+}
+
 static void the_common_case_costs_three_calls_once_nobody_waits_any_more(void **state)
 {
     struct scripts *scripts = *state;
@@ -295,6 +333,8 @@ int main(void)
         TEST(a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls),
         TEST(a_hand_over_costs_the_same_however_many_hold),
         TEST(a_long_run_is_granted_in_parts),
+        cmocka_unit_test_setup(many_waiters_of_a_dead_server_are_looked_after_in_parts,
+                               scripts_clean_with_own_clock),
         TEST(the_common_case_costs_three_calls_once_nobody_waits_any_more),
         TEST(vouching_for_fifteen_thousand_names_costs_little),
     };

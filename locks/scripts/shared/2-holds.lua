@@ -129,9 +129,25 @@ local function crowd()
         return tonumber(call('hget', owners, owner) or 0)
     end
 
-    -- The first `limit` holds by expiry.
+    -- The first `limit` holds by expiry, of those that live.
     function self.first(limit)
-        return by_tokens(call('zrange', expiries, 0, limit - 1))
+        return by_tokens(call('zrangebyscore', expiries, '(' .. digits(now), '+inf', 'limit', 0, limit))
+    end
+
+    -- How many of `count` have ended and are here still. Not by ZCOUNT, which is one command more that
+    -- batond's user of Redis would have to be allowed.
+    function self.overdue(count)
+        local from, to = 0, count
+        while from < to do
+            local middle = math.floor((from + to) / 2)
+            local ends = tonumber(call('zrange', expiries, middle, middle, 'withscores')[2])
+            if ends and ends <= now then
+                from = middle + 1
+            else
+                to = middle
+            end
+        end
+        return from
     end
 
     -- Some of the holds that ended before `limit`, a batch at most.
@@ -199,26 +215,9 @@ local function crowd()
         return tonumber(call('zrange', expiries, 0, 0, 'withscores')[2])
     end
 
-    -- When all holds have ended.
-    function self.last_end()
-        return tonumber(call('zrange', expiries, -1, -1, 'withscores')[2] or 0)
-    end
-
-    -- Makes the last hold the only one again, for a large crowd that ends as a whole: what is known
-    -- of a name afterwards is the end of its last hold, and so many would keep Redis busy too long.
-    -- Returns how many it has made an end of.
-    function self.leave_last(state)
-        local last = self.find(call('zrange', expiries, -1, -1)[1] or '')
-        if not last then
-            self.give_up(state)
-            return 0
-        end
-        local gone = state[COUNT] - 1
-        call('unlink', holds, expiries, owners)
-        state[VERSION] = state[VERSION] + state[COUNT] - 1
-        state[COUNT], state[EXCLUSIVES] = 1, last[MODE] == 'exclusive' and 1 or 0
-        state[ONLY], state[NEXT] = last, last[EXPIRES]
-        return gone
+    -- Holds by their places in order of their ends, from 0; -1 is the last.
+    function self.range(from, to)
+        return by_tokens(call('zrange', expiries, from, to))
     end
 
     function self.is_whole()
@@ -276,6 +275,23 @@ local function add(state, hold)
         all.gather(state)
     end
     all.add(state, hold)
+end
+
+-- Takes the first `gone` of a large crowd away at once, and makes a new one of the others, which are a
+-- batch at most. What is known of a name afterwards is the end of its last hold: of those that end, the
+-- last is to be left. Returns how many it took.
+local function drop_first(state, gone)
+    local all, version, limit = crowd(), state[VERSION] + gone, state[LIMIT]
+    local left = all.range(gone, -1)
+    all.give_up(state)
+    if #left == 0 then
+        return 0
+    end
+    state[VERSION], state[LIMIT] = version, limit
+    for _, hold in ipairs(left) do
+        add(state, hold)
+    end
+    return gone
 end
 
 -- Stores what was changed in a hold that `find` returned. Its NEXT stays a lower bound.
@@ -395,7 +411,17 @@ local function note_expired(state, gone)
     note_more(more)
 end
 
--- Ends what has expired. An expiry is an event of its own time, however late it is noticed.
+-- Whether very many have ended, but it is known of each that nobody waits for what becomes of it, and
+-- the others are not many.
+local function few_of_many_are_left(state)
+    local overdue = state[COUNT] > BATCH and state[UNCLAIMED] == 0 and
+                    crowd().overdue(state[COUNT]) or 0
+    return overdue > BATCH and state[COUNT] - overdue < BATCH
+end
+
+-- Ends what has expired. An expiry is an event of its own time, however late it is noticed. Of very
+-- many that have, a batch: then the state is `unfinished`, for it counts holds that live no more, and
+-- nothing is to be told or decided by it (see 6-name.lua).
 local function expire(state)
     if state[COUNT] > 0 and not state[ONLY] and not crowd().is_whole() then
         crowd().give_up(state)
@@ -404,8 +430,10 @@ local function expire(state)
         if state[ONLY] then
             note_expired(state, {state[ONLY]})
             retire(state, {state[ONLY]}, 'expired', false)
-        elseif state[COUNT] > BATCH and state[UNCLAIMED] == 0 and crowd().last_end() <= now then
-            note_more(crowd().leave_last(state))
+        elseif few_of_many_are_left(state) then
+            local all = crowd()
+            note_expired(state, all.range(0, TOLD_MOST - 1))
+            note_more(drop_first(state, all.overdue(state[COUNT]) - 1) - TOLD_MOST)
         else
             local all = crowd()
             local ended = all.ended(now)
@@ -416,6 +444,9 @@ local function expire(state)
             state[NEXT] = all.next_end() or 0
             if #ended == 0 and state[NEXT] <= now then
                 all.give_up(state)
+            elseif #ended == BATCH and state[NEXT] <= now then
+                state.unfinished = true
+                return
             end
         end
     end

@@ -179,10 +179,11 @@ local function queue(state)
     end
 
     -- A server that stopped vouching: its waiters are gone with it, but for those who keep their
-    -- place; they are absent, or have missed their turn if the server had.
+    -- place; they are absent, or have missed their turn if the server had. Of very many, a batch.
     local function bury(server)
         local where = server[SUSPECT] == 1 and 'missed' or 'absent'
-        for _, token in ipairs(call('zrange', queue_of(server[ID]), 0, -1)) do
+        local tokens = call('zrange', queue_of(server[ID]), 0, BATCH - 1)
+        for _, token in ipairs(tokens) do
             local waiter = self.find(token) or {token, [SERVER] = server[ID], [KEEP] = 0}
             self.take(waiter)
             waiter[EXPIRES] = server[UNTIL] + waiter[KEEP] * 1000
@@ -192,7 +193,10 @@ local function queue(state)
                 self.forget(token)
             end
         end
-        all.drop(server)
+        state.unfinished = #tokens == BATCH
+        if not state.unfinished then
+            all.drop(server)
+        end
     end
 
     -- When the first of those who are away gives up.
@@ -205,11 +209,12 @@ local function queue(state)
     end
 
     local function give_up_absent()
-        while (first_end() or now + 1) <= now do
+        if (first_end() or now + 1) <= now then
             local tokens = call('zrangebyscore', ends, '-inf', digits(now), 'limit', 0, BATCH)
             for _, token in ipairs(tokens) do
                 self.remove({token, [SERVER] = ''})
             end
+            state.unfinished = (first_end() or now + 1) <= now
         end
     end
 
@@ -220,15 +225,17 @@ local function queue(state)
     end
 
     -- What is due of those who wait: unclaimed holds have ended, servers have died, the absent have
-    -- not come back in time.
+    -- not come back in time. The state may be `unfinished` after that, as by `expire`.
     function self.settle()
         self.take_back(true)
         for i = #all, 1, -1 do
-            if all[i][UNTIL] <= now then
+            if all[i][UNTIL] <= now and not state.unfinished then
                 bury(all[i])
             end
         end
-        give_up_absent()
+        if not state.unfinished then
+            give_up_absent()
+        end
     end
 
     -- Keys that were lost, by eviction or by hand, leave nobody to wait for.
@@ -324,7 +331,7 @@ local function queue(state)
     -- When something ends by itself that may let somebody in: a hold, the place of one who is away,
     -- or the server of one who is next, if others wait behind it; or the time when nothing is granted.
     local function next_end()
-        if state.goes_on then
+        if state.goes_on or state.unfinished then
             return now
         end
         local next = first_end() or math.huge

@@ -14,7 +14,9 @@ local function runs_on(state)
     return is_within and state[LAST_AT] or 0
 end
 
--- The state of the name as of now: what has ended is gone. Nobody was let in for it yet.
+-- The state of the name as of now: what has ended is gone. Nobody was let in for it yet. Where more
+-- has ended than one script removes, since all else in Redis waits meanwhile, the state is
+-- `unfinished`: nobody is let in, and the script ends by `unfinished` or goes on by a tick.
 local function settle()
     local state = load()
     expire(state)
@@ -27,7 +29,9 @@ local function settle()
 end
 
 local function hand_over(state)
-    if is_calm(state) then
+    if state.unfinished then
+        return
+    elseif is_calm(state) then
         state.next = state[WAITERS] > 0 and state.lone or nil
     elseif state[WAITERS] > 0 then
         queue(state).hand_over()
@@ -66,6 +70,12 @@ local function close(state, write, told)
     return next
 end
 
+-- The end of a script whose name is unfinished: it is to be run again, behind what else there is.
+local function unfinished(state)
+    close(state, even_if_full)
+    return {'unfinished'}
+end
+
 -- For scripts that go through all names: the state of this one as of now; nil where another node of
 -- the Cluster has it. Where it is on its way from here or to here, it is shown as far as its main key
 -- tells, and nothing of it is changed; if that tells too little, the script is `undecided`.
@@ -76,6 +86,9 @@ local function look_at(name)
     if not is_moving(name) then
         local state = open()
         close(state, even_if_full)
+        if state.unfinished and state[COUNT] > 0 and not state[ONLY] then
+            state[COUNT] = state[COUNT] - crowd().overdue(state[COUNT])
+        end
         return state
     end
     local state = type(redis.pcall('get', name)) == 'string' and load()
