@@ -8,8 +8,8 @@
 
 enum {
     LINGER_MS = 10000,
-    UNSEEN_MOST = 4096,   /* names touched while nobody watches */
-    SWEPT_AT_ONCE = 1000, /* names, in one turn of the loop */
+    UNSEEN_MOST = 4096,  /* names touched while nobody watches */
+    SWEPT_AT_ONCE = 250, /* names, in one turn of the loop */
 };
 
 static uint64_t now_of(const struct prefixes *prefixes)
@@ -178,10 +178,12 @@ static uint64_t next_time(const struct prefixes *prefixes)
 {
     const struct round *round = &prefixes->round;
     uint64_t at = UINT64_MAX;
-    bool goes_on = round->phase == ROUND_MARKED || round->phase == ROUND_GATHERING ||
-                   round->phase == ROUND_ANSWERING;
-    if (goes_on || prefixes->sweeping < INT64_MAX)
+    bool goes_on = round->phase == ROUND_GATHERING || round->phase == ROUND_ANSWERING ||
+                   prefixes->sweeping < INT64_MAX;
+    if (round->phase == ROUND_MARKED)
         at = 0;
+    else if (goes_on) /* in libuv 1.44 a timer that sets itself to now rings in the same turn */
+        at = now_of(prefixes) + 1;
     else if (round->phase == ROUND_MARKING)
         at = round->overdue;
     else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0) {

@@ -14,8 +14,8 @@ enum {
      * milliseconds: */
     LOOKS_AT_ONCE = 32,     /* names of which Redis may tell... */
     TELLS_AT_ONCE = 16384,  /* ...times the watches that may hear of each */
-    TOUCHES_AT_ONCE = 2000, /* names gone through */
-    ANSWERS_AT_ONCE = 64,
+    TOUCHES_AT_ONCE = 1000, /* names gone through */
+    ANSWERS_AT_ONCE = 256,
 };
 
 static uint64_t now_of(const struct prefixes *prefixes)
