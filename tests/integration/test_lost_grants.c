@@ -226,7 +226,7 @@ static void a_key_that_is_none_of_ours_is_complained_about(void **state)
 {
     struct scene *scene = *state;
     freeReplyObject(redis_process_command(&scene->redis, "LPUSH baton:{foreign} x"));
-    answers(scene->other, "POST /locks/foreign", NULL, 503, "store_unavailable");
+    answers(scene->other, "POST /locks/foreign", NULL, 500, "damaged");
     assert_true(process_wait_line(&scene->other_batond.process, "WRONGTYPE", NULL, NULL, 0, 1000));
     clock_sleep_ms(3000);
     freeReplyObject(redis_process_command(&scene->redis, "CONFIG RESETSTAT"));
