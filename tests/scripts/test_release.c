@@ -304,11 +304,37 @@ static void a_doubtful_grant_in_a_crowd_is_taken_back_alone(void **state)
     assert_int_equal(inspect(scripts, "n", "a").holds, 2);
 }
 
+/* However short the retention is, a name that nobody uses leaves no more than these for a minute.
+ */
+static void with_a_short_retention_released_tokens_stay_for_a_minute_at_most(void **state)
+{
+    enum { RETENTION_MS = 1000, MINUTE_MS = 60000 };
+    struct scripts *scripts = *state;
+    int64_t before = scripts->retention_ms;
+    scripts->retention_ms = RETENTION_MS;
+    for (int i = 0; i < 3; i++) {
+        acquire(scripts, .token = i ? "b" : "a", .ttl_ms = 1000);
+        release(scripts, "n", i ? "b" : "a");
+    }
+    assert_in_range(redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", "").text), 1,
+                    2 * RETENTION_MS + 100);
+    int64_t longest = 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t left =
+            redis_process_integer(&scripts->redis, "PTTL %s:released:%d", key_of("n", "").text, i);
+        longest = left > longest ? left : longest;
+    }
+    assert_in_range(longest, 1, MINUTE_MS);
+    scripts->retention_ms = before;
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(with_a_short_retention_released_tokens_stay_for_a_minute_at_most,
+                               scripts_clean),
         TEST(a_release_frees_the_name),
         TEST(a_release_tells_what_its_owner_has_left),
         TEST(a_release_tells_whose_hold_it_was),
