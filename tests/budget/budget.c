@@ -241,6 +241,8 @@ int main(int argc, char **argv)
     open_stage(&stage, argv[1]);
     hold_for_long(&stage.asks);
     hold_for_long(&stage.elsewhere);
+    host_expect_time_to_pass(&stage.host);
+    host_expect_time_to_pass(&stage.other);
     for (size_t i = 0; i < sizeof OPERATIONS / sizeof OPERATIONS[0]; i++)
         run(&stage, &OPERATIONS[i]);
     return 0; /* it all ends with the process */
