@@ -33,7 +33,9 @@ static int64_t rate_limit_of(const struct exchange *exchange)
 {
     const struct principal *principal = exchange->principal;
     const struct limits *limits = exchange->api->limits;
-    return principal && limits && !exchange->is_admin ? limit_of(principal->rate_limit, limits->rate) : 0;
+    return principal && limits && !exchange->is_admin
+               ? limit_of(principal->rate_limit, limits->rate)
+               : 0;
 }
 
 /* As draft-ietf-httpapi-ratelimit-headers-11 has it. */

@@ -312,8 +312,9 @@ static void spread_broken(void *context, bool is_known)
 {
     struct change *change = context;
     if (is_known)
-        tell(change, &(struct locks_reply){.result = LOCKS_DONE,
-                                           .broken = {change->broken, change->version}});
+        tell(change, &(struct locks_reply){
+                         .result = LOCKS_DONE,
+                         .broken = {.count = change->broken, .version = change->version}});
     else
         fail(change);
     leave(change);

@@ -8,8 +8,8 @@ fail() {
     exit 1
 }
 
-grep -q 'Apache License' LICENSE && grep -q 'Version 2.0, January 2004' LICENSE ||
-    fail "LICENSE is not the Apache License 2.0"
+grep -q 'Apache License' LICENSE || fail "LICENSE is not the Apache License"
+grep -q 'Version 2.0, January 2004' LICENSE || fail "LICENSE is not its version 2.0"
 while IFS=: read -r file text; do
     grep -qF -- "$text" "$file" || fail "$file: expected \"$text\""
 done <<'END'
