@@ -123,6 +123,8 @@ void events_fail(struct events *events, const char *error)
 {
     struct exchange *exchange = events->exchange;
     if (events->begun) {
+        if (!locks_has_store(exchange->api->locks)) /* all streams hear why this one ends */
+            api_set_store(exchange->api, false);
         exchange_finish(exchange); /* clients of event streams come again by themselves */
         return;
     }

@@ -111,6 +111,11 @@ void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
     guard_stamp(locks, part, now, stamp);
 }
 
+bool locks_has_store(const struct locks *locks)
+{
+    return store_is_up(locks->store);
+}
+
 void locks_store_is_up(struct locks *locks, unsigned part)
 {
     rights_ask(locks, part);

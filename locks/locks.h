@@ -225,6 +225,10 @@ void locks_store_is_listening(struct locks *locks);
 void locks_store_message(struct locks *locks, struct slice text);
 void locks_store_touched(struct locks *locks, struct slice key);
 
+/* Whether the store can be asked, as far as is known. What failed because it cannot is told of when
+ * this is known already, and before the store's event `down`. */
+bool locks_has_store(const struct locks *locks);
+
 /* For how many milliseconds yet the name will not be granted to anybody, as far as is known, and
  * why; 0: it may be now. Where the name is absent, the longest of all. */
 int64_t locks_quarantine(const struct locks *locks, struct slice name,

@@ -252,17 +252,41 @@ static void a_stream_ends_where_that_was_asked_for(void **state)
     parked_close(stream);
 }
 
-/* Long before a sign of life is due, which would show it. */
-static void a_stream_tells_that_redis_is_away_and_that_it_is_back(void **state)
+/* Redis is asked for the state at the end of the wait, and does not answer. */
+static void a_stream_that_ends_because_redis_is_away_says_so(void **state)
 {
     struct service service;
     struct parked *streams[2];
     (void)state;
     service_open(&service, NULL, NULL);
+    streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/frozen/events?wait=1s", NULL);
+    streams[1] = parked_send(service.batond.port, STREAM, "GET /events?wait=1s", NULL);
+    assert_true(parked_hears(streams[0], "data:", PROMPT_MS));
+    assert_true(parked_hears(streams[1], "keep-alive", PROMPT_MS));
+    redis_process_freeze(&service.redis);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(parked_answer(streams[i], PATIENCE_MS), 200);
+        assert_non_null(strstr(streams[i]->text, "event: store\ndata: {\"available\":false}\n\n"));
+        parked_close(streams[i]);
+    }
+    redis_process_thaw(&service.redis);
+    service_close(&service);
+}
+
+/* Long before a sign of life is due, which would show it. A stream whose look is on its way when
+ * Redis goes ends with it: here the one for a name has none. */
+static void a_stream_tells_that_redis_is_away_and_that_it_is_back(void **state)
+{
+    struct service service;
+    struct parked *streams[2];
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/away/events", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events", NULL);
     assert_true(parked_hears(streams[0], "data:", PROMPT_MS));
     assert_true(parked_hears(streams[1], "keep-alive", PROMPT_MS));
+    for (int i = 0; i < 2; i++) /* behind its look, on the same connection to Redis */
+        version_of(service.client, "away");
     redis_process_kill(&service.redis);
     for (size_t i = 0; i < 2; i++)
         assert_true(parked_hears(streams[i], "event: store\ndata: {\"available\":false}\n\n",
@@ -472,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_stream_tells_the_state_and_then_each_change),
         cmocka_unit_test(a_stream_goes_on_where_it_stopped),
         cmocka_unit_test(a_stream_ends_where_that_was_asked_for),
+        cmocka_unit_test(a_stream_that_ends_because_redis_is_away_says_so),
         cmocka_unit_test(a_stream_tells_that_redis_is_away_and_that_it_is_back),
         cmocka_unit_test(watches_end_when_batond_stops),
         cmocka_unit_test(a_prefix_tells_of_all_that_is_held_and_then_of_changes),
