@@ -258,8 +258,10 @@ static void link_complain(struct link *link, const struct script *script, const 
         return;
     link->complaint_due = now + COMPLAINT_PAUSE_MS;
     struct failure warning;
+    char explained[sizeof warning.text];
+    error_explain(error, explained, sizeof explained);
     failure_set(&warning, 0, "%s answered the script %s with an error: %s", link_place(link),
-                script->name, error);
+                script->name, error_kind(error) == ERROR_REFUSED ? explained : error);
     link->events.warning(link->events.context, warning.text);
 }
 

@@ -53,7 +53,8 @@ const struct setting SETTINGS[] = {
      "what the certificate of Redis names (and SNI), in place of the host in redis-url", 0, 0,
      NULL},
     {"state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
-     "where batond's own Redis keeps its data, for one batond at a time; unset: "
+     "where batond's own Redis keeps its data, for one batond at a time; nobody else may write "
+     "there; unset: "
      "$XDG_STATE_HOME/baton or ~/.local/state/baton",
      0, 0, NULL},
     {"key-prefix", TEXT, AT(key_prefix), "baton:", "TEXT",

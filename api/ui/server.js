@@ -53,10 +53,15 @@ function workersText() {
 // In a quorum grants go on while few of its members grant nothing.
 const pauseOf = () => (isFailing("quarantine") ? checkOf("quarantine") : null);
 
-// As long as there is a minute and more, its seconds would only unsettle who reads.
+// As long as there is a minute and more, its seconds would only unsettle who reads; so would the
+// minutes of two hours and more.
+function aboutText(left) {
+  if (left < 60000) return age(Math.ceil(left / 1000) * 1000);
+  return "about " + (left < 7200000 ? count(Math.ceil(left / 60000), "minute") : count(Math.round(left / 3600000), "hour"));
+}
+
 function pauseText({ left_ms: left, servers }) {
-  const time = left < 60000 ? age(Math.ceil(left / 1000) * 1000) : "about " + count(Math.ceil(left / 60000), "minute");
-  return time + (servers ? " at " + count(servers, "server") + " of Redis" : "");
+  return aboutText(left) + (servers ? " at " + count(servers, "server") + " of Redis" : "");
 }
 
 function grantsText() {

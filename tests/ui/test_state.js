@@ -45,6 +45,14 @@ module.exports = {
     await stage.showsNot("#quarantine", "paused");
   }),
 
+  "a long pause of grants is told in hours": (driver) => withStage(driver, async (stage) => {
+    await stage.batond.take("long", { ttl_ms: 86400000 });
+    await stage.batond.loseRedis();
+    await stage.batond.startRedis();
+    await stage.visit();
+    await stage.shows("#quarantine", "paused for about 24 hours,", 15000);
+  }, { settings: ["--max-ttl=24h"] }),
+
   "batond's version and its workers are told, and that it is about to stop": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     const [, version] = fs.readFileSync(path.join(__dirname, "../../Makefile"), "utf8").match(/^VERSION +:= (\S+)/m);
