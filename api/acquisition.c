@@ -225,8 +225,9 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
         exchange, PROBLEM_QUARANTINED,
         "%s, so locks that are still held may be missing there: nothing is granted until the last "
         "of them must have ended, in %lld s; renewals and releases are served. Repeat the request "
-        "with this token then, or now with a wait that is longer",
-        why[0] ? why : "Redis may have lost data", (long long)((retry_ms + 999) / 1000));
+        "with this token then%s",
+        why[0] ? why : "Redis may have lost data", (long long)((retry_ms + 999) / 1000),
+        retry_ms < exchange->api->max_wait_ms ? ", or now with a wait that is longer" : "");
     add_token(exchange, document);
     json_object_set_new(document, "reason", json_string(quarantine_word(reason)));
     json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
