@@ -404,6 +404,29 @@ static void wherever_a_script_is_cut_off_each_key_ends(void **state)
     }
 }
 
+/* A hold that has ended is gone from one key of the crowd and not yet from another. */
+static void an_end_that_was_cut_off_frees_nobody_else(void **state)
+{
+    struct scripts *scripts = *state;
+    int cuts = 0;
+    for (int call = 1; call < CALLS_MOST / 4; call++) {
+        scripts_clean_with_own_clock(state);
+        scripts->unwatched = true;
+        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 2000);
+        acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 9000);
+        sleep_past(scripts, 3000);
+        scripts->cut_at = call;
+        tick_n(scripts);
+        cuts += scripts->was_cut;
+        scripts->cut_at = 0;
+        assert_status(acquire(scripts, .token = "z"), "locked");
+        assert_status(renew(scripts, "n", "b", 4000), "renewed");
+        sleep_past(scripts, 5000);
+        assert_status(acquire(scripts, .token = "z"), "granted");
+    }
+    assert_true(cuts > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup(those_who_wait_are_told_to_ask_again, scripts_clean),
         cmocka_unit_test_setup(a_record_without_an_expiry_is_used_and_gets_one, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
+        cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),
     };
     return cmocka_run_group_tests_name("damage", tests, scripts_start, scripts_stop);
 }

@@ -155,6 +155,14 @@ local function crowd()
         return by_tokens(call('zrangebyscore', expiries, '-inf', digits(limit), 'limit', 0, BATCH))
     end
 
+    -- Forgets some of the ends before now whose holds are not there: a script was cut off that removed
+    -- them. They stay counted until the crowd is gone, since nobody knows whether they were. Returns how
+    -- many.
+    function self.forget_ends()
+        local tokens = call('zrangebyscore', expiries, '-inf', digits(now), 'limit', 0, BATCH)
+        return #tokens > 0 and call('zrem', expiries, unpack(tokens)) or 0
+    end
+
     -- Writes a hold that is new or has changed, and for a new one counts it. The keys are kept a
     -- little longer than they must be, so that their expiries need not be moved with every hold. Each
     -- gets its expiry right behind the write that may have made it: the script may be cut off.
@@ -443,7 +451,9 @@ local function expire(state)
             end
             state[NEXT] = all.next_end() or 0
             if #ended == 0 and state[NEXT] <= now then
-                all.give_up(state)
+                if all.forget_ends() == 0 then
+                    all.give_up(state)
+                end
             elseif #ended == BATCH and state[NEXT] <= now then
                 state.unfinished = true
                 return
