@@ -62,7 +62,7 @@ static void tell_beside(struct locks *locks, const struct value *expired, const 
     mind(locks, due);
 }
 
-static void tell_damaged(struct locks *locks, struct slice key, const char *error)
+void ask_tell_damaged(struct locks *locks, struct slice key, const char *error)
 {
     locks->damages++;
     if (locks->damaged)
@@ -79,7 +79,7 @@ static void tell_all_damaged(struct locks *locks, const struct value *all)
             continue;
         snprintf(text, sizeof text, "what Redis keeps of it cannot be read (Redis says: %.*s)",
                  (int)reason.length, reason.bytes);
-        tell_damaged(locks, key, text);
+        ask_tell_damaged(locks, key, text);
     }
 }
 
@@ -113,7 +113,7 @@ static void answered(void *context, const struct store_result *result)
     }
     free(context);
     if (result->damaged)
-        tell_damaged(asking.locks, *result->damaged, result->error);
+        ask_tell_damaged(asking.locks, *result->damaged, result->error);
     if (is_unfinished) {
         inner.outcome = STORE_REFUSED;
         inner.reply = NULL;

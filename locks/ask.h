@@ -42,4 +42,7 @@ void ask_redis_at_once(struct locks *locks, unsigned part, const struct script *
                        struct slice key, const struct slice *arguments, size_t argument_count,
                        store_done *done, void *context);
 
+/* That what Redis keeps of a name cannot be read has been found out from the reply of a script. */
+void ask_tell_damaged(struct locks *locks, struct slice key, const char *error);
+
 #endif

@@ -4,9 +4,14 @@
 
 #include <stdio.h>
 
+enum { VIEW_PARTS = 7 }; /* at least */
+
 static bool read_inspected(const struct value *value, struct locks_reply *ret)
 {
-    return read_view(value, &ret->view);
+    if (read_view(value, &ret->view))
+        return true;
+    *ret = (struct locks_reply){.result = LOCKS_DAMAGED, .error = VIEW_UNREADABLE};
+    return value_count(value) >= VIEW_PARTS;
 }
 
 void locks_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,

@@ -1,3 +1,4 @@
+#include "locks/ask.h"
 #include "locks/cursor.h"
 #include "locks/operation.h"
 #include "locks/scripts.h"
@@ -44,13 +45,35 @@ static bool wants(const struct listing *listing, struct slice name)
            (!listener->wants || listener->wants(listener->context, name));
 }
 
-/* Tells the listener of one lock. False where the reply is not of the expected shape. */
+static void skip(const struct listing *listing, struct slice key)
+{
+    char bytes[NAME_LENGTH];
+    struct slice name = {bytes, name_from_key(key_prefix(listing), key, bytes)};
+    if (listing->listener.skipped && name.length > 0 && wants(listing, name))
+        listing->listener.skipped(listing->listener.context, name);
+}
+
+static void tell_skipped(const struct listing *listing, const struct value *skipped)
+{
+    struct slice key;
+    for (size_t i = 0; i < value_count(skipped); i++)
+        if (value_text(value_at(skipped, i), &key))
+            skip(listing, key);
+}
+
+/* Tells the listener of one lock, or that it cannot be read, though the script could. False where
+ * the reply is not of the expected shape. */
 static bool tell(struct listing *listing, const struct value *entry)
 {
     struct slice key;
     struct lock_view view;
-    if (!value_text(value_at(entry, 0), &key) || !read_view(value_at(entry, 1), &view))
+    if (!value_text(value_at(entry, 0), &key))
         return false;
+    if (!read_view(value_at(entry, 1), &view)) {
+        ask_tell_damaged(listing->locks, key, VIEW_UNREADABLE);
+        skip(listing, key);
+        return true;
+    }
     char name[NAME_LENGTH];
     size_t length = name_from_key(key_prefix(listing), key, name);
     if (length > 0 && wants(listing, (struct slice){name, length})) {
@@ -58,19 +81,6 @@ static bool tell(struct listing *listing, const struct value *entry)
         listing->listener.each(listing->listener.context, (struct slice){name, length}, &view);
     }
     return true;
-}
-
-static void tell_skipped(struct listing *listing, const struct value *skipped)
-{
-    struct slice key;
-    char bytes[NAME_LENGTH];
-    for (size_t i = 0; listing->listener.skipped && i < value_count(skipped); i++) {
-        if (!value_text(value_at(skipped, i), &key))
-            continue;
-        struct slice name = {bytes, name_from_key(key_prefix(listing), key, bytes)};
-        if (name.length > 0 && wants(listing, name))
-            listing->listener.skipped(listing->listener.context, name);
-    }
 }
 
 /* Reads where to go on. `names` holds the names that the cursor points to. What is left out of the

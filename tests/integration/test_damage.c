@@ -102,6 +102,35 @@ static void one_bad_record_is_the_matter_of_its_name_alone(void **state)
     assert_null(member(client, "skipped"));
 }
 
+/* A thread of its own writes the log. */
+static bool torn_is_logged(void *context)
+{
+    return times_in_log(context, "baton:{torn}") == 1;
+}
+
+/* The scripts can: an owner in it is no UTF-8. */
+static void a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too(void **state)
+{
+    struct service *service = *state;
+    struct http_client *client = service->client;
+    char change[80];
+    answers(client, "DELETE /locks/junk?force=true", NULL, 200, NULL);
+    answers(client, "POST /locks/torn?owner=nobody-else&ttl=5m", NULL, 201, NULL);
+    redisReply *record = redis_process_command(&service->redis, "GET baton:{torn}");
+    assert_int_equal(record->type, REDIS_REPLY_STRING);
+    const char *owner = memmem(record->str, record->len, "nobody-else", strlen("nobody-else"));
+    assert_non_null(owner);
+    snprintf(change, sizeof change, "SETRANGE baton:{torn} %td \xff", owner - record->str);
+    freeReplyObject(record);
+    command(service, change);
+    the_others_are_listed(service);
+    assert_true(clock_wait_until(torn_is_logged, service, PATIENCE_MS));
+    answers(client, "GET /locks/torn", NULL, 500, "damaged");
+    answers(client, "DELETE /locks/torn?force=true", NULL, 200, NULL);
+    answers(client, "GET /locks", NULL, 200, NULL);
+    assert_null(member(client, "skipped"));
+}
+
 /* Rights in Redis */
 
 static void what_is_missing_is_named(void **state)
@@ -173,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_bad_record_is_the_matter_of_its_name_alone),
+        cmocka_unit_test(a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(so_is_what_is_needed_first_of_all),
     };
