@@ -135,11 +135,9 @@ void events_fail(struct events *events, const char *error)
 void events_tell_store(struct event_streams *streams, bool is_available)
 {
     const char *data = is_available ? "{\"available\":true}" : "{\"available\":false}";
-    struct events *events;
-    LIST_FOREACH(events, streams, others)
-    {
-        const struct stream *stream = &events->exchange->stream;
+    for (struct events *each = LIST_FIRST(streams); each; each = LIST_NEXT(each, others)) {
+        const struct stream *stream = &each->exchange->stream;
         if (!stream->finished && stream->length < BEHIND)
-            events_event(events, "store", NULL, slice_of(data));
+            events_event(each, "store", NULL, slice_of(data));
     }
 }

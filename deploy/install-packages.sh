@@ -42,6 +42,7 @@ test   systemd               systemd-analyze       checks the units
 deb    debhelper             dh                    builds the Debian package
 deb    dpkg-dev              dpkg-buildpackage     runs it
 bare-test debootstrap         debootstrap           makes bare roots of Debian
+bare-test curl                curl                  asks whether a port is free
 deb-test debootstrap          debootstrap           makes clean roots of Debian
 deb-test podman               podman                runs systemd in them
 deb-test runc                 runc                  starts its processes

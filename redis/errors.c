@@ -89,10 +89,10 @@ static bool is_of_lua(const char *text)
 
 enum error_kind error_kind(const char *text)
 {
-    if (is_of_lua(text))
-        return ERROR_DAMAGED;
     const struct error *error = find(unwrap(text));
-    return error ? error->kind : ERROR_UNKNOWN;
+    if (error)
+        return error->kind;
+    return is_of_lua(text) ? ERROR_DAMAGED : ERROR_UNKNOWN;
 }
 
 /* Without the script's place and hash, which newer ones add. */

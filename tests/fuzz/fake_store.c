@@ -170,10 +170,18 @@ void fake_store_answer(struct store *store, const struct store_result *result)
     if (!call)
         return;
     STAILQ_REMOVE_HEAD(&store->calls, next);
-    store->waiting--;
+    bool again = false,
+         may_again = result->outcome == STORE_REPLIED || result->outcome == STORE_LATE;
+    struct store_result told = *result;
+    told.again = may_again ? &again : NULL;
     if (call->done)
-        call->done(call->context, result);
-    else
+        call->done(call->context, &told);
+    if (again) {
+        STAILQ_INSERT_TAIL(&store->calls, call, next);
+        return;
+    }
+    store->waiting--;
+    if (!call->done)
         call->confirmed(call->context, result->outcome == STORE_REPLIED ? NULL : "not confirmed");
     free(call);
 }

@@ -24,8 +24,16 @@ clean_up() {
 trap clean_up EXIT
 
 stop_server() {
-    [[ -z $server ]] || { kill "$server" && wait "$server"; } 2>/dev/null || true
+    [[ -z $server ]] || { kill -- "-$server" && wait "$server"; } 2>/dev/null || true
     server=
+}
+
+# What answers there has to be the batond of the root.
+expect_nobody() {
+    ! curl -s -o /dev/null http://127.0.0.1:7420/livez || {
+        echo "somebody listens on 127.0.0.1:7420 already: stop that first" >&2
+        exit 1
+    }
 }
 
 check() { # WHAT COMMAND...
@@ -59,9 +67,13 @@ tells_what_is_missing_without_apt() {
     done
 }
 
+# As a group of processes, which ends as one.
 start_server() { # LOG
+    expect_nobody
+    set -m
     root_enter "$root" make -C /baton run >"$1" 2>&1 </dev/null &
     server=$!
+    set +m
 }
 
 # What README has a newcomer type. It answers with a lock, or tells who has it.
@@ -88,7 +100,10 @@ installs_and_builds_nothing_the_second_time() {
     stop_server
     start_server "$folder/again.log"
     local start=$SECONDS
-    until answers '"locked"' || ((SECONDS - start > 20)); do sleep 0.2; done
+    until answers '"locked"' || ((SECONDS - start > 20)); do
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.2
+    done
     answers '"locked"' && ! grep -E 'missing:|installing|compile|link ' "$folder/again.log"
 }
 

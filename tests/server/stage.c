@@ -158,6 +158,11 @@ void told_free(struct told *told)
     free(told);
 }
 
+void api_set_store(struct api *api, bool is_available)
+{
+    (void)api, (void)is_available;
+}
+
 void api_drain(struct api *api)
 {
     struct stage *stage = api->context;

@@ -19,10 +19,10 @@
 enum { STAGE_PLACES = 3000, STAGE_TEXT = 200000, STAGE_LARGE = 32 << 20 };
 
 struct stage {
+    struct metrics metrics; /* whose alignment is the greatest */
     struct http *http;
     struct addresses *addresses;
     struct api api;
-    struct metrics metrics;
     int port;
     struct exchange *places[STAGE_PLACES]; /* the loop's thread alone */
     atomic_int waiting;                    /* places taken */
