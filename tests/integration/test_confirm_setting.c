@@ -149,6 +149,15 @@ static void another_server_cannot_confirm(void **state)
     wire_delay_stop(&front);
 }
 
+/* WAIT blocks its client until the replicas have answered. */
+static bool is_asked_for_replicas(struct redis_process *primary)
+{
+    redisReply *reply = redis_process_command(primary, "INFO clients");
+    bool is_asked = strstr(reply->str, "blocked_clients:1");
+    freeReplyObject(reply);
+    return is_asked;
+}
+
 /* One that was stopped meanwhile cannot know what has become of Redis: a yes from then is too old.
  */
 static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
@@ -161,7 +170,8 @@ static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
     struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/stopped?ttl=10m", NULL);
     while (redis_process_integer(&all.primary, "EXISTS baton:{stopped}") == 0)
         clock_sleep_ms(1);
-    clock_sleep_ms(50); /* the question is on its way */
+    while (!is_asked_for_replicas(&all.primary))
+        clock_sleep_ms(1);
     process_signal(&all.batond.process, SIGSTOP);
     redis_process_thaw(&all.replicas[0]);
     clock_sleep_ms(1000);

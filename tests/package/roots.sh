@@ -17,8 +17,9 @@ root_base() { # RELEASE: prints the tar of a root as it is before anything is in
     if [[ ! -e $tar ]]; then
         mkdir -p "$cache"
         root=$(mktemp -d "${TMPDIR:-/tmp}/base.XXXXXX")
-        debootstrap --variant=minbase "${root_names[$1]}" "$root" "$(root_mirror)" >&2
-        tar -C "$root" -cf "$tar.$$" .
+        mkdir "$root/root" # which anybody may enter, unlike what mktemp makes
+        debootstrap --variant=minbase "${root_names[$1]}" "$root/root" "$(root_mirror)" >&2
+        tar -C "$root/root" -cf "$tar.$$" .
         mv "$tar.$$" "$tar"
         rm -rf "$root"
     fi

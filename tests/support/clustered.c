@@ -418,7 +418,7 @@ static void assign(struct clustered *clustered, int node)
     int first = node * CLUSTERED_SLOTS / CLUSTERED_PRIMARIES;
     int last = (node + 1) * CLUSTERED_SLOTS / CLUSTERED_PRIMARIES;
     const char *words[CLUSTERED_SLOTS + 2] = {"CLUSTER", "ADDSLOTS"};
-    char(*numbers)[8] = calloc(CLUSTERED_SLOTS, sizeof *numbers);
+    char(*numbers)[12] = calloc(CLUSTERED_SLOTS, sizeof *numbers);
     for (int slot = first; slot < last; slot++) {
         snprintf(numbers[slot], sizeof numbers[slot], "%d", slot);
         words[2 + slot - first] = numbers[slot];
