@@ -37,13 +37,25 @@ local OTHERS = {
     {'unlink', hash, line, other},
 }
 
+-- What Redis 7.0, Redis 7.2 and newer, and Valkey say of a command that the user may not run, and
+-- each of one that it does not have.
+local REFUSALS = {"can't run this command", 'no permissions to run', 'noperm', 'unknown'}
+
+local function is_refused(reason)
+    for _, words in ipairs(REFUSALS) do
+        if string.find(string.lower(reason), words, 1, true) then
+            return true
+        end
+    end
+    return false
+end
+
 -- Returns any other error.
 local function try(commands)
     for _, command in ipairs(commands) do
         local reply = redis.pcall(unpack(command))
         local reason = type(reply) == 'table' and reply.err
-        if reason and (string.find(reason, "can't", 1, true) or string.find(reason, 'NOPERM', 1, true) or
-                       string.find(string.lower(reason), 'unknown', 1, true)) then
+        if reason and is_refused(reason) then
             missing[#missing + 1] = command[1]
         elseif reason then
             return {err = reason}
