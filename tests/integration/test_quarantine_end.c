@@ -39,6 +39,17 @@ static bool comes_to_long_quarantine(void *asking)
            member_integer(((struct asking *)asking)->client, "retry_after_ms") > DAY_MS / 2;
 }
 
+/* Each is another connection, and so by chance another worker, which may not have Redis back yet. */
+static void all_workers_pause(const struct batond_process *batond)
+{
+    for (int i = 0; i < 8; i++) {
+        struct http_client *client = http_client_new(batond->url);
+        struct asking asking = {client, "/locks/n"};
+        assert_true(clock_wait_until(comes_to_long_quarantine, &asking, PATIENCE_MS));
+        http_client_free(client);
+    }
+}
+
 static void open_in_quarantine(struct pair *pair)
 {
     pair_open_with(pair, NULL, LIST("--workers=2", AUTO, "--max-ttl=24h"));
@@ -48,6 +59,7 @@ static void open_in_quarantine(struct pair *pair)
         struct asking asking = {pair->client[i], "/locks/n"};
         assert_true(clock_wait_until(comes_to_long_quarantine, &asking, PATIENCE_MS));
         assert_null(strstr(asking.client->reply.body, "wait that is longer")); /* none is allowed */
+        all_workers_pause(&pair->batond[i]);
     }
 }
 
