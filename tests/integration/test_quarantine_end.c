@@ -39,7 +39,8 @@ static bool comes_to_long_quarantine(void *asking)
            member_integer(((struct asking *)asking)->client, "retry_after_ms") > DAY_MS / 2;
 }
 
-/* Each is another connection, and so by chance another worker, which may not have Redis back yet. */
+/* Each is another connection, and so by chance another worker, which may not have Redis back yet.
+ */
 static void all_workers_pause(const struct batond_process *batond)
 {
     for (int i = 0; i < 8; i++) {
