@@ -235,7 +235,8 @@ static void a_herd_on_every_release(void **state)
     struct site *site = *state;
     struct asker *waiters = calloc(WAITERS, sizeof *waiters);
     lock(site, token("holder", 0));
-    /* site_clean has emptied Redis. A worker that notices that registers all who wait there anew. */
+    /* site_clean has emptied Redis. A worker that notices that registers all who wait there anew.
+     */
     clock_sleep_ms(2 * LOOK_MS);
     for (int i = 0; i < WAITERS; i++) {
         wait_for_lock(&waiters[i], &site->batond[i % 2], token("waiter", i));
