@@ -13,7 +13,7 @@ BUILD := build$(if $(SANITIZE),/$(SANITIZE))
 
 # The sources: a layer is a folder, an operation on a lock is a Lua script.
 layers     := base redis locks api server
-sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c)))
+sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c) $(layers:=/*/*.c)))
 operations := $(wildcard locks/scripts/*.lua)
 shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
 common_lua := $(wildcard locks/scripts/common/*.lua)
@@ -284,7 +284,7 @@ $(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk lock
 
 $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml
 	@mkdir -p $(@D)
-	@locks/scripts/embed.sh text openapi_yaml api/openapi.h openapi.yaml > $@
+	@locks/scripts/embed.sh text openapi_yaml api/operations/openapi.h openapi.yaml > $@
 
 # Pages about the settings, from what batond says of them.
 $(BUILD)/batond.8: deploy/man/batond.8.in deploy/settings.awk $(BUILD)/batond

@@ -1,12 +1,12 @@
 #include "api/api.h"
 
-#include "api/credentials.h"
-#include "api/cross_site.h"
-#include "api/offered.h"
-#include "api/ownership.h"
-#include "api/permission.h"
-#include "api/problem.h"
-#include "api/target.h"
+#include "api/access/credentials.h"
+#include "api/access/ownership.h"
+#include "api/access/permission.h"
+#include "api/http/cross_site.h"
+#include "api/http/problem.h"
+#include "api/http/target.h"
+#include "api/operations/offered.h"
 
 #include <ctype.h>
 #include <strings.h>

@@ -2,16 +2,16 @@
 #ifndef BATON_API_API_H
 #define BATON_API_API_H
 
-#include "api/census.h"
-#include "api/contention.h"
-#include "api/events.h"
-#include "api/exchange.h"
-#include "api/happening.h"
-#include "api/health.h"
-#include "api/hold_connection.h"
-#include "api/limits.h"
-#include "api/principals.h"
+#include "api/access/limits.h"
+#include "api/access/principals.h"
+#include "api/http/events.h"
+#include "api/http/exchange.h"
+#include "api/operations/hold_connection.h"
 #include "api/routes.h"
+#include "api/stats/census.h"
+#include "api/stats/contention.h"
+#include "api/stats/happening.h"
+#include "api/stats/health.h"
 
 /* One for each worker, used on its thread alone. */
 struct api {

@@ -1,7 +1,7 @@
 #include "api/routes.h"
 
-#include "api/fields.h"
-#include "api/operations.h"
+#include "api/http/fields.h"
+#include "api/operations/operations.h"
 
 #include <stdio.h>
 

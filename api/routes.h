@@ -2,7 +2,7 @@
 #ifndef BATON_API_ROUTES_H
 #define BATON_API_ROUTES_H
 
-#include "api/principal.h"
+#include "api/access/principal.h"
 
 struct exchange;
 

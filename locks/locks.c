@@ -1,9 +1,9 @@
 #include "locks/locks.h"
 
 #include "base/random.h"
-#include "locks/majority.h"
-#include "locks/operation.h"
-#include "locks/prefix.h"
+#include "locks/central/operation.h"
+#include "locks/quorum/majority.h"
+#include "locks/watching/prefix.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,10 +2,10 @@
 #ifndef BATON_LOCKS_LOCKS_H
 #define BATON_LOCKS_LOCKS_H
 
-#include "locks/name.h"
-#include "locks/owner.h"
-#include "locks/quarantine.h"
-#include "locks/token.h"
+#include "locks/quarantine/quarantine.h"
+#include "locks/types/name.h"
+#include "locks/types/owner.h"
+#include "locks/types/token.h"
 #include "redis/store.h"
 
 /* The locks as one worker sees them. Used on the thread of its store's loop alone; it keeps no

@@ -1,10 +1,10 @@
 #include "redis/store.h"
 
-#include "redis/nodes.h"
-#include "redis/part.h"
-#include "redis/quorum.h"
-#include "redis/sentinel.h"
-#include "redis/sight.h"
+#include "redis/cluster/nodes.h"
+#include "redis/cluster/sight.h"
+#include "redis/primary/part.h"
+#include "redis/quorum/quorum.h"
+#include "redis/sentinel/sentinel.h"
 
 #include <errno.h>
 #include <stdlib.h>

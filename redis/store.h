@@ -4,9 +4,9 @@
 
 #include "base/failure.h"
 #include "base/slice.h"
-#include "redis/script.h"
-#include "redis/url.h"
-#include "redis/value.h"
+#include "redis/address/url.h"
+#include "redis/types/script.h"
+#include "redis/types/value.h"
 
 #include <uv.h>
 
@@ -216,7 +216,7 @@ void store_expect_replicas(struct store *store, struct slice key, int replicas);
  * by `mark`, of which the connection must still be the same. It may take `timeout_ms` from when the
  * script was sent. Replicas have received it then, and applied; whether they have written it to
  * disk, nobody knows. `done` runs once, from the loop and never before this has returned. See
- * redis/confirmer.h. */
+ * redis/replicas/confirmer.h. */
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context);
 

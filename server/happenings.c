@@ -1,8 +1,8 @@
 #include "server/happenings.h"
 
-#include "api/contention.h"
-#include "server/journal.h"
-#include "server/metrics.h"
+#include "api/stats/contention.h"
+#include "server/log/journal.h"
+#include "server/metrics/metrics.h"
 
 void happenings_tell(void *context, const struct happening *happening,
                      const struct exchange *exchange)

@@ -2,7 +2,7 @@
 #ifndef BATON_SERVER_HAPPENINGS_H
 #define BATON_SERVER_HAPPENINGS_H
 
-#include "api/happening.h"
+#include "api/stats/happening.h"
 
 struct contention_part;
 struct log;

@@ -1,14 +1,14 @@
 /* main.c: batond from its start to its end, step by step. */
 
-#include "api/new_token.h"
+#include "api/access/new_token.h"
 #include "base/random.h"
-#include "server/check.h"
-#include "server/exposition.h"
-#include "server/prepare.h"
-#include "server/readings.h"
-#include "server/sandbox.h"
-#include "server/sources.h"
-#include "server/steward.h"
+#include "server/metrics/exposition.h"
+#include "server/process/check.h"
+#include "server/process/prepare.h"
+#include "server/process/readings.h"
+#include "server/process/sandbox.h"
+#include "server/process/steward.h"
+#include "server/settings/sources.h"
 
 #include <errno.h>
 #include <fcntl.h>

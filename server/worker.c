@@ -1,7 +1,7 @@
 #include "server/worker.h"
 
 #include "server/happenings.h"
-#include "server/http.h"
+#include "server/http/http.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,14 +2,14 @@
 #ifndef BATON_SERVER_WORKER_H
 #define BATON_SERVER_WORKER_H
 
-#include "api/contention.h"
-#include "api/principals.h"
-#include "redis/url.h"
-#include "server/damages.h"
-#include "server/https.h"
-#include "server/log.h"
-#include "server/metrics.h"
-#include "server/settings.h"
+#include "api/access/principals.h"
+#include "api/stats/contention.h"
+#include "redis/address/url.h"
+#include "server/http/https.h"
+#include "server/log/damages.h"
+#include "server/log/log.h"
+#include "server/metrics/metrics.h"
+#include "server/settings/settings.h"
 
 /* Workers share nothing but what is constant; they meet in Redis. */
 struct worker;

@@ -37,7 +37,7 @@ policy="$policy; style-src 'sha256-$(sha256 "$made/style.css")'; img-src data:; 
 policy="$policy; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 policy="$policy; require-trusted-types-for 'script'; trusted-types 'none'"
 
-"$here/../../locks/scripts/embed.sh" text ui_page api/ui.h "$made/page.html"
+"$here/../../locks/scripts/embed.sh" text ui_page api/ui/ui.h "$made/page.html"
 echo
 echo "const char ui_policy[] = \"$policy\";"
 echo "const char ui_etag[] = \"\\\"$(sha256sum "$made/page.html" | cut -c 1-32)\\\"\";"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Turns files into C on standard output, as arrays of bytes (long string literals are not portable).
-#   embed.sh scripts FILE.lua...        const struct script script_<name>, declared in locks/scripts.h
+#   embed.sh scripts FILE.lua...        const struct script script_<name>, declared in locks/scripts/scripts.h
 #   embed.sh text SYMBOL HEADER FILE    const char SYMBOL[] (NUL-terminated) and size_t SYMBOL_length
 set -eu
 
@@ -16,7 +16,7 @@ length() {
 case $1 in
 scripts)
     shift
-    echo '#include "locks/scripts.h"'
+    echo '#include "locks/scripts/scripts.h"'
     for file; do
         name=$(basename "$file" .lua)
         sha1=$(sha1sum < "$file" | cut -c 1-40)

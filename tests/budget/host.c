@@ -1,6 +1,6 @@
 #include "tests/budget/host.h"
 
-#include "locks/operation.h"
+#include "locks/central/operation.h"
 #include "tests/budget/counts.h"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
 #define BATON_TESTS_BUDGET_HOST_H
 
 #include "server/happenings.h"
-#include "server/http.h"
+#include "server/http/http.h"
 
 /* What a worker is made of: HTTP, API, locks and the connections to Redis, as in server/worker.c.
  */

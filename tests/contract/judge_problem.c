@@ -1,4 +1,4 @@
-#include "api/problem.h"
+#include "api/http/problem.h"
 
 #include "tests/contract/judge.h"
 

@@ -1,6 +1,6 @@
 #include "tests/contract/limited.h"
 
-#include "api/fields.h"
+#include "api/http/fields.h"
 #include "api/routes.h"
 
 #include <stdio.h>

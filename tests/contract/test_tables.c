@@ -1,6 +1,6 @@
 /* openapi.yaml against the tables that batond is made of: routes, problems, fields. */
-#include "api/fields.h"
-#include "api/problem.h"
+#include "api/http/fields.h"
+#include "api/http/problem.h"
 #include "api/routes.h"
 #include "tests/contract/schema.h"
 #include "tests/contract/spec.h"

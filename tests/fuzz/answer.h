@@ -2,7 +2,7 @@
 #ifndef BATON_TESTS_FUZZ_ANSWER_H
 #define BATON_TESTS_FUZZ_ANSWER_H
 
-#include "api/exchange.h"
+#include "api/http/exchange.h"
 
 /* It has a status; JSON is JSON, a problem says what it is about, a granted hold is whole. */
 void answer_judge(const struct exchange *exchange);

@@ -1,6 +1,6 @@
 /* fuzz_gate.c: a request's line (METHOD TARGET VERSION) and header fields, as libmicrohttpd hands
  * them over. */
-#include "server/gate.h"
+#include "server/http/gate.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

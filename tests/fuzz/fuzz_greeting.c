@@ -1,7 +1,7 @@
 /* fuzz_greeting.c: what a Redis answers first: the replies to AUTH, SELECT and CLIENT ID, a line
  * each (notation.h), and then what INFO says. */
-#include "redis/errors.h"
-#include "redis/greeting.h"
+#include "redis/wire/errors.h"
+#include "redis/wire/greeting.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/notation.h"
 

@@ -1,14 +1,14 @@
 /* fuzz_inbox.c: what a Redis says to a subscriber, a line a reply (notation.h); `lost` is the loss
  * of the connection, which then is made anew, `.` a second that passes. */
-#include "redis/inbox.h"
-#include "redis/session.h"
+#include "redis/pubsub/inbox.h"
+#include "redis/wire/session.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/notation.h"
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-/* In place of redis/session.c: one that is ready at once, again after each loss. */
+/* In place of redis/wire/session.c: one that is ready at once, again after each loss. */
 struct session {
     struct session_events events;
     bool ready;

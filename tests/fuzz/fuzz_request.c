@@ -1,6 +1,6 @@
 /* fuzz_request.c: the bytes of a connection, through libmicrohttpd, gate, API and locks to a store
  * and back. The first line is what Redis answers to all (notation.h); "|||" ends a packet. */
-#include "server/http.h"
+#include "server/http/http.h"
 #include "tests/fuzz/answer.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/notation.h"

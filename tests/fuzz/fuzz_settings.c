@@ -1,8 +1,8 @@
 /* fuzz_settings.c: what batond is told when it starts, a line for each argument; BATON_NAME=VALUE
  * is a variable, and of BATON_NAME_FILE the value is what stands in the file. */
-#include "locks/name.h"
-#include "server/listener.h"
-#include "server/settings.h"
+#include "locks/types/name.h"
+#include "server/net/listener.h"
+#include "server/settings/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <arpa/inet.h>

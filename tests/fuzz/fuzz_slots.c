@@ -1,8 +1,8 @@
 /* fuzz_slots.c: what a node of a Redis Cluster says of who serves what: a redirect, a key, and then
  * the reply to CLUSTER SLOTS, a line each (notation.h). */
-#include "redis/errors.h"
-#include "redis/slots.h"
-#include "redis/url.h"
+#include "redis/address/url.h"
+#include "redis/cluster/slots.h"
+#include "redis/wire/errors.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/notation.h"
 

@@ -1,5 +1,5 @@
 /* fuzz_target.c: a request line: METHOD TARGET. */
-#include "api/target.h"
+#include "api/http/target.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/play.h"
 

@@ -1,9 +1,9 @@
 /* fuzz_texts.c: the small notations: cursors, durations, entity tags, keys, tokens. Each is given
  * the whole input. */
-#include "api/etag.h"
+#include "api/http/etag.h"
 #include "base/duration.h"
 #include "base/utf8.h"
-#include "locks/cursor.h"
+#include "locks/types/cursor.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* fuzz_tokens.c: a request (question.h) in the first line, and below it the tokens-file that says
  * whether it may be made. */
-#include "api/tokens_file.h"
+#include "api/access/tokens_file.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/play.h"
 

@@ -1,5 +1,5 @@
 /* fuzz_url.c: the URL of Redis. */
-#include "redis/url.h"
+#include "redis/address/url.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

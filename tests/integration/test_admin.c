@@ -2,7 +2,7 @@
  */
 #include "tests/integration/secure.h"
 
-#include "server/sandbox.h"
+#include "server/process/sandbox.h"
 #include "tests/support/principals_file.h"
 #include "tests/support/raw.h"
 

@@ -2,8 +2,8 @@
  * nothing. */
 #include "tests/integration/service.h"
 
-#include "redis/embedded.h"
-#include "server/sandbox.h"
+#include "redis/embedded/embedded.h"
+#include "server/process/sandbox.h"
 #include "tests/support/jumping_clock.h"
 #include "tests/support/small_disk.h"
 

@@ -1,6 +1,6 @@
 /* A log whose reader stops, goes away or never was: it costs lines, which are counted, and no
  * requests. */
-#include "server/sandbox.h"
+#include "server/process/sandbox.h"
 #include "tests/integration/service.h"
 #include "tests/support/free_port.h"
 

@@ -3,7 +3,7 @@
 #include "tests/integration/parked.h"
 
 #include "base/heap.h"
-#include "server/sandbox.h"
+#include "server/process/sandbox.h"
 #include "tests/integration/secure.h"
 #include "tests/support/memory.h"
 #include "tests/support/principals_file.h"

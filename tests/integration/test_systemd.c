@@ -3,7 +3,7 @@
 #include "tests/integration/service.h"
 
 #include "base/file.h"
-#include "server/sandbox.h"
+#include "server/process/sandbox.h"
 #include "tests/support/raw.h"
 #include "tests/support/stuck_thread.h"
 

@@ -3,7 +3,7 @@
 #include "tests/integration/guarded.h"
 #include "tests/integration/parked.h"
 
-#include "locks/cursor.h"
+#include "locks/types/cursor.h"
 
 #include <inttypes.h>
 #include <stdio.h>

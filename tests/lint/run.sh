@@ -75,7 +75,7 @@ check_layers() {
 # docs/code.md has a place for every file of the two layers that have many.
 check_map() {
     local file name bad=0
-    for file in locks/*.c redis/*.c; do
+    for file in locks/*.c locks/*/*.c redis/*.c redis/*/*.c; do
         name=${file##*/}
         if ! grep -qF "\`${name%.c}\`" docs/code.md; then
             echo "$file: say in docs/code.md, under \"Where what is\", what it belongs to"
@@ -83,7 +83,7 @@ check_map() {
         fi
     done
     while read -r name; do
-        [[ -e locks/$name.c || -e redis/$name.c ]] || { echo "docs/code.md: there is no $name.c" && bad=1; }
+        compgen -G "locks/**/$name.c" >/dev/null || compgen -G "redis/**/$name.c" >/dev/null || compgen -G "locks/$name.c" >/dev/null || compgen -G "redis/$name.c" >/dev/null || { echo "docs/code.md: there is no $name.c" && bad=1; }
     done < <(sed -n '/^## Where what is/,/^## Tests/s/^|[^|]*|//p' docs/code.md | grep -oE '\`[a-z_]+' | tr -d '\`')
     return $bad
 }

@@ -1,5 +1,5 @@
 /* Watching all names under a prefix: what there is, what changes, and that nothing is missed. */
-#include "locks/prefix.h"
+#include "locks/watching/prefix.h"
 #include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"

@@ -1,5 +1,5 @@
 /* Redis Cluster: a primary is used only while most of the primaries say that it is one. */
-#include "redis/sight.h"
+#include "redis/cluster/sight.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"

@@ -1,5 +1,5 @@
 /* The redis-server that belongs to one process: its start, its death, and its data. */
-#include "redis/embedded.h"
+#include "redis/embedded/embedded.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"

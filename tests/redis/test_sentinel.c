@@ -1,6 +1,6 @@
 /* Redis Sentinel: which server is used, and how quickly it is another one. */
-#include "redis/access.h"
-#include "redis/tls.h"
+#include "redis/address/access.h"
+#include "redis/wire/tls.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"

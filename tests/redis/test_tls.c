@@ -1,10 +1,10 @@
 /* TLS to Redis, where this build has it: the certificate must be trusted and name the host. */
-#include "redis/tls.h"
+#include "redis/wire/tls.h"
 #include "tests/support/cmocka.h"
 
 #ifdef HAVE_REDIS_TLS
 
-#include "redis/access.h"
+#include "redis/address/access.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/certificates.h"
 #include "tests/support/free_port.h"

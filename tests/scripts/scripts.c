@@ -1,7 +1,7 @@
 #include "tests/scripts/scripts.h"
 
-#include "locks/name.h"
-#include "locks/scripts.h"
+#include "locks/scripts/scripts.h"
+#include "locks/types/name.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 

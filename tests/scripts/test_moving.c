@@ -1,8 +1,8 @@
 /* A name whose slot is on its way from one node of a Redis Cluster to another, in every state in
  * which its keys can be at two nodes: nothing of it may be changed but what is in one place,
  * nothing lost or doubled. */
-#include "locks/scripts.h"
-#include "redis/slots.h"
+#include "locks/scripts/scripts.h"
+#include "redis/cluster/slots.h"
 #include "tests/scripts/scripts.h"
 #include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"

@@ -1,6 +1,6 @@
 #include "tests/server/stage.h"
 
-#include "api/told.h"
+#include "api/operations/told.h"
 
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"

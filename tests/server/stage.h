@@ -2,7 +2,7 @@
 #ifndef BATON_TESTS_SERVER_STAGE_H
 #define BATON_TESTS_SERVER_STAGE_H
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

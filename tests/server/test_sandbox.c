@@ -1,5 +1,5 @@
 /* What a process in the sandbox can still do, and what ends it. */
-#include "server/sandbox.h"
+#include "server/process/sandbox.h"
 
 #include "tests/support/cmocka.h"
 

@@ -73,7 +73,7 @@ module.exports = {
 
   "no problem speaks of headers and parameters": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
-    const source = fs.readFileSync(path.join(__dirname, "../../api/problem.h"), "utf8");
+    const source = fs.readFileSync(path.join(__dirname, "../../api/http/problem.h"), "utf8");
     const problems = [...source.matchAll(/X\(PROBLEM_\w+, "(\w+)", (\d+),[\s\\]+"([^"]+)"\)/g)].map(([, code, status, title]) => ({ code, status: Number(status), title }));
     assert.ok(problems.length >= 27, problems.length + " problems");
     const said = await stage.browser.run((all) => all.map((one) => new Refusal(one.status,

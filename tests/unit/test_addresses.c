@@ -1,5 +1,5 @@
 /* Connections counted: in all, by address, and by several threads. */
-#include "server/addresses.h"
+#include "server/net/addresses.h"
 #include "tests/support/cmocka.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* What the answers of a quorum's members mean together. */
-#include "locks/ballot.h"
+#include "locks/quorum/ballot.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What is told of contention, by what happened. */
-#include "api/contention.h"
+#include "api/stats/contention.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-#include "redis/counterpart.h"
-#include "redis/facts.h"
+#include "redis/wire/counterpart.h"
+#include "redis/wire/facts.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "locks/cursor.h"
+#include "locks/types/cursor.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>

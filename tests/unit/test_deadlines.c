@@ -1,5 +1,5 @@
 /* Deadlines: which is missed when, however often and in whatever order they are moved. */
-#include "server/deadlines.h"
+#include "server/http/deadlines.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

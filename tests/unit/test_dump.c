@@ -1,4 +1,4 @@
-#include "api/dump.h"
+#include "api/http/dump.h"
 #include "tests/support/cmocka.h"
 
 #include <dirent.h>

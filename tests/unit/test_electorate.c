@@ -1,5 +1,5 @@
 /* Which sentinels count: those that were replaced do not, those that are only away do. */
-#include "redis/electorate.h"
+#include "redis/sentinel/electorate.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

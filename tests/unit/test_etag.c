@@ -1,5 +1,5 @@
-#include "api/etag.h"
-#include "api/exchange.h"
+#include "api/http/etag.h"
+#include "api/http/exchange.h"
 #include "tests/support/cmocka.h"
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))

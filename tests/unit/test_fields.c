@@ -128,7 +128,7 @@ static void every_field_has_its_row(void **state)
     (void)state;
     for (size_t id = 0; id < FIELD_COUNT; id++)
         if (!FIELDS[id].json && !FIELDS[id].query)
-            fail_msg("field %zu has no row in api/fields.c", id);
+            fail_msg("field %zu has no row in api/http/fields.c", id);
 }
 
 static void a_request_may_carry_nothing(void **state)

@@ -1,4 +1,4 @@
-#include "server/gate.h"
+#include "server/http/gate.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>

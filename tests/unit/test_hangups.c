@@ -1,5 +1,5 @@
 /* Which hang-ups are told, by real sockets. */
-#include "server/hangups.h"
+#include "server/http/hangups.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "locks/known.h"
+#include "locks/watching/known.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Whatever bytes a line is made of, it is one line, and says what it was given. */
-#include "server/line.h"
+#include "server/log/line.h"
 #include "tests/support/cmocka.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "server/log.h"
+#include "server/log/log.h"
 #include "tests/support/cmocka.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-#include "api/happening.h"
 #include "api/routes.h"
-#include "server/exposition.h"
+#include "api/stats/happening.h"
+#include "server/metrics/exposition.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/samples.h"
 

@@ -1,5 +1,5 @@
 #include "base/random.h"
-#include "locks/name.h"
+#include "locks/types/name.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Networks as they are written, and the addresses in them. */
-#include "server/networks.h"
+#include "server/net/networks.h"
 #include "tests/support/cmocka.h"
 
 #include <arpa/inet.h>

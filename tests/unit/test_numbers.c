@@ -1,7 +1,7 @@
 /* Which numbers a part's Redis may have given, as far as is known of its clock: all new ones are
  * greater, and come back to the clock. */
-#include "locks/numbers.h"
-#include "locks/operation.h"
+#include "locks/central/operation.h"
+#include "locks/quarantine/numbers.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

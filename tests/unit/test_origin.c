@@ -1,5 +1,5 @@
 /* What header fields say of where a request comes from, and what they cannot say. */
-#include "server/origin.h"
+#include "server/http/origin.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

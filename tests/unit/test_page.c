@@ -1,5 +1,5 @@
 /* What one round of a watch tells: the first that changed, in order, as many as fit. */
-#include "api/page.h"
+#include "api/http/page.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

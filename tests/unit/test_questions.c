@@ -1,4 +1,4 @@
-#include "redis/questions.h"
+#include "redis/replicas/questions.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* So many requests a second, whoever counts them. */
-#include "api/rate.h"
+#include "api/access/rate.h"
 #include "tests/support/cmocka.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-#include "redis/access.h"
-#include "redis/tls.h"
+#include "redis/address/access.h"
+#include "redis/wire/tls.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* What is read out of Redis' replies: values, errors, INFO. */
-#include "redis/errors.h"
-#include "redis/facts.h"
-#include "redis/loaded.h"
 #include "redis/store.h"
-#include "redis/value.h"
+#include "redis/types/value.h"
+#include "redis/wire/errors.h"
+#include "redis/wire/facts.h"
+#include "redis/wire/loaded.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>

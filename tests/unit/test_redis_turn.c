@@ -1,4 +1,4 @@
-#include "redis/turn.h"
+#include "redis/wire/turn.h"
 #include "tests/support/cmocka.h"
 
 enum { LONG_MS = 5000 };

@@ -1,5 +1,5 @@
-#include "redis/tls.h"
-#include "redis/url.h"
+#include "redis/address/url.h"
+#include "redis/wire/tls.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>

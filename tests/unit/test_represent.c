@@ -1,4 +1,4 @@
-#include "api/represent.h"
+#include "api/http/represent.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

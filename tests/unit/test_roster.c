@@ -1,6 +1,6 @@
 /* Who the nodes of a Cluster are and where, by what they say of each other, and when they may be
  * used; with a sight that is made up, and a clock that is set. */
-#include "redis/roster.h"
+#include "redis/cluster/roster.h"
 #include "redis/store.h"
 #include "tests/support/cmocka.h"
 

@@ -1,8 +1,8 @@
 /* The router against nodes that are made up: they answer as those of a Redis Cluster whose slots
  * move, in any order and at any time, and whatever they do, each call ends once, is run once at
  * most, and those of a slot are run in the order in which they were made. */
-#include "redis/call.h"
-#include "redis/router.h"
+#include "redis/cluster/router.h"
+#include "redis/wire/call.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Lines on their way to a reader that is slow, stops, goes, or has a full disk. */
-#include "server/log.h"
-#include "server/scribe.h"
+#include "server/log/log.h"
+#include "server/log/scribe.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 

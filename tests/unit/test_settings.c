@@ -1,7 +1,7 @@
-#include "server/settings.h"
+#include "server/settings/settings.h"
 
-#include "server/setting.h"
-#include "server/sources.h"
+#include "server/settings/setting.h"
+#include "server/settings/sources.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-#include "redis/slot_map.h"
+#include "redis/cluster/slot_map.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "redis/slots.h"
+#include "redis/cluster/slots.h"
 #include "tests/support/cmocka.h"
 
 #include <hiredis/hiredis.h>

@@ -1,5 +1,5 @@
 /* How far names are from one another. */
-#include "server/spelling.h"
+#include "server/settings/spelling.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

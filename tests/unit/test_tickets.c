@@ -1,5 +1,5 @@
 /* Who waits for a name, over all workers of a process. */
-#include "locks/tickets.h"
+#include "locks/quorum/tickets.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "locks/token.h"
+#include "locks/types/token.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "api/tokens_file.h"
+#include "api/access/tokens_file.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/principals_file.h"
 #include "tests/support/temp_dir.h"

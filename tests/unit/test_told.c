@@ -1,5 +1,5 @@
 /* What is remembered of a reply that tells of holds, and what is taken back. */
-#include "api/told.h"
+#include "api/operations/told.h"
 
 #include "api/api.h"
 

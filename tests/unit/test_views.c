@@ -1,5 +1,5 @@
 /* What the members of a quorum say of a name, put together. */
-#include "locks/views.h"
+#include "locks/quorum/views.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "redis/votes.h"
+#include "redis/sentinel/votes.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 -- KEYS[1]  the name's main key, PREFIX{NAME}. Its other keys hang off it; they share its hash tag
 --          and so its Cluster slot.
 -- KEYS[2]  the same again in a Cluster; a script that looks at all there is gets no key there.
--- ARGV[1]  the stamp, five packed numbers, all in microseconds (locks/guard.h says where from):
+-- ARGV[1]  the stamp, five packed numbers, all in microseconds (locks/quarantine/guard.h says where from):
 --          the retention, which is how long a free name is remembered;
 --          when this call may run at the latest: where Redis' clock is beyond that, the call was
 --          delayed or the clock has jumped, and nothing is changed, or live holds would be ended;

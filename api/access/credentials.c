@@ -1,0 +1,134 @@
+#include "api/access/credentials.h"
+
+#include "api/api.h"
+#include "api/http/problem.h"
+#include "base/base64url.h"
+
+#include <strings.h>
+
+enum {
+    PASSWORD_LONGEST = PRINCIPAL_NAME_LENGTH + 1 + CREDENTIALS_TOKEN_LONGEST,
+    BASIC_LONGEST = (PASSWORD_LONGEST + 2) / 3 * 4,
+};
+
+/* What follows the scheme and its spaces, without those at the end; absent where it is another
+ * scheme. */
+static struct slice after_scheme(const char *authorization, const char *scheme)
+{
+    size_t length = strlen(scheme);
+    if (strncasecmp(authorization, scheme, length) != 0 || authorization[length] != ' ')
+        return slice_of(NULL);
+    const char *rest = authorization + length + strspn(authorization + length, " ");
+    struct slice credentials = slice_of(rest);
+    while (credentials.length > 0 && rest[credentials.length - 1] == ' ')
+        credentials.length--;
+    return credentials;
+}
+
+static struct principal *find_token(const struct exchange *exchange, struct slice token)
+{
+    if (token.length < CREDENTIALS_TOKEN_SHORTEST || token.length > CREDENTIALS_TOKEN_LONGEST)
+        return NULL;
+    return principals_by_token(exchange->api->principals, token);
+}
+
+static bool is_name_of(const struct principal *principal, struct slice name)
+{
+    return principal->name.length == name.length &&
+           memcmp(principal->name.bytes, name.bytes, name.length) == 0;
+}
+
+/* Basic: the token is the password. The user may be left empty; another name than the token's would
+ * stand in the logs of proxies as the one who asked, so it is refused. */
+static struct principal *find_password(const struct exchange *exchange, struct slice encoded)
+{
+    char decoded[BASIC_LONGEST];
+    struct slice text = {decoded, 0};
+    if (encoded.length > BASIC_LONGEST || base64_decode(encoded, decoded, &text.length) < 0)
+        text.length = 0;
+    /* A token has no colon; a name, as a certificate may have it, does. */
+    const char *colon = text.length > 0 ? memrchr(text.bytes, ':', text.length) : NULL;
+    struct principal *found = NULL;
+    if (colon) {
+        struct slice user = {text.bytes, (size_t)(colon - text.bytes)};
+        struct slice token = {colon + 1, text.length - user.length - 1};
+        found = find_token(exchange, token);
+        if (found && user.length > 0 && !is_name_of(found, user))
+            found = NULL;
+    }
+    explicit_bzero(decoded, sizeof decoded);
+    return found;
+}
+
+/* Who has sent this header; NULL where that cannot be said, and *ret_why is the reason. */
+static struct principal *find_authorized(const struct exchange *exchange, const char **ret_why)
+{
+    struct slice bearer = after_scheme(exchange->authorization, "Bearer");
+    struct slice basic = after_scheme(exchange->authorization, "Basic");
+    if (exchange->authorization_repeated) {
+        *ret_why = "Authorization is there more than once; send it once";
+        return NULL;
+    }
+    if (!bearer.bytes && !basic.bytes) {
+        *ret_why = "send Authorization: Bearer TOKEN, or Basic with the token as the password";
+        return NULL;
+    }
+    *ret_why = "nobody here has this token: it may have been replaced, or cut when it was copied "
+               "(with Basic, the user is empty or the name that belongs to the token)";
+    return bearer.bytes ? find_token(exchange, bearer) : find_password(exchange, basic);
+}
+
+static struct principal *find(const struct exchange *exchange, const char **ret_why)
+{
+    struct principals *principals = exchange->api->principals;
+    *ret_why = "send a token: Authorization: Bearer TOKEN, or Basic with the token as the password";
+    if (exchange->api->asks_certificates && !exchange->certificate) {
+        *ret_why = "show a client certificate that the authority in tls-client-ca has issued";
+        return NULL;
+    }
+    if (principals_everybody(principals))
+        return principals_everybody(principals);
+    if (exchange->authorization && !exchange->api->asks_certificates)
+        return find_authorized(exchange, ret_why);
+    if (!exchange->certificate)
+        return NULL;
+    *ret_why =
+        "nobody here has the name that the client certificate says, or it says no common name, "
+        "several, or one of more than 64 bytes";
+    return principals_by_name(principals, slice_of(exchange->certificate));
+}
+
+bool credentials_check(struct exchange *exchange)
+{
+    const char *why;
+    if (exchange->route->needs == VERB_NONE)
+        return true;
+    struct principal *found = find(exchange, &why);
+    if (found) {
+        exchange->principal = principal_keep(found);
+        return true;
+    }
+    reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"baton\"%s",
+                 exchange->authorization ? ", error=\"invalid_token\"" : "");
+    if (!exchange->is_from_script) /* its browser would ask for a password in a window of its own */
+        reply_header(exchange, "WWW-Authenticate", "Basic realm=\"baton\", charset=\"UTF-8\"");
+    problem_simply(exchange, PROBLEM_UNAUTHORIZED, "%s", why);
+    return false;
+}
+
+bool credentials_allow(const struct exchange *exchange, enum verb verb)
+{
+    const char *why;
+    return principal_may_somewhere(find(exchange, &why), verb);
+}
+
+bool credentials_last(const struct exchange *exchange)
+{
+    const char *why;
+    const struct principal *then = exchange->principal;
+    if (principals_by_name(exchange->api->principals, then->name) == then)
+        return true; /* nothing has been read since */
+    const struct principal *now = find(exchange, &why);
+    return now &&
+           (now == then || (is_name_of(now, then->name) && principal_may_the_same(now, then)));
+}

@@ -1,0 +1,202 @@
+#include "api/access/limits.h"
+
+#include "api/access/rate.h"
+#include "api/api.h"
+#include "api/http/problem.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+static int64_t limit_of(int64_t own, int64_t common)
+{
+    return own == PRINCIPAL_LIMIT_UNSET ? common : own;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Renewals and releases have a bound of their own: so many times that of all requests. Whoever
+ * holds many locks renews often. */
+enum { KEEPING_FACTOR = 10 };
+
+static bool keeps_holds(const struct route *route)
+{
+    return strcmp(route->method, "PUT") == 0 || strcmp(route->method, "DELETE") == 0;
+}
+
+/* 0: there is none. */
+static int64_t rate_limit_of(const struct exchange *exchange)
+{
+    const struct principal *principal = exchange->principal;
+    const struct limits *limits = exchange->api->limits;
+    return principal && limits && !exchange->is_admin
+               ? limit_of(principal->rate_limit, limits->rate)
+               : 0;
+}
+
+/* As draft-ietf-httpapi-ratelimit-headers-11 has it. */
+static void tell(struct exchange *exchange, int64_t limit, int64_t left)
+{
+    reply_header(exchange, "RateLimit-Policy", "\"requests\";q=%" PRId64 ";w=1", limit);
+    reply_header(exchange, "RateLimit", "\"requests\";r=%" PRId64 ";t=1", left);
+}
+
+bool limits_count(struct exchange *exchange)
+{
+    int64_t limit = rate_limit_of(exchange), now;
+    if (limit == 0)
+        return true;
+    struct account *account = exchange->principal->account;
+    bool keeps = keeps_holds(exchange->route);
+    now = now_ns();
+    struct rate rate = rate_count(&account->rate_ns, limit, now, keeps);
+    tell(exchange, limit, rate.left);
+    if (keeps)
+        rate = rate_count(&account->keeping_ns, limit * KEEPING_FACTOR, now, false);
+    if (rate.admitted)
+        return true;
+    reply_header(exchange, "Retry-After", "1");
+    problem_simply(exchange, PROBLEM_RATE_LIMITED,
+                   "no more than %" PRId64 " %s; nothing was done, so repeat it in a second",
+                   keeps ? limit * KEEPING_FACTOR : limit,
+                   keeps ? "renewals and releases per second are served, and one whose token holds "
+                           "nothing counts as ten"
+                         : "requests per second are served");
+    return false;
+}
+
+void limits_charge_miss(const struct exchange *exchange)
+{
+    int64_t limit = rate_limit_of(exchange);
+    if (limit > 0 && keeps_holds(exchange->route))
+        rate_charge(&exchange->principal->account->keeping_ns, limit * KEEPING_FACTOR, now_ns(),
+                    KEEPING_FACTOR - 1);
+}
+
+static bool may_wait(const struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    bool watches = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) != 0;
+    if (exchange->wants_events || field_given(parameters, FIELD_HOLD))
+        return true;
+    /* Who watches waits unless it says otherwise, who acquires does not. */
+    return field_given(parameters, FIELD_WAIT) ? parameters->numbers[FIELD_WAIT] > 0 : watches;
+}
+
+static bool take_place(_Atomic int64_t *taken, int64_t most)
+{
+    if (atomic_fetch_add_explicit(taken, 1, memory_order_relaxed) < most || most == 0)
+        return true;
+    atomic_fetch_sub_explicit(taken, 1, memory_order_relaxed);
+    return false;
+}
+
+bool limits_receive(struct exchange *exchange)
+{
+    const struct limits *limits = exchange->api->limits;
+    if (!exchange->has_body || exchange->drops_body || !limits || !exchange->principal)
+        return true;
+    exchange->receives =
+        take_place(&exchange->principal->account->bodies, limits->principal_bodies);
+    if (exchange->receives)
+        return true;
+    reply_header(exchange, "Retry-After", "1");
+    problem_simply(exchange, PROBLEM_TOO_MANY_BODIES,
+                   "the bodies of %" PRId64 " of your requests are still on their way "
+                   "(max-bodies-per-principal); send each at once with its head, or use query "
+                   "parameters, and repeat it in a second",
+                   limits->principal_bodies);
+    return false;
+}
+
+void limits_received(struct exchange *exchange)
+{
+    if (exchange->receives)
+        atomic_fetch_sub_explicit(&exchange->principal->account->bodies, 1, memory_order_relaxed);
+    exchange->receives = false;
+}
+
+/* What a request counts among while it goes on. */
+struct places {
+    _Atomic int64_t *taken;
+    int64_t most;       /* 0: no limit */
+    const char *bound;  /* what the client is told... */
+    const char *detail; /* ...behind the number */
+};
+
+enum { PLACES_MOST = 3 };
+
+static void refuse(struct exchange *exchange, const struct places *places)
+{
+    json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS,
+                                   "no more than %" PRId64 " of %s", places->most, places->detail);
+    json_object_set_new(document, "bound", json_string(places->bound));
+    reply_header(exchange, "Retry-After", "1");
+    problem_answer(exchange, PROBLEM_TOO_MANY_WAITERS, document);
+}
+
+/* The same at the end of a request as at its beginning. */
+static size_t places_of(const struct exchange *exchange, struct places ret[PLACES_MOST])
+{
+    struct limits *limits = exchange->api->limits;
+    const struct principal *principal = exchange->principal;
+    struct account *account = principal->account;
+    size_t count = 0;
+    ret[count++] = (struct places){
+        &account->waiters, limit_of(principal->max_waiters, limits->principal_waiters), "principal",
+        "your requests may wait at once; come again later, or ask without waiting"};
+    if (exchange->wants_events)
+        ret[count++] = (struct places){
+            &account->streams, limit_of(principal->max_streams, limits->principal_streams),
+            "streams",
+            "your streams of events may be open at once (max-streams-per-principal); close one, or "
+            "ask for application/json with `after`"};
+    else if (field_given(&exchange->parameters, FIELD_HOLD))
+        ret[count++] = (struct places){
+            &account->connection_holds,
+            limit_of(principal->max_connection_holds, limits->principal_connection_holds),
+            "connection_holds",
+            "your locks may be held by their connections at once "
+            "(max-connection-holds-per-principal); release one, or acquire without hold=connection "
+            "and renew"};
+    ret[count++] = (struct places){
+        &limits->waiting, limits->process_waiters, "process",
+        "this batond's requests may wait at once; come again later, or ask without waiting"};
+    return count;
+}
+
+static void give_back(const struct places *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        atomic_fetch_sub_explicit(places[i].taken, 1, memory_order_relaxed);
+}
+
+bool limits_enter(struct exchange *exchange)
+{
+    struct places places[PLACES_MOST];
+    if (!exchange->api->limits || !exchange->principal || !may_wait(exchange))
+        return true;
+    size_t count = places_of(exchange, places);
+    for (size_t i = 0; i < count; i++) {
+        if (take_place(places[i].taken, places[i].most))
+            continue;
+        give_back(places, i);
+        refuse(exchange, &places[i]);
+        return false;
+    }
+    exchange->counted = true;
+    return true;
+}
+
+void limits_leave(struct exchange *exchange)
+{
+    struct places places[PLACES_MOST];
+    if (!exchange->counted)
+        return;
+    exchange->counted = false;
+    give_back(places, places_of(exchange, places));
+}

@@ -1,0 +1,68 @@
+#include "api/access/ownership.h"
+
+#include "base/base64url.h"
+#include "base/digest.h"
+#include "locks/types/owner.h"
+
+#include <stdlib.h>
+
+enum { DIGEST_TEXT = BASE64URL_LENGTH(DIGEST_LENGTH) };
+
+struct ownership {
+    char owner[OWNER_LENGTH];
+    char token[DIGEST_TEXT + 1];
+};
+
+static bool has_a_name(const struct exchange *exchange)
+{
+    return exchange->principal && exchange->principal->name.length > 0;
+}
+
+static struct ownership *ownership_of(struct exchange *exchange)
+{
+    if (!exchange->ownership)
+        exchange->ownership = calloc(1, sizeof *exchange->ownership);
+    if (!exchange->ownership)
+        abort();
+    return exchange->ownership;
+}
+
+/* The principal's name, a byte that no name has, the token. */
+static struct digest digest_of_both(struct slice principal, struct slice token)
+{
+    char text[PRINCIPAL_NAME_LENGTH + 1 + TOKEN_LONGEST];
+    memcpy(text, principal.bytes, principal.length);
+    text[principal.length] = '\0';
+    memcpy(text + principal.length + 1, token.bytes, token.length);
+    struct digest digest = digest_of((struct slice){text, principal.length + 1 + token.length});
+    explicit_bzero(text, sizeof text);
+    return digest;
+}
+
+void ownership_set_token(struct exchange *exchange)
+{
+    struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
+    exchange->stored_token = token;
+    if (!token.bytes || !has_a_name(exchange))
+        return;
+    struct ownership *ownership = ownership_of(exchange);
+    struct digest digest = digest_of_both(exchange->principal->name, token);
+    base64url_encode(digest.bytes, sizeof digest.bytes, ownership->token);
+    exchange->stored_token = (struct slice){ownership->token, DIGEST_TEXT};
+}
+
+void ownership_set_owner(struct exchange *exchange)
+{
+    struct slice owner = exchange->parameters.texts[FIELD_OWNER];
+    exchange->stored_owner = owner;
+    if (has_a_name(exchange))
+        exchange->stored_owner =
+            owner_compose(exchange->principal->name, owner, ownership_of(exchange)->owner);
+}
+
+void ownership_free(struct ownership *ownership)
+{
+    if (ownership)
+        explicit_bzero(ownership, sizeof *ownership);
+    free(ownership);
+}

@@ -1,0 +1,92 @@
+#include "api/access/permission.h"
+
+#include "api/api.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/routes.h"
+
+/* Breaking needs another verb than releasing. */
+static enum verb verb_of(const struct exchange *exchange)
+{
+    if (exchange->parameters.numbers[FIELD_FORCE])
+        return VERB_BREAK;
+    return exchange->route->needs;
+}
+
+/* `prefix` is what a rule would have to be for, or the beginning of it; `where` says it in words.
+ */
+static bool refuse(struct exchange *exchange, enum verb verb, struct slice prefix,
+                   const char *where)
+{
+    struct slice name = exchange->principal->name;
+    json_t *document = problem_new(exchange, PROBLEM_FORBIDDEN,
+                                   "\"%.*s\" has no rule with the verb \"%s\"%s: whoever runs "
+                                   "batond can add one to the tokens-file",
+                                   (int)name.length, name.bytes, VERB_WORDS[verb], where);
+    json_object_set_new(document, "verb", json_string(VERB_WORDS[verb]));
+    json_object_set_new(document, "prefix", represent_text(prefix));
+    problem_answer(exchange, PROBLEM_FORBIDDEN, document);
+    return false;
+}
+
+static bool check_names(struct exchange *exchange, enum verb verb)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    for (int64_t i = 0; i < parameters->numbers[FIELD_NAMES]; i++)
+        if (!principal_may(exchange->principal, verb, parameters->names[i]))
+            return refuse(exchange, verb, parameters->names[i], " for one of the names");
+    return true;
+}
+
+static bool check_name(struct exchange *exchange, enum verb verb)
+{
+    return principal_may(exchange->principal, verb, exchange->name) ||
+           refuse(exchange, verb, exchange->name, " for this name");
+}
+
+static bool check_prefix(struct exchange *exchange, enum verb verb)
+{
+    struct slice *prefix = &exchange->parameters.texts[FIELD_PREFIX];
+    return principal_narrow(exchange->principal, verb, prefix) ||
+           refuse(exchange, verb, *prefix, " for names with this prefix");
+}
+
+bool permission_to_read(const struct exchange *exchange, struct slice name)
+{
+    return principal_may(exchange->principal, VERB_READ, name);
+}
+
+int64_t permission_longest_ttl(const struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    const struct principal *principal = exchange->principal;
+    int64_t setting = exchange->api->max_ttl_ms;
+    if (!parameters->names)
+        return principal_longest_ttl(
+            principal, exchange->name.length > 0 ? exchange->name : slice_of(NULL), setting);
+    int64_t shortest = INT64_MAX;
+    for (int64_t i = 0; i < parameters->numbers[FIELD_NAMES]; i++) {
+        int64_t longest = principal_longest_ttl(principal, parameters->names[i], setting);
+        shortest = longest < shortest ? longest : shortest;
+    }
+    return shortest;
+}
+
+bool permission_check(struct exchange *exchange)
+{
+    if (exchange->route->needs == VERB_NONE)
+        return true;
+    enum verb verb = verb_of(exchange);
+    if (exchange->name.length > 0)
+        return check_name(exchange, verb);
+    if (exchange->route->fields & FIELD_BIT(FIELD_NAMES))
+        return check_names(exchange, verb);
+    if (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))
+        return check_prefix(exchange, verb);
+    /* What is broken for no name is broken for all of them. */
+    if (verb == VERB_BREAK)
+        return principal_may(exchange->principal, verb, slice_of("")) ||
+               refuse(exchange, verb, slice_of(""), " for all names (the prefix \"\")");
+    return principal_may_somewhere(exchange->principal, verb) ||
+           refuse(exchange, verb, slice_of(""), "");
+}

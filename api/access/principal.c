@@ -1,0 +1,152 @@
+#include "api/access/principal.h"
+
+#include <stdlib.h>
+
+const char *const VERB_WORDS[VERB_COUNT] = {
+#define VERB_WORD(name, word) [name] = word,
+    VERBS(VERB_WORD)
+#undef VERB_WORD
+};
+
+static void *cleared(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static struct slice copy_of(struct slice text)
+{
+    char *bytes = cleared(text.length, 1);
+    if (text.length > 0)
+        memcpy(bytes, text.bytes, text.length);
+    return (struct slice){bytes, text.length};
+}
+
+static void free_copy(struct slice copy)
+{
+    free((void *)(uintptr_t)copy.bytes);
+}
+
+static struct account *account_of(const struct principal *before)
+{
+    struct account *account = before ? before->account : cleared(1, sizeof *account);
+    atomic_fetch_add(&account->references, 1);
+    return account;
+}
+
+struct principal *principal_new(struct slice name, size_t rule_count,
+                                const struct principal *before)
+{
+    struct principal *principal = cleared(1, sizeof *principal);
+    atomic_store(&principal->references, 1);
+    principal->name = copy_of(name);
+    principal->rate_limit = principal->max_waiters = PRINCIPAL_LIMIT_UNSET;
+    principal->max_streams = principal->max_connection_holds = PRINCIPAL_LIMIT_UNSET;
+    principal->account = account_of(before);
+    principal->rule_count = rule_count;
+    principal->rules = cleared(rule_count, sizeof *principal->rules);
+    return principal;
+}
+
+void principal_set_rule(struct principal *principal, size_t index, struct slice prefix,
+                        unsigned verbs, int64_t max_ttl_ms)
+{
+    free_copy(principal->rules[index].prefix);
+    principal->rules[index] = (struct rule){copy_of(prefix), verbs, max_ttl_ms};
+}
+
+struct principal *principal_keep(struct principal *principal)
+{
+    atomic_fetch_add_explicit(&principal->references, 1, memory_order_relaxed);
+    return principal;
+}
+
+static void account_drop(struct account *account)
+{
+    if (atomic_fetch_sub(&account->references, 1) == 1)
+        free(account);
+}
+
+void principal_drop(struct principal *principal)
+{
+    if (!principal || atomic_fetch_sub(&principal->references, 1) > 1)
+        return;
+    for (size_t i = 0; i < principal->rule_count; i++)
+        free_copy(principal->rules[i].prefix);
+    free_copy(principal->name);
+    free(principal->rules);
+    account_drop(principal->account);
+    free(principal);
+}
+
+static bool begins_with(struct slice text, struct slice prefix)
+{
+    return text.length >= prefix.length &&
+           (prefix.length == 0 || memcmp(text.bytes, prefix.bytes, prefix.length) == 0);
+}
+
+bool principal_may(const struct principal *principal, enum verb verb, struct slice name)
+{
+    for (size_t i = 0; principal && i < principal->rule_count; i++)
+        if ((principal->rules[i].verbs & VERB_BIT(verb)) &&
+            begins_with(name, principal->rules[i].prefix))
+            return true;
+    return false;
+}
+
+int64_t principal_longest_ttl(const struct principal *principal, struct slice name, int64_t setting)
+{
+    int64_t longest = 0;
+    for (size_t i = 0; principal && i < principal->rule_count; i++) {
+        const struct rule *rule = &principal->rules[i];
+        int64_t allowed = rule->max_ttl_ms ? rule->max_ttl_ms : setting;
+        if ((rule->verbs & VERB_BIT(VERB_ACQUIRE)) && allowed > longest &&
+            (!name.bytes || begins_with(name, rule->prefix)))
+            longest = allowed;
+    }
+    return longest ? longest : setting;
+}
+
+static struct slice common_part(struct slice one, struct slice other)
+{
+    size_t length = 0;
+    while (length < one.length && length < other.length && one.bytes[length] == other.bytes[length])
+        length++;
+    return (struct slice){one.bytes, length};
+}
+
+bool principal_narrow(const struct principal *principal, enum verb verb, struct slice *prefix)
+{
+    struct slice common = slice_of(NULL);
+    if (principal_may(principal, verb, *prefix))
+        return true;
+    for (size_t i = 0; principal && i < principal->rule_count; i++) {
+        const struct rule *rule = &principal->rules[i];
+        if ((rule->verbs & VERB_BIT(verb)) && begins_with(rule->prefix, *prefix))
+            common = common.bytes ? common_part(common, rule->prefix) : rule->prefix;
+    }
+    if (common.bytes)
+        *prefix = common;
+    return common.bytes != NULL;
+}
+
+bool principal_may_somewhere(const struct principal *principal, enum verb verb)
+{
+    for (size_t i = 0; principal && i < principal->rule_count; i++)
+        if (principal->rules[i].verbs & VERB_BIT(verb))
+            return true;
+    return false;
+}
+
+bool principal_may_the_same(const struct principal *one, const struct principal *other)
+{
+    bool same = one->rule_count == other->rule_count;
+    for (size_t i = 0; same && i < one->rule_count; i++) {
+        const struct rule *a = &one->rules[i], *b = &other->rules[i];
+        same = a->verbs == b->verbs && a->max_ttl_ms == b->max_ttl_ms &&
+               a->prefix.length == b->prefix.length && begins_with(a->prefix, b->prefix);
+    }
+    return same;
+}

@@ -1,0 +1,212 @@
+#include "api/http/body.h"
+
+#include "api/http/problem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { JSON_DEPTH = 16, DETAIL_LENGTH = 128 };
+
+/* How deep the brackets nest; brackets within strings do not count. */
+static int json_depth(struct slice text)
+{
+    int depth = 0, deepest = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            depth++;
+            deepest = depth > deepest ? depth : deepest;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return deepest;
+}
+
+static bool is_json_type(const char *content_type)
+{
+    static const char JSON[] = "application/json";
+    size_t length = sizeof JSON - 1;
+    return content_type && strncasecmp(content_type, JSON, length) == 0 &&
+           (content_type[length] == '\0' || strchr("; \t", content_type[length]));
+}
+
+/* An integer that has no room in 64 bits is out of a field's range, though jansson sees bad JSON:
+ * this names the field. False, with nothing answered, where no field itself is such a number. */
+static bool refuse_number_too_large(struct exchange *exchange)
+{
+    const char *key;
+    json_t *value;
+    exchange->json = json_loadb(exchange->body.bytes, exchange->body.length,
+                                JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
+    json_object_foreach (exchange->json, key, value) {
+        double number = json_real_value(value);
+        if (number >= 9223372036854775808.0 || number < -9223372036854775808.0) {
+            problem_parameter(exchange, key, "the number is too large for any field");
+            return true;
+        }
+    }
+    json_decref(exchange->json);
+    exchange->json = NULL;
+    return false;
+}
+
+/* What jansson lets pass: any depth, and a NUL behind a number or a word. */
+static bool check_text(struct exchange *exchange)
+{
+    bool has_nul = memchr(exchange->body.bytes, '\0', exchange->body.length);
+    bool is_deep = json_depth(exchange->body) > JSON_DEPTH;
+    if (has_nul)
+        problem_simply(exchange, PROBLEM_INVALID_JSON, "the body has a NUL byte: send text alone");
+    else if (is_deep)
+        problem_simply(exchange, PROBLEM_INVALID_JSON,
+                       "the body has more than %d levels, one inside the other: nest less",
+                       JSON_DEPTH);
+    return !has_nul && !is_deep;
+}
+
+/* What jansson has to say of some errors is for who calls it: this is for who sends the body. */
+static const char *describe(const json_error_t *error)
+{
+    switch (json_error_code(error)) {
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "a text has \\u0000, which marks its end in many languages: leave it out";
+    case json_error_premature_end_of_input:
+        return "the body ends too early: close what is open";
+    case json_error_end_of_input_expected:
+        return "there is more behind the end of the object: send one object";
+    case json_error_duplicate_key:
+        return "a key is there twice: which of the values was meant, nobody knows";
+    default:
+        return error->text;
+    }
+}
+
+static const char *kind_of(const json_t *value)
+{
+    static const char *const KINDS[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number",  [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",      [JSON_NULL] = "null",
+    };
+    return KINDS[json_typeof(value)];
+}
+
+static bool refuse_media_type(struct exchange *exchange, const char *what_to_do)
+{
+    problem_simply(exchange, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "%s", what_to_do);
+    return false;
+}
+
+static bool check_type(struct exchange *exchange)
+{
+    const char *coding = exchange->content_encoding;
+    if (!is_json_type(exchange->content_type))
+        return refuse_media_type(exchange, "send the body as Content-Type: application/json, or "
+                                           "use query parameters");
+    if (coding && coding[0] && strcasecmp(coding, "identity") != 0)
+        return refuse_media_type(exchange, "the body has a Content-Encoding, and none is decoded "
+                                           "here: send it as it is, without that field");
+    return true;
+}
+
+bool body_parse(struct exchange *exchange)
+{
+    if (!check_type(exchange) || !check_text(exchange))
+        return false;
+    json_error_t error;
+    exchange->json = json_loadb(exchange->body.bytes, exchange->body.length,
+                                JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!exchange->json && json_error_code(&error) == json_error_numeric_overflow &&
+        refuse_number_too_large(exchange))
+        return false;
+    if (!exchange->json) {
+        problem_simply(exchange, PROBLEM_INVALID_JSON, "line %d, column %d: %s", error.line,
+                       error.column, describe(&error));
+        return false;
+    }
+    if (!json_is_object(exchange->json)) {
+        char detail[DETAIL_LENGTH];
+        snprintf(detail, sizeof detail,
+                 "expected a JSON object, such as {\"ttl_ms\": 30000}; got %s",
+                 kind_of(exchange->json));
+        problem_parameter(exchange, "body", detail);
+        return false;
+    }
+    return true;
+}
+
+/* Where the string ends that begins here: at its closing quote. */
+static const char *string_end(const char *at)
+{
+    for (at++; *at != '"'; at++)
+        at += *at == '\\';
+    return at;
+}
+
+/* Where the value ends in which this is: at the comma behind it, or at the bracket around it. */
+static const char *value_end(const char *at)
+{
+    for (int depth = 0;; at++) {
+        if (*at == '"')
+            at = string_end(at);
+        else if (*at == '{' || *at == '[')
+            depth++;
+        else if (depth == 0 && (*at == ',' || *at == '}' || *at == ']'))
+            return at;
+        else if (*at == '}' || *at == ']')
+            depth--;
+    }
+}
+
+/* Jansson keeps members in their order, and refuses a key that is there twice. */
+static struct slice find_member(const struct exchange *exchange, const char *key)
+{
+    const char *at = (const char *)rawmemchr(exchange->body.bytes, '{') + 1;
+    const char *next;
+    json_t *value;
+    json_object_foreach (exchange->json, next, value) {
+        at = (const char *)rawmemchr(string_end(rawmemchr(at, '"')), ':') + 1;
+        const char *end = value_end(at);
+        if (strcmp(next, key) == 0)
+            return (struct slice){at, (size_t)(end - at)};
+        at = end + 1;
+    }
+    abort(); /* the key is that of a member */
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+char *body_member(const struct exchange *exchange, const char *key)
+{
+    struct slice source = find_member(exchange, key);
+    const char *at = source.bytes, *const end = source.bytes + source.length;
+    char *text = malloc(source.length + 1), *to = text;
+    if (!text)
+        abort();
+    while (at < end) {
+        const char *piece = at;
+        if (is_space(*at)) {
+            at++;
+            continue;
+        }
+        at = *at == '"' ? string_end(at) + 1 : at + 1;
+        to = mempcpy(to, piece, (size_t)(at - piece));
+    }
+    *to = '\0';
+    return text;
+}

@@ -1,0 +1,136 @@
+#include "api/http/cross_site.h"
+
+#include "api/api.h"
+#include "api/http/problem.h"
+
+#include <strings.h>
+
+enum { SHOWN_LENGTH = 100 }; /* of what the request says */
+
+static bool refuse(struct exchange *exchange, const char *field, const char *value,
+                   const char *what_to_do)
+{
+    problem_simply(exchange, PROBLEM_UNTRUSTED_ORIGIN, "%s is %.*s: %s", field, SHOWN_LENGTH, value,
+                   what_to_do);
+    return false;
+}
+
+static bool is_safe(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+/* Whether an origin is that of the pages at this host, be it over HTTPS, which a proxy may end. */
+static bool is_own(const char *origin, const char *host)
+{
+    const char *authority = strstr(origin, "://");
+    return authority && host && strcasecmp(authority + strlen("://"), host) == 0;
+}
+
+static bool check_page(struct exchange *exchange)
+{
+    const char *site = exchange->fetch_site, *origin = exchange->origin;
+    if (site)
+        return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 ||
+               refuse(exchange, "Sec-Fetch-Site", site,
+                      "pages of other sites may change nothing here; call from a server of yours");
+    return !origin || is_own(origin, exchange->host) ||
+           refuse(exchange, "Origin", origin,
+                  "pages of other sites may change nothing here; if it is this batond's own, the "
+                  "proxy in front has to pass on Host as it was");
+}
+
+static bool ends_in(struct slice text, const char *end)
+{
+    size_t length = strlen(end);
+    return text.length > length && strncasecmp(text.bytes + text.length - length, end, length) == 0;
+}
+
+/* The last label of an address is a number, and that of no name in the DNS is. */
+static bool is_address(struct slice host)
+{
+    size_t digits = 0;
+    while (digits < host.length && host.bytes[host.length - 1 - digits] >= '0' &&
+           host.bytes[host.length - 1 - digits] <= '9')
+        digits++;
+    return host.bytes[0] == '[' ||
+           (digits > 0 && digits < host.length && host.bytes[host.length - 1 - digits] == '.');
+}
+
+/* The names that no public DNS has: of a machine, of containers beside each other, of Kubernetes.
+ */
+static bool is_beyond_others(struct slice host)
+{
+    static const char *const ENDS[] = {".localhost", ".internal", ".svc", ".cluster.local"};
+    for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++)
+        if (ends_in(host, ENDS[i]))
+            return true;
+    return host.length == 0 || is_address(host) || !memchr(host.bytes, '.', host.length);
+}
+
+/* Takes the next name off a list, as well as the space in front of it. */
+static struct slice next_name(const char **list)
+{
+    *list += strspn(*list, " ");
+    struct slice name = {*list, strcspn(*list, ",")};
+    *list += name.length + ((*list)[name.length] == ',');
+    return name;
+}
+
+static bool fits(struct slice host, struct slice allowed)
+{
+    bool is_end = allowed.bytes[0] == '.' && host.length > allowed.length;
+    struct slice compared = host;
+    if (is_end)
+        compared = (struct slice){host.bytes + host.length - allowed.length, allowed.length};
+    return slice_equals(allowed, "*") ||
+           (compared.length == allowed.length &&
+            strncasecmp(compared.bytes, allowed.bytes, allowed.length) == 0);
+}
+
+static bool is_allowed(struct slice host, const char *list)
+{
+    while (list && *list)
+        if (fits(host, next_name(&list)))
+            return true;
+    return false;
+}
+
+static bool is_name(struct slice name)
+{
+    static const char LETTERS[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+    return slice_equals(name, "*") ||
+           (name.length > (name.bytes[0] == '.') && strspn(name.bytes, LETTERS) == name.length);
+}
+
+bool cross_site_hosts_are_valid(const char *list)
+{
+    size_t length = strlen(list);
+    if (length > 0 && list[length - 1] == ',')
+        return false;
+    while (*list)
+        if (!is_name(next_name(&list)))
+            return false;
+    return true;
+}
+
+static bool check_host(struct exchange *exchange)
+{
+    const struct api *api = exchange->api;
+    const char *text = exchange->host;
+    if (!text || api->asks_certificates || !principals_everybody(api->principals))
+        return true;
+    struct slice host = {text, *text == '[' ? strcspn(text, "]") : strcspn(text, ":")};
+    return is_beyond_others(host) || is_allowed(host, api->allowed_hosts) ||
+           refuse(exchange, "Host", text,
+                  "another site could have its name lead here, and whoever can connect may do all; "
+                  "use localhost or the address, or start batond with this name in allowed-hosts, "
+                  "or with a tokens-file");
+}
+
+bool cross_site_check(struct exchange *exchange)
+{
+    return exchange->route->needs == VERB_NONE ||
+           (check_host(exchange) && (is_safe(exchange->method) || check_page(exchange)));
+}

@@ -1,0 +1,46 @@
+#include "api/http/etag.h"
+
+#include "api/http/exchange.h"
+#include "base/decimal.h"
+
+enum { TAG_LONGEST = DECIMAL_LONGEST + 2 };
+
+/* Returns its length; there is a NUL behind it. */
+static size_t write_tag(int64_t version, char tag[TAG_LONGEST + 1])
+{
+    char *end = stpcpy(decimal_put(stpcpy(tag, "\""), version), "\"");
+    return (size_t)(end - tag);
+}
+
+void etag_reply(struct exchange *exchange, int64_t version)
+{
+    char tag[TAG_LONGEST + 1];
+    size_t length = write_tag(version, tag);
+    reply_header_text(exchange, "ETag", (struct slice){tag, length});
+}
+
+bool etag_matches(const char *if_none_match, int64_t version)
+{
+    char tag[TAG_LONGEST + 1];
+    write_tag(version, tag);
+    return etag_is_among(if_none_match, tag);
+}
+
+bool etag_is_among(const char *if_none_match, const char *tag)
+{
+    size_t length = strlen(tag);
+    const char *next = if_none_match ? if_none_match : "";
+    while (*next) {
+        next += strspn(next, ", \t");
+        if (*next == '*')
+            return true;
+        if (strncmp(next, "W/", 2) == 0)
+            next += 2;
+        if (strncmp(next, tag, length) == 0)
+            return true;
+        if (*next == '"')
+            next += 1 + strcspn(next + 1, "\"");
+        next += strcspn(next, ",");
+    }
+    return false;
+}

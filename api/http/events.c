@@ -1,0 +1,143 @@
+#include "api/http/events.h"
+
+#include "api/access/credentials.h"
+#include "api/api.h"
+#include "api/http/problem.h"
+
+#include <time.h>
+
+enum {
+    BEHIND = 1024, /* bytes that a client has not read, from which on it gets no such event */
+    WAIT_DEFAULT_MS = 30000,
+    SIGN_OF_LIFE_MS = 15000, /* proxies take a silent connection for dead after a minute or so */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void events_read(struct events *events, struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    *events = (struct events){
+        .exchange = exchange, .after = parameters->numbers[FIELD_AFTER], .until_ms = INT64_MAX};
+    if (field_given(parameters, FIELD_WAIT))
+        events->until_ms = now_ms() + parameters->numbers[FIELD_WAIT];
+}
+
+void events_close(struct events *events)
+{
+    if (events->resumed)
+        LIST_REMOVE(events, others);
+    events->resumed = false;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The first round of a stream does not wait, so that its client soon knows that it is served. */
+int64_t events_wait(const struct events *events)
+{
+    const struct exchange *exchange = events->exchange;
+    if (exchange->wants_events) {
+        int64_t left = events->until_ms - now_ms();
+        return events->begun ? least(SIGN_OF_LIFE_MS, left > 0 ? left : 0) : 0;
+    }
+    return field_given(&exchange->parameters, FIELD_WAIT)
+               ? exchange->parameters.numbers[FIELD_WAIT]
+               : least(WAIT_DEFAULT_MS, exchange->api->max_wait_ms);
+}
+
+static void write_text(const struct events *events, struct slice text)
+{
+    exchange_write(events->exchange, text.bytes, text.length);
+}
+
+static void write_id(const struct events *events, const char *id)
+{
+    write_text(events, slice_of("id: "));
+    write_text(events, slice_of(id));
+    write_text(events, slice_of("\n"));
+}
+
+/* What is written first goes with the head of the reply. */
+static void begin_round(struct events *events)
+{
+    if (!events->begun)
+        exchange_stream(events->exchange, 200, "text/event-stream");
+    events->begun = true;
+}
+
+void events_event(struct events *events, const char *event, const char *id, struct slice data)
+{
+    begin_round(events);
+    if (id)
+        write_id(events, id);
+    write_text(events, slice_of("event: "));
+    write_text(events, slice_of(event));
+    write_text(events, slice_of("\ndata: "));
+    write_text(events, data);
+    write_text(events, slice_of("\n\n"));
+}
+
+void events_nothing(struct events *events, const char *id)
+{
+    begin_round(events);
+    write_text(events, slice_of(": keep-alive\n"));
+    if (id)
+        write_id(events, id);
+    write_text(events, slice_of("\n"));
+}
+
+static bool is_over(const struct events *events)
+{
+    const struct exchange *exchange = events->exchange;
+    return exchange->api->draining || strcmp(exchange->method, "HEAD") == 0 ||
+           now_ms() >= events->until_ms;
+}
+
+bool events_may_be_seen(const struct events *events)
+{
+    return !events->begun || credentials_last(events->exchange);
+}
+
+void events_end_round(struct events *events)
+{
+    struct exchange *exchange = events->exchange;
+    bool over = is_over(events);
+    if (!events->resumed) {
+        LIST_INSERT_HEAD(&exchange->api->event_streams, events, others);
+        exchange_resume(exchange);
+    }
+    events->resumed = true;
+    if (over)
+        exchange_finish(exchange);
+}
+
+void events_fail(struct events *events, const char *error)
+{
+    struct exchange *exchange = events->exchange;
+    if (events->begun) {
+        if (!locks_has_store(exchange->api->locks)) /* all streams hear why this one ends */
+            api_set_store(exchange->api, false);
+        exchange_finish(exchange); /* clients of event streams come again by themselves */
+        return;
+    }
+    problem_unavailable(exchange, error);
+    exchange_resume(exchange);
+}
+
+void events_tell_store(struct event_streams *streams, bool is_available)
+{
+    const char *data = is_available ? "{\"available\":true}" : "{\"available\":false}";
+    for (struct events *each = LIST_FIRST(streams); each; each = LIST_NEXT(each, others)) {
+        const struct stream *stream = &each->exchange->stream;
+        if (!stream->finished && stream->length < BEHIND)
+            events_event(each, "store", NULL, slice_of(data));
+    }
+}

@@ -1,0 +1,222 @@
+#include "api/http/fields.h"
+
+#include "api/access/permission.h"
+#include "api/http/body.h"
+#include "api/http/input.h"
+#include "api/http/problem.h"
+#include "api/http/target.h"
+#include "api/routes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAME_SHOWN = 60, CURSOR_LONGEST = 32768 };
+
+const struct field FIELDS[FIELD_COUNT] = {
+    [FIELD_TTL] = {"ttl_ms", "ttl", FIELD_DURATION, 100, 86400000, NULL},
+    [FIELD_WAIT] = {"wait_ms", "wait", FIELD_DURATION, 0, 3600000, NULL},
+    [FIELD_OWNER] = {"owner", "owner", FIELD_TEXT, 1, OWNER_NAME_LENGTH, NULL},
+    [FIELD_LOCK_MODE] = {"mode", "mode", FIELD_MODE, 0, 0, NULL},
+    [FIELD_LIMIT] = {"limit", "limit", FIELD_INTEGER, 1, LOCK_LIMIT_HIGHEST, NULL},
+    [FIELD_LOCK_TOKEN] = {"token", NULL, FIELD_TOKEN, TOKEN_SHORTEST, TOKEN_LONGEST, NULL},
+    [FIELD_META] = {"meta", NULL, FIELD_OBJECT, 2, LOCK_META_LENGTH, NULL},
+    [FIELD_FORCE] = {NULL, "force", FIELD_FLAG, 0, 1, NULL},
+    [FIELD_PREFIX] = {NULL, "prefix", FIELD_TEXT, 0, NAME_LENGTH, NULL},
+    [FIELD_PAGE] = {NULL, "limit", FIELD_INTEGER, 1, LOCKS_LIST_LONGEST, NULL},
+    [FIELD_CURSOR] = {NULL, "cursor", FIELD_TEXT, 1, CURSOR_LONGEST,
+                      "the cursor of the page before, unchanged"},
+    [FIELD_KEEP] = {"keep_ms", "keep", FIELD_DURATION, 0, 30000, NULL},
+    [FIELD_HOLD] = {NULL, "hold", FIELD_CHOICE, 0, 0, "connection"},
+    [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
+    [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
+    [FIELD_VERBOSE] = {NULL, "verbose", FIELD_FLAG, 0, 1, NULL},
+    [FIELD_REASON] = {"reason", "reason", FIELD_TEXT, 1, REASON_LENGTH, NULL},
+    [FIELD_CONFIRM] = {"confirm", "confirm", FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
+    [FIELD_WAITERS] = {NULL, "waiters", FIELD_INTEGER, 1, LOCK_WAITERS_MOST, NULL},
+};
+
+void field_refuse(struct exchange *exchange, enum field_id id, const char *expected)
+{
+    const struct field *field = &FIELDS[id];
+    problem_parameter(exchange, field->json ? field->json : field->query, expected);
+}
+
+/* Which of the accepted fields has this name there; FIELD_COUNT for none. */
+static enum field_id field_find(unsigned accepted, struct slice name, bool in_query)
+{
+    for (unsigned id = 0; id < FIELD_COUNT; id++) {
+        const char *known = in_query ? FIELDS[id].query : FIELDS[id].json;
+        if ((accepted & FIELD_BIT(id)) && known && slice_equals(name, known))
+            return (enum field_id)id;
+    }
+    return FIELD_COUNT;
+}
+
+static void list_names(unsigned accepted, bool in_query, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned id = 0; id < FIELD_COUNT; id++) {
+        const char *known = in_query ? FIELDS[id].query : FIELDS[id].json;
+        if (!(accepted & FIELD_BIT(id)) || !known || length + strlen(known) + 3 > size)
+            continue;
+        length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", known);
+    }
+}
+
+/* How much of a name a problem shows; no character is cut in two. */
+static int shown_length(struct slice name)
+{
+    size_t length = name.length > NAME_SHOWN ? NAME_SHOWN : name.length;
+    while (length < name.length && length > 0 && (name.bytes[length] & 0xc0) == 0x80)
+        length--;
+    return (int)length;
+}
+
+static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct slice name,
+                           bool in_query)
+{
+    char known[128], detail[256], shown[NAME_SHOWN + 1];
+    list_names(accepted, in_query, known, sizeof known);
+    snprintf(shown, sizeof shown, "%.*s", shown_length(name), name.bytes);
+    if (name.length == 0)
+        snprintf(detail, sizeof detail, "a %s has no name; known here: %s",
+                 in_query ? "query parameter" : "field", known[0] ? known : "none");
+    else if (in_query && slice_equals(name, "token"))
+        snprintf(detail, sizeof detail,
+                 "a token never travels in the URL; send it in the Lock-Token header");
+    else if (known[0])
+        snprintf(detail, sizeof detail, "unknown %s; known here: %s",
+                 in_query ? "query parameter" : "field", known);
+    else
+        snprintf(detail, sizeof detail, "this request takes no %s",
+                 in_query ? "query parameters" : "body");
+    problem_parameter(exchange, shown[0] ? shown : in_query ? "query" : "body", detail);
+    return false;
+}
+
+static bool refuse_repeated(const struct input *input)
+{
+    problem_parameter(input->exchange, input->name,
+                      "given more than once; give it in one place only");
+    return false;
+}
+
+/* Marks the field as given. False where it was given before. */
+static bool claim(const struct input *input)
+{
+    struct parameters *parameters = &input->exchange->parameters;
+    if (field_given(parameters, input->id))
+        return refuse_repeated(input);
+    parameters->given |= FIELD_BIT(input->id);
+    return true;
+}
+
+static bool read_pair(struct exchange *exchange, unsigned accepted, struct slice name,
+                      struct slice value, char *decoded)
+{
+    enum field_id id = field_find(accepted, name, true);
+    if (id == FIELD_COUNT)
+        return refuse_unknown(exchange, accepted, name, true);
+
+    struct input input = {exchange, id, FIELDS[id].query, true};
+    struct slice text = {decoded, 0};
+    if (!claim(&input))
+        return false;
+    if (!value.bytes && FIELDS[id].kind == FIELD_FLAG)
+        return input_set_from_query(&input, slice_of("true"));
+    if (percent_decode(value, decoded, &text.length) < 0)
+        return input_refuse(&input);
+    return input_set_from_query(&input, text);
+}
+
+static bool read_query(struct exchange *exchange, unsigned accepted)
+{
+    struct slice path, query, name, value;
+    target_split(exchange->target, &path, &query);
+    if (query.length == 0)
+        return true;
+    exchange->decoded = malloc(query.length);
+    if (!exchange->decoded)
+        abort();
+    const char *start = query.bytes;
+    while (query_next(&query, &name, &value)) {
+        /* A value is decoded to where it stands in the query: it only gets shorter. */
+        char *place = exchange->decoded + (value.bytes ? value.bytes - start : 0);
+        if (!read_pair(exchange, accepted, name, value, place))
+            return false;
+    }
+    return true;
+}
+
+static bool read_body(struct exchange *exchange, unsigned accepted)
+{
+    const char *key;
+    json_t *value;
+    if (exchange->body.length == 0)
+        return true;
+    if (strcmp(exchange->route->method, "GET") == 0) {
+        problem_parameter(exchange, "body", "a GET request takes no body");
+        return false;
+    }
+    if (!body_parse(exchange))
+        return false;
+    json_object_foreach (exchange->json, key, value) {
+        enum field_id id = field_find(accepted, slice_of(key), false);
+        if (id == FIELD_COUNT)
+            return refuse_unknown(exchange, accepted, slice_of(key), false);
+        struct input input = {exchange, id, FIELDS[id].json, false};
+        if (!claim(&input) || !input_set_from_json(&input, value))
+            return false;
+    }
+    return true;
+}
+
+static bool read_header(struct exchange *exchange, unsigned accepted)
+{
+    if (!exchange->lock_token || !(accepted & FIELD_BIT(FIELD_LOCK_TOKEN)))
+        return true;
+    struct input input = {exchange, FIELD_LOCK_TOKEN, "Lock-Token", false};
+    if (exchange->lock_token_repeated)
+        return refuse_repeated(&input);
+    return claim(&input) && input_set_text(&input, slice_of(exchange->lock_token));
+}
+
+/* A client of an event stream that connects again repeats its query as it was: where it stopped is
+ * in the header, and counts more. For names under a prefix that may be two versions. */
+static bool read_last_event(struct exchange *exchange)
+{
+    if (!exchange->wants_events || !exchange->last_event_id)
+        return true;
+    struct parameters *parameters = &exchange->parameters;
+    struct input input = {exchange, FIELD_AFTER, "Last-Event-ID", true};
+    struct slice after = slice_of(exchange->last_event_id);
+    const char *second = strchr(exchange->last_event_id, '-');
+    parameters->given |= FIELD_BIT(FIELD_AFTER);
+    if (second && (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))) {
+        after.length = (size_t)(second - after.bytes);
+        if (!input_set_integer(&input, slice_of(second + 1)))
+            return false;
+        parameters->since = parameters->numbers[FIELD_AFTER];
+    }
+    return input_set_integer(&input, after);
+}
+
+/* Of several names, each may have a rule of its own, and some were read after the TTL. */
+static bool check_ttl(struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    bool is_in_query = !json_object_get(exchange->json, FIELDS[FIELD_TTL].json);
+    const struct input input = {exchange, FIELD_TTL,
+                                is_in_query ? FIELDS[FIELD_TTL].query : FIELDS[FIELD_TTL].json,
+                                is_in_query};
+    return !parameters->names ||
+           parameters->numbers[FIELD_TTL] <= permission_longest_ttl(exchange) ||
+           input_refuse(&input);
+}
+
+bool fields_read(struct exchange *exchange, unsigned accepted)
+{
+    return read_query(exchange, accepted) && read_body(exchange, accepted) &&
+           read_header(exchange, accepted) && read_last_event(exchange) && check_ttl(exchange);
+}

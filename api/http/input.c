@@ -1,0 +1,243 @@
+#include "api/http/input.h"
+
+#include "api/access/permission.h"
+#include "api/api.h"
+#include "api/http/body.h"
+#include "api/http/problem.h"
+#include "base/duration.h"
+#include "base/utf8.h"
+#include "locks/types/replicas.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EXPECTED_LENGTH = 160 };
+
+static int64_t highest_of(const struct input *input)
+{
+    const struct api *api = input->exchange->api;
+    if (input->id == FIELD_TTL)
+        return permission_longest_ttl(input->exchange);
+    return input->id == FIELD_WAIT ? api->max_wait_ms : FIELDS[input->id].highest;
+}
+
+static void describe_range(const struct input *input, char text[EXPECTED_LENGTH])
+{
+    const struct field *field = &FIELDS[input->id];
+    int64_t low = field->lowest, high = highest_of(input);
+    char low_text[DURATION_TEXT], high_text[DURATION_TEXT];
+    switch (field->kind) {
+    case FIELD_DURATION:
+        duration_format(low, low_text);
+        duration_format(high, high_text);
+        if (input->in_query)
+            snprintf(text, EXPECTED_LENGTH, "a duration from %s to %s, in ms, s, m or h", low_text,
+                     high_text);
+        else
+            snprintf(text, EXPECTED_LENGTH, "an integer of milliseconds, %" PRId64 " to %" PRId64,
+                     low, high);
+        break;
+    case FIELD_INTEGER:
+        snprintf(text, EXPECTED_LENGTH, "an integer from %" PRId64 " to %" PRId64, low, high);
+        break;
+    case FIELD_MODE:
+        snprintf(text, EXPECTED_LENGTH, "\"exclusive\" or \"shared\"");
+        break;
+    case FIELD_TEXT:
+        snprintf(text, EXPECTED_LENGTH,
+                 "%" PRId64 " to %" PRId64 " bytes of UTF-8 without control characters", low, high);
+        break;
+    case FIELD_TOKEN:
+        snprintf(text, EXPECTED_LENGTH,
+                 "%" PRId64 " to %" PRId64 " characters of A-Z, a-z, 0-9, _ and -", low, high);
+        break;
+    case FIELD_OBJECT:
+        snprintf(text, EXPECTED_LENGTH,
+                 "a JSON object of at most %" PRId64 " bytes without the space between", high);
+        break;
+    case FIELD_FLAG:
+        snprintf(text, EXPECTED_LENGTH, "true or false");
+        break;
+    case FIELD_CHOICE:
+        snprintf(text, EXPECTED_LENGTH, "\"%s\"", field->expected);
+        break;
+    case FIELD_REPLICAS:
+        snprintf(text, EXPECTED_LENGTH,
+                 "\"none\", or \"replicas:N\" with N from %" PRId64 " to %" PRId64, low, high);
+        break;
+    case FIELD_LIST:
+        snprintf(text, EXPECTED_LENGTH,
+                 "a list of %" PRId64 " to %" PRId64
+                 " different names, each 1 to %d bytes of UTF-8 "
+                 "without control characters",
+                 low, high, NAME_LENGTH);
+        break;
+    }
+}
+
+/* Why a value is too much that others may give. */
+static const char *why_no_more(const struct input *input)
+{
+    bool is_ruled = input->id == FIELD_TTL && highest_of(input) != input->exchange->api->max_ttl_ms;
+    return is_ruled ? "; no rule of yours in the tokens-file allows more (max_ttl)" : "";
+}
+
+bool input_refuse(const struct input *input)
+{
+    char range[EXPECTED_LENGTH], detail[2 * EXPECTED_LENGTH];
+    const char *expected = FIELDS[input->id].expected;
+    if (!expected || FIELDS[input->id].kind == FIELD_CHOICE) {
+        describe_range(input, range);
+        expected = range;
+    }
+    snprintf(detail, sizeof detail, "expected %s%s", expected, why_no_more(input));
+    problem_parameter(input->exchange, input->name, detail);
+    return false;
+}
+
+static bool set_number(const struct input *input, int64_t number)
+{
+    if (number < FIELDS[input->id].lowest || number > highest_of(input))
+        return input_refuse(input);
+    input->exchange->parameters.numbers[input->id] = number;
+    return true;
+}
+
+bool input_set_text(const struct input *input, struct slice text)
+{
+    struct parameters *parameters = &input->exchange->parameters;
+    const struct field *field = &FIELDS[input->id];
+    if ((int64_t)text.length < field->lowest || (int64_t)text.length > field->highest ||
+        !utf8_is_clean(text) || (field->kind == FIELD_TOKEN && !token_is_valid(text)))
+        return input_refuse(input);
+    parameters->texts[input->id] = text;
+    return true;
+}
+
+static bool set_mode(const struct input *input, struct slice text)
+{
+    bool shared = slice_equals(text, "shared");
+    if (!shared && !slice_equals(text, "exclusive"))
+        return input_refuse(input);
+    input->exchange->parameters.numbers[input->id] = shared ? LOCK_SHARED : LOCK_EXCLUSIVE;
+    return true;
+}
+
+static bool set_flag(const struct input *input, struct slice text)
+{
+    bool yes = slice_equals(text, "true");
+    if (!yes && !slice_equals(text, "false"))
+        return input_refuse(input);
+    input->exchange->parameters.numbers[input->id] = yes;
+    return true;
+}
+
+static bool set_choice(const struct input *input, struct slice text)
+{
+    input->exchange->parameters.numbers[input->id] = 1;
+    return slice_equals(text, FIELDS[input->id].expected) || input_refuse(input);
+}
+
+bool input_set_integer(const struct input *input, struct slice text)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.bytes[i] < '0' || text.bytes[i] > '9' || number > VERSION_HIGHEST)
+            return input_refuse(input);
+        number = number * 10 + (text.bytes[i] - '0');
+    }
+    return text.length > 0 ? set_number(input, number) : input_refuse(input);
+}
+
+static bool set_replicas(const struct input *input, struct slice text)
+{
+    int64_t replicas;
+    if (!replicas_parse(text, &replicas))
+        return input_refuse(input);
+    input->exchange->parameters.numbers[input->id] = replicas;
+    return true;
+}
+
+bool input_set_from_query(const struct input *input, struct slice text)
+{
+    int64_t ms;
+    switch (FIELDS[input->id].kind) {
+    case FIELD_DURATION:
+        return duration_parse(text, &ms) == 0 ? set_number(input, ms) : input_refuse(input);
+    case FIELD_INTEGER:
+        return input_set_integer(input, text);
+    case FIELD_MODE:
+        return set_mode(input, text);
+    case FIELD_FLAG:
+        return set_flag(input, text);
+    case FIELD_CHOICE:
+        return set_choice(input, text);
+    case FIELD_TEXT:
+        return input_set_text(input, text);
+    case FIELD_REPLICAS:
+        return set_replicas(input, text);
+    case FIELD_TOKEN:
+    case FIELD_OBJECT:
+    case FIELD_LIST:
+        break; /* has no name in the query */
+    }
+    return input_refuse(input);
+}
+
+static bool set_object(const struct input *input, const json_t *value)
+{
+    struct exchange *exchange = input->exchange;
+    if (!json_is_object(value))
+        return input_refuse(input);
+    exchange->meta = body_member(exchange, input->name);
+    if (strlen(exchange->meta) > LOCK_META_LENGTH)
+        return input_refuse(input);
+    exchange->parameters.texts[input->id] = slice_of(exchange->meta);
+    return true;
+}
+
+static bool is_among(struct slice name, const struct slice *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (names[i].length == name.length && memcmp(names[i].bytes, name.bytes, name.length) == 0)
+            return true;
+    return false;
+}
+
+static bool set_list(const struct input *input, const json_t *value)
+{
+    struct parameters *parameters = &input->exchange->parameters;
+    size_t count = json_array_size(value);
+    if (!set_number(input, (int64_t)count))
+        return false;
+    parameters->names = calloc(count, sizeof *parameters->names);
+    if (!parameters->names)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(value, i);
+        struct slice name = {json_string_value(item), json_string_length(item)};
+        if (!name.bytes || !name_is_valid(name) || is_among(name, parameters->names, i))
+            return input_refuse(input);
+        parameters->names[i] = name;
+    }
+    return true;
+}
+
+bool input_set_from_json(const struct input *input, const json_t *value)
+{
+    enum field_kind kind = FIELDS[input->id].kind;
+    struct slice text = {json_string_value(value), json_string_length(value)};
+    if (kind == FIELD_OBJECT)
+        return set_object(input, value);
+    if (kind == FIELD_LIST)
+        return set_list(input, value);
+    if (kind == FIELD_DURATION || kind == FIELD_INTEGER)
+        return json_is_integer(value) ? set_number(input, json_integer_value(value))
+                                      : input_refuse(input);
+    if (!json_is_string(value))
+        return input_refuse(input);
+    if (kind == FIELD_REPLICAS)
+        return set_replicas(input, text);
+    return kind == FIELD_MODE ? set_mode(input, text) : input_set_text(input, text);
+}

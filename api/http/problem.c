@@ -1,0 +1,142 @@
+#include "api/http/problem.h"
+
+#include "api/http/exchange.h"
+#include "api/http/target.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct kind {
+    const char *code;
+    unsigned status;
+    const char *title;
+} KINDS[] = {
+#define PROBLEM_KIND(name, code, status, title) [name] = {code, status, title},
+    PROBLEMS(PROBLEM_KIND) CONNECTION_PROBLEMS(PROBLEM_KIND)
+#undef PROBLEM_KIND
+};
+
+enum { DETAIL_LENGTH = 768, TYPE_LENGTH = 64 };
+
+static void set(json_t *document, const char *key, json_t *value)
+{
+    if (json_object_set_new_nocheck(document, key, value) < 0)
+        abort();
+}
+
+static json_t *document_new(const struct exchange *exchange, enum problem problem,
+                            const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+
+static json_t *document_new(const struct exchange *exchange, enum problem problem,
+                            const char *format, va_list arguments)
+{
+    const struct kind *kind = &KINDS[problem];
+    char written[DETAIL_LENGTH], detail[DETAIL_LENGTH], type[TYPE_LENGTH];
+    vsnprintf(written, sizeof written, format, arguments);
+    utf8_show_all(slice_of(written), detail, sizeof detail);
+    snprintf(type, sizeof type, "urn:baton:problem:%s", kind->code);
+
+    struct slice path, query;
+    target_split(exchange->target, &path, &query);
+    /* What comes from the client need not be UTF-8; then it is left out. */
+    json_t *instance = json_stringn(path.bytes, path.length);
+    json_t *document = json_object();
+    set(document, "type", json_string_nocheck(type));
+    set(document, "title", json_string_nocheck(kind->title));
+    set(document, "status", json_integer(kind->status));
+    set(document, "code", json_string_nocheck(kind->code));
+    set(document, "request_id", json_string_nocheck(exchange->request_id));
+    set(document, "instance", instance ? instance : json_string_nocheck(""));
+    set(document, "detail", json_string_nocheck(detail));
+    return document;
+}
+
+json_t *problem_new(const struct exchange *exchange, enum problem problem, const char *detail, ...)
+{
+    va_list arguments;
+    va_start(arguments, detail);
+    json_t *document = document_new(exchange, problem, detail, arguments);
+    va_end(arguments);
+    return document;
+}
+
+static void answer_line(struct exchange *exchange, const struct kind *kind, const json_t *document)
+{
+    char line[DETAIL_LENGTH + TYPE_LENGTH];
+    snprintf(line, sizeof line, "%s: %s\n", kind->code,
+             json_string_value(json_object_get(document, "detail")));
+    reply_text(exchange, kind->status, line);
+}
+
+void problem_answer(struct exchange *exchange, enum problem problem, json_t *document)
+{
+    const struct kind *kind = &KINDS[problem];
+    if (kind->status == 503 && problem != PROBLEM_QUARANTINED) /* which knows better */
+        reply_header(exchange, "Retry-After", "1");
+    if (exchange->wants_text) {
+        answer_line(exchange, kind, document);
+        json_decref(document);
+        return;
+    }
+    reply_json(exchange, kind->status, "application/problem+json", document);
+}
+
+void problem_simply(struct exchange *exchange, enum problem problem, const char *detail, ...)
+{
+    va_list arguments;
+    va_start(arguments, detail);
+    json_t *document = document_new(exchange, problem, detail, arguments);
+    va_end(arguments);
+    problem_answer(exchange, problem, document);
+}
+
+void problem_parameter(struct exchange *exchange, const char *name, const char *detail)
+{
+    json_t *document = problem_new(exchange, PROBLEM_INVALID_PARAMETER, "%s: %s", name, detail);
+    json_t *parameter = json_string(name);
+    json_object_set_new(document, "parameter", parameter ? parameter : json_string("?"));
+    problem_answer(exchange, PROBLEM_INVALID_PARAMETER, document);
+}
+
+void problem_unconfirmed_renewal(struct exchange *exchange, const char *error)
+{
+    problem_simply(exchange, PROBLEM_UNCONFIRMED,
+                   "%s, so the renewal may be lost: count on the time that the hold had before, "
+                   "and repeat the request",
+                   error);
+}
+
+void problem_unavailable(struct exchange *exchange, const char *error)
+{
+    problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "%s; it is safe to repeat the request",
+                   error);
+}
+
+void problem_damage(char *ret, size_t size, const char *error)
+{
+    snprintf(ret, size,
+             "%s: something else has written to its keys, or they were cut off. Repeating the "
+             "request does not help. DELETE with force=true clears the lock, which is free then, "
+             "whoever has held it",
+             error);
+}
+
+void problem_unanswered(struct exchange *exchange, enum locks_result result, const char *error)
+{
+    char detail[DETAIL_LENGTH];
+    if (result != LOCKS_DAMAGED) {
+        problem_unavailable(exchange, error);
+        return;
+    }
+    problem_damage(detail, sizeof detail, error);
+    problem_simply(exchange, PROBLEM_DAMAGED, "%s", detail);
+}
+
+char *problem_line(enum problem problem, const char *detail)
+{
+    const struct exchange exchange = {.target = "", .request_id = "none"};
+    return dump_line(problem_new(&exchange, problem, "%s", detail));
+}

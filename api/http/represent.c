@@ -1,0 +1,211 @@
+#include "api/http/represent.h"
+
+#include "base/decimal.h"
+
+#include <stdlib.h>
+
+/* Bytes of these as text beside name, token and owner. */
+enum { HOLD_REST = 160, RELEASE_REST = 128 };
+
+static json_t *required(json_t *json)
+{
+    if (!json)
+        abort();
+    return json;
+}
+
+json_t *represent_text(struct slice text)
+{
+    json_t *string = json_stringn(text.bytes, text.length);
+    return string ? string : required(json_string(""));
+}
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new_nocheck(object, key, required(value)) < 0)
+        abort();
+}
+
+static void set_limit(json_t *object, int64_t limit)
+{
+    if (limit > 0)
+        set(object, "limit", json_integer(limit));
+}
+
+/* An owner without its realm, which is the principal that it belongs to. */
+static struct slice name_of(struct slice owner, struct slice *ret_realm)
+{
+    struct slice name;
+    owner_split(owner, ret_realm, &name);
+    return name;
+}
+
+json_t *represent_owner(struct slice owner)
+{
+    struct slice realm;
+    return represent_text(name_of(owner, &realm));
+}
+
+static const char *mode_name(enum lock_mode mode)
+{
+    return mode == LOCK_SHARED ? "shared" : "exclusive";
+}
+
+json_t *represent_hold_document(struct slice name, struct slice token, const struct hold *hold)
+{
+    json_t *object = required(json_object());
+    set(object, "name", represent_text(name));
+    set(object, "token", represent_text(token));
+    set(object, "owner", represent_owner(hold->owner));
+    set(object, "mode", json_string(mode_name(hold->mode)));
+    set(object, "fence", json_integer(hold->fence));
+    set(object, "ttl_ms", json_integer(hold->ttl_ms));
+    set(object, "holds", json_integer(hold->holds));
+    set_limit(object, hold->limit);
+    return object;
+}
+
+/* Whether a JSON string can hold it as it is: the texts of a hold have no control characters. */
+static bool is_plain(struct slice text)
+{
+    return !memchr(text.bytes, '"', text.length) && !memchr(text.bytes, '\\', text.length);
+}
+
+static char *required_text(size_t size)
+{
+    char *text = malloc(size);
+    if (!text)
+        abort();
+    return text;
+}
+
+static char *put(char *at, struct slice text)
+{
+    return mempcpy(at, text.bytes, text.length);
+}
+
+/* This is the body of every granted acquire. Where nothing needs escaping, which is nearly always,
+ * it is written in one go: a document costs twenty times as much, and printf leaves a copy of the
+ * token on the stack. */
+char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
+{
+    struct slice realm, owner = name_of(hold->owner, &realm);
+    if (hold->limit > 0 || !is_plain(name) || !is_plain(owner))
+        return dump_line(represent_hold_document(name, token, hold));
+    char *text = required_text(name.length + token.length + owner.length + HOLD_REST);
+    char *at = put(stpcpy(text, "{\"name\":\""), name);
+    at = put(stpcpy(at, "\",\"token\":\""), token);
+    at = put(stpcpy(at, "\",\"owner\":\""), owner);
+    at = stpcpy(stpcpy(at, "\",\"mode\":\""), mode_name(hold->mode));
+    at = decimal_put(stpcpy(at, "\",\"fence\":"), hold->fence);
+    at = decimal_put(stpcpy(at, ",\"ttl_ms\":"), hold->ttl_ms);
+    at = decimal_put(stpcpy(at, ",\"holds\":"), hold->holds);
+    stpcpy(at, "}\n");
+    return text;
+}
+
+json_t *represent_release_document(struct slice name, const struct release *release)
+{
+    json_t *object = required(json_object());
+    set(object, "name", represent_text(name));
+    set(object, "released", json_boolean(!release->cancelled));
+    if (release->cancelled) {
+        set(object, "cancelled", json_true());
+        return object;
+    }
+    set(object, "fence", json_integer(release->fence));
+    set(object, "held_ms", json_integer(release->held_ms));
+    set(object, "holds", json_integer(release->holds));
+    return object;
+}
+
+/* In one go for the same reason as a hold; a client that has waited may be answered behind it. */
+char *represent_release(struct slice name, const struct release *release)
+{
+    if (release->cancelled || !is_plain(name))
+        return dump_line(represent_release_document(name, release));
+    char *text = required_text(name.length + RELEASE_REST);
+    char *at = put(stpcpy(text, "{\"name\":\""), name);
+    at = decimal_put(stpcpy(at, "\",\"released\":true,\"fence\":"), release->fence);
+    at = decimal_put(stpcpy(at, ",\"held_ms\":"), release->held_ms);
+    at = decimal_put(stpcpy(at, ",\"holds\":"), release->holds);
+    stpcpy(at, "}\n");
+    return text;
+}
+
+/* What its holder wrote, checked when it came in; null where it wrote nothing. */
+static json_t *meta(struct slice text)
+{
+    json_t *object = text.length > 0 ? dump_verbatim(text) : NULL;
+    return object ? object : json_null();
+}
+
+/* Who holds or waits, to others: their name and whose it is, and how they share. */
+static json_t *represent_other(struct slice stored_owner, enum lock_mode mode)
+{
+    json_t *object = required(json_object());
+    struct slice realm, owner = name_of(stored_owner, &realm);
+    set(object, "owner", represent_text(owner));
+    if (realm.length > 0)
+        set(object, "principal", represent_text(realm));
+    set(object, "mode", json_string(mode_name(mode)));
+    return object;
+}
+
+static json_t *represent_holder(const struct holder *holder)
+{
+    json_t *object = represent_other(holder->owner, holder->mode);
+    set(object, "fence", json_integer(holder->fence));
+    set(object, "ttl_ms", json_integer(holder->ttl_ms));
+    set(object, "held_ms", json_integer(holder->held_ms));
+    set(object, "meta", meta(holder->meta));
+    return object;
+}
+
+json_t *represent_holders(const struct lock_view *view)
+{
+    json_t *array = required(json_array());
+    for (size_t i = 0; i < view->holder_count; i++)
+        if (json_array_append_new(array, represent_holder(&view->holders[i])) < 0)
+            abort();
+    return array;
+}
+
+static json_t *represent_waiters(const struct lock_view *view)
+{
+    json_t *array = required(json_array());
+    struct in_line waiter;
+    for (size_t i = 0; locks_waiter(view, i, &waiter); i++) {
+        json_t *object = represent_other(waiter.owner, waiter.mode);
+        set(object, "waited_ms", json_integer(waiter.waited_ms));
+        if (json_array_append_new(array, object) < 0)
+            abort();
+    }
+    return array;
+}
+
+static json_t *last_release(const struct lock_view *view)
+{
+    if (view->last_release.fence == 0)
+        return json_null();
+    json_t *object = required(json_object());
+    set(object, "fence", json_integer(view->last_release.fence));
+    set(object, "reason", represent_text(view->last_release.reason));
+    set(object, "ago_ms", json_integer(view->last_release.ago_ms));
+    return object;
+}
+
+json_t *represent_view(struct slice name, const struct lock_view *view)
+{
+    json_t *object = required(json_object());
+    set(object, "name", represent_text(name));
+    set(object, "state", json_string(view->hold_count > 0 ? "held" : "free"));
+    set(object, "version", json_integer(view->version));
+    set(object, "hold_count", json_integer(view->hold_count));
+    set(object, "holders", represent_holders(view));
+    set(object, "queue_length", json_integer(view->queue_length));
+    set(object, "waiters", represent_waiters(view));
+    set(object, "last_release", last_release(view));
+    set_limit(object, view->limit);
+    return object;
+}

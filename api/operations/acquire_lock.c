@@ -1,0 +1,71 @@
+#include "api/api.h"
+#include "api/http/represent.h"
+#include "api/operations/acquisition.h"
+#include "api/operations/operations.h"
+
+static void answer_hold(struct exchange *exchange, const struct locks_reply *reply)
+{
+    struct slice token = acquisition_token(exchange);
+    bool is_new = reply->result == LOCKS_DONE;
+    unsigned status = is_new ? 201 : 200;
+    acquisition_headers(exchange, reply->hold.version);
+    exchange->grant = (struct grant){exchange->name, reply->hold.fence, reply->attempt, is_new};
+    if (exchange->wants_text) {
+        char line[TOKEN_LONGEST + 2] = "";
+        memcpy(line, token.bytes, token.length);
+        line[token.length] = '\n';
+        reply_text(exchange, status, line);
+        explicit_bzero(line, sizeof line);
+    } else {
+        reply_owned(exchange, status, "application/json",
+                    represent_hold(exchange->name, token, &reply->hold));
+    }
+}
+
+static void acquired(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
+    exchange->hung_up = NULL;
+    exchange->heard = holds ? reply->heard : 0;
+    happening_acquired(exchange, exchange->name, reply->result, holds ? &reply->hold : NULL);
+    if (holds && field_given(&exchange->parameters, FIELD_HOLD)) {
+        hold_connection(exchange, reply);
+        return;
+    }
+    if (holds)
+        answer_hold(exchange, reply);
+    else
+        acquisition_refuse(exchange, reply->result, &reply->view, reply->error, slice_of(NULL));
+    exchange_resume(exchange);
+}
+
+static void hung_up(struct exchange *exchange)
+{
+    exchange->hung_up = NULL;
+    happening_abandoned(exchange);
+    locks_abandon(exchange->below);
+}
+
+static void queued(void *context, struct slice name)
+{
+    happening_queued(context, name);
+}
+
+enum handling acquire_lock(struct exchange *exchange)
+{
+    struct locks *locks = exchange->api->locks;
+    struct acquire acquire;
+    if (!acquisition_read(exchange, &acquire))
+        return ANSWERED;
+    acquire.name = exchange->name;
+    if (acquire.wait_ms == 0) {
+        locks_acquire(locks, &acquire, acquired, exchange);
+        return PARKED;
+    }
+    exchange->keep_ms = acquire.keep_ms;
+    const struct acquirer acquirer = {exchange, exchange_is_connected, .queued = queued};
+    exchange->below = locks_wait(locks, &acquire, &acquirer, acquired);
+    exchange->hung_up = hung_up;
+    return WAITING;
+}

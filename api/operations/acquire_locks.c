@@ -1,0 +1,97 @@
+#include "api/api.h"
+#include "api/http/represent.h"
+#include "api/operations/acquisition.h"
+#include "api/operations/operations.h"
+#include "api/operations/several.h"
+
+#include <stdlib.h>
+
+/* The name as the exchange has it, which lasts as long as the exchange does. */
+static struct slice own_name(const struct exchange *exchange, struct slice name)
+{
+    const struct slice *names = exchange->parameters.names;
+    size_t i = 0;
+    while (names[i].length != name.length || memcmp(names[i].bytes, name.bytes, name.length) != 0)
+        i++;
+    return names[i];
+}
+
+/* Keeps what has to be taken back should the reply not reach the client. */
+static void keep_grant(struct exchange *exchange, struct slice name,
+                       const struct locks_reply *reply)
+{
+    if (!exchange->grants)
+        exchange->grants = calloc(several_count(exchange), sizeof *exchange->grants);
+    if (!exchange->grants)
+        abort();
+    exchange->grants[exchange->grant_count++] =
+        (struct grant){name, reply->hold.fence, reply->attempt, reply->result == LOCKS_DONE};
+}
+
+/* One of the names is held: for others that is so, whatever becomes of the rest. */
+static void granted(void *context, struct slice name, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    struct slice own = own_name(exchange, name);
+    struct hold hold = reply->hold;
+    /* Until all are held it has a short TTL that is renewed, and then what was asked for. */
+    if (reply->result == LOCKS_DONE)
+        hold.ttl_ms = exchange->parameters.numbers[FIELD_TTL];
+    keep_grant(exchange, own, reply);
+    happening_acquired(exchange, own, reply->result, &hold);
+}
+
+static void answer_holds(struct exchange *exchange, const struct several_reply *reply)
+{
+    json_t *document = json_object();
+    json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
+    json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
+    json_object_set_new(document, "locks", several_holds(exchange, reply));
+    reply_json(exchange, reply->result == LOCKS_DONE ? 201 : 200, "application/json", document);
+}
+
+static void acquired(void *context, const struct several_reply *reply)
+{
+    struct exchange *exchange = context;
+    exchange->hung_up = NULL;
+    if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED) {
+        answer_holds(exchange, reply);
+    } else {
+        happening_acquired(exchange,
+                           exchange->queued_us ? exchange->queued_name
+                                               : reply->each[reply->refused].name,
+                           reply->result, NULL);
+        happening_all_taken_back(exchange);
+        bool refused = reply->result != LOCKS_UNAVAILABLE && reply->result != LOCKS_DRAINING &&
+                       reply->result != LOCKS_UNCONFIRMED;
+        acquisition_refuse(exchange, reply->result, &reply->view, reply->error,
+                           refused ? reply->each[reply->refused].name : slice_of(NULL));
+    }
+    exchange_resume(exchange);
+}
+
+static void hung_up(struct exchange *exchange)
+{
+    exchange->hung_up = NULL;
+    happening_abandoned(exchange);
+    happening_all_taken_back(exchange);
+    several_abandon(exchange->below);
+}
+
+static void queued(void *context, struct slice name)
+{
+    struct exchange *exchange = context;
+    happening_queued(exchange, own_name(exchange, name));
+}
+
+enum handling acquire_locks(struct exchange *exchange)
+{
+    struct acquire acquire;
+    if (!several_is_complete(exchange, false) || !acquisition_read(exchange, &acquire))
+        return ANSWERED;
+    const struct acquirer acquirer = {exchange, exchange_is_connected, queued, granted};
+    exchange->below = locks_acquire_several(exchange->api->locks, exchange->parameters.names,
+                                            several_count(exchange), &acquire, &acquirer, acquired);
+    exchange->hung_up = hung_up;
+    return WAITING;
+}

@@ -1,0 +1,36 @@
+#include "api/api.h"
+#include "api/http/problem.h"
+#include "api/operations/operations.h"
+
+static const char REPEAT[] = "ask for it again, until it is answered 200";
+
+static void reopened(void *context, unsigned ended, const char *error)
+{
+    struct exchange *exchange = context;
+    if (ended > 0)
+        happening_reopened(exchange, ended);
+    if (error)
+        problem_simply(
+            exchange, PROBLEM_STORE_UNAVAILABLE,
+            "the quarantine may go on: it has ended at %u of the servers of Redis, and %s; "
+            "%s",
+            ended, error, REPEAT);
+    else
+        reply_json(exchange, 200, "application/json", json_pack("{s:i}", "ended", (int)ended));
+    exchange_resume(exchange);
+}
+
+enum handling end_quarantine(struct exchange *exchange)
+{
+    if (!field_given(&exchange->parameters, FIELD_REASON)) {
+        field_refuse(exchange, FIELD_REASON,
+                     "is missing; say why no lock that Redis may have lost is held any more: it "
+                     "goes into the audit log");
+        return ANSWERED;
+    }
+    if (locks_reopen(exchange->api->locks, reopened, exchange))
+        return PARKED;
+    problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "no server of Redis is known yet; %s",
+                   REPEAT);
+    return ANSWERED;
+}

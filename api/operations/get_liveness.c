@@ -1,0 +1,17 @@
+#include "api/api.h"
+#include "api/http/problem.h"
+#include "api/operations/operations.h"
+
+/* Whoever answers is alive, and speaks for the other workers, too: the kernel goes on to give one
+ * that is stuck its share of connections. Redis is readiness' affair. */
+enum handling get_liveness(struct exchange *exchange)
+{
+    static const char BODY[] = "{\"status\":\"ok\"}\n";
+    const struct health *health = exchange->api->health;
+    size_t stuck = health_first_stuck(health), count = health_loops(health);
+    if (stuck < count)
+        problem_simply(exchange, PROBLEM_STUCK, HEALTH_STUCK, stuck + 1, count);
+    else
+        reply_constant(exchange, 200, "application/json", BODY, sizeof BODY - 1);
+    return ANSWERED;
+}

@@ -1,0 +1,25 @@
+#include "api/api.h"
+#include "api/operations/operations.h"
+
+static void answer(struct exchange *exchange)
+{
+    reply_owned(exchange, 200, "text/plain; version=0.0.4; charset=utf-8",
+                exchange->api->metrics(exchange->api->context));
+}
+
+static void counted(void *context)
+{
+    answer(context);
+    exchange_resume(context);
+}
+
+/* How many holds there are, Redis alone knows: where it is away, the figures tell what was last
+ * known of that. */
+enum handling get_metrics(struct exchange *exchange)
+{
+    struct api *api = exchange->api;
+    if (api->census && census_count(api->census, api->locks, counted, exchange))
+        return PARKED;
+    answer(exchange);
+    return ANSWERED;
+}

@@ -1,0 +1,164 @@
+#include "api/access/credentials.h"
+#include "api/api.h"
+#include "api/http/problem.h"
+#include "api/operations/operations.h"
+
+#include <stdio.h>
+
+enum { DETAIL_SIZE = 640 };
+
+/* What has been checked so far. The first check that fails is the one that the reply tells of. */
+struct verdict {
+    json_t *checks; /* each of them, for `verbose`; else NULL */
+    bool fails;
+    enum problem problem;
+    char detail[DETAIL_SIZE];
+};
+
+/* `detail` says why it is not well, or may be told of what is; "" for nothing. Returns what stands
+ * in the list, borrowed, or NULL where there is none. */
+static json_t *list(struct verdict *verdict, const char *name, bool is_well, const char *detail)
+{
+    if (!verdict->checks)
+        return NULL;
+    json_t *entry = json_pack("{s:s, s:b}", "name", name, "ok", is_well);
+    if (detail[0])
+        json_object_set_new(entry, "detail", json_string(detail));
+    json_array_append_new(verdict->checks, entry);
+    return entry;
+}
+
+/* The same of what makes this batond ready or not. */
+static void check(struct verdict *verdict, const char *name, bool is_well, enum problem problem,
+                  const char *detail)
+{
+    list(verdict, name, is_well, detail);
+    if (is_well || verdict->fails)
+        return;
+    verdict->fails = true;
+    verdict->problem = problem;
+    snprintf(verdict->detail, sizeof verdict->detail, "%s", detail);
+}
+
+/* All that can be told without asking Redis. */
+static struct verdict check_process(const struct exchange *exchange)
+{
+    const struct api *api = exchange->api;
+    size_t loops = health_loops(api->health);
+    bool verbose = exchange->parameters.numbers[FIELD_VERBOSE];
+    struct verdict verdict = {.checks = verbose ? json_array() : NULL};
+    bool leaves = api->draining || health_is_leaving(api->health);
+    check(&verdict, "draining", !leaves, PROBLEM_DRAINING,
+          leaves ? "send requests to another batond" : "");
+    for (size_t i = 0; i < loops; i++) {
+        char name[32], detail[128] = "";
+        bool is_stuck = health_is_stuck(api->health, i);
+        snprintf(name, sizeof name, "worker %zu", i + 1);
+        if (is_stuck)
+            snprintf(detail, sizeof detail, HEALTH_STUCK, i + 1, loops);
+        check(&verdict, name, !is_stuck, PROBLEM_STUCK, detail);
+    }
+    return verdict;
+}
+
+/* The version is for those who run batond, as its figures are. */
+static void answer(struct exchange *exchange, const struct verdict *verdict)
+{
+    json_t *document = verdict->fails
+                           ? problem_new(exchange, verdict->problem, "%s", verdict->detail)
+                           : json_pack("{s:s}", "status", "ready");
+    if (verdict->checks)
+        json_object_set_new(document, "checks", verdict->checks);
+    if (verdict->checks && credentials_allow(exchange, VERB_METRICS))
+        json_object_set_new(document, "version", json_string(BATON_VERSION));
+    if (verdict->fails)
+        problem_answer(exchange, verdict->problem, document);
+    else
+        reply_json(exchange, 200, "application/json", document);
+}
+
+/* All batonds of this Redis are in it, and serve all but grants: none is to be taken out for it, so
+ * it is told and does not count. */
+static void check_quarantine(const struct exchange *exchange, struct verdict *verdict)
+{
+    const struct locks *locks = exchange->api->locks;
+    enum quarantine_reason reason;
+    char by[48] = "", detail[DETAIL_SIZE];
+    int64_t left_ms = locks_quarantine(locks, slice_of(NULL), &reason);
+    const char *why = quarantine_text(reason);
+    unsigned servers = locks_quarantined(locks);
+    if (left_ms == 0)
+        return;
+    if (servers > 0)
+        snprintf(by, sizeof by, " by %u of the servers of Redis", servers);
+    snprintf(
+        detail, sizeof detail,
+        "nothing is granted%s for another %lld s: %s; renewals and releases are served, and GET "
+        "/quarantine tells more",
+        by, (long long)((left_ms + 999) / 1000), why);
+    json_t *entry = list(verdict, "quarantine", locks_pause(locks, &reason) == 0, detail);
+    if (!entry)
+        return;
+    json_object_set_new(entry, "because", json_string(why));
+    json_object_set_new(entry, "left_ms", json_integer(left_ms));
+    if (servers > 0)
+        json_object_set_new(entry, "servers", json_integer(servers));
+}
+
+/* Where Redis is, and what is wrong there, is for those who run batond: whoever may see its
+ * figures. `trouble` is what everybody may know; NULL: Redis is well. */
+static void describe_redis(const struct exchange *exchange, const char *trouble,
+                           char text[DETAIL_SIZE])
+{
+    const struct locks *locks = exchange->api->locks;
+    bool may_know = credentials_allow(exchange, VERB_METRICS);
+    int length = snprintf(text, DETAIL_SIZE, "%s", may_know ? locks_primary(locks) : "");
+    if (!trouble)
+        return;
+    if (may_know && locks_trouble(locks)[0])
+        trouble = locks_trouble(locks);
+    snprintf(text + length, DETAIL_SIZE - (size_t)length, "%s%s", length > 0 ? "; " : "", trouble);
+}
+
+/* It is no trouble while no slot moves. */
+static void check_clocks(const struct exchange *exchange, struct verdict *verdict)
+{
+    char detail[192];
+    int64_t apart_ms = locks_clocks_apart(exchange->api->locks);
+    if (apart_ms == 0)
+        return;
+    snprintf(detail, sizeof detail, "the clocks of the nodes of Redis differ by %lld ms",
+             (long long)apart_ms);
+    list(verdict, "clocks", true, detail);
+}
+
+static void asked(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    struct verdict verdict = check_process(exchange);
+    bool is_confirmed = reply->result != LOCKS_UNCONFIRMED;
+    bool is_well = reply->result == LOCKS_DONE || !is_confirmed;
+    const char *trouble = reply->error ? reply->error : "Redis cannot be asked";
+    char detail[DETAIL_SIZE];
+    describe_redis(exchange, is_well ? NULL : trouble, detail);
+    check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE, detail);
+    if (exchange->api->replicas > 0)
+        check(&verdict, "replicas", is_confirmed, PROBLEM_UNCONFIRMED, is_confirmed ? "" : trouble);
+    check_quarantine(exchange, &verdict);
+    check_clocks(exchange, &verdict);
+    answer(exchange, &verdict);
+    exchange_resume(exchange);
+}
+
+/* Whoever is to go elsewhere is told so at once, however slow Redis may be. */
+enum handling get_readiness(struct exchange *exchange)
+{
+    struct verdict verdict = check_process(exchange);
+    if (verdict.fails && !verdict.checks) {
+        answer(exchange, &verdict);
+        return ANSWERED;
+    }
+    json_decref(verdict.checks);
+    locks_ready(exchange->api->locks, exchange->api->replicas, asked, exchange);
+    return PARKED;
+}

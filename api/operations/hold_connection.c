@@ -1,0 +1,211 @@
+#include "api/operations/hold_connection.h"
+
+#include "api/access/credentials.h"
+#include "api/api.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/acquisition.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct connection_hold {
+    LIST_ENTRY(connection_hold) entry; /* of the API's list, while there is a keeper */
+    struct exchange *exchange;         /* NULL where the client went before the stream began */
+    struct keeper *keeper;             /* NULL before that */
+    struct attempt attempt;            /* of the request whose connection this is */
+};
+
+static void write_line(struct exchange *exchange, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void write_line(struct exchange *exchange, const char *format, ...)
+{
+    char *line;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&line, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        abort();
+    exchange_write(exchange, line, (size_t)length);
+    free(line);
+}
+
+/* The line is that of the hold, with the event in front. */
+static void write_granted(struct exchange *exchange, const struct hold *hold)
+{
+    static const char EVENT[] = "{\"event\":\"granted\",";
+    char *line = represent_hold(exchange->name, acquisition_token(exchange), hold);
+    exchange_write(exchange, EVENT, sizeof EVENT - 1);
+    exchange_write(exchange, line + 1, strlen(line + 1));
+    free(line);
+}
+
+/* The stream has ended, or its client has gone; the keeper is no more. */
+static void end(struct connection_hold *held)
+{
+    held->exchange->hung_up = NULL;
+    LIST_REMOVE(held, entry);
+    free(held);
+}
+
+static void lost(void *context, const char *why)
+{
+    struct connection_hold *held = context;
+    struct exchange *exchange = held->exchange;
+    json_t *line = json_pack("{s:s, s:s}", "event", "lost", "detail", why);
+    char *text = dump_line(line);
+    exchange_write(exchange, text, strlen(text));
+    free(text);
+    end(held);
+    exchange_finish(exchange);
+}
+
+/* The tokens-file may have been read again: what would refuse a renewal by PUT ends the stream. */
+static void renewed(void *context, const struct hold *hold)
+{
+    struct connection_hold *held = context;
+    if (!credentials_last(held->exchange)) {
+        keeper_stop(held->keeper);
+        lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
+        return;
+    }
+    happening_renewed(held->exchange, held->exchange->name, LOCKS_DONE, hold);
+    write_line(held->exchange,
+               "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
+               hold->fence, hold->ttl_ms);
+}
+
+/* A release that is asked for in place of a client that has gone. */
+struct parting {
+    struct asker asker;
+    struct slice name;
+    char name_bytes[NAME_LENGTH];
+};
+
+/* There is no client left to answer; at worst the hold ends by its TTL. */
+static void released(void *context, const struct locks_reply *reply)
+{
+    struct parting *parting = context;
+    if (reply->result == LOCKS_DONE && !reply->release.repeated) {
+        struct happening happening = happening_of(HAPPENING_RELEASED, parting->name);
+        happening_set_release(&happening, &reply->release);
+        asker_tell(&parting->asker, happening);
+    }
+    asker_clear(&parting->asker);
+    free(parting);
+}
+
+/* Where the client has come again by another connection, that one has the hold by now. */
+static void release(struct exchange *exchange, const struct attempt *attempt)
+{
+    struct parting *parting = malloc(sizeof *parting);
+    if (!parting)
+        abort();
+    parting->asker = asker_of(exchange);
+    parting->name = (struct slice){parting->name_bytes, exchange->name.length};
+    memcpy(parting->name_bytes, exchange->name.bytes, exchange->name.length);
+    locks_release_connection(exchange->api->locks, exchange->name, exchange->stored_token, attempt,
+                             released, parting);
+}
+
+static void hung_up(struct exchange *exchange)
+{
+    struct connection_hold *held = exchange->below;
+    struct attempt attempt = held->attempt;
+    keeper_stop(held->keeper);
+    end(held);
+    release(exchange, &attempt);
+}
+
+static void drain(struct connection_hold *held)
+{
+    static const char LINE[] = "{\"event\":\"draining\"}\n";
+    struct exchange *exchange = held->exchange;
+    keeper_stop(held->keeper);
+    end(held);
+    exchange_write(exchange, LINE, sizeof LINE - 1);
+    exchange_finish(exchange);
+}
+
+static void begin(struct connection_hold *held, unsigned status, const struct hold *hold)
+{
+    struct exchange *exchange = held->exchange;
+    struct api *api = exchange->api;
+    const struct keeper_events events = {held, renewed, lost};
+    held->keeper = locks_keep(api->locks, exchange->name, exchange->stored_token, hold->ttl_ms,
+                              acquisition_replicas(exchange), &events);
+    LIST_INSERT_HEAD(&api->connection_holds, held, entry);
+    exchange->below = held;
+    exchange->hung_up = hung_up;
+
+    acquisition_headers(exchange, hold->version);
+    exchange_stream(exchange, status, "application/x-ndjson");
+    write_granted(exchange, hold);
+    exchange_resume(exchange);
+    if (api->draining)
+        drain(held);
+}
+
+static void hung_up_early(struct exchange *exchange)
+{
+    struct connection_hold *held = exchange->below;
+    exchange->hung_up = NULL;
+    held->exchange = NULL;
+    release(exchange, &held->attempt);
+}
+
+/* A hold that the token has had before gets its whole TTL first, so that the keeper has its time.
+ */
+static void prolonged(void *context, const struct locks_reply *reply)
+{
+    struct connection_hold *held = context;
+    struct exchange *exchange = held->exchange;
+    if (!exchange) {
+        free(held);
+    } else if (reply->result == LOCKS_DONE) {
+        happening_renewed(exchange, exchange->name, reply->result, &reply->hold);
+        begin(held, 200, &reply->hold);
+    } else {
+        exchange->hung_up = NULL;
+        free(held);
+        if (reply->result == LOCKS_UNCONFIRMED)
+            problem_unconfirmed_renewal(exchange, reply->error);
+        else if (reply->result == LOCKS_NOT_HELD)
+            problem_simply(exchange, PROBLEM_NOT_HELD,
+                           "this token's hold has just ended; acquire the lock anew");
+        else
+            acquisition_refuse(exchange, reply->result, NULL, reply->error, slice_of(NULL));
+        exchange_resume(exchange);
+    }
+}
+
+void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
+{
+    struct connection_hold *held = calloc(1, sizeof *held);
+    if (!held)
+        abort();
+    held->exchange = exchange;
+    held->attempt = reply->attempt;
+    if (reply->result == LOCKS_DONE) {
+        begin(held, 201, &reply->hold);
+        return;
+    }
+    exchange->below = held;
+    exchange->hung_up = hung_up_early;
+    locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
+                exchange->parameters.numbers[FIELD_TTL], acquisition_replicas(exchange), prolonged,
+                held);
+}
+
+void hold_connection_drain(struct api *api)
+{
+    struct connection_hold *next;
+    for (struct connection_hold *held = LIST_FIRST(&api->connection_holds); held; held = next) {
+        next = LIST_NEXT(held, entry);
+        drain(held);
+    }
+}

@@ -1,0 +1,36 @@
+#include "api/api.h"
+#include "api/http/etag.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/operations.h"
+
+static void answer(struct exchange *exchange, const struct lock_view *view)
+{
+    etag_reply(exchange, view->version);
+    if (etag_matches(exchange->if_none_match, view->version)) {
+        reply_nothing(exchange, 304);
+        return;
+    }
+    json_t *document = represent_view(exchange->name, view);
+    if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
+        json_object_set_new(document, "mine", json_boolean(view->mine));
+    reply_json(exchange, 200, "application/json", document);
+}
+
+static void inspected(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    if (reply->result == LOCKS_DONE)
+        answer(exchange, &reply->view);
+    else
+        problem_unanswered(exchange, reply->result, reply->error);
+    exchange_resume(exchange);
+}
+
+enum handling inspect_lock(struct exchange *exchange)
+{
+    int64_t waiters = exchange->parameters.numbers[FIELD_WAITERS];
+    locks_inspect_line(exchange->api->locks, exchange->name, exchange->stored_token,
+                       waiters > 0 ? (size_t)waiters : LOCK_WAITERS_SHOWN, inspected, exchange);
+    return PARKED;
+}

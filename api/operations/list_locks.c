@@ -1,0 +1,58 @@
+#include "api/access/permission.h"
+#include "api/api.h"
+#include "api/http/input.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/operations.h"
+
+enum { PAGE_DEFAULT = 100 };
+
+static void add_lock(void *context, struct slice name, const struct lock_view *view)
+{
+    struct exchange *exchange = context;
+    json_array_append_new(exchange->json, represent_view(name, view));
+}
+
+/* How many they are stands in the reply. */
+static void count_skipped(void *context, struct slice name)
+{
+    struct exchange *exchange = context;
+    (void)name;
+    exchange->skipped++;
+}
+
+static bool wants(void *context, struct slice name)
+{
+    return permission_to_read(context, name);
+}
+
+static void listed(void *context, enum locks_result result, struct slice next, const char *error)
+{
+    struct exchange *exchange = context;
+    if (result == LOCKS_DONE) {
+        json_t *document = json_object();
+        json_object_set(document, "locks", exchange->json);
+        if (exchange->skipped > 0)
+            json_object_set_new(document, "skipped", json_integer((json_int_t)exchange->skipped));
+        json_object_set_new(document, "cursor", next.bytes ? represent_text(next) : json_null());
+        reply_json(exchange, 200, "application/json", document);
+    } else {
+        problem_unavailable(exchange, error ? error : "Redis did not answer");
+    }
+    exchange_resume(exchange);
+}
+
+enum handling list_locks(struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    const struct locks_listener listener = {exchange, wants, add_lock, count_skipped, listed};
+    int64_t limit = parameters->numbers[FIELD_PAGE];
+    exchange->json = json_array();
+    if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],
+                   parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PAGE_DEFAULT),
+                   &listener) < 0) {
+        input_refuse(&(struct input){exchange, FIELD_CURSOR, "cursor", true});
+        return ANSWERED;
+    }
+    return PARKED;
+}

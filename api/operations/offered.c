@@ -1,0 +1,63 @@
+#include "api/operations/offered.h"
+
+#include "api/api.h"
+#include "api/http/problem.h"
+
+/* What a quorum (redis+quorum://) cannot keep, or batond's own Redis, and why. */
+static const struct refusal {
+    enum field_id field;
+    bool by_quorum, by_embedded;
+    const char *why;
+} FIELDS_REFUSED[] = {
+    {FIELD_LIMIT, true, false,
+     "a quorum keeps no limit: each of its members would count to it by itself, and "
+     "together a majority of them more often; leave it out"},
+    {FIELD_CONFIRM, true, false,
+     "in a quorum a majority of independent servers has each hold, and replicas of "
+     "them count for nothing; leave it out"},
+    {FIELD_CONFIRM, false, true,
+     "the Redis that batond itself has started has no replicas, so nobody "
+     "would ever confirm; leave it out, or start batond with a redis-url"},
+};
+
+static const struct {
+    const char *operation;
+    const char *why;
+} OPERATIONS_REFUSED[] = {
+    {"listLocks",
+     "the locks of a quorum (redis+quorum://) are not listed, for no member knows them "
+     "all: ask for each by its name"},
+    {"watchLocks",
+     "the prefixes of a quorum (redis+quorum://) are not watched, for no member knows "
+     "all changes: watch each lock by its name"},
+};
+
+static bool asks_for(const struct exchange *exchange, enum field_id field)
+{
+    return field_given(&exchange->parameters, field) && exchange->parameters.numbers[field] > 0;
+}
+
+static bool is_by(const struct refusal *refusal, const struct api *api)
+{
+    return (refusal->by_quorum && api->quorum) || (refusal->by_embedded && api->embedded);
+}
+
+bool offered_check(struct exchange *exchange)
+{
+    const struct api *api = exchange->api;
+    if (!api->quorum && !api->embedded)
+        return true;
+    for (size_t i = 0; i < sizeof FIELDS_REFUSED / sizeof FIELDS_REFUSED[0]; i++)
+        if (is_by(&FIELDS_REFUSED[i], api) && asks_for(exchange, FIELDS_REFUSED[i].field)) {
+            field_refuse(exchange, FIELDS_REFUSED[i].field, FIELDS_REFUSED[i].why);
+            return false;
+        }
+    if (!api->quorum)
+        return true;
+    for (size_t i = 0; i < sizeof OPERATIONS_REFUSED / sizeof OPERATIONS_REFUSED[0]; i++)
+        if (strcmp(exchange->route->operation_id, OPERATIONS_REFUSED[i].operation) == 0) {
+            problem_simply(exchange, PROBLEM_UNSUPPORTED, "%s", OPERATIONS_REFUSED[i].why);
+            return false;
+        }
+    return true;
+}

@@ -1,0 +1,67 @@
+#include "api/api.h"
+#include "api/http/etag.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/operations.h"
+
+static void released(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    happening_released(exchange, exchange->name, reply->result, &reply->release);
+    if (reply->result == LOCKS_DONE) {
+        if (reply->release.version > 0)
+            etag_reply(exchange, reply->release.version);
+        reply_owned(exchange, 200, "application/json",
+                    represent_release(exchange->name, &reply->release));
+    } else if (reply->result == LOCKS_NOT_HELD) {
+        problem_simply(exchange, PROBLEM_NOT_HELD,
+                       "this token has no live hold, so nothing was released; if it had one, that "
+                       "has expired or was broken");
+    } else {
+        problem_unanswered(exchange, reply->result, reply->error);
+    }
+    exchange_resume(exchange);
+}
+
+static void broken(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    if (reply->result == LOCKS_DONE) {
+        happening_forced(exchange, reply->broken.count, reply->broken.cleared);
+        json_t *document = json_object();
+        json_object_set_new(document, "name", represent_text(exchange->name));
+        json_object_set_new(document, "broken", json_integer(reply->broken.count));
+        json_object_set_new(document, "version", json_integer(reply->broken.version));
+        if (reply->broken.cleared)
+            json_object_set_new(document, "cleared", json_true());
+        etag_reply(exchange, reply->broken.version);
+        reply_json(exchange, 200, "application/json", document);
+    } else {
+        problem_unavailable(exchange, reply->error);
+    }
+    exchange_resume(exchange);
+}
+
+enum handling release_lock(struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    bool has_token = field_given(parameters, FIELD_LOCK_TOKEN);
+    bool force = parameters->numbers[FIELD_FORCE] != 0;
+    if (force && has_token) {
+        field_refuse(exchange, FIELD_FORCE,
+                     "breaks the holds of everybody and takes no token; leave out one of the two");
+        return ANSWERED;
+    }
+    if (!force && !has_token) {
+        field_refuse(exchange, FIELD_LOCK_TOKEN,
+                     "is missing; send it in the Lock-Token header or as \"token\" in the body "
+                     "(force=true breaks the lock without one)");
+        return ANSWERED;
+    }
+    if (force)
+        locks_break(exchange->api->locks, exchange->name, broken, exchange);
+    else
+        locks_release(exchange->api->locks, exchange->name, exchange->stored_token, released,
+                      exchange);
+    return PARKED;
+}

@@ -1,0 +1,38 @@
+#include "api/api.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/acquisition.h"
+#include "api/operations/operations.h"
+#include "api/operations/several.h"
+
+static void released(void *context, const struct several_reply *reply)
+{
+    struct exchange *exchange = context;
+    for (size_t i = 0; i < reply->count; i++)
+        happening_released(exchange, reply->each[i].name, reply->each[i].result,
+                           &reply->each[i].release);
+    if (reply->result == LOCKS_DONE) {
+        json_t *document = json_object(), *locks = json_array();
+        for (size_t i = 0; i < reply->count; i++)
+            json_array_append_new(
+                locks, represent_release_document(reply->each[i].name, &reply->each[i].release));
+        json_object_set_new(document, "locks", locks);
+        reply_json(exchange, 200, "application/json", document);
+    } else if (reply->result == LOCKS_NOT_HELD) {
+        several_not_held(exchange, reply,
+                         "this token has no live hold of these names: it never had one, or that "
+                         "has expired or was broken; the others were released");
+    } else {
+        problem_unanswered(exchange, reply->result, reply->error);
+    }
+    exchange_resume(exchange);
+}
+
+enum handling release_locks(struct exchange *exchange)
+{
+    if (!several_is_complete(exchange, true))
+        return ANSWERED;
+    locks_release_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
+                          exchange->stored_token, released, exchange);
+    return PARKED;
+}

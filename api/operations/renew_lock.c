@@ -1,0 +1,41 @@
+#include "api/api.h"
+#include "api/http/etag.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/acquisition.h"
+#include "api/operations/operations.h"
+
+static void renewed(void *context, const struct locks_reply *reply)
+{
+    struct exchange *exchange = context;
+    happening_renewed(exchange, exchange->name, reply->result, &reply->hold);
+    if (reply->result == LOCKS_DONE) {
+        etag_reply(exchange, reply->hold.version);
+        reply_owned(exchange, 200, "application/json",
+                    represent_hold(exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
+                                   &reply->hold));
+    } else if (reply->result == LOCKS_NOT_HELD) {
+        problem_simply(exchange, PROBLEM_NOT_HELD,
+                       "this token has no live hold, so nothing was renewed: stop what the lock "
+                       "protects, and acquire it anew");
+    } else if (reply->result == LOCKS_UNCONFIRMED) {
+        problem_unconfirmed_renewal(exchange, reply->error);
+    } else {
+        problem_unanswered(exchange, reply->result, reply->error);
+    }
+    exchange_resume(exchange);
+}
+
+enum handling renew_lock(struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    if (!field_given(parameters, FIELD_LOCK_TOKEN)) {
+        field_refuse(exchange, FIELD_LOCK_TOKEN,
+                     "is missing; send it in the Lock-Token header or as \"token\" in the body");
+        return ANSWERED;
+    }
+    /* A TTL that was not given is 0: the one that the hold had last. */
+    locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
+                parameters->numbers[FIELD_TTL], acquisition_replicas(exchange), renewed, exchange);
+    return PARKED;
+}

@@ -1,0 +1,48 @@
+#include "api/operations/several.h"
+
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/acquisition.h"
+
+bool several_is_complete(struct exchange *exchange, bool needs_token)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    if (!field_given(parameters, FIELD_NAMES)) {
+        field_refuse(exchange, FIELD_NAMES,
+                     "is missing; send {\"names\": [\"a\", \"b\"]} as the body");
+        return false;
+    }
+    if (needs_token && !field_given(parameters, FIELD_LOCK_TOKEN)) {
+        field_refuse(exchange, FIELD_LOCK_TOKEN,
+                     "is missing; send it in the Lock-Token header or as \"token\" in the body");
+        return false;
+    }
+    return true;
+}
+
+size_t several_count(const struct exchange *exchange)
+{
+    return (size_t)exchange->parameters.numbers[FIELD_NAMES];
+}
+
+json_t *several_holds(const struct exchange *exchange, const struct several_reply *reply)
+{
+    json_t *holds = json_array();
+    for (size_t i = 0; i < reply->count; i++)
+        json_array_append_new(holds, represent_hold_document(reply->each[i].name,
+                                                             acquisition_token(exchange),
+                                                             &reply->each[i].hold));
+    return holds;
+}
+
+void several_not_held(struct exchange *exchange, const struct several_reply *reply,
+                      const char *detail)
+{
+    json_t *document = problem_new(exchange, PROBLEM_NOT_HELD, "%s", detail);
+    json_t *names = json_array();
+    for (size_t i = 0; i < reply->count; i++)
+        if (reply->each[i].result == LOCKS_NOT_HELD)
+            json_array_append_new(names, represent_text(reply->each[i].name));
+    json_object_set_new(document, "names", names);
+    problem_answer(exchange, PROBLEM_NOT_HELD, document);
+}

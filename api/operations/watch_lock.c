@@ -1,0 +1,100 @@
+#include "api/api.h"
+#include "api/http/etag.h"
+#include "api/http/events.h"
+#include "api/http/problem.h"
+#include "api/http/represent.h"
+#include "api/operations/operations.h"
+#include "base/decimal.h"
+
+#include <stdlib.h>
+
+struct watching {
+    struct events events;
+    struct watch *watch; /* NULL while nothing is under way */
+};
+
+static void look(struct watching *watching);
+
+/* The exchange has ended, or the client has gone. */
+static void let_go(struct exchange *exchange)
+{
+    struct watching *watching = exchange->below;
+    exchange->hung_up = NULL;
+    exchange->drained = NULL;
+    events_close(&watching->events);
+    if (watching->watch)
+        locks_unwatch(watching->watch);
+    free(watching);
+}
+
+static json_t *represent_change(const struct exchange *exchange, const struct locks_reply *reply)
+{
+    json_t *document = represent_view(exchange->name, &reply->view);
+    if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
+        json_object_set_new(document, "mine", json_boolean(reply->view.mine));
+    json_object_set_new(document, "changed", json_boolean(reply->changed));
+    return document;
+}
+
+static void send_round(struct watching *watching, const struct locks_reply *reply)
+{
+    struct events *events = &watching->events;
+    if (reply->changed) {
+        char id[DECIMAL_LONGEST + 1], *line = dump_line(represent_change(events->exchange, reply));
+        *decimal_put(id, reply->view.version) = '\0';
+        events->after = reply->view.version;
+        events_event(events, "lock", id, (struct slice){line, strlen(line) - 1});
+        free(line);
+    } else {
+        events_nothing(events, NULL);
+    }
+    events_end_round(events);
+}
+
+static void looked(void *context, const struct locks_reply *reply)
+{
+    struct watching *watching = context;
+    struct exchange *exchange = watching->events.exchange;
+    watching->watch = NULL;
+    if (reply->result == LOCKS_DAMAGED && !watching->events.begun) {
+        problem_unanswered(exchange, reply->result, reply->error);
+        exchange_resume(exchange);
+    } else if (reply->result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
+        events_fail(&watching->events, reply->error ? reply->error : "this batond is stopping");
+    } else if (exchange->wants_events) {
+        send_round(watching, reply);
+    } else {
+        etag_reply(exchange, reply->view.version);
+        reply_json(exchange, 200, "application/json", represent_change(exchange, reply));
+        exchange_resume(exchange);
+    }
+}
+
+static void look(struct watching *watching)
+{
+    const struct exchange *exchange = watching->events.exchange;
+    watching->watch =
+        locks_watch(exchange->api->locks, exchange->name, exchange->stored_token,
+                    watching->events.after, events_wait(&watching->events), looked, watching);
+}
+
+/* The stream has been read, so there may be more. */
+static void drained(struct exchange *exchange)
+{
+    struct watching *watching = exchange->below;
+    if (!watching->watch)
+        look(watching);
+}
+
+enum handling watch_lock(struct exchange *exchange)
+{
+    struct watching *watching = calloc(1, sizeof *watching);
+    if (!watching)
+        abort();
+    events_read(&watching->events, exchange);
+    exchange->below = watching;
+    exchange->hung_up = let_go;
+    exchange->drained = drained;
+    look(watching);
+    return WAITING;
+}

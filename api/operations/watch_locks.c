@@ -1,0 +1,225 @@
+#include "api/access/permission.h"
+#include "api/api.h"
+#include "api/http/events.h"
+#include "api/http/page.h"
+#include "api/http/represent.h"
+#include "api/operations/operations.h"
+#include "base/decimal.h"
+
+#include <stdlib.h>
+
+enum {
+    ID_LONGEST = 2 * DECIMAL_LONGEST + 1,
+    REPLY_REST = 128,          /* bytes of a reply beside the locks */
+    REPLY_BYTES = 1024 * 1024, /* of locks in a reply */
+    PORTION = 128,             /* locks that a stream is told before it has to be read... */
+    PORTION_BYTES = 16 * 1024, /* ...and bytes of them */
+    PORTION_FIRST = 16,        /* locks asked for as long as it is not known how long they are */
+};
+
+struct watching {
+    struct events events;
+    struct prefix_watch *watch; /* NULL while nothing is under way */
+    struct prefix_position position;
+    char name[NAME_LENGTH]; /* of the position */
+    struct page page;       /* what this round has brought so far */
+    size_t ahead;           /* locks to be asked for, of which most should fit into the page */
+};
+
+static void look(struct watching *watching);
+
+/* The exchange has ended, or the client has gone. */
+static void let_go(struct exchange *exchange)
+{
+    struct watching *watching = exchange->below;
+    exchange->hung_up = NULL;
+    exchange->drained = NULL;
+    events_close(&watching->events);
+    if (watching->watch)
+        locks_unwatch_prefix(watching->watch);
+    page_clear(&watching->page);
+    free(watching);
+}
+
+/* However many watch it, a lock is written as text once. */
+static void add_lock(void *context, struct slice name, const struct lock_view *view, char **shared)
+{
+    struct watching *watching = context;
+    if (!*shared)
+        *shared = dump_line(represent_view(name, view));
+    struct slice text = {*shared, strlen(*shared) - 1};
+    page_add(&watching->page, view->version, name, text);
+}
+
+static bool wants(void *context, struct slice name)
+{
+    const struct watching *watching = context;
+    return permission_to_read(watching->events.exchange, name);
+}
+
+static char *put(char *at, struct slice text)
+{
+    return mempcpy(at, text.bytes, text.length);
+}
+
+/* A reply can say one version only: where all that is held was to be told from the beginning, and
+ * not all of it was, it is told by GET /locks. */
+static void answer(struct watching *watching, bool complete)
+{
+    struct exchange *exchange = watching->events.exchange;
+    const struct page *page = &watching->page;
+    const struct prefix_position *position = &watching->position;
+    bool began = !complete && position->since > position->after;
+    char *text = malloc(page->bytes + page->count + REPLY_REST);
+    if (!text)
+        abort();
+    char *at =
+        decimal_put(stpcpy(text, "{\"version\":"), began ? position->since : position->after);
+    at = stpcpy(stpcpy(at, ",\"changed\":"), page->count > 0 ? "true" : "false");
+    at = stpcpy(stpcpy(at, ",\"complete\":"), complete ? "true" : "false");
+    at = stpcpy(at, ",\"locks\":[");
+    for (size_t i = 0; i < page->count; i++) {
+        if (i > 0)
+            *at++ = ',';
+        at = put(at, page->locks[i]->text);
+    }
+    stpcpy(at, "]}\n");
+    reply_owned(exchange, 200, "application/json", text);
+    exchange_resume(exchange);
+}
+
+/* AFTER, or AFTER-SINCE in the midst of telling what is held. */
+static void write_id(int64_t after, int64_t since, char id[ID_LONGEST + 1])
+{
+    char *end = decimal_put(id, after);
+    if (since > after) {
+        *end++ = '-';
+        end = decimal_put(end, since);
+    }
+    *end = '\0';
+}
+
+/* Whether all that changed up to this lock has been told when it has: then its version is where to
+ * go on. Of what the round has not reached, something else may have changed before. */
+static bool is_a_stop(const struct page *page, size_t i, const struct prefix_position *position)
+{
+    int64_t version = page->locks[i]->version;
+    return version < position->after && i + 1 < page->count &&
+           page->locks[i + 1]->version != version;
+}
+
+static void send_locks(struct watching *watching)
+{
+    const struct page *page = &watching->page;
+    const struct prefix_position *position = &watching->position;
+    char id[ID_LONGEST + 1];
+    for (size_t i = 0; i < page->count; i++) {
+        bool is_last = i + 1 == page->count && position->name.length == 0;
+        bool has_id = is_last || is_a_stop(page, i, position);
+        write_id(is_last ? position->after : page->locks[i]->version, position->since, id);
+        events_event(&watching->events, "lock", has_id ? id : NULL, page->locks[i]->text);
+    }
+    write_id(position->after, position->since, id);
+    if (page->count == 0)
+        events_nothing(&watching->events, id);
+}
+
+/* Redis is not to be asked again and again for what has no room. */
+static void look_ahead(struct watching *watching)
+{
+    const struct page *page = &watching->page;
+    size_t next = page->left_out ? page->count + 1 : 2 * watching->ahead;
+    watching->ahead = next < page->most ? next : page->most;
+}
+
+static void send_round(struct watching *watching, bool complete)
+{
+    const struct prefix_position *position = &watching->position;
+    char text[REPLY_REST];
+    if (!complete) {
+        char *end =
+            decimal_put(stpcpy(text, "{\"version\":"),
+                        position->since > position->after ? position->since : position->after);
+        stpcpy(end, "}");
+        events_event(&watching->events, "incomplete", NULL, slice_of(text));
+    }
+    send_locks(watching);
+    look_ahead(watching);
+    page_clear(&watching->page);
+    events_end_round(&watching->events);
+}
+
+/* Its name is the page's until now. */
+static void go_to(struct watching *watching, const struct prefix_position *reached)
+{
+    struct prefix_position position = *reached;
+    page_limit(&watching->page, &position);
+    if (position.name.length > 0)
+        memcpy(watching->name, position.name.bytes, position.name.length);
+    position.name.bytes = watching->name;
+    watching->position = position;
+}
+
+static void looked(void *context, enum locks_result result, const struct prefix_position *reached,
+                   bool complete, const char *error)
+{
+    struct watching *watching = context;
+    watching->watch = NULL;
+    if (result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
+        page_clear(&watching->page);
+        events_fail(&watching->events, error ? error : "this batond is stopping");
+        return;
+    }
+    go_to(watching, reached);
+    if (watching->events.exchange->wants_events)
+        send_round(watching, complete);
+    else
+        answer(watching, complete);
+}
+
+static void look(struct watching *watching)
+{
+    const struct exchange *exchange = watching->events.exchange;
+    const struct prefix_listener listener = {watching, wants, add_lock, looked};
+    /* Who knows nothing yet is told at once what is held, be it nothing. */
+    int64_t wait_ms = watching->position.after > 0 ? events_wait(&watching->events) : 0;
+    watching->watch =
+        locks_watch_prefix(exchange->api->locks, exchange->parameters.texts[FIELD_PREFIX],
+                           &watching->position, wait_ms, watching->ahead, &listener);
+}
+
+/* The stream has been read, so there may be more. */
+static void drained(struct exchange *exchange)
+{
+    struct watching *watching = exchange->below;
+    if (!watching->watch)
+        look(watching);
+}
+
+static void set_limits(struct page *page, const struct exchange *exchange)
+{
+    size_t limit = (size_t)exchange->parameters.numbers[FIELD_PAGE];
+    size_t most = exchange->wants_events ? PORTION : LOCKS_LIST_LONGEST;
+    page->most = limit > 0 && limit < most ? limit : most;
+    page->most_bytes = exchange->wants_events ? PORTION_BYTES : REPLY_BYTES;
+    page->tears = exchange->wants_events;
+}
+
+enum handling watch_locks(struct exchange *exchange)
+{
+    struct watching *watching = calloc(1, sizeof *watching);
+    if (!watching)
+        abort();
+    events_read(&watching->events, exchange);
+    watching->position = (struct prefix_position){
+        .after = exchange->parameters.numbers[FIELD_AFTER], .since = exchange->parameters.since};
+    set_limits(&watching->page, exchange);
+    watching->ahead = exchange->wants_events && watching->page.most > PORTION_FIRST
+                          ? PORTION_FIRST
+                          : watching->page.most;
+    exchange->below = watching;
+    exchange->hung_up = let_go;
+    exchange->drained = drained;
+    look(watching);
+    return WAITING;
+}

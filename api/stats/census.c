@@ -1,0 +1,106 @@
+#include "api/stats/census.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    KEYS_MOST = 10000, /* for one scrape: some 30 ms of Redis, a millisecond at a time */
+    PATIENCE_MS = 250, /* for all of it */
+    PAUSE_MS = 1000,   /* between two of them, however often the figures are asked for */
+};
+
+/* One worker's turn at it. */
+struct counting {
+    struct census *census;
+    struct locks *locks;
+    void (*done)(void *context);
+    void *context;
+    uint64_t until; /* nanoseconds of the monotonic clock */
+    int64_t keys;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void start_again(struct census *census)
+{
+    census->holds_so_far = 0;
+    snprintf(census->cursor, sizeof census->cursor, "0");
+}
+
+void census_begin(struct census *census)
+{
+    *census = (struct census){.holds = -1};
+    start_again(census);
+}
+
+static void end(struct counting *counting)
+{
+    struct census *census = counting->census;
+    void (*done)(void *context) = counting->done;
+    void *context = counting->context;
+    census->not_before = clock_ns(CLOCK_MONOTONIC) + PAUSE_MS * UINT64_C(1000000);
+    atomic_store_explicit(&census->taken, false, memory_order_release);
+    free(counting);
+    done(context);
+}
+
+static void publish(struct census *census)
+{
+    atomic_store(&census->holds, census->holds_so_far);
+    atomic_store(&census->counted_ms, (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000));
+    start_again(census);
+}
+
+static void go_on(struct counting *counting);
+
+static void counted(void *context, const struct locks_count *count)
+{
+    struct counting *counting = context;
+    struct census *census = counting->census;
+    if (count->result != LOCKS_DONE) { /* another Redis may answer next, with other cursors */
+        start_again(census);
+        end(counting);
+        return;
+    }
+    census->holds_so_far += count->holds;
+    counting->keys += count->keys;
+    snprintf(census->cursor, sizeof census->cursor, "%.*s", (int)count->cursor.length,
+             count->cursor.bytes);
+    bool complete = slice_equals(count->cursor, "0");
+    if (complete)
+        publish(census);
+    if (complete || counting->keys >= KEYS_MOST || clock_ns(CLOCK_MONOTONIC) >= counting->until)
+        end(counting);
+    else
+        go_on(counting);
+}
+
+static void go_on(struct counting *counting)
+{
+    locks_count(counting->locks, slice_of(counting->census->cursor), counted, counting);
+}
+
+bool census_count(struct census *census, struct locks *locks, void (*done)(void *context),
+                  void *context)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (atomic_exchange_explicit(&census->taken, true, memory_order_acquire))
+        return false;
+    if (now < census->not_before) {
+        atomic_store_explicit(&census->taken, false, memory_order_release);
+        return false;
+    }
+    struct counting *counting = malloc(sizeof *counting);
+    if (!counting)
+        abort();
+    *counting =
+        (struct counting){census, locks, done, context, now + PATIENCE_MS * UINT64_C(1000000), 0};
+    go_on(counting);
+    return true;
+}

@@ -1,0 +1,317 @@
+#include "api/stats/contention.h"
+
+#include "base/random.h"
+#include "base/siphash.h"
+#include "base/table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    BUCKETS = 1024, /* of the names that are waited for; as many as requests that wait */
+    AT_ONCE = 256,  /* names that are looked at while their worker may have to wait */
+};
+
+/* A name that is waited for at this worker. */
+struct waited {
+    struct waited *next;
+    uint64_t hash;
+    uint64_t waiters;
+    uint64_t since; /* ms */
+    size_t length;
+    char name[];
+};
+
+/* What has been seen since it began. */
+struct window {
+    uint64_t begun; /* ms; 0: it never was */
+    struct sketch waits;
+    struct sketch expirations;
+    struct peaks most_waiters;
+    struct peaks longest_waits;
+    struct peaks longest_holds;
+};
+
+struct contention_part {
+    pthread_mutex_t mutex; /* of all below */
+    struct siphash_key key;
+    size_t waited_count;
+    struct waited *waited[BUCKETS];
+    struct window windows[2]; /* this one, and the one before */
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void contention_open(struct contention *contention, size_t count)
+{
+    contention->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct contention_part *part = calloc(1, sizeof *part);
+        if (!part)
+            abort();
+        pthread_mutex_init(&part->mutex, NULL);
+        random_bytes(&part->key, sizeof part->key);
+        part->windows[0].begun = now_ms();
+        contention->parts[i] = part;
+    }
+}
+
+static void remove_waited(struct contention_part *part, struct waited **place)
+{
+    struct waited *waited = *place;
+    *place = waited->next;
+    part->waited_count--;
+    free(waited);
+}
+
+void contention_close(struct contention *contention)
+{
+    for (size_t i = 0; i < contention->count; i++) {
+        struct contention_part *part = contention->parts[i];
+        for (size_t j = 0; j < BUCKETS; j++)
+            while (part->waited[j])
+                remove_waited(part, &part->waited[j]);
+        pthread_mutex_destroy(&part->mutex);
+        free(part);
+    }
+    contention->count = 0;
+}
+
+/* What happens. */
+
+static struct waited **find(struct contention_part *part, uint64_t hash, struct slice name)
+{
+    struct waited **place = &part->waited[hash % BUCKETS];
+    while (*place && ((*place)->hash != hash || (*place)->length != name.length ||
+                      memcmp((*place)->name, name.bytes, name.length) != 0))
+        place = &(*place)->next;
+    return place;
+}
+
+static void queue(struct contention_part *part, struct window *window, uint64_t hash,
+                  struct slice name)
+{
+    struct waited **place = find(part, hash, name), *waited = *place;
+    if (!waited) {
+        waited = calloc(1, sizeof *waited + name.length);
+        if (!waited)
+            abort();
+        waited->hash = hash;
+        waited->since = now_ms();
+        waited->length = name.length;
+        memcpy(waited->name, name.bytes, name.length);
+        *place = waited;
+        part->waited_count++;
+    }
+    waited->waiters++;
+    sketch_add(&window->waits, hash, name, 1);
+    peaks_note(&window->most_waiters, hash, name, waited->waiters);
+}
+
+static void end_wait(struct contention_part *part, struct window *window, uint64_t hash,
+                     const struct happening *happening)
+{
+    struct waited **place = find(part, hash, happening->name);
+    if (*place && --(*place)->waiters == 0)
+        remove_waited(part, place);
+    peaks_note(&window->longest_waits, hash, happening->name,
+               (uint64_t)happening->waited_us / 1000);
+}
+
+/* What is older than two windows is forgotten. */
+static struct window *current(struct contention_part *part)
+{
+    uint64_t now = now_ms();
+    struct window *window = &part->windows[0];
+    uint64_t age_ms = now - window->begun;
+    if (age_ms >= CONTENTION_WINDOW_MS) {
+        part->windows[1] = *window;
+        *window = (struct window){.begun = now};
+    }
+    if (age_ms >= 2 * CONTENTION_WINDOW_MS) /* nobody has looked, and nothing happened, for long */
+        part->windows[1].begun = 0;
+    return window;
+}
+
+void contention_happened(struct contention_part *part, const struct happening *happening)
+{
+    bool queued = happening->kind == HAPPENING_QUEUED, waited = happening->waited_us >= 0;
+    bool expired = happening->kind == HAPPENING_EXPIRED, held = happening->held_ms >= 0;
+    if (!queued && !waited && !expired && !held)
+        return;
+    pthread_mutex_lock(&part->mutex);
+    struct window *window = current(part);
+    uint64_t hash = siphash(&part->key, happening->name);
+    if (queued)
+        queue(part, window, hash, happening->name);
+    if (waited)
+        end_wait(part, window, hash, happening);
+    if (expired)
+        sketch_add(&window->expirations, hash, happening->name, (uint64_t)happening->count);
+    if (held)
+        peaks_note(&window->longest_holds, hash, happening->name, (uint64_t)happening->held_ms);
+    pthread_mutex_unlock(&part->mutex);
+}
+
+/* What is told. */
+
+struct gathering {
+    struct contention_view view;
+    bool (*wants)(void *context, struct slice name);
+    void *context;
+    struct window *windows;
+    size_t count; /* of them */
+    size_t room;  /* for names that are waited for */
+};
+
+static void grow(struct gathering *gathering, size_t room)
+{
+    struct contention_view *view = &gathering->view;
+    gathering->room = room;
+    view->waiting = realloc(view->waiting, room * sizeof *view->waiting);
+    if (!view->waiting)
+        abort();
+}
+
+static void gather_one(struct gathering *gathering, const struct waited *waited, uint64_t now)
+{
+    struct contention_view *view = &gathering->view;
+    struct slice name = {waited->name, waited->length};
+    if (!gathering->wants(gathering->context, name))
+        return;
+    if (view->waiting_count == gathering->room)
+        grow(gathering, 2 * gathering->room + AT_ONCE);
+    struct contention_waiting *waiting = &view->waiting[view->waiting_count++];
+    waiting->waiters = waited->waiters;
+    waiting->since_ms = now - waited->since;
+    waiting->length = waited->length;
+    memcpy(waiting->name, waited->name, waited->length);
+}
+
+/* From this bucket on, until there were enough names. Returns the next bucket. */
+static size_t gather_some(struct gathering *gathering, struct contention_part *part, size_t bucket)
+{
+    size_t seen = 0;
+    pthread_mutex_lock(&part->mutex);
+    uint64_t now = now_ms(); /* nobody has begun to wait after that */
+    for (; bucket < BUCKETS && seen < AT_ONCE; bucket++)
+        for (const struct waited *waited = part->waited[bucket]; waited; waited = waited->next) {
+            gather_one(gathering, waited, now);
+            seen++;
+        }
+    pthread_mutex_unlock(&part->mutex);
+    return bucket;
+}
+
+/* The names bit by bit, so that a worker which takes note of one does not wait for thousands. */
+static void gather(struct gathering *gathering, struct contention_part *part)
+{
+    pthread_mutex_lock(&part->mutex);
+    current(part);
+    for (size_t i = 0; i < 2; i++)
+        if (part->windows[i].begun)
+            gathering->windows[gathering->count++] = part->windows[i];
+    size_t names = part->waited_count;
+    pthread_mutex_unlock(&part->mutex);
+    grow(gathering, gathering->view.waiting_count + names + AT_ONCE);
+    for (size_t bucket = 0; bucket < BUCKETS;)
+        bucket = gather_some(gathering, part, bucket);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct contention_waiting *one = left, *other = right;
+    if (one->length != other->length)
+        return one->length < other->length ? -1 : 1;
+    return memcmp(one->name, other->name, one->length);
+}
+
+static int by_waiters(const void *left, const void *right)
+{
+    const struct contention_waiting *one = left, *other = right;
+    if (one->waiters != other->waiters)
+        return one->waiters > other->waiters ? -1 : 1;
+    return one->since_ms == other->since_ms ? 0 : one->since_ms > other->since_ms ? -1 : 1;
+}
+
+/* The waiters of a name may be at several workers. */
+static void fold_waiting(struct contention_view *view)
+{
+    size_t used = 0;
+    if (view->waiting_count == 0)
+        return;
+    qsort(view->waiting, view->waiting_count, sizeof *view->waiting, by_name);
+    for (size_t i = 0; i < view->waiting_count; i++) {
+        const struct contention_waiting *next = &view->waiting[i];
+        if (used == 0 || by_name(&view->waiting[used - 1], next) != 0) {
+            view->waiting[used++] = *next;
+            continue;
+        }
+        struct contention_waiting *last = &view->waiting[used - 1];
+        last->waiters += next->waiters;
+        if (last->since_ms < next->since_ms)
+            last->since_ms = next->since_ms;
+    }
+    view->waiting_count = used;
+    qsort(view->waiting, used, sizeof *view->waiting, by_waiters);
+}
+
+/* Where each list is in a window; the last ones are sketches. */
+#define LISTS(X)                                                                                   \
+    X(CONTENTION_MOST_WAITERS, offsetof(struct window, most_waiters))                              \
+    X(CONTENTION_LONGEST_WAITS, offsetof(struct window, longest_waits))                            \
+    X(CONTENTION_LONGEST_HOLDS, offsetof(struct window, longest_holds))                            \
+    X(CONTENTION_MOST_WAITS, offsetof(struct window, waits))                                       \
+    X(CONTENTION_MOST_EXPIRATIONS, offsetof(struct window, expirations))
+
+static const size_t PLACES[] = {LISTS(TABLE_ROW)};
+TABLE_IS_COMPLETE(LISTS, CONTENTION_LISTS);
+
+static void merge(struct gathering *gathering, enum contention_list list)
+{
+    const void *all[2 * CONTENTION_PARTS];
+    size_t *count = &gathering->view.lists[list].count;
+    for (size_t i = 0; i < gathering->count; i++)
+        all[i] = (const char *)&gathering->windows[i] + PLACES[list];
+    gathering->view.lists[list].all =
+        list < CONTENTION_MOST_WAITS
+            ? peaks_merge((const struct peaks *const *)all, gathering->count, count)
+            : sketches_merge((const struct sketch *const *)all, gathering->count, count);
+}
+
+struct contention_view contention_view(const struct contention *contention,
+                                       bool (*wants)(void *context, struct slice name),
+                                       void *context)
+{
+    struct gathering gathering = {.wants = wants, .context = context};
+    struct contention_view *view = &gathering.view;
+    size_t parts = contention ? contention->count : 0;
+    gathering.windows = malloc((2 * parts + 1) * sizeof *gathering.windows);
+    if (!gathering.windows)
+        abort();
+    memset(gathering.windows, 0, 2 * parts * sizeof *gathering.windows); /* has the pages made */
+    for (size_t i = 0; i < parts; i++)
+        gather(&gathering, contention->parts[i]);
+    uint64_t now = now_ms(); /* no window has begun after that */
+    for (size_t i = 0; i < gathering.count; i++)
+        if (now - gathering.windows[i].begun > view->window_ms)
+            view->window_ms = now - gathering.windows[i].begun;
+    fold_waiting(view);
+    for (enum contention_list list = 0; list < CONTENTION_LISTS; list++)
+        merge(&gathering, list);
+    free(gathering.windows);
+    return *view;
+}
+
+void contention_view_free(struct contention_view *view)
+{
+    free(view->waiting);
+    for (size_t i = 0; i < CONTENTION_LISTS; i++)
+        free(view->lists[i].all);
+}

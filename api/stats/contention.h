@@ -1,0 +1,69 @@
+/* contention.h: which locks are waited for, and which are held for long, to answer "why is
+ * everything waiting?". */
+#ifndef BATON_API_CONTENTION_H
+#define BATON_API_CONTENTION_H
+
+#include "api/stats/happening.h"
+#include "base/sketch.h"
+
+enum {
+    CONTENTION_PARTS = 256,             /* workers, at most */
+    CONTENTION_WINDOW_MS = 3600 * 1000, /* what is told is of this one and the one before */
+};
+
+/* What one worker has seen; written on its thread, read from any. */
+struct contention_part;
+
+/* Of the whole process. Begins zeroed. */
+struct contention {
+    size_t count;
+    struct contention_part *parts[CONTENTION_PARTS];
+};
+
+/* Makes so many parts. Before any worker starts. */
+void contention_open(struct contention *contention, size_t count);
+
+/* When no worker runs any more. */
+void contention_close(struct contention *contention);
+
+/* Takes note of what happened at a worker. */
+void contention_happened(struct contention_part *part, const struct happening *happening);
+
+/* A name that is waited for now. */
+struct contention_waiting {
+    uint64_t waiters;
+    uint64_t since_ms; /* for how long somebody has waited for it without a break */
+    size_t length;
+    char name[NAME_LENGTH];
+};
+
+/* The lists of what was seen. */
+enum contention_list {
+    CONTENTION_MOST_WAITERS,  /* at a time, at one worker */
+    CONTENTION_LONGEST_WAITS, /* ms */
+    CONTENTION_LONGEST_HOLDS, /* ms */
+    CONTENTION_MOST_WAITS,
+    CONTENTION_MOST_EXPIRATIONS,
+    CONTENTION_LISTS
+};
+
+/* Each list has the greatest first. */
+struct contention_view {
+    struct contention_waiting *waiting;
+    size_t waiting_count;
+    uint64_t window_ms; /* how far back the lists go */
+    struct {
+        struct ranked *all;
+        size_t count;
+    } lists[CONTENTION_LISTS];
+};
+
+/* NULL: nothing was seen. From any worker's thread; each part is held up again and again for some
+ * 100 us, so a name that is waited for just then may be missing. Of the names that are waited for
+ * now only those that are wanted are told. */
+struct contention_view contention_view(const struct contention *contention,
+                                       bool (*wants)(void *context, struct slice name),
+                                       void *context);
+void contention_view_free(struct contention_view *view);
+
+#endif

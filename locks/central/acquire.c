@@ -1,0 +1,85 @@
+#include "locks/central/confirm.h"
+#include "locks/central/request.h"
+#include "locks/quarantine/numbers.h"
+#include "locks/quorum/majority.h"
+
+#include <stdlib.h>
+
+/* What is needed to read the reply, and to take the grant back should the reply get lost. */
+struct acquiring {
+    struct locks *locks;
+    locks_done *done;
+    void *context;
+    struct attempt attempt;
+    struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
+    char bytes[];
+};
+
+static void note_held(const struct acquiring *acquiring, const struct locks_reply *reply)
+{
+    char bytes[KEY_LENGTH];
+    if (!reply_holds(reply))
+        return;
+    struct slice key = operation_key(acquiring->locks, acquiring->acquire.name, bytes);
+    lookout_note(acquiring->locks, key, &reply->hold);
+}
+
+static void take_back(const struct acquiring *acquiring)
+{
+    locks_take_back(acquiring->locks, acquiring->acquire.name, acquiring->acquire.token,
+                    &acquiring->attempt, 0);
+}
+
+static void conclude(struct acquiring *acquiring, const struct locks_reply *reply)
+{
+    note_held(acquiring, reply);
+    acquiring->done(acquiring->context, reply);
+    free(acquiring);
+}
+
+static void confirmed(void *context, const struct locks_reply *reply)
+{
+    struct acquiring *acquiring = context;
+    if (!reply_holds(reply))
+        take_back(acquiring);
+    conclude(acquiring, reply);
+}
+
+static void acquire_done(void *context, const struct store_result *result)
+{
+    struct acquiring *acquiring = context;
+    struct locks *locks = acquiring->locks;
+    struct request_answer answer;
+    request_read(result, &acquiring->acquire, &acquiring->attempt, &answer);
+    numbers_heard(locks, &answer.reply);
+    if (request_is_in_doubt(result, &answer))
+        take_back(acquiring);
+    if (!confirm_reply(locks, &answer.reply, store_mark(locks->store), acquiring->acquire.replicas,
+                       confirmed, acquiring))
+        conclude(acquiring, &answer.reply);
+}
+
+void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                   void *context)
+{
+    if (locks->majority) {
+        majority_acquire(locks, acquire, done, context);
+        return;
+    }
+    struct acquire kept = *acquire;
+    kept.meta = slice_of(NULL);
+    struct acquiring *acquiring = malloc(sizeof *acquiring + request_length(&kept));
+    if (!acquiring)
+        abort();
+    *acquiring = (struct acquiring){locks, done, context,
+                                    .attempt = request_attempt(locks, acquire->of_connection)};
+    acquiring->acquire = request_copy(&kept, acquiring->bytes);
+    acquiring->acquire.wait_ms = 0;
+
+    struct acquire sent = *acquire;
+    sent.wait_ms = 0;
+    char key[KEY_LENGTH];
+    request_send(locks, operation_key(locks, acquire->name, key), &sent, &acquiring->attempt,
+                 acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST, NULL, acquire_done,
+                 acquiring);
+}

@@ -1,0 +1,18 @@
+#include "locks/central/operation.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+
+static bool read_broken(const struct value *value, struct locks_reply *ret)
+{
+    ret->broken.cleared = value_count(value) > 2;
+    return value_integer(value_at(value, 0), &ret->broken.count) &&
+           value_integer(value_at(value, 1), &ret->broken.version);
+}
+
+void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+{
+    if (locks->majority)
+        majority_break(locks, name, done, context);
+    else
+        operation_run(locks, &script_break, name, NULL, 0, read_broken, done, context);
+}

@@ -1,0 +1,90 @@
+#include "locks/central/confirm.h"
+
+#include "locks/quarantine/bound.h"
+
+#include <stdlib.h>
+
+struct confirm {
+    struct locks *locks;
+    locks_done *done;
+    void *context;
+    struct store_mark mark; /* where Redis has told of the hold, */
+    int64_t replicas;
+    uint64_t told; /* and when, by the loop's clock */
+    struct locks_reply reply;
+    char owner[OWNER_LENGTH];
+};
+
+static void conclude(struct confirm *confirm)
+{
+    confirm->done(confirm->context, &confirm->reply);
+    free(confirm);
+}
+
+static void confirmed(void *context, const char *error)
+{
+    struct confirm *confirm = context;
+    struct locks *locks = confirm->locks;
+    struct locks_reply *reply = &confirm->reply;
+    if (locks->confirmed)
+        locks->confirmed(locks->expired_context, uv_hrtime() - confirm->mark.sent, !error);
+    reply->confirmed_ms = (int64_t)(uv_now(locks->loop) - confirm->told);
+    reply->hold.ttl_ms -= reply->confirmed_ms;
+    if (!error && reply->hold.ttl_ms <= 0)
+        error = "the hold ended before replicas had it";
+    if (error) {
+        reply->result = LOCKS_UNCONFIRMED;
+        reply->error = error;
+    }
+    conclude(confirm);
+}
+
+static void ask_replicas(struct confirm *confirm)
+{
+    store_confirm(confirm->locks->store, confirm->mark, (int)confirm->replicas,
+                  confirm->locks->confirm_timeout_ms, confirmed, confirm);
+}
+
+static void covered(void *context, const char *error)
+{
+    struct confirm *confirm = context;
+    if (!error && confirm->replicas > 0) {
+        ask_replicas(confirm);
+        return;
+    }
+    if (error) {
+        confirm->reply.result = LOCKS_UNAVAILABLE;
+        confirm->reply.error = error;
+    }
+    conclude(confirm);
+}
+
+bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
+                   int64_t replicas, locks_done *done, void *context)
+{
+    bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
+    bool is_covered = !holds || bound_covers(locks, mark.part, reply->hold.ttl_ms, replicas);
+    if (!holds || (is_covered && replicas == 0))
+        return false;
+    struct confirm *confirm = calloc(1, sizeof *confirm);
+    if (!confirm)
+        abort();
+    confirm->locks = locks;
+    confirm->done = done;
+    confirm->context = context;
+    confirm->mark = mark;
+    confirm->replicas = replicas;
+    confirm->told = uv_now(locks->loop);
+    confirm->reply.result = reply->result;
+    confirm->reply.attempt = reply->attempt;
+    confirm->reply.heard = reply->heard;
+    confirm->reply.hold = reply->hold;
+    if (reply->hold.owner.length > 0)
+        memcpy(confirm->owner, reply->hold.owner.bytes, reply->hold.owner.length);
+    confirm->reply.hold.owner.bytes = confirm->owner;
+    if (is_covered)
+        ask_replicas(confirm);
+    else
+        bound_await(locks, mark.part, covered, confirm);
+    return true;
+}

@@ -1,0 +1,117 @@
+#include "locks/central/confirm.h"
+#include "locks/central/operation.h"
+#include "locks/central/rights.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool read_ready(const struct value *value, struct locks_reply *ret)
+{
+    int64_t one;
+    (void)ret;
+    return value_integer(value, &one) && one == 1;
+}
+
+/* Whoever asks has less time than a grant. */
+enum { CONFIRM_LONGEST_MS = 500 };
+
+/* Every part of the store that serves names is asked: it is ready when all are. */
+struct readiness {
+    struct locks *locks;
+    int64_t replicas;
+    locks_done *done;
+    void *context;
+    unsigned asking; /* parts that have not answered; one more while they are being asked */
+    struct locks_reply reply;
+    char error[STORE_ERROR_TEXT];
+};
+
+static void settle(struct readiness *readiness, enum locks_result result, const char *error)
+{
+    if (result != LOCKS_DONE && readiness->reply.result == LOCKS_DONE) {
+        snprintf(readiness->error, sizeof readiness->error, "%s", error ? error : "");
+        readiness->reply.result = result;
+        readiness->reply.error = error ? readiness->error : NULL;
+    }
+    if (--readiness->asking > 0)
+        return;
+    readiness->done(readiness->context, &readiness->reply);
+    free(readiness);
+}
+
+static void confirmed(void *context, const char *error)
+{
+    settle(context, error ? LOCKS_UNCONFIRMED : LOCKS_DONE, error);
+}
+
+static void asked(void *context, const struct locks_reply *reply)
+{
+    struct readiness *readiness = context;
+    struct locks *locks = readiness->locks;
+    bool is_done = reply->result == LOCKS_DONE;
+    rights_note(locks, is_done ? NULL : reply->error);
+    int64_t timeout_ms = locks->confirm_timeout_ms < CONFIRM_LONGEST_MS ? locks->confirm_timeout_ms
+                                                                        : CONFIRM_LONGEST_MS;
+    if (is_done && readiness->replicas > 0)
+        store_confirm(locks->store, store_mark(locks->store), (int)readiness->replicas, timeout_ms,
+                      confirmed, readiness);
+    else
+        settle(readiness, reply->result,
+               is_done || locks_trouble(locks)[0] ? reply->error
+                                                  : rights_missing(locks, reply->error));
+}
+
+static void nothing_to_ask(uv_timer_t *timer)
+{
+    struct readiness *readiness = timer->data;
+    uv_close((uv_handle_t *)timer, (uv_close_cb)free);
+    settle(readiness, LOCKS_UNAVAILABLE, "no node of Redis is known that serves any lock");
+}
+
+/* The answer never comes before locks_ready has returned. */
+static void ask_nobody(struct readiness *readiness)
+{
+    uv_timer_t *timer = malloc(sizeof *timer);
+    if (!timer)
+        abort();
+    uv_timer_init(readiness->locks->loop, timer);
+    timer->data = readiness;
+    uv_timer_start(timer, nothing_to_ask, 0, 0);
+    readiness->asking++;
+}
+
+void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
+{
+    if (locks->majority) {
+        majority_ready(locks, done, context);
+        return;
+    }
+    struct readiness *readiness = malloc(sizeof *readiness);
+    if (!readiness)
+        abort();
+    *readiness =
+        (struct readiness){.locks = locks, .replicas = replicas, .done = done, .context = context};
+    for (unsigned part = 0; part < store_part_count(locks->store); part++) {
+        char tag[STORE_TAG_SIZE];
+        if (!store_part_serves(locks->store, part))
+            continue;
+        /* No lock has the empty name, and none these keys beside it: the script may write there. */
+        store_tag(locks->store, part, tag);
+        readiness->asking++;
+        operation_run(locks, &script_ready, slice_of(tag), NULL, 0, read_ready, asked, readiness);
+    }
+    if (readiness->asking == 0)
+        ask_nobody(readiness);
+}
+
+const char *locks_primary(const struct locks *locks)
+{
+    return store_primary(locks->store);
+}
+
+const char *locks_trouble(const struct locks *locks)
+{
+    return store_trouble(locks->store);
+}

@@ -1,0 +1,90 @@
+#include "locks/central/operation.h"
+#include "locks/quarantine/numbers.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+#include "locks/waiting/waiting.h"
+
+#include <stdlib.h>
+
+static bool read_released(const struct value *value, struct locks_reply *ret)
+{
+    if (read_release(value, &ret->release))
+        return true;
+    if (reply_says(value, "cancelled")) {
+        ret->release.cancelled = true;
+        return value_integer(value_at(value, 1), &ret->release.version);
+    }
+    ret->result = LOCKS_NOT_HELD;
+    return reply_says(value, "not_held");
+}
+
+/* Whose turn it is, where that is claimed already: a request by its attempt, and what it holds. */
+static bool read_next(const struct value *value, int64_t fence, struct slice *ret_attempt,
+                      struct hold *ret)
+{
+    *ret = (struct hold){.fence = fence, .version = fence, .holds = 1, .mode = LOCK_EXCLUSIVE};
+    return value_text(value_at(value, 6), ret_attempt) &&
+           read_owner(value_at(value, 7), &ret->owner) &&
+           value_integer(value_at(value, 8), &ret->ttl_ms);
+}
+
+/* A release under way. */
+struct releasing {
+    struct locks *locks;
+    locks_done *done;
+    void *context;
+    size_t key_length;
+    char key[];
+};
+
+/* A release may answer two requests at once: where the next one in the queue is parked here, too,
+ * it has got the hold, and is told first, since it has waited longest. */
+static void released(void *context, const struct store_result *result)
+{
+    struct releasing *releasing = context;
+    struct slice key = {releasing->key, releasing->key_length}, attempt;
+    struct hold hold;
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    operation_read(result, read_released, &reply);
+    numbers_heard(releasing->locks, &reply);
+    const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
+    if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
+        release->holds == 0)
+        lookout_released(releasing->locks, key);
+    if (reply.result == LOCKS_DONE && read_next(result->reply, release->version, &attempt, &hold))
+        waiting_claimed(releasing->locks, key, attempt, &hold);
+    releasing->done(releasing->context, &reply);
+    free(releasing);
+}
+
+/* `attempt` is NULL, or that of a connection that has ended. */
+static void release(struct locks *locks, struct slice name, struct slice token,
+                    const struct attempt *attempt, locks_done *done, void *context)
+{
+    if (locks->majority) {
+        majority_release(locks, name, token, attempt, done, context);
+        return;
+    }
+    char bytes[KEY_LENGTH];
+    struct slice key = operation_key(locks, name, bytes);
+    struct releasing *releasing = malloc(sizeof *releasing + key.length);
+    if (!releasing)
+        abort();
+    *releasing = (struct releasing){locks, done, context, key.length};
+    memcpy(releasing->key, key.bytes, key.length);
+    const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server), slice_of(""),
+                                      slice_of(attempt ? attempt->text : "")};
+    ask_redis(locks, &script_release, key, arguments, attempt ? 5 : 3, released, releasing);
+}
+
+void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
+                   void *context)
+{
+    release(locks, name, token, NULL, done, context);
+}
+
+void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
+                              const struct attempt *attempt, locks_done *done, void *context)
+{
+    release(locks, name, token, attempt, done, context);
+}

@@ -1,0 +1,77 @@
+#include "locks/central/confirm.h"
+#include "locks/central/operation.h"
+#include "locks/quarantine/numbers.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
+
+static bool read_renewed(const struct value *value, struct locks_reply *ret)
+{
+    if (reply_says(value, "renewed"))
+        return read_hold(value, &ret->hold);
+    ret->result = LOCKS_NOT_HELD;
+    return reply_says(value, "not_held");
+}
+
+/* A renewal under way. */
+struct renewing {
+    struct locks *locks;
+    locks_done *done;
+    void *context;
+    int64_t replicas;
+    size_t key_length;
+    char key[];
+};
+
+static void conclude(void *context, const struct locks_reply *reply)
+{
+    struct renewing *renewing = context;
+    renewing->done(renewing->context, reply);
+    free(renewing);
+}
+
+static void renewed(void *context, const struct store_result *result)
+{
+    struct renewing *renewing = context;
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    operation_read(result, read_renewed, &reply);
+    numbers_heard(renewing->locks, &reply);
+    struct slice key = {renewing->key, renewing->key_length};
+    if (reply.result == LOCKS_DONE)
+        lookout_note(renewing->locks, key, &reply.hold);
+    if (!confirm_reply(renewing->locks, &reply, store_mark(renewing->locks->store),
+                       renewing->replicas, conclude, renewing))
+        conclude(renewing, &reply);
+}
+
+static void renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                  int64_t replicas, struct slice by, locks_done *done, void *context)
+{
+    if (locks->majority) {
+        majority_renew(locks, name, token, ttl_ms, by, done, context);
+        return;
+    }
+    char bytes[KEY_LENGTH], text[NUMBER_TEXT];
+    struct slice key = operation_key(locks, name, bytes);
+    struct renewing *renewing = malloc(sizeof *renewing + key.length);
+    if (!renewing)
+        abort();
+    *renewing = (struct renewing){locks, done, context, replicas, key.length};
+    memcpy(renewing->key, key.bytes, key.length);
+    const struct slice arguments[] = {stamp_room(), token,
+                                      ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
+    ask_redis(locks, &script_renew, key, arguments, by.length > 0 ? 4 : 3, renewed, renewing);
+}
+
+void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                 int64_t replicas, locks_done *done, void *context)
+{
+    renew(locks, name, token, ttl_ms, replicas, slice_of(NULL), done, context);
+}
+
+void operation_prolong(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                       int64_t replicas, locks_done *done, void *context)
+{
+    renew(locks, name, token, ttl_ms, replicas, slice_of("server"), done, context);
+}

@@ -1,0 +1,227 @@
+#include "locks/central/request.h"
+
+#include "base/table.h"
+#include "locks/quarantine/bound.h"
+#include "locks/scripts/scripts.h"
+
+enum {
+    MODE_LENGTH = 9, /* "exclusive" */
+    TEXTS_LENGTH =
+        TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH + LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
+    ARGUMENTS_MOST = 10, /* of a request that waits */
+};
+
+/* The arguments of the script, and the texts that they point to. */
+struct packed {
+    char texts[TEXTS_LENGTH];
+    char limit[NUMBER_TEXT], ttl[NUMBER_TEXT], keep[NUMBER_TEXT];
+    struct slice arguments[ARGUMENTS_MOST];
+    size_t count;
+};
+
+struct attempt request_attempt(struct locks *locks, bool of_connection)
+{
+    struct attempt attempt = {.text = ""};
+    uint64_t number = locks->next_attempt++;
+    for (size_t i = LOCK_ATTEMPT_LENGTH; i > 0; number >>= 4)
+        attempt.text[--i] = "0123456789abcdef"[number & 0xf];
+    if (of_connection)
+        attempt.text[0] = '='; /* see CONNECTION in scripts/shared/1-state.lua */
+    return attempt;
+}
+
+/* Copies a text behind those before it; `*end` goes on. */
+static struct slice append(char **end, struct slice text)
+{
+    struct slice copy = {*end, text.length};
+    if (text.length > 0)
+        memcpy(*end, text.bytes, text.length);
+    *end += text.length;
+    return copy;
+}
+
+size_t request_length(const struct acquire *acquire)
+{
+    return acquire->name.length + acquire->token.length + acquire->owner.length +
+           acquire->meta.length;
+}
+
+struct acquire request_copy(const struct acquire *acquire, char *bytes)
+{
+    struct acquire copy = *acquire;
+    copy.name = append(&bytes, acquire->name);
+    copy.token = append(&bytes, acquire->token);
+    copy.owner = append(&bytes, acquire->owner);
+    copy.meta = append(&bytes, acquire->meta);
+    return copy;
+}
+
+/* The texts of a hold as Redis keeps them: each ended by a NUL. */
+static struct slice pack_texts(const struct acquire *acquire, const struct attempt *attempt,
+                               char texts[TEXTS_LENGTH])
+{
+    const struct slice all[] = {
+        acquire->token,
+        acquire->owner,
+        slice_of(acquire->mode == LOCK_SHARED ? "shared" : "exclusive"),
+        slice_of(attempt->text),
+        acquire->meta,
+    };
+    char *end = texts;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        append(&end, all[i]);
+        *end++ = '\0';
+    }
+    return (struct slice){texts, (size_t)(end - texts)};
+}
+
+#define KINDS(X)                                                                                   \
+    X(REQUEST_NEW, "0")                                                                            \
+    X(REQUEST_FIRST, "1")                                                                          \
+    X(REQUEST_AGAIN, "2")
+
+static void pack(const struct locks *locks, const struct acquire *acquire,
+                 const struct attempt *attempt, enum request_kind kind, struct packed *ret)
+{
+    static const char *const DIGITS[] = {KINDS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(KINDS, REQUEST_KINDS);
+    struct slice *next = ret->arguments;
+    *next++ = stamp_room();
+    *next++ = pack_texts(acquire, attempt, ret->texts);
+    *next++ = number_text(acquire->limit, ret->limit);
+    *next++ = number_text(acquire->ttl_ms, ret->ttl);
+    *next++ = slice_of(DIGITS[kind]);
+    if (acquire->wait_ms) {
+        *next++ = slice_of(locks->server);
+        *next++ = slice_of(locks->waiter_lease);
+        *next++ = slice_of(locks->claim_window);
+        *next++ = number_text(acquire->keep_ms, ret->keep);
+        *next++ = slice_of(locks->max_waiters);
+    }
+    ret->count = (size_t)(next - ret->arguments);
+}
+
+void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
+                  const struct attempt *attempt, enum request_kind kind,
+                  bool (*is_wanted)(const void *context), store_done *done, void *context)
+{
+    struct packed packed;
+    pack(locks, acquire, attempt, kind, &packed);
+    ask_redis_while(locks, is_wanted, &script_acquire, key, packed.arguments, packed.count, done,
+                    context);
+    explicit_bzero(packed.texts, sizeof packed.texts);
+}
+
+/* What came too late at one of several is not sent again: by then it may have been taken back. */
+void request_send_at(struct locks *locks, unsigned part, struct slice key,
+                     const struct acquire *acquire, const struct attempt *attempt,
+                     enum request_kind kind, store_done *done, void *context)
+{
+    struct packed packed;
+    bound_move(locks, part, acquire->ttl_ms);
+    pack(locks, acquire, attempt, kind, &packed);
+    ask_redis_at_once(locks, part, &script_acquire, key, packed.arguments, packed.count, done,
+                      context);
+    explicit_bzero(packed.texts, sizeof packed.texts);
+}
+
+bool reply_holds(const struct locks_reply *reply)
+{
+    return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
+}
+
+/* A hold of its owner alone, as it was asked for. */
+static void complete(const struct acquire *acquire, int64_t fence, struct hold *ret)
+{
+    *ret = (struct hold){
+        .fence = fence,
+        .ttl_ms = acquire->ttl_ms,
+        .holds = 1,
+        .version = fence,
+        .owner = acquire->owner,
+        .mode = acquire->mode,
+        .limit = acquire->limit,
+    };
+}
+
+/* Of a new hold Redis only tells what the request did not say; in the common case, the fence. */
+static bool read_granted(const struct value *value, const struct acquire *acquire,
+                         struct locks_reply *ret)
+{
+    int64_t fence, holds = 1;
+    if (!read_fence(value, &fence) &&
+        !(reply_says(value, "granted") && read_fence(value_at(value, 1), &fence) &&
+          value_integer(value_at(value, 2), &holds)))
+        return false;
+    complete(acquire, fence, &ret->hold);
+    ret->hold.holds = holds;
+    return true;
+}
+
+/* The answers that end a request, by their first word. */
+static bool read_ended(const struct value *value, struct locks_reply *ret)
+{
+    if (reply_says(value, "claimed"))
+        return read_hold(value, &ret->hold);
+    if (reply_says(value, "holding")) {
+        ret->result = LOCKS_REPEATED;
+        return read_hold(value, &ret->hold);
+    }
+    if (reply_says(value, "locked")) {
+        ret->result = LOCKS_LOCKED;
+        return read_view(value_at(value, 1), &ret->view);
+    }
+    if (reply_says(value, "timeout")) {
+        ret->result = LOCKS_TIMEOUT;
+        return read_view(value_at(value, 1), &ret->view);
+    }
+    if (reply_says(value, "limit_mismatch")) {
+        ret->result = LOCKS_LIMIT_MISMATCH;
+        return read_view(value_at(value, 2), &ret->view);
+    }
+    if (reply_says(value, "too_many_waiters")) {
+        ret->result = LOCKS_TOO_MANY_WAITERS;
+        return value_integer(value_at(value, 1), &ret->view.queue_length);
+    }
+    if (reply_says(value, "quarantined")) {
+        ret->result = LOCKS_QUARANTINED;
+        return value_integer(value_at(value, 1), &ret->view.opens_ms);
+    }
+    if (reply_says(value, "superseded")) {
+        ret->result = LOCKS_SUPERSEDED;
+        return true;
+    }
+    if (reply_says(value, "upgrade_conflict")) {
+        ret->result = LOCKS_UPGRADE_CONFLICT;
+        return true;
+    }
+    ret->result = LOCKS_TOKEN_RELEASED;
+    return reply_says(value, "released");
+}
+
+static bool read_answer(const struct value *value, const struct acquire *acquire,
+                        struct request_answer *ret)
+{
+    if (acquire->wait_ms > 0 && reply_says(value, "waiting")) {
+        ret->waits = true;
+        return value_integer(value_at(value, 1), &ret->next_ms);
+    }
+    return read_granted(value, acquire, &ret->reply) || read_ended(value, &ret->reply);
+}
+
+void request_read(const struct store_result *result, const struct acquire *acquire,
+                  const struct attempt *attempt, struct request_answer *ret)
+{
+    *ret = (struct request_answer){.next_ms = -1, .reply = {.attempt = *attempt}};
+    if (result->outcome == STORE_REPLIED && read_answer(result->reply, acquire, ret))
+        return;
+    *ret = (struct request_answer){.next_ms = -1, .reply = reply_unanswered(result)};
+    ret->reply.attempt = *attempt;
+}
+
+/* A reply that cannot be read hides an outcome just as a lost one does. */
+bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer)
+{
+    bool unread = result->outcome == STORE_REPLIED && answer->reply.result == LOCKS_UNAVAILABLE;
+    return result->outcome == STORE_IN_DOUBT || unread;
+}

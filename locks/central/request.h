@@ -1,0 +1,54 @@
+/* request.h: an acquire request as the script gets it, and the script's answers. Internal to
+ * locks/. */
+#ifndef BATON_LOCKS_REQUEST_H
+#define BATON_LOCKS_REQUEST_H
+
+#include "locks/central/operation.h"
+
+/* What the script is to think of the token. */
+enum request_kind {
+    REQUEST_NEW,   /* nobody can have used it before */
+    REQUEST_FIRST, /* this attempt comes for the first time, an earlier one may have used the token:
+                    * it shares the hold, which is taken back once all have done so whom it was
+                    * told */
+    REQUEST_AGAIN, /* this attempt looks what has become of it: it claims its grant, or waits on */
+    REQUEST_KINDS  /* how many there are */
+};
+
+/* What only the script's answer to a request that waits can say. */
+struct request_answer {
+    bool waits;      /* it is in the queue; `next_ms` is set, nothing else */
+    int64_t next_ms; /* until the next hold of the name ends; -1 where there is none */
+    struct locks_reply reply;
+};
+
+/* The identity of the next request. */
+struct attempt request_attempt(struct locks *locks, bool of_connection);
+
+/* A copy whose slices point to `bytes`, which has room for request_length(acquire). */
+struct acquire request_copy(const struct acquire *acquire, char *bytes);
+size_t request_length(const struct acquire *acquire);
+
+/* Runs the script for the main key `key`. It only waits, for the queue, if `wait_ms` is not 0.
+ * `is_wanted` as of ask_redis_while. */
+void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
+                  const struct attempt *attempt, enum request_kind kind,
+                  bool (*is_wanted)(const void *context), store_done *done, void *context);
+
+/* The same at one part of the store. */
+void request_send_at(struct locks *locks, unsigned part, struct slice key,
+                     const struct acquire *acquire, const struct attempt *attempt,
+                     enum request_kind kind, store_done *done, void *context);
+
+/* What an answer means; where there is none, LOCKS_UNAVAILABLE. */
+void request_read(const struct store_result *result, const struct acquire *acquire,
+                  const struct attempt *attempt, struct request_answer *ret);
+
+/* Whether it tells of a hold. */
+bool reply_holds(const struct locks_reply *reply);
+
+/* Whether the request may have been granted or queued all the same, so that it has to be taken
+ * back. */
+bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer);
+
+#endif

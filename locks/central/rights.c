@@ -1,0 +1,36 @@
+#include "locks/central/rights.h"
+
+#include "locks/scripts/scripts.h"
+
+#include <stdio.h>
+
+static const char RIGHTS[] = "RIGHTS "; /* see scripts/alone/ready.lua */
+
+void rights_note(struct locks *locks, const char *error)
+{
+    bool is_missing = error && strstr(error, RIGHTS);
+    if (is_missing || !error)
+        snprintf(locks->rights, sizeof locks->rights, "%s", is_missing ? error : "");
+}
+
+const char *rights_missing(const struct locks *locks, const char *otherwise)
+{
+    return locks->rights[0] ? locks->rights : otherwise;
+}
+
+static void rights_answered(void *context, const struct store_result *result)
+{
+    if (result->outcome == STORE_REPLIED || result->error)
+        rights_note(context, result->error);
+}
+
+void rights_ask(struct locks *locks, unsigned part)
+{
+    char tag[STORE_TAG_SIZE], key[KEY_LENGTH];
+    if (!store_part_serves(locks->store, part))
+        return;
+    store_tag(locks->store, part, tag);
+    const struct slice arguments[] = {stamp_room()};
+    store_eval_first(locks->store, part, &script_ready, operation_key(locks, slice_of(tag), key),
+                     arguments, 1, rights_answered, locks);
+}

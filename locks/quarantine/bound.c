@@ -1,0 +1,149 @@
+#include "locks/quarantine/bound.h"
+
+#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/record.h"
+
+#include <stdlib.h>
+
+enum {
+    US_PER_MS = 1000,
+    LEAD_US = 2000000, /* it is ahead of what was told by half of this at least, */
+    MOST_US = 30000000 /* and, where it was moved, by no more than both */
+};
+
+/* Who is told when it is written. */
+struct awaiting {
+    struct awaiting *next;
+    bound_done *done;
+    void *context;
+};
+
+/* On its way to Redis, with all who wait for it. */
+struct raising {
+    struct guard_part *part;
+    struct awaiting *first, **end;
+};
+
+static void tell(struct raising *raising, const char *error)
+{
+    struct awaiting *next;
+    for (struct awaiting *awaiting = raising->first; awaiting; awaiting = next) {
+        next = awaiting->next;
+        awaiting->done(awaiting->context, error);
+        free(awaiting);
+    }
+    free(raising);
+}
+
+/* Where the record is another by now, the look that follows brings this into it. */
+static void raised(void *context, const struct store_result *result)
+{
+    struct raising *raising = context;
+    struct guard_part *part = raising->part;
+    bool is_known = result->outcome == STORE_REPLIED || result->outcome == STORE_REFUSED;
+    if (part->raising == raising)
+        part->raising = NULL;
+    if (!record_is_still(part, result))
+        epoch_check(part->locks);
+    tell(raising, is_known ? NULL
+                           : "the connection to Redis was lost before it was certain that the hold "
+                             "would be remembered");
+}
+
+void bound_write(struct guard_part *part)
+{
+    if (!part->is_known || part->is_closed || store_is_closing(part->locks->store))
+        return;
+    struct raising *raising = calloc(1, sizeof *raising);
+    if (!raising)
+        abort();
+    raising->part = part;
+    raising->end = &raising->first;
+    part->raising = raising;
+    record_raise(part, raised, raising);
+}
+
+void bound_await(struct locks *locks, unsigned part, bound_done *done, void *context)
+{
+    struct raising *raising = guard_part(locks, part)->raising;
+    struct awaiting *awaiting = malloc(sizeof *awaiting);
+    if (!awaiting)
+        abort();
+    *awaiting = (struct awaiting){.done = done, .context = context};
+    *raising->end = awaiting;
+    raising->end = &awaiting->next;
+}
+
+/* Whether a hold may be missing on a replica of this Redis. */
+static bool is_loose(const struct guard_part *part, int64_t replicas)
+{
+    return part->followers == 0 || replicas < part->followers;
+}
+
+bool bound_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t replicas)
+{
+    if (number >= store_part_count(locks->store)) /* nobody serves it now */
+        return true;
+    struct guard_part *part = guard_part(locks, number);
+    int64_t now = (int64_t)uv_now(locks->loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
+    int64_t more = ttl / 2 < MOST_US ? ttl / 2 : MOST_US;
+    int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + more + LEAD_US;
+    if (least <= part->written[GUARD_ALL] && least <= part->written[GUARD_LOOSE])
+        return true;
+    const int64_t needed[GUARD_BOUNDS] = {least, is_loose(part, replicas) ? least : 0};
+    bool is_short = needed[GUARD_ALL] > part->ends[GUARD_ALL];
+    if (is_short)
+        part->span = ahead - now;
+    for (size_t i = 0; i < GUARD_BOUNDS; i++) {
+        if (needed[i] <= part->ends[i])
+            continue;
+        part->ends[i] = ahead;
+        is_short = true;
+    }
+    if (is_short)
+        bound_write(part);
+    bool is_written = needed[GUARD_ALL] <= part->written[GUARD_ALL] &&
+                      needed[GUARD_LOOSE] <= part->written[GUARD_LOOSE];
+    return is_written || !part->raising || locks->keeps_all ||
+           locks->quarantine_ms == QUARANTINE_OFF;
+}
+
+void bound_move(struct locks *locks, unsigned part, int64_t ttl_ms)
+{
+    if (store_part_is_up(locks->store, part)) /* else it will not be asked */
+        bound_covers(locks, part, ttl_ms, 0);
+}
+
+void bound_move_all(struct locks *locks, int64_t ttl_ms)
+{
+    for (unsigned i = 0; i < store_part_count(locks->store); i++)
+        bound_move(locks, i, ttl_ms);
+}
+
+/* As it is ahead of all holds, it may lag a little; else two parts whose clocks are known with
+ * different errors would raise each other for ever. */
+static void level(struct locks *locks, enum guard_bound bound)
+{
+    const struct guard *guard = &locks->guard;
+    int64_t last = 0, span = 0;
+    for (unsigned i = 0; i < guard->count; i++) {
+        const struct guard_part *part = guard->parts[i];
+        last = part && part->ends[bound] > last ? part->ends[bound] : last;
+        span = part && part->span > span ? part->span : span;
+    }
+    for (unsigned i = 0; i < guard->count; i++) {
+        struct guard_part *part = guard->parts[i];
+        if (!part || last - part->ends[bound] < LEAD_US / 2 ||
+            !store_part_serves(locks->store, i) || !store_part_is_up(locks->store, i))
+            continue;
+        part->ends[bound] = last;
+        part->span = span;
+        bound_write(part);
+    }
+}
+
+void bound_level(struct locks *locks)
+{
+    level(locks, GUARD_ALL);
+    level(locks, GUARD_LOOSE);
+}

@@ -1,0 +1,41 @@
+/* bound.h: until when there may be holds, as far as anybody was told of them. Internal to locks/.
+ */
+#ifndef BATON_LOCKS_BOUND_H
+#define BATON_LOCKS_BOUND_H
+
+#include "locks/central/operation.h"
+
+/* Of each part there is a time by which every hold has ended of which somebody was told: here, and
+ * in its record in Redis (record.h). Before somebody is told of one that ends later, the time is
+ * moved on, here and there, by half as much again as the hold lasts, 30 s at most, so that it is
+ * seldom done: the answer waits until Redis has said that its record has it. So whoever comes later
+ * knows that time, too, as long as Redis or any of those who told remembers it.
+ *
+ * What Redis refuses moves nothing. Nor does a grant of which the answer was lost: nobody counts on
+ * it, but for who asks again by its token, and is told then.
+ *
+ * Where there is no quarantine, or the very next run of Redis has all, nobody waits. */
+
+/* Of a hold that was made just now, or prolonged, and is to be told when so many replicas have it:
+ * whether the time is late enough. If not, it is on its way to be. */
+bool bound_covers(struct locks *locks, unsigned part, int64_t ttl_ms, int64_t replicas);
+
+/* Runs when it is, once, from the loop and never before bound_await has returned. With an `error`,
+ * for clients, where it is not known whether Redis has it. */
+typedef void bound_done(void *context, const char *error);
+
+/* Right after bound_covers has said no. */
+void bound_await(struct locks *locks, unsigned part, bound_done *done, void *context);
+
+/* For who does not wait for that: before a part is asked for a hold, or all of them. */
+void bound_move(struct locks *locks, unsigned part, int64_t ttl_ms);
+void bound_move_all(struct locks *locks, int64_t ttl_ms);
+
+/* Names may have gone from one part to another, and their holds with them: any part may have those
+ * that end last. */
+void bound_level(struct locks *locks);
+
+/* Writes it, late or not. */
+void bound_write(struct guard_part *part);
+
+#endif

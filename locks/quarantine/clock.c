@@ -1,0 +1,32 @@
+#include "locks/quarantine/clock.h"
+
+enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t heard, int64_t time)
+{
+    const struct redis_clock seen = {true, time - heard, time - sent, heard};
+    struct redis_clock old = *clock;
+    *clock = seen;
+    if (!old.is_known)
+        return CLOCK_STEADY;
+    int64_t drift = (heard - old.at) / CLOCK_DRIFT_PART + 1;
+    old.low -= drift;
+    old.high += drift;
+    if (seen.low > old.high + CLOCK_JUMP_US)
+        return CLOCK_AHEAD;
+    if (seen.high < old.low - CLOCK_JUMP_US)
+        return CLOCK_BACK;
+    if (seen.low <= old.high && old.low <= seen.high) { /* both are true */
+        clock->low = seen.low > old.low ? seen.low : old.low;
+        clock->high = seen.high < old.high ? seen.high : old.high;
+    }
+    return CLOCK_STEADY;
+}
+
+int64_t clock_theirs(const struct redis_clock *clock, int64_t moment)
+{
+    return moment + clock->high;
+}
+
+int64_t clock_ours(const struct redis_clock *clock, int64_t time)
+{
+    return time - clock->low;
+}

@@ -1,0 +1,105 @@
+#include "locks/quarantine/loss.h"
+
+#include "locks/quarantine/torn.h"
+
+#include <string.h>
+
+enum {
+    US_PER_MS = 1000,
+    US_PER_S = 1000000,
+};
+
+/* For how long the server has been running, at least: it tells the difference of two times that
+ * were both cut to whole seconds. */
+static int64_t up_us(const struct store_peer *peer)
+{
+    return peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
+}
+
+/* Whether the clock of what answers is ahead of that of who did before: by it holds have ended that
+ * still run. */
+static bool is_ahead(const struct guard_part *part)
+{
+    const struct redis_clock *before = &part->clock_before;
+    return before->is_known && part->clock.low > before->high + CLOCK_JUMP_US;
+}
+
+/* Whether what answers is a replica that was promoted, which has followed what was there before:
+ * a server that was started anew may tell the same of its data, but is younger than our last word
+ * with the old one. One that slots have moved from or to may lack some. */
+static bool is_promoted(const struct guard_part *part, const struct store_peer *peer)
+{
+    int64_t started = part->heard - up_us(peer);
+    return part->is_known && !is_ahead(part) && !torn_is(part) && part->history[0] &&
+           strcmp(peer->history_before, part->history) == 0 && started < part->adopted;
+}
+
+/* Whether it was only started anew, with all that it had. */
+static bool keeps_all(const struct guard_part *part, const struct record *record,
+                      enum quarantine_reason reason)
+{
+    return reason == QUARANTINE_IDENTITY && part->locks->keeps_all && record->id[0] &&
+           !is_ahead(part) && (!part->is_known || strcmp(record->id, part->id) == 0);
+}
+
+int64_t loss_until(const struct guard_part *part, const struct record *record,
+                   enum quarantine_reason reason)
+{
+    const struct locks *locks = part->locks;
+    const struct store_peer *peer = store_peer(locks->store, part->number);
+    bool is_restart = reason == QUARANTINE_IDENTITY;
+    if (reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF)
+        return 0;
+    if (keeps_all(part, record, reason))
+        return 0;
+    bool is_followed = is_restart && is_promoted(part, peer);
+    int64_t ends = part->ends[is_followed ? GUARD_LOOSE : GUARD_ALL];
+    int64_t until = ends ? clock_theirs(&part->clock, ends) : 0;
+    /* What is read from a disk may be older than the last word, and nobody here has heard that: but
+     * what was granted meanwhile was granted before this server was started. */
+    int64_t restarted = record->time - up_us(peer) + part->span;
+    if (is_restart && !part->is_known && part->span && restarted > until)
+        until = restarted;
+    if (until <= record->time)
+        return 0;
+    return locks->quarantine_ms > 0 ? record->time + locks->quarantine_ms * US_PER_MS : until;
+}
+
+/* Whether whatever anybody has granted is on the replica that was promoted. */
+static bool all_is_confirmed(const struct guard_part *part, enum quarantine_reason reason)
+{
+    const struct locks *locks = part->locks;
+    return reason == QUARANTINE_IDENTITY && part->followers > 0 &&
+           locks->replicas >= part->followers &&
+           is_promoted(part, store_peer(locks->store, part->number));
+}
+
+int64_t loss_unseen_until(const struct guard_part *part, const struct record *record,
+                          enum quarantine_reason reason)
+{
+    const struct locks *locks = part->locks;
+    int64_t sight = store_sight_ms(locks->store) * US_PER_MS;
+    bool is_other = sight > 0 || is_promoted(part, store_peer(locks->store, part->number));
+    if (reason != QUARANTINE_IDENTITY || locks->quarantine_ms != QUARANTINE_AUTO || !is_other ||
+        all_is_confirmed(part, reason))
+        return 0;
+    return record->time + sight + part->span;
+}
+
+int64_t loss_at_least(const struct guard_part *part, const struct record *record,
+                      enum quarantine_reason reason)
+{
+    const struct locks *locks = part->locks;
+    int64_t until = loss_until(part, record, reason);
+    if (!part->is_known || reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF ||
+        keeps_all(part, record, reason) || all_is_confirmed(part, reason))
+        return until;
+    int64_t least = record->time + LOSS_GRACE_US;
+    return until > least ? until : least;
+}
+
+int64_t loss_set_length(const struct guard_part *part, int64_t ends)
+{
+    int64_t set = part->locks->quarantine_ms * US_PER_MS;
+    return clock_theirs(&part->clock, set > 0 ? part->heard + set : ends);
+}

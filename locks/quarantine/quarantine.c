@@ -1,0 +1,41 @@
+#include "locks/quarantine/quarantine.h"
+
+#include "base/duration.h"
+
+static const struct {
+    const char *word;
+    const char *text;
+} REASONS[] = {[QUARANTINE_NONE] = {"", ""},
+#define X(name, word, text) [name] = {word, text},
+               QUARANTINE_REASONS(X)
+#undef X
+};
+
+enum { SHORTEST_MS = 1000, LONGEST_MS = 24 * 3600 * 1000 };
+
+const char *quarantine_word(enum quarantine_reason reason)
+{
+    return REASONS[reason].word;
+}
+
+const char *quarantine_text(enum quarantine_reason reason)
+{
+    return REASONS[reason].text;
+}
+
+bool quarantine_parse(struct slice text, int64_t *ret)
+{
+    int64_t ms;
+    if (slice_equals(text, "auto")) {
+        *ret = QUARANTINE_AUTO;
+        return true;
+    }
+    if (slice_equals(text, "off")) {
+        *ret = QUARANTINE_OFF;
+        return true;
+    }
+    if (duration_parse(text, &ms) < 0 || ms < SHORTEST_MS || ms > LONGEST_MS)
+        return false;
+    *ret = ms;
+    return true;
+}

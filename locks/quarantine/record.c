@@ -1,0 +1,254 @@
+#include "locks/quarantine/record.h"
+
+#include "base/random.h"
+#include "locks/scripts/scripts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void read_text(const struct value *value, char *ret, size_t size)
+{
+    struct slice text = {"", 0};
+    value_text(value, &text);
+    snprintf(ret, size, "%.*s", (int)text.length, text.bytes);
+}
+
+static int64_t read_number(const struct value *value)
+{
+    char text[32];
+    read_text(value, text, sizeof text);
+    return strtoll(text, NULL, 10);
+}
+
+bool record_read(const struct value *reply, struct record *ret)
+{
+    *ret = (struct record){0};
+    read_text(value_at(reply, 1), ret->id, sizeof ret->id);
+    read_text(value_at(reply, 2), ret->era, sizeof ret->era);
+    read_text(value_at(reply, 3), ret->run, sizeof ret->run);
+    read_text(value_at(reply, 4), ret->history, sizeof ret->history);
+    ret->ends[GUARD_ALL] = read_number(value_at(reply, 5));
+    ret->ends[GUARD_LOOSE] = read_number(value_at(reply, 6));
+    ret->span = read_number(value_at(reply, 7));
+    ret->opens = read_number(value_at(reply, 8));
+    read_text(value_at(reply, 9), ret->reason, sizeof ret->reason);
+    ret->floor = read_number(value_at(reply, 10));
+    read_text(value_at(reply, 11), ret->by, sizeof ret->by);
+    ret->level = read_number(value_at(reply, 12));
+    ret->since = read_number(value_at(reply, 13));
+    read_text(value_at(reply, 14), ret->ended, sizeof ret->ended);
+    ret->followers = (int)read_number(value_at(reply, 15));
+    return value_integer(value_at(reply, 0), &ret->time);
+}
+
+enum quarantine_reason record_reason(const struct record *record)
+{
+    for (enum quarantine_reason reason = 1; reason < QUARANTINE_REASON_COUNT; reason++)
+        if (strcmp(record->reason, quarantine_word(reason)) == 0)
+            return reason;
+    return QUARANTINE_EPOCH;
+}
+
+bool record_is_ended(const struct record *record)
+{
+    return record->ended[0] && strcmp(record->ended, record->era) == 0;
+}
+
+bool record_is_another_run(const char *one, const char *other)
+{
+    return one[0] && other[0] && strcmp(one, other) != 0;
+}
+
+bool record_was_replica(const char *history, const struct store_peer *peer)
+{
+    const char *before = peer->history_before;
+    return history[0] && peer->history[0] && strcmp(history, peer->history) != 0 &&
+           before[strspn(before, "0")] != '\0';
+}
+
+bool record_is_still(const struct guard_part *part, const struct store_result *result)
+{
+    struct record record;
+    return result->outcome == STORE_REPLIED && record_read(result->reply, &record) &&
+           strcmp(record.id, part->id) == 0 && strcmp(record.era, part->era) == 0;
+}
+
+/* Asking for it */
+
+/* In a Cluster it has to lie in a slot of that part. */
+static struct slice record_key(const struct locks *locks, const char *tag, char text[KEY_LENGTH])
+{
+    bool is_tagged = tag[0] != '\0';
+    int length = snprintf(text, KEY_LENGTH, "%.*sepoch%s%s%s", (int)locks->key_prefix_length,
+                          locks->key_prefix, is_tagged ? ":{" : "", tag, is_tagged ? "}" : "");
+    return (struct slice){text, (size_t)length};
+}
+
+/* Where that slot has gone to another part, or one before it has come, the record is written
+ * elsewhere: nothing is lost by that, and what is there already may be another part's. */
+static void choose_tag(struct guard_part *part)
+{
+    char tag[STORE_TAG_SIZE];
+    store_first_tag(part->locks->store, part->number, tag);
+    if (strcmp(tag, part->tag) == 0)
+        return;
+    if (part->is_known && part->serves && !part->before_tag[0]) {
+        memcpy(part->before_tag, part->tag, sizeof part->before_tag);
+        memcpy(part->before_id, part->id, sizeof part->before_id);
+    }
+    snprintf(part->tag, sizeof part->tag, "%s", tag);
+    part->is_moved = part->is_known;
+}
+
+static void ask_at(struct guard_part *part, const char *tag, const struct slice *arguments,
+                   size_t count, store_done *done, void *context)
+{
+    struct locks *locks = part->locks;
+    char key[KEY_LENGTH];
+    if (store_is_closing(locks->store))
+        return;
+    store_eval_first(locks->store, part->number, &script_epoch, record_key(locks, tag, key),
+                     arguments, count, done, context);
+}
+
+static void ask(struct guard_part *part, const struct slice *arguments, size_t count,
+                store_done *done, void *context)
+{
+    ask_at(part, part->tag, arguments, count, done, context);
+}
+
+void record_ask(struct guard_part *part, store_done *done)
+{
+    const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of(""),
+                                      slice_of("1")};
+    bool may_ask = store_peer(part->locks->store, part->number)->run_id[0] != '\0';
+    choose_tag(part);
+    part->asking = true;
+    ask(part, arguments, may_ask ? 5 : 4, done, part);
+}
+
+void record_ask_without(struct guard_part *part, store_done *done)
+{
+    const struct slice arguments[] = {stamp_room()};
+    if (store_is_closing(part->locks->store))
+        return;
+    store_eval_first(part->locks->store, part->number, &script_epoch, slice_of(NULL), arguments, 1,
+                     done, part);
+}
+
+bool record_ask_before(struct guard_part *part, store_done *done)
+{
+    const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of("")};
+    const struct locks *locks = part->locks;
+    char key[KEY_LENGTH];
+    if (!part->before_tag[0])
+        return false;
+    if (store_part(locks->store, record_key(locks, part->before_tag, key)) != part->number) {
+        part->before_tag[0] = '\0';
+        return false;
+    }
+    part->asking = true;
+    ask_at(part, part->before_tag, arguments, 4, done, part);
+    return true;
+}
+
+bool record_has_moved(const struct guard_part *part)
+{
+    char tag[STORE_TAG_SIZE];
+    store_first_tag(part->locks->store, part->number, tag);
+    return strcmp(tag, part->tag) != 0;
+}
+
+/* Writing it */
+
+/* On Redis' clock, at the latest. */
+static struct slice their_text(const struct guard_part *part, int64_t moment,
+                               char text[NUMBER_TEXT])
+{
+    return number_text(moment ? clock_theirs(&part->clock, moment) : 0, text);
+}
+
+void record_raise(struct guard_part *part, store_done *done, void *context)
+{
+    char all[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT];
+    const struct slice arguments[] = {
+        stamp_room(),
+        slice_of(part->id),
+        slice_of(part->era),
+        slice_of("raise"),
+        their_text(part, part->ends[GUARD_ALL], all),
+        their_text(part, part->ends[GUARD_LOOSE], loose),
+        number_text(part->span, span),
+    };
+    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
+}
+
+void record_make_era(char era[RECORD_ERA_SIZE])
+{
+    uint64_t random;
+    random_bytes(&random, sizeof random);
+    snprintf(era, RECORD_ERA_SIZE, "%016" PRIx64, random);
+}
+
+void record_replace(struct guard_part *part, const struct record *found,
+                    enum quarantine_reason reason, bool is_of_another, store_done *done)
+{
+    const struct store_peer *peer = store_peer(part->locks->store, part->number);
+    bool keeps_id = found->id[0] && !is_of_another;
+    char id[GUARD_ID_LENGTH + 1], era[RECORD_ERA_SIZE], process[PROCESS_LENGTH + 1];
+    char ends[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT], opens[NUMBER_TEXT],
+        floor[NUMBER_TEXT], level[NUMBER_TEXT];
+    uint64_t random;
+    random_bytes(&random, sizeof random);
+    snprintf(id, sizeof id, "%016" PRIx64, random);
+    record_make_era(era);
+    snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, part->locks->server);
+    const struct slice arguments[] = {
+        stamp_room(),         slice_of(found->id),
+        slice_of(found->era), slice_of("replace"),
+        slice_of("id"),       slice_of(keeps_id ? found->id : id),
+        slice_of("era"),      slice_of(era),
+        slice_of("run"),      slice_of(peer->run_id),
+        slice_of("history"),  slice_of(peer->history),
+        slice_of("ends"),     their_text(part, part->ends[GUARD_ALL], ends),
+        slice_of("loose"),    their_text(part, part->ends[GUARD_LOOSE], loose),
+        slice_of("span"),     number_text(part->span, span),
+        slice_of("until"),    number_text(part->opens, opens),
+        slice_of("reason"),   slice_of(quarantine_word(reason)),
+        slice_of("floor"),    number_text(part->floor, floor),
+        slice_of("level"),    number_text(part->level, level),
+        slice_of("by"),       slice_of(process),
+    };
+    part->asking = true;
+    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
+}
+
+void record_extend(struct guard_part *part, enum quarantine_reason reason, store_done *done)
+{
+    char opens[NUMBER_TEXT], floor[NUMBER_TEXT], level[NUMBER_TEXT];
+    const struct slice arguments[] = {stamp_room(),
+                                      slice_of(part->id),
+                                      slice_of(part->era),
+                                      slice_of("extend"),
+                                      number_text(part->opens, opens),
+                                      slice_of(quarantine_word(reason)),
+                                      number_text(part->floor, floor),
+                                      number_text(part->level, level)};
+    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
+}
+
+void record_end(struct guard_part *part, const char *era, store_done *done, void *context)
+{
+    bool is_known = part->is_known && part->opens;
+    const struct slice arguments[] = {
+        stamp_room(),
+        slice_of(is_known ? part->id : ""),
+        slice_of(is_known ? part->era : ""),
+        slice_of("end"),
+        slice_of(era),
+        {part->locks->server, PROCESS_LENGTH},
+    };
+    choose_tag(part);
+    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
+}

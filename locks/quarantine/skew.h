@@ -1,0 +1,29 @@
+/* skew.h: clocks of the nodes of a Redis Cluster that differ, so that a hold which goes with its
+ * slot from one to another ends by another clock than it was made by. Internal to locks/. */
+#ifndef BATON_LOCKS_SKEW_H
+#define BATON_LOCKS_SKEW_H
+
+#include "locks/quarantine/guard.h"
+
+/* At a node whose clock is ahead, what comes there looks as if it had ended before it has: there
+ * nothing is granted until all that may have come must have ended. At one whose clock is behind,
+ * holds last longer; but what was forgotten on the way, such as the last number of a name that was
+ * lost, would be numbered by the earlier clock: so all numbers there begin above. Less than a jump
+ * (CLOCK_JUMP_US) is no difference. */
+
+/* Names have come to a part, or begin to, from one that is known. */
+void skew_taken(struct guard_part *part, const struct guard_part *before);
+
+/* As heirs_continue: what was known of it before, as `mine`, goes on. */
+void skew_continue(struct guard_part *part, const struct guard_part *mine);
+
+/* What has come so far does not count any more. */
+void skew_forgive(struct guard_part *part);
+
+/* To be called when the part's clock was measured, and its record is known or there is none. */
+void skew_judge(struct guard_part *part);
+
+/* Every second: tells where clocks have come to differ. */
+void skew_watch(struct locks *locks);
+
+#endif

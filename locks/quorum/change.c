@@ -1,0 +1,380 @@
+/* Renewing, releasing and breaking what a quorum holds. */
+#include "locks/central/rights.h"
+#include "locks/quarantine/bound.h"
+#include "locks/quorum/majority.h"
+#include "locks/quorum/settle.h"
+#include "locks/quorum/spread.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
+
+static const char TOO_FEW[] = "too few members of the quorum answered, so the outcome is unknown "
+                              "(batond's log says why)";
+
+/* One of them under way. */
+struct change {
+    struct fan fan;
+    locks_done *done;
+    void *context;
+    unsigned users; /* questions under way */
+    struct ballot ballot;
+    struct hold hold;     /* renewing: as a member told of it first, */
+    struct ballot agreed; /* and those who have it by the fence that is told */
+    struct release releases[BALLOT_MEMBERS];
+    bool was_waiting;       /* releasing: in this process */
+    struct attempt attempt; /* of a connection that has ended; "": the hold's owner asks */
+    int64_t broken;         /* breaking: the most at any member, */
+    int64_t version;        /* and the greatest version of all */
+    char owner[OWNER_LENGTH];
+    size_t key_length;
+    char key[KEY_LENGTH];
+    size_t token_length;
+    char token[TOKEN_LONGEST];
+};
+
+static struct slice key_of(const struct change *change)
+{
+    return (struct slice){change->key, change->key_length};
+}
+
+static struct slice token_of(const struct change *change)
+{
+    return (struct slice){change->token, change->token_length};
+}
+
+static struct change *change_new(struct locks *locks, struct slice name, struct slice token,
+                                 const struct fan_kind *kind, locks_done *done, void *context)
+{
+    struct change *change = calloc(1, sizeof *change);
+    if (!change)
+        abort();
+    change->users = 1;
+    change->done = done;
+    change->context = context;
+    change->ballot.members = store_part_count(locks->store);
+    change->key_length = operation_key(locks, name, change->key).length;
+    change->token_length = token.length;
+    if (token.length > 0)
+        memcpy(change->token, token.bytes, token.length);
+    fan_begin(&change->fan, locks, kind);
+    return change;
+}
+
+static void leave(struct change *change)
+{
+    if (--change->users == 0)
+        free(change);
+}
+
+static void end(struct fan *fan)
+{
+    leave((struct change *)fan);
+}
+
+static void tell(struct change *change, const struct locks_reply *reply)
+{
+    change->done(change->context, reply);
+}
+
+static void fail(struct change *change)
+{
+    tell(change, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = TOO_FEW});
+}
+
+/* Outlives the reply that it stands in. Each member tells the same one. */
+static void keep_owner(struct change *change, struct slice *owner)
+{
+    if (owner->length > 0)
+        memcpy(change->owner, owner->bytes, owner->length);
+    owner->bytes = change->owner;
+}
+
+/* Renewing */
+
+static void hear_renewed(struct fan *fan, unsigned member, const struct store_result *result)
+{
+    struct change *change = (struct change *)fan;
+    struct vote *vote = &change->ballot.votes[member];
+    struct hold hold;
+    if (result->outcome != STORE_REPLIED) {
+        vote->kind = fan_silence(result);
+    } else if (!reply_says(result->reply, "renewed") || !read_hold(result->reply, &hold)) {
+        vote->kind = reply_says(result->reply, "not_held") ? VOTE_LOCKED : VOTE_DOUBT;
+    } else {
+        *vote = (struct vote){.kind = VOTE_HOLDING,
+                              .fence = hold.fence,
+                              .ttl_ms = hold.ttl_ms,
+                              .holds = hold.holds,
+                              .version = hold.version};
+        bound_move(fan->locks, member, hold.ttl_ms); /* which nobody knew before, if it was 0 */
+        if (change->hold.owner.bytes)
+            return;
+        change->hold = hold;
+        keep_owner(change, &change->hold.owner);
+    }
+}
+
+/* By those who have it so. */
+static void tell_renewed(struct change *change)
+{
+    struct locks_reply reply = {.result = LOCKS_DONE, .hold = change->hold};
+    int64_t elapsed = fan_elapsed(&change->fan);
+    reply.hold.holds = ballot_holds(&change->agreed);
+    reply.hold.ttl_ms = ballot_validity(&change->agreed, elapsed);
+    majority_note_ttl(change->fan.locks, reply.hold.ttl_ms + elapsed);
+    if (reply.hold.ttl_ms > 0)
+        tell(change, &reply);
+    else
+        fail(change);
+}
+
+static void spread_renewed(void *context, bool is_known)
+{
+    struct change *change = context;
+    if (is_known)
+        tell_renewed(change);
+    else
+        fail(change);
+    leave(change);
+}
+
+static void renew_as(struct change *change, int64_t fence, const struct ballot *ballot)
+{
+    int64_t version = ballot_version(ballot);
+    change->agreed = *ballot;
+    change->hold.fence = fence;
+    change->hold.version = version > fence ? version : fence;
+    if (ballot_knows(ballot, version)) {
+        tell_renewed(change);
+        return;
+    }
+    change->users++;
+    spread_of(change->fan.locks, key_of(change), ballot, version, spread_renewed, change);
+}
+
+static void settled(void *context, int64_t fence, const struct ballot *ballot)
+{
+    struct change *change = context;
+    if (fence)
+        renew_as(change, fence, ballot);
+    else
+        fail(change);
+    leave(change);
+}
+
+static bool decide_renewed(struct fan *fan, bool is_last)
+{
+    struct change *change = (struct change *)fan;
+    int64_t fence = 0;
+    enum verdict verdict = ballot_renew(&change->ballot, is_last);
+    bool agrees = ballot_agrees(&change->ballot, &fence);
+    if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !agrees && !is_last))
+        return false;
+    if (verdict == VERDICT_LOST) {
+        tell(change, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+    } else if (verdict == VERDICT_UNANSWERED) {
+        fail(change);
+    } else if (agrees) {
+        renew_as(change, fence, &change->ballot);
+    } else { /* its members were lost meanwhile: those that are left agree anew */
+        change->users++;
+        settle(fan->locks, key_of(change), token_of(change), &change->ballot, settled, change);
+    }
+    return true;
+}
+
+void majority_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                    struct slice by, locks_done *done, void *context)
+{
+    static const struct fan_kind KIND = {hear_renewed, decide_renewed, end};
+    struct change *change = change_new(locks, name, token, &KIND, done, context);
+    char text[NUMBER_TEXT];
+    const struct slice arguments[] = {stamp_room(), token,
+                                      ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
+    if (ttl_ms)
+        bound_move_all(locks, ttl_ms);
+    fan_send_all(&change->fan, &script_renew, key_of(change), arguments, by.length > 0 ? 4 : 3);
+}
+
+/* Releasing */
+
+enum { RELEASE_ARGUMENTS = 5 };
+
+/* The third says that the token is to be remembered even where it holds nothing: see release.lua.
+ * Returns how many there are. */
+static size_t release_arguments(const struct change *change,
+                                struct slice arguments[RELEASE_ARGUMENTS])
+{
+    arguments[0] = stamp_room();
+    arguments[1] = token_of(change);
+    arguments[2] = slice_of(change->fan.locks->server);
+    arguments[3] = slice_of(change->attempt.text[0] ? "" : "1");
+    arguments[4] = slice_of(change->attempt.text);
+    return change->attempt.text[0] ? 5 : 4;
+}
+
+static void release_at(const struct change *change, unsigned member)
+{
+    struct locks *locks = change->fan.locks;
+    struct slice arguments[RELEASE_ARGUMENTS];
+    size_t count = release_arguments(change, arguments);
+    errand_add(locks, &locks->majority->errands, member, &script_release, key_of(change), arguments,
+               count, locks->majority->longest_ttl_ms);
+}
+
+static void hear_released(struct fan *fan, unsigned member, const struct store_result *result)
+{
+    struct change *change = (struct change *)fan;
+    struct vote *vote = &change->ballot.votes[member];
+    struct release *release = &change->releases[member];
+    if (result->outcome != STORE_REPLIED) {
+        vote->kind = fan_silence(result);
+        release_at(change, member);
+    } else if (read_release(result->reply, release)) {
+        vote->kind = VOTE_HOLDING;
+        keep_owner(change, &release->owner);
+        release->version = 0; /* see tell_released */
+    } else {
+        vote->kind = VOTE_LOCKED; /* it has no such hold */
+    }
+}
+
+/* What is told is what most is known of: the end of a hold before a repetition, by its fence. Each
+ * member has given its end another number, so no version of it is known to a majority: none is
+ * told. */
+static void tell_released(struct change *change)
+{
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    struct release *best = &reply.release;
+    best->repeated = true;
+    for (unsigned i = 0; i < change->ballot.members; i++) {
+        const struct release *release = &change->releases[i];
+        if (change->ballot.votes[i].kind != VOTE_HOLDING)
+            continue;
+        if (best->repeated > release->repeated ||
+            (best->repeated == release->repeated && best->fence < release->fence))
+            *best = *release;
+    }
+    tell(change, &reply);
+}
+
+static bool decide_released(struct fan *fan, bool is_last)
+{
+    struct change *change = (struct change *)fan;
+    enum verdict verdict = ballot_release(&change->ballot, is_last);
+    if (verdict == VERDICT_OPEN)
+        return false;
+    if (verdict == VERDICT_WON)
+        tell_released(change);
+    else if (change->was_waiting)
+        tell(change, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
+    else if (verdict == VERDICT_LOST)
+        tell(change, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+    else
+        fail(change);
+    return true;
+}
+
+/* Where a request waits with this token in this process, it waits no longer. At the others it hears
+ * of it when it asks next. */
+void majority_release(struct locks *locks, struct slice name, struct slice token,
+                      const struct attempt *attempt, locks_done *done, void *context)
+{
+    static const struct fan_kind KIND = {hear_released, decide_released, end};
+    struct change *change = change_new(locks, name, token, &KIND, done, context);
+    struct slice arguments[RELEASE_ARGUMENTS];
+    if (attempt)
+        change->attempt = *attempt;
+    fan_send_all(&change->fan, &script_release, key_of(change), arguments,
+                 release_arguments(change, arguments));
+    change->was_waiting =
+        !attempt && tickets_cancel(locks->majority->desk.tickets, key_of(change), token_of(change));
+}
+
+/* Breaking: who is away keeps what it has, which is no majority, until it ends. To be told of it
+ * later might break what was granted since. */
+
+static void hear_broken(struct fan *fan, unsigned member, const struct store_result *result)
+{
+    struct change *change = (struct change *)fan;
+    struct vote *vote = &change->ballot.votes[member];
+    int64_t count;
+    vote->kind = fan_silence(result);
+    if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &count) ||
+        !value_integer(value_at(result->reply, 1), &vote->version))
+        return;
+    vote->kind = VOTE_HOLDING;
+    if (!fan->is_decided && count > change->broken)
+        change->broken = count;
+}
+
+static void spread_broken(void *context, bool is_known)
+{
+    struct change *change = context;
+    if (is_known)
+        tell(change, &(struct locks_reply){
+                         .result = LOCKS_DONE,
+                         .broken = {.count = change->broken, .version = change->version}});
+    else
+        fail(change);
+    leave(change);
+}
+
+/* Each member has given it another number, of which the greatest is told. */
+static bool decide_broken(struct fan *fan, bool is_last)
+{
+    struct change *change = (struct change *)fan;
+    if (!is_last)
+        return false;
+    if (ballot_renew(&change->ballot, true) != VERDICT_WON) {
+        fail(change);
+        return true;
+    }
+    change->version = ballot_version(&change->ballot);
+    change->users++;
+    spread_of(fan->locks, key_of(change), &change->ballot, change->version, spread_broken, change);
+    return true;
+}
+
+void majority_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+{
+    static const struct fan_kind KIND = {hear_broken, decide_broken, end};
+    struct change *change = change_new(locks, name, slice_of(NULL), &KIND, done, context);
+    const struct slice arguments[] = {stamp_room()};
+    fan_send_all(&change->fan, &script_break, key_of(change), arguments, 1);
+}
+
+/* Whether a majority could store a grant. */
+
+static void hear_ready(struct fan *fan, unsigned member, const struct store_result *result)
+{
+    struct change *change = (struct change *)fan;
+    struct locks *locks = fan->locks;
+    if (result->outcome == STORE_REPLIED || result->error)
+        rights_note(locks, result->error);
+    change->ballot.votes[member].kind = result->outcome == STORE_REPLIED ? VOTE_HOLDING : VOTE_AWAY;
+}
+
+static bool decide_ready(struct fan *fan, bool is_last)
+{
+    struct change *change = (struct change *)fan;
+    enum verdict verdict = ballot_renew(&change->ballot, is_last);
+    if (verdict == VERDICT_OPEN)
+        return false;
+    if (verdict == VERDICT_WON)
+        tell(change, &(struct locks_reply){.result = LOCKS_DONE});
+    else
+        tell(change, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
+                                           .error = rights_missing(fan->locks,
+                                                                   "too few members of the quorum "
+                                                                   "answer")});
+    return true;
+}
+
+void majority_ready(struct locks *locks, locks_done *done, void *context)
+{
+    static const struct fan_kind KIND = {hear_ready, decide_ready, end};
+    struct change *change = change_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
+    const struct slice arguments[] = {stamp_room()};
+    fan_send_all(&change->fan, &script_ready, key_of(change), arguments, 1);
+}

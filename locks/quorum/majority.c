@@ -1,0 +1,103 @@
+#include "locks/quorum/majority.h"
+
+#include "locks/quorum/line.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
+
+/* Another server may have granted for so long before this one began. */
+enum { TTL_LEAST_MS = 10 * 60 * 1000 };
+
+struct fans *majority_fans(const struct locks *locks)
+{
+    return &locks->majority->fans;
+}
+
+void majority_open(struct locks *locks, struct tickets *tickets)
+{
+    locks->majority = calloc(1, sizeof *locks->majority);
+    if (!locks->majority)
+        abort();
+    locks->majority->longest_ttl_ms = TTL_LEAST_MS;
+    fans_open(locks, &locks->majority->fans);
+    desk_open(&locks->majority->desk, tickets, locks->loop, places_called, locks);
+}
+
+static void on_desk_closed(uv_handle_t *woken)
+{
+    const struct desk *desk = woken->data;
+    const struct locks *locks = desk->context;
+    fans_close(&locks->majority->fans, locks->majority->closed);
+}
+
+void majority_close(struct locks *locks, uv_close_cb closed)
+{
+    locks->majority->closed = closed;
+    desk_close(&locks->majority->desk, on_desk_closed);
+}
+
+void majority_free(struct locks *locks)
+{
+    if (!locks->majority)
+        return;
+    errands_free(&locks->majority->errands);
+    free(locks->majority);
+}
+
+void majority_note_ttl(struct locks *locks, int64_t ttl_ms)
+{
+    if (ttl_ms > locks->majority->longest_ttl_ms)
+        locks->majority->longest_ttl_ms = ttl_ms;
+}
+
+void majority_take_back(struct locks *locks, struct slice name, struct slice token,
+                        const struct attempt *attempt)
+{
+    char bytes[KEY_LENGTH];
+    struct slice key = operation_key(locks, name, bytes);
+    const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
+                                      slice_of("gone")};
+    for (unsigned i = 0; i < store_part_count(locks->store); i++)
+        errand_add(locks, &locks->majority->errands, i, &script_leave, key, arguments,
+                   sizeof arguments / sizeof arguments[0], locks->majority->longest_ttl_ms);
+}
+
+static void check_lines(struct locks *locks)
+{
+    for (struct line *line = locks->majority->first_line, *next; line; line = next) {
+        next = line->next;
+        line_check(line);
+    }
+}
+
+void majority_is_up(struct locks *locks, unsigned member)
+{
+    errands_go(locks, &locks->majority->errands, member);
+    check_lines(locks);
+}
+
+void majority_is_listening(struct locks *locks)
+{
+    check_lines(locks);
+}
+
+void majority_try_again(struct locks *locks)
+{
+    errands_try_again(locks, &locks->majority->errands);
+}
+
+void majority_drain(struct locks *locks)
+{
+    for (struct line *line = locks->majority->first_line, *next; line; line = next) {
+        line->users++;
+        places_drain(line);
+        lookers_drain(line);
+        next = line->next;
+        line_leave(line);
+    }
+}
+
+bool majority_is_settled(const struct locks *locks)
+{
+    return errands_are_settled(locks, &locks->majority->errands) && !locks->majority->first_line;
+}

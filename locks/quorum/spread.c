@@ -1,0 +1,68 @@
+#include "locks/quorum/spread.h"
+
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
+
+struct spreading {
+    struct fan fan;
+    spread_done *done;
+    void *context;
+    unsigned members;
+    int64_t version;
+    int64_t known[BALLOT_MEMBERS];
+};
+
+static void hear(struct fan *fan, unsigned member, const struct store_result *result)
+{
+    struct spreading *spreading = (struct spreading *)fan;
+    if (result->outcome == STORE_REPLIED)
+        value_integer(value_at(result->reply, 1), &spreading->known[member]);
+}
+
+static bool decide(struct fan *fan, bool is_last)
+{
+    struct spreading *spreading = (struct spreading *)fan;
+    unsigned count = 0;
+    for (unsigned i = 0; i < spreading->members; i++)
+        count += spreading->known[i] >= spreading->version;
+    bool is_known = count > spreading->members / 2;
+    if (!is_known && !is_last)
+        return false;
+    spreading->done(spreading->context, is_known);
+    return true;
+}
+
+static void end(struct fan *fan)
+{
+    free(fan);
+}
+
+void spread(struct locks *locks, struct slice key, const int64_t known[BALLOT_MEMBERS],
+            int64_t version, spread_done *done, void *context)
+{
+    static const struct fan_kind KIND = {hear, decide, end};
+    char number[NUMBER_TEXT];
+    const struct slice arguments[] = {stamp_room(), slice_of(""), number_text(version, number)};
+    struct spreading *spreading = calloc(1, sizeof *spreading);
+    if (!spreading)
+        abort();
+    spreading->done = done;
+    spreading->context = context;
+    spreading->members = store_part_count(locks->store);
+    spreading->version = version;
+    memcpy(spreading->known, known, sizeof spreading->known);
+    fan_begin(&spreading->fan, locks, &KIND);
+    fan_send_all(&spreading->fan, &script_raise, key, arguments,
+                 sizeof arguments / sizeof arguments[0]);
+}
+
+void spread_of(struct locks *locks, struct slice key, const struct ballot *ballot, int64_t version,
+               spread_done *done, void *context)
+{
+    int64_t known[BALLOT_MEMBERS] = {0};
+    for (unsigned i = 0; i < ballot->members; i++)
+        known[i] = ballot->votes[i].version;
+    spread(locks, key, known, version, done, context);
+}

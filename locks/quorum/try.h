@@ -1,0 +1,22 @@
+/* try.h: one try to get a majority of a quorum to grant a hold. Internal to locks/. */
+#ifndef BATON_LOCKS_TRY_H
+#define BATON_LOCKS_TRY_H
+
+#include "locks/locks.h"
+#include "locks/quorum/ballot.h"
+
+struct trying;
+
+/* As locks_done, with what the members have said; both valid during the call. */
+typedef void try_done(void *context, const struct locks_reply *reply, const struct ballot *ballot);
+
+/* Asks all members, without waiting: LOCKS_DONE and _REPEATED once their majority knows the hold by
+ * one fence; what was not enough for a majority is taken back. Everything is copied. It is gone
+ * once `done` has run. */
+struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try_done *done,
+                         void *context);
+
+/* Nobody wants it any more: whatever is granted is taken back, and `done` will not be called. */
+void try_abandon(struct trying *try);
+
+#endif

@@ -1,0 +1,217 @@
+#include "locks/quorum/views.h"
+
+#include <stdlib.h>
+
+/* Keeping one */
+
+static size_t texts_length(const struct lock_view *view)
+{
+    size_t length = view->last_release.fence ? view->last_release.reason.length : 0;
+    for (size_t i = 0; i < view->holder_count; i++)
+        length += view->holders[i].owner.length + view->holders[i].meta.length;
+    for (size_t i = 0; i < view->waiter_count; i++)
+        length += view->waiters[i].owner.length;
+    return length;
+}
+
+static void keep_text(char **end, struct slice *text)
+{
+    if (text->length == 0)
+        return;
+    memcpy(*end, text->bytes, text->length);
+    text->bytes = *end;
+    *end += text->length;
+}
+
+struct lock_view *view_keep(const struct lock_view *view)
+{
+    struct lock_view *kept = malloc(sizeof *kept + texts_length(view));
+    if (!kept)
+        abort();
+    char *end = (char *)(kept + 1);
+    *kept = *view;
+    if (kept->last_release.fence)
+        keep_text(&end, &kept->last_release.reason);
+    for (size_t i = 0; i < kept->holder_count; i++) {
+        keep_text(&end, &kept->holders[i].owner);
+        keep_text(&end, &kept->holders[i].meta);
+    }
+    for (size_t i = 0; i < kept->waiter_count; i++)
+        keep_text(&end, &kept->waiters[i].owner);
+    return kept;
+}
+
+/* Putting them together */
+
+static bool is_alike(const struct holder *one, const struct holder *other)
+{
+    return one->mode == other->mode && one->owner.length == other->owner.length &&
+           memcmp(one->owner.bytes, other->owner.bytes, one->owner.length) == 0;
+}
+
+static bool is_same(const struct holder *one, const struct holder *other)
+{
+    return one->fence == other->fence && is_alike(one, other);
+}
+
+static const struct holder *find(const struct lock_view *view, const struct holder *holder)
+{
+    for (size_t i = 0; view && i < view->holder_count; i++)
+        if (is_same(&view->holders[i], holder))
+            return &view->holders[i];
+    return NULL;
+}
+
+static unsigned silent(const struct views *views)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < views->members; i++)
+        count += !views->of[i];
+    return count;
+}
+
+static unsigned majority(const struct views *views)
+{
+    return views->members / 2 + 1;
+}
+
+static unsigned known_to(const struct views *views, const struct holder *holder)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < views->members; i++)
+        count += find(views->of[i], holder) != NULL;
+    return count;
+}
+
+static unsigned mine_at(const struct views *views)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < views->members; i++)
+        count += views->of[i] && views->of[i]->mine;
+    return count;
+}
+
+static bool is_clear(const struct views *views, unsigned count)
+{
+    return count >= majority(views) || count + silent(views) < majority(views);
+}
+
+bool views_suffice(const struct views *views)
+{
+    if (silent(views) == 0)
+        return true;
+    if (silent(views) >= majority(views) || !is_clear(views, mine_at(views)))
+        return false;
+    for (unsigned i = 0; i < views->members; i++)
+        for (size_t j = 0; views->of[i] && j < views->of[i]->holder_count; j++)
+            if (!is_clear(views, known_to(views, &views->of[i]->holders[j])))
+                return false;
+    return true;
+}
+
+/* Members may know one hold by several fences: until all have heard of the one that was agreed on,
+ * or where those were lost that had. So it is counted by its owner and mode how many holds a
+ * majority has, or may have. */
+
+static size_t alike_in(const struct lock_view *view, const struct holder *holder)
+{
+    size_t count = 0;
+    for (size_t i = 0; view && i < view->holder_count; i++)
+        count += is_alike(&view->holders[i], holder);
+    return count;
+}
+
+static size_t alike(const struct views *views, const struct holder *holder)
+{
+    size_t most = 0;
+    for (unsigned i = 0; i < views->members; i++) {
+        size_t here = alike_in(views->of[i], holder);
+        unsigned count = silent(views);
+        for (unsigned j = 0; j < views->members; j++)
+            count += views->of[j] && alike_in(views->of[j], holder) >= here;
+        if (views->of[i] && here > most && count >= majority(views))
+            most = here;
+    }
+    return most;
+}
+
+/* As it is there where it ends first among those that are needed for a majority. */
+static struct holder together(const struct views *views, const struct holder *holder)
+{
+    struct holder merged = *holder;
+    if (known_to(views, holder) + silent(views) >= majority(views))
+        merged.ttl_ms = 0;
+    for (unsigned i = 0; i < views->members; i++) {
+        const struct holder *one = find(views->of[i], holder);
+        unsigned count = silent(views);
+        for (unsigned j = 0; one && j < views->members; j++) {
+            const struct holder *other = find(views->of[j], holder);
+            count += other && other->ttl_ms >= one->ttl_ms;
+        }
+        if (one && count >= majority(views) && one->ttl_ms > merged.ttl_ms)
+            merged.ttl_ms = one->ttl_ms;
+        if (one && one->held_ms > merged.held_ms)
+            merged.held_ms = one->held_ms;
+    }
+    return merged;
+}
+
+static void put(struct lock_view *ret, struct holder holder)
+{
+    size_t at = ret->holder_count;
+    if (at == LOCK_HOLDERS_SHOWN)
+        return;
+    while (at > 0 && ret->holders[at - 1].ttl_ms > holder.ttl_ms) {
+        ret->holders[at] = ret->holders[at - 1];
+        at--;
+    }
+    ret->holders[at] = holder;
+    ret->holder_count++;
+}
+
+/* How many holds a majority knows of: more than are shown where it is a crowd. */
+static int64_t crowd(const struct views *views)
+{
+    int64_t best = 0;
+    for (unsigned i = 0; i < views->members; i++) {
+        unsigned count = silent(views);
+        for (unsigned j = 0; views->of[i] && j < views->members; j++)
+            count += views->of[j] && views->of[j]->hold_count >= views->of[i]->hold_count;
+        if (views->of[i] && count >= majority(views) && views->of[i]->hold_count > best)
+            best = views->of[i]->hold_count;
+    }
+    return best;
+}
+
+/* The holds that so many members know by the same fence, as far as there are so many. */
+static void put_those_known_to(const struct views *views, unsigned count, struct lock_view *ret)
+{
+    for (unsigned i = 0; i < views->members; i++) {
+        const struct lock_view *view = views->of[i];
+        for (size_t j = 0; view && j < view->holder_count; j++) {
+            const struct holder *holder = &view->holders[j];
+            if (known_to(views, holder) == count && !find(ret, holder) &&
+                alike_in(ret, holder) < alike(views, holder))
+                put(ret, together(views, holder));
+        }
+    }
+}
+
+void views_merge(const struct views *views, struct lock_view *ret)
+{
+    *ret = (struct lock_view){0};
+    for (unsigned i = 0; i < views->members; i++) {
+        const struct lock_view *view = views->of[i];
+        if (!view)
+            continue;
+        if (view->version > ret->version)
+            ret->version = view->version;
+        if (view->last_release.fence > ret->last_release.fence)
+            ret->last_release = view->last_release;
+    }
+    for (unsigned count = views->members; count > 0; count--)
+        put_those_known_to(views, count, ret);
+    int64_t all = crowd(views);
+    ret->hold_count = all > LOCK_HOLDERS_SHOWN ? all : (int64_t)ret->holder_count;
+    ret->mine = mine_at(views) + silent(views) >= majority(views) && mine_at(views) > 0;
+}

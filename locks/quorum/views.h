@@ -1,0 +1,25 @@
+/* views.h: what the members of a quorum say of a name, put together. Internal to locks/. */
+#ifndef BATON_LOCKS_VIEWS_H
+#define BATON_LOCKS_VIEWS_H
+
+#include "locks/locks.h"
+#include "locks/quorum/ballot.h"
+
+/* A copy that lives until it is given to free(3). */
+struct lock_view *view_keep(const struct lock_view *view);
+
+/* Of each member; NULL where it has not answered. */
+struct views {
+    unsigned members;
+    const struct lock_view *of[BALLOT_MEMBERS];
+};
+
+/* Whether all that those who are silent could say would not change who holds the lock. */
+bool views_suffice(const struct views *views);
+
+/* Held is what a majority of members has, or may have, by those that answered: at the end of the
+ * patience a hold of which nobody knows is told rather than hidden. The version is the greatest.
+ * The texts of *ret are those of `views`. */
+void views_merge(const struct views *views, struct lock_view *ret);
+
+#endif

@@ -1,0 +1,89 @@
+#include "locks/types/cursor.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { POSITION_MOST = 99999 };
+
+/* Before it is encoded: the part's position and a colon, where it is not the first one, SCAN's
+ * cursor, and each name with a NUL in front of it. */
+
+void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
+{
+    char bytes[CURSOR_BYTES];
+    size_t length = 0;
+    if (cursor->position > 0)
+        length = (size_t)snprintf(bytes, sizeof bytes, "%u:", cursor->position);
+    memcpy(bytes + length, cursor->scan.bytes, cursor->scan.length);
+    length += cursor->scan.length;
+    for (size_t i = 0; i < cursor->name_count; i++) {
+        struct slice name = cursor->names[i];
+        bytes[length++] = '\0';
+        memcpy(bytes + length, name.bytes, name.length);
+        length += name.length;
+    }
+    base64url_encode(bytes, length, text);
+}
+
+/* False where a position is written as cursor_encode writes none. */
+static bool take_position(struct slice *scan, unsigned *ret)
+{
+    const char *colon = scan->length > 0 ? memchr(scan->bytes, ':', scan->length) : NULL;
+    size_t length = colon ? (size_t)(colon - scan->bytes) : 0;
+    unsigned position = 0;
+    *ret = 0;
+    if (!colon)
+        return true;
+    if (length == 0 || scan->bytes[0] == '0')
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (scan->bytes[i] < '0' || scan->bytes[i] > '9' || position > POSITION_MOST)
+            return false;
+        position = position * 10 + (unsigned)(scan->bytes[i] - '0');
+    }
+    *scan = (struct slice){colon + 1, scan->length - length - 1};
+    *ret = position;
+    return position <= POSITION_MOST;
+}
+
+/* A number of 64 bits, as Redis writes it: any other it would answer with an error. */
+static bool is_scan_cursor(struct slice scan)
+{
+    static const char LARGEST[] = "18446744073709551615";
+    for (size_t i = 0; i < scan.length; i++)
+        if (scan.bytes[i] < '0' || scan.bytes[i] > '9')
+            return false;
+    if (scan.length > 1 && scan.bytes[0] == '0')
+        return false;
+    return scan.length < CURSOR_SCAN_LENGTH ||
+           (scan.length == CURSOR_SCAN_LENGTH && memcmp(scan.bytes, LARGEST, scan.length) <= 0);
+}
+
+/* Cuts the bytes up to the next NUL off the front of `rest`; absent where there was none. */
+static struct slice next_part(struct slice *rest)
+{
+    const char *end = memchr(rest->bytes, '\0', rest->length);
+    struct slice part = {rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length};
+    *rest = end ? (struct slice){end + 1, rest->length - part.length - 1} : slice_of(NULL);
+    return part;
+}
+
+int cursor_decode(struct slice text, char bytes[CURSOR_BYTES], struct cursor *ret)
+{
+    struct slice rest = {bytes, 0};
+    if (text.length >= CURSOR_TEXT || base64url_decode(text, bytes, &rest.length) < 0)
+        return -EINVAL;
+
+    ret->scan = next_part(&rest);
+    if (!take_position(&ret->scan, &ret->position))
+        return -EINVAL;
+    ret->name_count = 0;
+    while (rest.bytes) {
+        struct slice name = next_part(&rest);
+        if (ret->name_count == CURSOR_NAMES || !name_is_valid(name))
+            return -EINVAL;
+        ret->names[ret->name_count++] = name;
+    }
+    bool nothing = ret->scan.length == 0 && ret->name_count == 0;
+    return nothing || !is_scan_cursor(ret->scan) ? -EINVAL : 0;
+}

@@ -1,0 +1,104 @@
+#include "locks/types/name.h"
+
+#include "base/utf8.h"
+
+#include <stdio.h>
+
+bool name_is_valid(struct slice name)
+{
+    return name.length >= 1 && name.length <= NAME_LENGTH && utf8_is_clean(name);
+}
+
+bool key_prefix_is_valid(struct slice prefix)
+{
+    return prefix.length <= KEY_PREFIX_LENGTH && utf8_is_clean(prefix) &&
+           !memchr(prefix.bytes, '{', prefix.length) && !memchr(prefix.bytes, '}', prefix.length);
+}
+
+/* What stands in a key for the characters that would end its hash tag, or the escape itself. */
+static const struct escape {
+    char character;
+    const char *text;
+} ESCAPES[] = {{'%', "%25"}, {'{', "%7B"}, {'}', "%7D"}};
+
+enum { ESCAPE_COUNT = sizeof ESCAPES / sizeof ESCAPES[0], ESCAPE_LENGTH = 3 };
+
+static const struct escape *escape_of(char character)
+{
+    for (size_t i = 0; i < ESCAPE_COUNT; i++)
+        if (ESCAPES[i].character == character)
+            return &ESCAPES[i];
+    return NULL;
+}
+
+/* PREFIX{NAME without the closing brace. */
+static size_t open_key(struct slice prefix, struct slice name, char key[KEY_LENGTH])
+{
+    size_t length = prefix.length;
+    memcpy(key, prefix.bytes, prefix.length);
+    key[length++] = '{';
+    for (size_t i = 0; i < name.length; i++) {
+        const struct escape *escape = escape_of(name.bytes[i]);
+        if (escape) {
+            memcpy(key + length, escape->text, ESCAPE_LENGTH);
+            length += ESCAPE_LENGTH;
+        } else {
+            key[length++] = name.bytes[i];
+        }
+    }
+    return length;
+}
+
+size_t name_to_key(struct slice prefix, struct slice name, char key[KEY_LENGTH])
+{
+    size_t length = open_key(prefix, name, key);
+    key[length++] = '}';
+    return length;
+}
+
+static char unescape(const char *text)
+{
+    for (size_t i = 0; i < ESCAPE_COUNT; i++)
+        if (memcmp(text, ESCAPES[i].text, ESCAPE_LENGTH) == 0)
+            return ESCAPES[i].character;
+    return '\0';
+}
+
+size_t name_from_key(struct slice prefix, struct slice key, char name[NAME_LENGTH])
+{
+    if (key.length < prefix.length + 2 || memcmp(key.bytes, prefix.bytes, prefix.length) != 0 ||
+        key.bytes[prefix.length] != '{' || key.bytes[key.length - 1] != '}')
+        return 0;
+
+    size_t length = 0;
+    for (size_t i = prefix.length + 1; i < key.length - 1; i++) {
+        char character = key.bytes[i];
+        if (character == '{' || character == '}')
+            return 0;
+        if (character == '%') {
+            if (i + ESCAPE_LENGTH > key.length - 1)
+                return 0;
+            character = unescape(key.bytes + i);
+            i += ESCAPE_LENGTH - 1;
+        }
+        if (length == NAME_LENGTH)
+            return 0;
+        name[length++] = character;
+    }
+    return name_is_valid((struct slice){name, length}) ? length : 0;
+}
+
+size_t name_to_pattern(struct slice prefix, struct slice beginning,
+                       char pattern[KEY_PATTERN_LENGTH])
+{
+    char key[KEY_LENGTH];
+    size_t key_length = open_key(prefix, beginning, key), length = 0;
+    for (size_t i = 0; i < key_length; i++) {
+        if (strchr("*?[]^-\\", key[i]))
+            pattern[length++] = '\\';
+        pattern[length++] = key[i];
+    }
+    pattern[length++] = '*';
+    pattern[length++] = '}';
+    return length;
+}

@@ -1,0 +1,38 @@
+#include "locks/types/owner.h"
+
+#include "base/utf8.h"
+
+static const char SEPARATOR = '\x1f'; /* is in no clean text */
+
+struct slice owner_compose(struct slice realm, struct slice name, char *text)
+{
+    size_t length = realm.length;
+    if (length > 0) {
+        memcpy(text, realm.bytes, length);
+        text[length++] = SEPARATOR;
+    }
+    memcpy(text + length, name.bytes, name.length);
+    return (struct slice){text, length + name.length};
+}
+
+void owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name)
+{
+    const char *separator = text.length > 0 ? memchr(text.bytes, SEPARATOR, text.length) : NULL;
+    size_t length = separator ? (size_t)(separator - text.bytes) : 0;
+    size_t start = separator ? length + 1 : 0;
+    *ret_realm = (struct slice){text.bytes, length};
+    *ret_name = (struct slice){text.bytes + start, text.length - start};
+}
+
+static bool is_clean(struct slice text, size_t shortest, size_t longest)
+{
+    return text.length >= shortest && text.length <= longest && utf8_is_clean(text);
+}
+
+bool owner_is_valid(struct slice text)
+{
+    struct slice realm, name;
+    owner_split(text, &realm, &name);
+    bool has_a_realm = text.length > name.length;
+    return is_clean(realm, has_a_realm, OWNER_REALM_LENGTH) && is_clean(name, 1, OWNER_NAME_LENGTH);
+}

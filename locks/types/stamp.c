@@ -1,0 +1,29 @@
+#include "locks/types/stamp.h"
+
+#include <assert.h>
+
+/* As `<d` of Lua's struct: IEEE 754, the lowest byte first. */
+static char *put_number(char *at, double number)
+{
+    uint64_t bits;
+    static_assert(sizeof bits == sizeof number, "a number of Lua has 64 bits");
+    memcpy(&bits, &number, sizeof bits);
+    for (size_t i = 0; i < sizeof bits; i++, bits >>= 8)
+        *at++ = (char)(bits & 0xff);
+    return at;
+}
+
+struct slice stamp_room(void)
+{
+    static const char ROOM[STORE_STAMP_LENGTH] = {0};
+    return (struct slice){ROOM, sizeof ROOM};
+}
+
+void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH])
+{
+    bytes = put_number(bytes, stamp->retention);
+    bytes = put_number(bytes, stamp->latest);
+    bytes = put_number(bytes, stamp->opens);
+    bytes = put_number(bytes, stamp->floor);
+    put_number(bytes, stamp->level);
+}

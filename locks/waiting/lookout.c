@@ -1,0 +1,334 @@
+#include "locks/waiting/lookout.h"
+
+#include "base/random.h"
+#include "locks/central/operation.h"
+#include "locks/scripts/scripts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum {
+    TABLE_AT_FIRST = 64,
+    ASKED_AT_ONCE = 200, /* names; a millisecond of Redis's time where few have ended */
+    PAUSE_MS = 10,       /* between two batches, at least */
+    AGAIN_MS = 1000,     /* after one that Redis did not answer */
+};
+
+/* A name that is held, as far as is known here. */
+struct ending {
+    struct ending *next_in_table;
+    struct ending *next;   /* in its slot */
+    struct ending **place; /* what points to it there; NULL while Redis is being asked */
+    uint64_t hash;
+    uint64_t due;   /* loop time, ms */
+    uint64_t until; /* the slot is over by then; `due` may be later, and is looked at again then */
+    bool several;   /* there may be holds that end earlier than the last that was told of */
+    bool renewed;   /* while Redis was being asked */
+    size_t key_length;
+    char key[];
+};
+
+static struct ending **find(const struct lookout *lookout, uint64_t hash, struct slice key)
+{
+    struct ending **place = &lookout->table[hash & (lookout->table_size - 1)];
+    while (*place && ((*place)->hash != hash || (*place)->key_length != key.length ||
+                      memcmp((*place)->key, key.bytes, key.length) != 0))
+        place = &(*place)->next_in_table;
+    return place;
+}
+
+static void grow(struct lookout *lookout)
+{
+    size_t size = lookout->table_size * 2;
+    assert(size > 0);
+    struct ending **table = calloc(size, sizeof(struct ending *));
+    if (!table)
+        return; /* the chains get longer */
+    for (size_t i = 0; i < lookout->table_size; i++)
+        for (struct ending *ending = lookout->table[i], *next; ending; ending = next) {
+            next = ending->next_in_table;
+            ending->next_in_table = table[ending->hash & (size - 1)];
+            table[ending->hash & (size - 1)] = ending;
+        }
+    free(lookout->table);
+    lookout->table = table;
+    lookout->table_size = size;
+}
+
+static size_t size_of(const struct ending *ending)
+{
+    return sizeof *ending + ending->key_length;
+}
+
+/* The wheel. */
+
+static void unlink_ending(struct ending *ending)
+{
+    if (!ending->place)
+        return;
+    *ending->place = ending->next;
+    if (ending->next)
+        ending->next->place = ending->place;
+    ending->place = NULL;
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* Into the slot in which it is due, or the last of all; not into the one before that, which may be
+ * being emptied. */
+static void put(struct locks *locks, struct ending *ending)
+{
+    struct lookout *lookout = &locks->lookout;
+    uint64_t slot = ending->due / LOOKOUT_SLOT_MS + 1, last = lookout->slot + LOOKOUT_SLOTS - 2;
+    if (slot < lookout->slot)
+        slot = lookout->slot;
+    if (slot > last)
+        slot = last;
+    struct ending **first = &lookout->slots[slot % LOOKOUT_SLOTS];
+    ending->until = slot * LOOKOUT_SLOT_MS;
+    ending->next = *first;
+    ending->place = first;
+    if (ending->next)
+        ending->next->place = &ending->next;
+    *first = ending;
+}
+
+static void drop(struct lookout *lookout, struct ending **place)
+{
+    struct ending *ending = *place;
+    *place = ending->next_in_table;
+    unlink_ending(ending);
+    lookout->count--;
+    lookout->bytes -= size_of(ending);
+    free(ending);
+}
+
+/* Names that Redis is being asked about: some may be forgotten by the time of its answer. */
+struct batch {
+    struct locks *locks;
+    uint64_t sent;
+    size_t count;
+    struct slice keys[ASKED_AT_ONCE];
+    char bytes[];
+};
+
+static void plan(struct locks *locks, uint64_t in_ms)
+{
+    if (locks->lookout.count > 0 && !locks->lookout.asking)
+        uv_timer_start(&locks->lookout.timer, on_timer, in_ms, 0);
+}
+
+/* `next_ms` -1: nothing is held. What was granted or renewed meanwhile counts as well. */
+static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
+{
+    struct lookout *lookout = &locks->lookout;
+    struct ending **place = find(lookout, siphash(&lookout->hash_key, key), key);
+    struct ending *ending = *place;
+    if (!ending || ending->place)
+        return;
+    if (next_ms >= 0) {
+        uint64_t due = sent + (uint64_t)next_ms + LOOKOUT_GRACE_MS;
+        if (!ending->renewed || due < ending->due)
+            ending->due = due;
+    } else if (!ending->renewed) {
+        drop(lookout, place);
+        return;
+    }
+    ending->renewed = false;
+    put(locks, ending);
+}
+
+static void asked(void *context, const struct store_result *result)
+{
+    struct batch *batch = context;
+    struct locks *locks = batch->locks;
+    locks->lookout.asking--;
+    for (size_t i = 0; i < batch->count; i++) {
+        int64_t next_ms = AGAIN_MS;
+        if (result->outcome == STORE_REPLIED)
+            value_integer(value_at(result->reply, i), &next_ms);
+        settle(locks, batch->keys[i], next_ms, batch->sent);
+    }
+    free(batch);
+    plan(locks, PAUSE_MS);
+}
+
+/* All at one part of the store. */
+static void ask(struct locks *locks, unsigned part, struct ending *const *endings, size_t count)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++)
+        length += endings[i]->key_length;
+    struct batch *batch = malloc(sizeof *batch + length);
+    if (!batch)
+        abort();
+    batch->locks = locks;
+    batch->sent = uv_now(locks->loop);
+    batch->count = count;
+    struct slice arguments[1 + ASKED_AT_ONCE] = {stamp_room()};
+    char *end = batch->bytes;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(end, endings[i]->key, endings[i]->key_length);
+        batch->keys[i] = arguments[1 + i] = (struct slice){end, endings[i]->key_length};
+        end += endings[i]->key_length;
+    }
+    locks->lookout.asking++;
+    ask_redis_at(locks, part, &script_ended, batch->keys[0], arguments, 1 + count, asked, batch);
+}
+
+static unsigned part_of(const struct locks *locks, const struct ending *ending)
+{
+    return store_part(locks->store, (struct slice){ending->key, ending->key_length});
+}
+
+/* Moves those of the first one's part to the front. Returns how many they are. */
+static size_t gather(const struct locks *locks, struct ending **endings, size_t count)
+{
+    unsigned part = part_of(locks, endings[0]);
+    size_t found = 1;
+    for (size_t i = 1; i < count; i++) {
+        struct ending *ending = endings[i];
+        if (part_of(locks, ending) != part)
+            continue;
+        endings[i] = endings[found];
+        endings[found++] = ending;
+    }
+    return found;
+}
+
+static void ask_all(struct locks *locks, struct ending **endings, size_t count)
+{
+    while (count > 0) {
+        size_t found = gather(locks, endings, count);
+        ask(locks, part_of(locks, endings[0]), endings, found);
+        endings += found;
+        count -= found;
+    }
+}
+
+/* Takes those out of a slot that are due, as many as there is room for, and moves the others on.
+ * Returns how many were taken. */
+static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, size_t room)
+{
+    struct ending **first = &locks->lookout.slots[slot % LOOKOUT_SLOTS], *ending;
+    uint64_t now = uv_now(locks->loop);
+    size_t count = 0;
+    while (count < room && (ending = *first)) {
+        unlink_ending(ending);
+        if (ending->due > now)
+            put(locks, ending);
+        else
+            ret[count++] = ending;
+    }
+    return count;
+}
+
+/* Looks at the slots that are over by now. */
+static void on_timer(uv_timer_t *timer)
+{
+    struct locks *locks = timer->data;
+    struct lookout *lookout = &locks->lookout;
+    struct ending *due[ASKED_AT_ONCE];
+    uint64_t over = uv_now(locks->loop) / LOOKOUT_SLOT_MS;
+    size_t count = 0;
+    if (store_is_closing(locks->store)) /* it takes no calls any more */
+        return;
+    while (lookout->slot <= over && count < ASKED_AT_ONCE) {
+        uint64_t slot = lookout->slot;
+        lookout->slot = slot + 1; /* so that what is moved on goes elsewhere */
+        count += take_due(locks, slot, due + count, ASKED_AT_ONCE - count);
+        if (count == ASKED_AT_ONCE)
+            lookout->slot = slot;
+    }
+    ask_all(locks, due, count);
+    plan(locks, (over + 1) * LOOKOUT_SLOT_MS - uv_now(locks->loop));
+}
+
+/* What is held. */
+
+static struct ending *add(struct locks *locks, struct ending **place, uint64_t hash,
+                          struct slice key)
+{
+    struct lookout *lookout = &locks->lookout;
+    size_t size = sizeof(struct ending) + key.length;
+    struct ending *ending = lookout->bytes + size <= LOOKOUT_BYTES ? calloc(1, size) : NULL;
+    if (!ending) {
+        lookout->left_out++;
+        return NULL;
+    }
+    ending->hash = hash;
+    ending->key_length = key.length;
+    memcpy(ending->key, key.bytes, key.length);
+    *place = ending;
+    lookout->bytes += size;
+    if (lookout->count++ == 0) {
+        lookout->slot = uv_now(locks->loop) / LOOKOUT_SLOT_MS;
+        plan(locks, LOOKOUT_SLOT_MS);
+    }
+    if (lookout->count > lookout->table_size)
+        grow(lookout);
+    return ending;
+}
+
+void lookout_note(struct locks *locks, struct slice key, const struct hold *hold)
+{
+    struct lookout *lookout = &locks->lookout;
+    uint64_t hash = siphash(&lookout->hash_key, key);
+    uint64_t due = uv_now(locks->loop) + (uint64_t)hold->ttl_ms + LOOKOUT_GRACE_MS;
+    struct ending **place = find(lookout, hash, key), *ending = *place;
+    bool is_new = !ending;
+    if (is_new && !(ending = add(locks, place, hash, key)))
+        return;
+    ending->several = (!is_new && ending->several) || hold->mode == LOCK_SHARED || hold->holds > 1;
+    if (is_new || !ending->several || due < ending->due || (!ending->place && !ending->renewed))
+        ending->due = due;
+    if (is_new) {
+        put(locks, ending);
+    } else if (!ending->place) {
+        ending->renewed = true;
+    } else if (ending->due <
+               ending->until - LOOKOUT_SLOT_MS) { /* what is later moves when it comes */
+        unlink_ending(ending);
+        put(locks, ending);
+    }
+}
+
+void lookout_released(struct locks *locks, struct slice key)
+{
+    struct lookout *lookout = &locks->lookout;
+    struct ending **place = find(lookout, siphash(&lookout->hash_key, key), key);
+    if (*place && !(*place)->several)
+        drop(lookout, place);
+}
+
+void lookout_open(struct locks *locks)
+{
+    struct lookout *lookout = &locks->lookout;
+    random_bytes(&lookout->hash_key, sizeof lookout->hash_key);
+    lookout->table_size = TABLE_AT_FIRST;
+    lookout->table = calloc(lookout->table_size, sizeof(struct ending *));
+    if (!lookout->table)
+        abort();
+    uv_timer_init(locks->loop, &lookout->timer);
+    lookout->timer.data = locks;
+}
+
+void lookout_close(struct locks *locks, uv_close_cb closed)
+{
+    struct lookout *lookout = &locks->lookout;
+    for (size_t i = 0; i < lookout->table_size; i++)
+        while (lookout->table[i])
+            drop(lookout, &lookout->table[i]);
+    free(lookout->table);
+    uv_close((uv_handle_t *)&lookout->timer, closed);
+}
+
+uint64_t locks_damages(const struct locks *locks)
+{
+    return locks->damages;
+}
+
+uint64_t locks_left_out(const struct locks *locks)
+{
+    return locks->lookout.left_out;
+}

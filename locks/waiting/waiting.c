@@ -1,0 +1,368 @@
+#include "locks/waiting/waiting.h"
+
+#include "locks/central/confirm.h"
+#include "locks/central/request.h"
+#include "locks/quarantine/numbers.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+#include "locks/waiting/parked.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A request from its first try to its answer. It asks Redis one thing at a time: for the lock or a
+ * place in the queue, whether its turn has come, and at the end of its wait to be let go. */
+struct waiter {
+    struct parked parked; /* the first member */
+    struct waiter *next;  /* of the same name, in order of arrival */
+    struct waiter *previous;
+    struct interest *interest;
+    locks_done *done; /* NULL: answered or abandoned, and only waits for Redis' last answer */
+    struct acquirer acquirer;
+    uv_timer_t timer; /* the end of the wait */
+    bool asking;
+    bool again;      /* to be asked again after that */
+    bool confirming; /* it is held, but its client may not be told yet: see confirm.h */
+    bool queued;     /* Redis has said that it waits */
+    bool over;       /* the wait has ended */
+    uint64_t heard;  /* when this server heard that its turn has come; 0: not yet */
+    struct attempt attempt;
+    struct acquire acquire;
+    char bytes[];
+};
+
+static struct locks *locks_of(const struct waiter *waiter)
+{
+    return waiter->interest->locks;
+}
+
+static bool is_connected(const struct waiter *waiter)
+{
+    return waiter->acquirer.is_connected(waiter->acquirer.context);
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+static void detach(struct waiter *waiter)
+{
+    struct interest *interest = waiter->interest;
+    if (waiter->previous)
+        waiter->previous->next = waiter->next;
+    else
+        interest->first_waiter = waiter->next;
+    if (waiter->next)
+        waiter->next->previous = waiter->previous;
+    else
+        interest->last_waiter = waiter->previous;
+}
+
+static void append(struct waiter *waiter)
+{
+    struct interest *interest = waiter->interest;
+    waiter->previous = interest->last_waiter;
+    if (waiter->previous)
+        waiter->previous->next = waiter;
+    else
+        interest->first_waiter = waiter;
+    interest->last_waiter = waiter;
+}
+
+/* The memory goes when Redis has answered what is still being asked. */
+static void let_go_if_idle(struct waiter *waiter)
+{
+    if (waiter->asking || waiter->confirming)
+        return;
+    uv_close((uv_handle_t *)&waiter->timer, on_closed);
+    interest_leave(waiter->interest);
+}
+
+/* From here on nobody finds it any more. */
+static void end(struct waiter *waiter)
+{
+    detach(waiter);
+    uv_timer_stop(&waiter->timer);
+    waiter->done = NULL;
+    let_go_if_idle(waiter);
+}
+
+/* Whatever Redis has of this attempt is to be taken back. */
+static void leave(struct waiter *waiter, enum leaving how)
+{
+    doubts_add(locks_of(waiter), waiter->interest->key, waiter->acquire.token, &waiter->attempt,
+               how, waiter->acquire.keep_ms);
+}
+
+static void finish(struct waiter *waiter, const struct locks_reply *reply)
+{
+    locks_done *done = waiter->done;
+    assert(done);
+    waiter->done = NULL;
+    if (reply_holds(reply))
+        lookout_note(locks_of(waiter), waiter->interest->key, &reply->hold);
+    done(waiter->acquirer.context, reply);
+    end(waiter);
+}
+
+static void confirmed(void *context, const struct locks_reply *reply)
+{
+    struct waiter *waiter = context;
+    waiter->confirming = false;
+    if (!waiter->done) {
+        let_go_if_idle(waiter);
+        return;
+    }
+    if (!reply_holds(reply))
+        leave(waiter, LEAVE_GONE);
+    finish(waiter, reply);
+}
+
+/* Redis has said what has become of it, by the answer that is just being read. Its client may not
+ * be told at once of a hold; until then it is in nobody's way. */
+static void tell(struct waiter *waiter, const struct locks_reply *reply)
+{
+    struct locks *locks = locks_of(waiter);
+    waiter->confirming = confirm_reply(locks, reply, store_mark(locks->store),
+                                       waiter->acquire.replicas, confirmed, waiter);
+    if (waiter->confirming)
+        uv_timer_stop(&waiter->timer);
+    else
+        finish(waiter, reply);
+}
+
+static void answered(void *context, const struct store_result *result);
+
+/* What an abandoned one has is being taken back: it must not be asked for again after that. */
+static bool is_wanted(const void *context)
+{
+    const struct waiter *waiter = context;
+    return waiter->done != NULL;
+}
+
+static void ask(struct waiter *waiter, enum request_kind kind)
+{
+    waiter->asking = true;
+    waiter->again = false;
+    request_send(locks_of(waiter), waiter->interest->key, &waiter->acquire, &waiter->attempt, kind,
+                 is_wanted, answered, waiter);
+}
+
+/* The wait has ended: Redis decides whether the grant or the end came first. */
+static void ask_to_go(struct waiter *waiter)
+{
+    struct locks *locks = locks_of(waiter);
+    char keep[NUMBER_TEXT];
+    const struct slice arguments[] = {
+        stamp_room(),
+        waiter->acquire.token,
+        slice_of(waiter->attempt.text),
+        number_text(waiter->acquire.keep_ms, keep),
+        slice_of("timeout"),
+    };
+    waiter->asking = true;
+    ask_redis_while(locks, is_wanted, &script_leave, waiter->interest->key, arguments,
+                    sizeof arguments / sizeof arguments[0], answered, waiter);
+}
+
+static void ask_again(struct waiter *waiter)
+{
+    if (waiter->asking)
+        waiter->again = true;
+    else if (!waiter->over && !waiter->confirming)
+        ask(waiter, REQUEST_AGAIN);
+}
+
+/* Redis cannot be asked now. Whoever is in its queue already stays there: when Redis is back, or
+ * listens again, or after a second, it is asked again. */
+static bool can_stay(const struct waiter *waiter, const struct request_answer *answer)
+{
+    return answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued && !waiter->over;
+}
+
+/* What is told to the client of a waiter that Redis has answered for good. */
+static void conclude(struct waiter *waiter, const struct store_result *result,
+                     struct request_answer *answer)
+{
+    struct locks_reply *reply = &answer->reply;
+    if (reply->result == LOCKS_TIMEOUT && reply->view.hold_count == 0 &&
+        guard_is_closed(locks_of(waiter), waiter->interest->key))
+        reply->result = LOCKS_QUARANTINED;
+    if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
+        reply->result = LOCKS_CANCELLED;
+    bool in_doubt = request_is_in_doubt(result, answer) ||
+                    (answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued);
+    if (in_doubt)
+        leave(waiter, LEAVE_GONE);
+    answer->reply.heard = waiter->heard;
+    tell(waiter, &answer->reply);
+}
+
+static void note_queued(struct waiter *waiter)
+{
+    if (!waiter->queued && waiter->acquirer.queued)
+        waiter->acquirer.queued(waiter->acquirer.context, waiter->acquire.name);
+    waiter->queued = true;
+}
+
+static void go_on(struct waiter *waiter)
+{
+    if (waiter->over)
+        ask_to_go(waiter);
+    else if (waiter->again)
+        ask_again(waiter);
+}
+
+static void answered(void *context, const struct store_result *result)
+{
+    struct waiter *waiter = context;
+    waiter->asking = false;
+    if (!waiter->done) {
+        let_go_if_idle(waiter);
+        return;
+    }
+    if (waiter->confirming) /* a release has told of its hold before this came */
+        return;
+    struct request_answer answer;
+    request_read(result, &waiter->acquire, &waiter->attempt, &answer);
+    numbers_heard(locks_of(waiter), &answer.reply);
+    if (answer.waits) {
+        note_queued(waiter);
+        interest_plan(waiter->interest, answer.next_ms);
+        go_on(waiter);
+    } else if (can_stay(waiter, &answer)) {
+        locks_of(waiter)->check_again = true;
+    } else {
+        conclude(waiter, result, &answer);
+    }
+}
+
+static void on_over(uv_timer_t *timer)
+{
+    struct waiter *waiter = timer->data;
+    if (!waiter->asking && locks_of(waiter)->draining && !waiter->queued) {
+        finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+        return;
+    }
+    waiter->over = true;
+    if (!waiter->asking)
+        ask_to_go(waiter);
+}
+
+static void abandon(struct parked *parked)
+{
+    struct waiter *waiter = (struct waiter *)parked;
+    leave(waiter, LEAVE_GONE);
+    end(waiter);
+}
+
+struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
+                          const struct acquirer *acquirer, locks_done *done)
+{
+    if (locks->majority)
+        return majority_wait(locks, acquire, acquirer, done);
+    struct waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
+    if (!waiter)
+        abort();
+    char key[KEY_LENGTH];
+    waiter->interest = interest_join(locks, operation_key(locks, acquire->name, key));
+    waiter->parked.give_up = abandon;
+    waiter->done = done;
+    waiter->acquirer = *acquirer;
+    waiter->attempt = request_attempt(locks, acquire->of_connection);
+    waiter->acquire = request_copy(acquire, waiter->bytes);
+    append(waiter);
+    uv_timer_init(locks->loop, &waiter->timer);
+    waiter->timer.data = waiter;
+    uv_timer_start(&waiter->timer, on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms, 0);
+    /* A request that was read late, of a client that has gone and perhaps asked elsewhere by now,
+     * must not take the place over. */
+    if (!locks->draining && is_connected(waiter))
+        ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
+    return waiter;
+}
+
+void locks_abandon(struct waiter *waiter)
+{
+    parked_give_up((struct parked *)waiter);
+}
+
+size_t waiting_check(struct interest *interest)
+{
+    size_t count = 0;
+    for (struct waiter *waiter = interest->first_waiter; waiter; waiter = waiter->next) {
+        if (!is_connected(waiter))
+            continue; /* its hang-up is about to be told: it must not claim before that */
+        ask_again(waiter);
+        count++;
+    }
+    return count;
+}
+
+size_t waiting_count(const struct interest *interest)
+{
+    size_t count = 0;
+    for (const struct waiter *waiter = interest->first_waiter; waiter; waiter = waiter->next)
+        count += waiter->queued && !waiter->confirming;
+    return count;
+}
+
+/* The first in the queue is the first here, too, so this rarely goes far. */
+static struct waiter *find(const struct interest *interest, struct slice attempt)
+{
+    struct waiter *waiter = interest ? interest->first_waiter : NULL;
+    while (waiter && !slice_equals(attempt, waiter->attempt.text))
+        waiter = waiter->next;
+    return waiter;
+}
+
+void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
+                     struct slice token)
+{
+    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    if (!waiter) { /* it may have claimed by itself and been answered: the message came later */
+        struct attempt stale;
+        snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
+        doubts_add(locks, key, token, &stale, LEAVE_STALE, 0);
+    } else if (is_connected(waiter)) {
+        waiter->heard = uv_hrtime();
+        ask_again(waiter);
+    } /* else its hang-up is about to be told, and gives the grant to the next */
+}
+
+void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
+                     const struct hold *hold)
+{
+    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    if (!waiter)
+        return; /* it was abandoned before Redis answered: what it left is on its way back */
+    if (!is_connected(waiter)) {
+        leave(waiter,
+              LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
+        return;
+    }
+    struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};
+    interest_plan(waiter->interest, hold->ttl_ms);
+    tell(waiter, &reply);
+}
+
+void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt)
+{
+    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    if (waiter)
+        finish(waiter, &(struct locks_reply){.result = LOCKS_CANCELLED});
+}
+
+void waiting_drain(struct locks *locks)
+{
+    struct interest *next;
+    for (struct interest *interest = locks->interests.first; interest; interest = next) {
+        next = interest->next;
+        while (interest->first_waiter) { /* an interest that goes with its last is freed later */
+            leave(interest->first_waiter, LEAVE_DRAIN);
+            finish(interest->first_waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+        }
+    }
+}

@@ -1,0 +1,399 @@
+#include "locks/watching/prefix.h"
+
+#include "base/random.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    LINGER_MS = 10000,
+    UNSEEN_MOST = 4096,  /* names touched while nobody watches */
+    SWEPT_AT_ONCE = 250, /* names, in one turn of the loop */
+};
+
+static uint64_t now_of(const struct prefixes *prefixes)
+{
+    return uv_now(prefixes->locks->loop);
+}
+
+bool prefix_watch_has(const struct prefix_watch *watch, struct slice name)
+{
+    const struct prefix_listener *listener = &watch->listener;
+    return name.length >= watch->prefix_length &&
+           memcmp(name.bytes, watch->prefix, watch->prefix_length) == 0 &&
+           (!listener->wants || listener->wants(listener->context, name));
+}
+
+/* The end of a watch. */
+
+static void unlink_watch(struct prefix_watch *watch)
+{
+    *watch->place = watch->next;
+    if (watch->next)
+        watch->next->place = watch->place;
+}
+
+static void link_watch(struct prefix_watch *watch, struct prefix_watch **list)
+{
+    watch->next = *list;
+    watch->place = list;
+    if (watch->next)
+        watch->next->place = &watch->next;
+    *list = watch;
+}
+
+void prefix_watch_move(struct prefix_watch *watch, struct prefix_watch **list)
+{
+    unlink_watch(watch);
+    link_watch(watch, list);
+}
+
+static void on_watch_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+void locks_unwatch_prefix(struct prefix_watch *watch)
+{
+    struct prefixes *prefixes = watch->prefixes;
+    unlink_watch(watch);
+    prefixes->watch_count--;
+    if (--watch->region->watches == 0)
+        watch->region->idle = now_of(prefixes);
+    uv_close((uv_handle_t *)&watch->timer, on_watch_closed);
+    prefixes_plan(prefixes);
+}
+
+/* What is left out for the limit is told next time. */
+void prefix_watch_answer(struct prefix_watch *watch, int64_t time)
+{
+    struct prefix_listener listener = watch->listener;
+    bool complete = watch->complete;
+    int64_t after = watch->horizon < time ? watch->horizon : time;
+    struct prefix_position reached = {.after = after, .since = watch->since};
+    locks_unwatch_prefix(watch);
+    listener.done(listener.context, LOCKS_DONE, &reached, complete, NULL);
+}
+
+void prefix_watch_give_up(struct prefix_watch *watch, const char *error)
+{
+    struct prefix_listener listener = watch->listener;
+    locks_unwatch_prefix(watch);
+    listener.done(listener.context, LOCKS_UNAVAILABLE, &(struct prefix_position){0}, false, error);
+}
+
+/* Regions and the table. */
+
+static bool any_region_has(const struct prefixes *prefixes, struct slice name)
+{
+    for (const struct region *region = prefixes->regions; region; region = region->next)
+        if (region_has(region, name))
+            return true;
+    return false;
+}
+
+/* The last region is closed, and all of its names but a few have been forgotten. */
+static void sleep_at_last(struct prefixes *prefixes)
+{
+    known_forget_all(&prefixes->known);
+    if (prefixes->tracking)
+        store_untrack(prefixes->locks->store);
+    prefixes->tracking = false;
+    prefixes->wanted = false;
+}
+
+static void sweep_from_the_beginning(struct prefixes *prefixes)
+{
+    prefixes->sweeping = 0;
+}
+
+/* Forgets some of the names that are in no region. */
+static void sweep(struct prefixes *prefixes)
+{
+    struct known *known = known_after(&prefixes->known, prefixes->sweeping), *next;
+    for (size_t i = 0; known; known = next, i++) {
+        if (i >= SWEPT_AT_ONCE && known->version != prefixes->sweeping)
+            return;
+        next = known->newer;
+        prefixes->sweeping = known->version;
+        if (!known->touched && !any_region_has(prefixes, known->name))
+            known_forget(&prefixes->known, known);
+    }
+    prefixes->sweeping = INT64_MAX;
+    if (!prefixes->regions)
+        sleep_at_last(prefixes);
+}
+
+/* Closes regions that nobody has watched for a while. */
+static void prune(struct prefixes *prefixes)
+{
+    struct region *next;
+    for (struct region *region = prefixes->regions; region; region = next) {
+        next = region->next;
+        if (region->watches > 0 || now_of(prefixes) < region->idle + LINGER_MS)
+            continue;
+        region_close(region);
+        sweep_from_the_beginning(prefixes);
+    }
+}
+
+/* Has the region scanned for the watch, unless that was done or is not necessary. */
+static void prepare(struct prefix_watch *watch)
+{
+    if (region_covers(watch->region, watch->since) || (watch->region->ready && watch->scanned))
+        watch->prefixes->wanted = true;
+    else if (!watch->region->scanning)
+        region_scan(watch->region, watch->since);
+}
+
+static void on_scanned(void *context, struct region *region, const char *error)
+{
+    struct prefixes *prefixes = context;
+    struct prefix_watch *next;
+    for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
+        next = watch->next;
+        if (watch->region != region || watch->begun)
+            continue;
+        if (error) {
+            prefix_watch_give_up(watch, error);
+        } else {
+            if (watch->since == 0 || region->scan_since <= watch->since)
+                watch->scanned = true;
+            prepare(watch);
+        }
+    }
+    regions_forget_oldest(prefixes->regions, &prefixes->known);
+    prefixes_plan(prefixes);
+}
+
+/* When there is something to do. */
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+static uint64_t next_time(const struct prefixes *prefixes)
+{
+    const struct round *round = &prefixes->round;
+    uint64_t at = UINT64_MAX;
+    bool goes_on = round->phase == ROUND_GATHERING || round->phase == ROUND_ANSWERING ||
+                   prefixes->sweeping < INT64_MAX;
+    if (round->phase == ROUND_MARKED)
+        at = 0;
+    else if (goes_on) /* in libuv 1.44 a timer that sets itself to now rings in the same turn */
+        at = now_of(prefixes) + 1;
+    else if (round->phase == ROUND_MARKING)
+        at = round->overdue;
+    else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0) {
+        bool now = prefixes->wanted || prefixes->known.touched_count > 0;
+        uint64_t end = known_next_end(&prefixes->known);
+        at = now ? 0 : end < UINT64_MAX ? end + 1 : UINT64_MAX;
+        at = at > prefixes->not_before ? at : prefixes->not_before;
+    }
+    for (const struct region *region = prefixes->regions; region; region = region->next)
+        if (region->watches == 0)
+            at = least(at, region->idle + LINGER_MS);
+    return at;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct prefixes *prefixes = timer->data;
+    const struct round *round = &prefixes->round;
+    prune(prefixes);
+    if (prefixes->sweeping < INT64_MAX)
+        sweep(prefixes);
+    if (round->phase == ROUND_MARKED || round->phase == ROUND_GATHERING)
+        round_gather(prefixes);
+    else if (round->phase == ROUND_ANSWERING)
+        round_answer(prefixes);
+    else if (round->phase == ROUND_MARKING && now_of(prefixes) >= round->overdue)
+        round_fail(prefixes, "Redis does not tell of changes (batond's log says why)");
+    else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0 &&
+             now_of(prefixes) >= prefixes->not_before)
+        round_begin(prefixes);
+    prefixes_plan(prefixes);
+}
+
+void prefixes_plan(struct prefixes *prefixes)
+{
+    uint64_t at = next_time(prefixes), now = now_of(prefixes);
+    if (at == UINT64_MAX)
+        uv_timer_stop(&prefixes->timer);
+    else
+        uv_timer_start(&prefixes->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+/* What Redis tells. */
+
+/* Something may have been missed: all that is held is looked at, and all else scanned anew. Each
+ * watch begins again, with what it waits for. */
+static void doubt(struct prefixes *prefixes)
+{
+    for (struct region *region = prefixes->regions; region; region = region->next)
+        region->since = INT64_MAX;
+    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
+        watch->begun = watch->scanned = watch->in_round = watch->gathering = false;
+        if (watch->since < watch->region->since)
+            watch->region->since = watch->since;
+    }
+    for (struct region *region = prefixes->regions; region; region = region->next) {
+        if (region->watches > 0)
+            region_doubt(region, region->since);
+        else
+            region->idle = 0; /* it is closed at once */
+    }
+    prefixes->doubtful = 0;
+    if (prefixes->round.phase == ROUND_MARKING)
+        prefixes->round.phase = ROUND_RESTING;
+}
+
+static void touch(struct prefixes *prefixes, struct slice key)
+{
+    struct slice prefix = {prefixes->locks->key_prefix, prefixes->locks->key_prefix_length};
+    char bytes[NAME_LENGTH];
+    struct slice name = {bytes, name_from_key(prefix, key, bytes)};
+    if (name.length > 0 && any_region_has(prefixes, name))
+        known_touch(&prefixes->known, known_get(&prefixes->known, name));
+    if (prefixes->watch_count == 0 && prefixes->known.touched_count > UNSEEN_MOST)
+        for (struct region *region = prefixes->regions; region; region = region->next)
+            region->idle = 0; /* it is closed at once */
+}
+
+void locks_store_touched(struct locks *locks, struct slice key)
+{
+    struct prefixes *prefixes = locks->prefixes;
+    if (!prefixes || !prefixes->tracking)
+        return;
+    if (key.length == 0) {
+        doubt(prefixes);
+    } else if (!round_takes(prefixes, key)) {
+        touch(prefixes, key);
+    }
+    if (prefixes->round.phase == ROUND_RESTING)
+        prefixes_plan(prefixes);
+}
+
+/* The beginning of a watch, and the end of all. */
+
+static struct prefixes *prefixes_of(struct locks *locks)
+{
+    if (locks->prefixes)
+        return locks->prefixes;
+    struct prefixes *prefixes = calloc(1, sizeof *prefixes);
+    uint64_t id;
+    if (!prefixes)
+        abort();
+    prefixes->locks = locks;
+    prefixes->doubtful = prefixes->sweeping = INT64_MAX;
+    random_bytes(&id, sizeof id);
+    snprintf(prefixes->mark_id, sizeof prefixes->mark_id, "%016" PRIx64, id);
+    uv_timer_init(locks->loop, &prefixes->timer);
+    prefixes->timer.data = prefixes;
+    locks->prefixes = prefixes;
+    return prefixes;
+}
+
+static void track(struct prefixes *prefixes)
+{
+    char prefix[KEY_PREFIX_LENGTH + 1];
+    size_t length = prefixes->locks->key_prefix_length;
+    memcpy(prefix, prefixes->locks->key_prefix, length);
+    prefix[length++] = '{';
+    prefixes->tracking = true;
+    store_track(prefixes->locks->store, (struct slice){prefix, length});
+}
+
+static struct region *find_region(struct prefixes *prefixes, struct slice prefix)
+{
+    for (struct region *region = prefixes->regions; region; region = region->next)
+        if (region_has(region, prefix))
+            return region;
+    return region_open(&prefixes->regions, prefixes->locks, &prefixes->known, prefix, on_scanned,
+                       prefixes);
+}
+
+static void on_over(uv_timer_t *timer)
+{
+    struct prefix_watch *watch = timer->data;
+    watch->over = true;
+    watch->prefixes->wanted = true;
+    prefixes_plan(watch->prefixes);
+}
+
+static struct prefix_watch *make_watch(struct prefixes *prefixes, struct slice prefix,
+                                       const struct prefix_position *from)
+{
+    struct prefix_watch *watch = calloc(1, sizeof *watch + prefix.length);
+    if (!watch)
+        abort();
+    watch->prefixes = prefixes;
+    watch->after = from->after;
+    watch->since = from->since > from->after ? from->since : from->after;
+    watch->is_new = watch->since == 0;
+    watch->torn_length = from->name.length;
+    if (from->name.length > 0)
+        memcpy(watch->torn, from->name.bytes, from->name.length);
+    watch->horizon = INT64_MAX;
+    watch->complete = true;
+    watch->prefix_length = prefix.length;
+    if (prefix.length > 0)
+        memcpy(watch->prefix, prefix.bytes, prefix.length);
+    return watch;
+}
+
+struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix,
+                                        const struct prefix_position *from, int64_t wait_ms,
+                                        size_t limit, const struct prefix_listener *listener)
+{
+    struct prefixes *prefixes = prefixes_of(locks);
+    struct prefix_watch *watch = make_watch(prefixes, prefix, from);
+    if (!prefixes->tracking)
+        track(prefixes); /* on the same connection as the scan, and before it */
+    watch->region = find_region(prefixes, prefix);
+    watch->region->watches++;
+    watch->listener = *listener;
+    watch->limit = limit;
+    uv_timer_init(locks->loop, &watch->timer);
+    watch->timer.data = watch;
+    link_watch(watch, &prefixes->watches);
+    prefixes->watch_count++;
+    watch->over = wait_ms == 0 || locks->draining;
+    if (!watch->over)
+        uv_timer_start(&watch->timer, on_over, (uint64_t)wait_ms, 0);
+    prepare(watch);
+    prefixes_plan(prefixes);
+    return watch;
+}
+
+void prefixes_drain(struct locks *locks)
+{
+    if (!locks->prefixes)
+        return;
+    for (struct prefix_watch *watch = locks->prefixes->watches; watch; watch = watch->next) {
+        uv_timer_stop(&watch->timer);
+        watch->over = true;
+    }
+    locks->prefixes->wanted = true;
+    prefixes_plan(locks->prefixes);
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    struct prefixes *prefixes = timer->data;
+    free(prefixes->round.touched);
+    free(prefixes);
+}
+
+void prefixes_close(struct prefixes *prefixes)
+{
+    if (!prefixes)
+        return;
+    prefixes->tracking = false; /* the store is closed by now */
+    while (prefixes->regions)
+        region_close(prefixes->regions);
+    sleep_at_last(prefixes);
+    uv_close((uv_handle_t *)&prefixes->timer, on_closed);
+}

@@ -1,0 +1,198 @@
+#include "locks/watching/region.h"
+
+#include "locks/scripts/scripts.h"
+#include "locks/types/cursor.h"
+
+#include <stdlib.h>
+
+enum {
+    KEYS_LOOKED_AT =
+        1000,          /* by one script: a millisecond of Redis where few of them are found... */
+    NAMES_FOUND = 100, /* ... and where many are */
+    FREE_MOST = 4096,
+};
+
+static int64_t later(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+bool region_has(const struct region *region, struct slice name)
+{
+    size_t length = region->prefix_length;
+    return length == 0 ||
+           (name.length >= length && memcmp(name.bytes, region->prefix, length) == 0);
+}
+
+struct region *region_open(struct region **list, struct locks *locks, struct known_table *known,
+                           struct slice prefix, region_scanned *scanned, void *context)
+{
+    struct region *region = calloc(1, sizeof *region + prefix.length);
+    if (!region)
+        abort();
+    region->locks = locks;
+    region->known = known;
+    region->scanned = scanned;
+    region->context = context;
+    region->prefix_length = prefix.length;
+    if (prefix.length > 0)
+        memcpy(region->prefix, prefix.bytes, prefix.length);
+    region->list = list;
+    region->next = *list;
+    region->place = list;
+    if (region->next)
+        region->next->place = &region->next;
+    *list = region;
+    return region;
+}
+
+void region_close(struct region *region)
+{
+    *region->place = region->next;
+    if (region->next)
+        region->next->place = region->place;
+    region->ended = true;
+    if (!region->scanning)
+        free(region);
+}
+
+void regions_forget_oldest(struct region *list, struct known_table *known)
+{
+    struct known *oldest;
+    while (known->free.count > FREE_MOST && (oldest = known->free.first) && !oldest->touched) {
+        for (struct region *region = list; region; region = region->next) {
+            if (!region_has(region, oldest->name))
+                continue;
+            region->forgotten = later(region->forgotten, oldest->version);
+            region->since = later(region->since, oldest->version);
+        }
+        known_forget(known, oldest);
+    }
+}
+
+bool region_covers(const struct region *region, int64_t since)
+{
+    return region->ready && (since == 0 || region->since <= since);
+}
+
+static void ask(struct region *region, struct slice cursor);
+
+static void begin(struct region *region)
+{
+    region->forgotten = 0;
+    region->position = 0;
+    region->began = 0;
+    ask(region, slice_of("0"));
+}
+
+/* Returns false where the entry is not of the expected shape. */
+static bool note(struct region *region, const struct value *entry)
+{
+    struct slice prefix = {region->locks->key_prefix, region->locks->key_prefix_length};
+    struct slice key;
+    int64_t version, next_ms;
+    if (!value_text(value_at(entry, 0), &key) || !value_integer(value_at(entry, 1), &version) ||
+        !value_integer(value_at(entry, 2), &next_ms))
+        return false;
+    char name[NAME_LENGTH];
+    size_t length = name_from_key(prefix, key, name);
+    if (length == 0)
+        return true;
+    struct known *known = known_get(region->known, (struct slice){name, length});
+    bool is_held = next_ms >= 0;
+    uint64_t end = region->asked + (uint64_t)(is_held ? next_ms : 0);
+    known_seen(region->known, known, version, is_held, end);
+    return true;
+}
+
+static void finish(struct region *region, const char *error)
+{
+    region->scanning = false;
+    if (!error) {
+        region->ready = true;
+        region->since = later(region->scan_since, region->forgotten);
+    }
+    region->scanned(region->context, region, error);
+}
+
+static bool read_part(struct region *region, const struct value *part)
+{
+    struct slice cursor;
+    int64_t time;
+    if (!value_text(value_at(part, 0), &cursor) || cursor.length > CURSOR_SCAN_LENGTH ||
+        !value_integer(value_at(part, 1), &time))
+        return false;
+    const struct value *found = value_at(part, 2);
+    for (size_t i = 0; i < value_count(found); i++)
+        if (!note(region, value_at(found, i)))
+            return false;
+    if (region->began == 0 || time < region->began)
+        region->began = time;
+    regions_forget_oldest(*region->list, region->known);
+    if (cursor.length > 0) {
+        ask(region, cursor);
+        return true;
+    }
+    region->position++;
+    if (store_seek_part(region->locks->store, &region->position, &(unsigned){0})) {
+        ask(region, slice_of("0"));
+        return true;
+    }
+    if (region->scan_since == 0)
+        region->scan_since = region->began; /* of later changes Redis tells */
+    finish(region, NULL);
+    return true;
+}
+
+static void answered(void *context, const struct store_result *result)
+{
+    struct region *region = context;
+    if (region->ended)
+        free(region);
+    else if (result->outcome == STORE_REPLIED && region->scan_again) {
+        region->scan_again = false;
+        begin(region);
+    } else if (result->outcome != STORE_REPLIED || !read_part(region, result->reply))
+        finish(region, unavailable_because(result));
+}
+
+static void ask(struct region *region, struct slice cursor)
+{
+    struct locks *locks = region->locks;
+    struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
+    struct slice prefix = {region->prefix, region->prefix_length};
+    char pattern[KEY_PATTERN_LENGTH], since[NUMBER_TEXT], keys[NUMBER_TEXT], names[NUMBER_TEXT];
+    const struct slice arguments[] = {
+        stamp_room(),
+        cursor,
+        {pattern, name_to_pattern(key_prefix, prefix, pattern)},
+        region->scan_since ? number_text(region->scan_since, since) : slice_of(""),
+        number_text(KEYS_LOOKED_AT, keys),
+        number_text(NAMES_FOUND, names),
+    };
+    unsigned part = 0;
+    store_seek_part(locks->store, &region->position, &part);
+    region->asked = uv_now(locks->loop);
+    ask_redis_at(locks, part, &script_changes, key_prefix, arguments,
+                 sizeof arguments / sizeof arguments[0], answered, region);
+}
+
+void region_scan(struct region *region, int64_t since)
+{
+    if (region->scanning)
+        return;
+    region->scanning = true;
+    region->scan_since = since;
+    begin(region);
+}
+
+void region_doubt(struct region *region, int64_t since)
+{
+    region->ready = false;
+    if (region->scanning) {
+        region->scan_again = true;
+        region->scan_since = since;
+    } else {
+        region_scan(region, since);
+    }
+}

@@ -1,0 +1,399 @@
+/* Rounds: from the mark to the answers, told here from their end to their beginning. */
+#include "locks/scripts/scripts.h"
+#include "locks/watching/prefix.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    TOGETHER_MS = 2, /* changes so close to each other are looked at together */
+    AGAIN_MS = 200,  /* after a round that failed */
+    MARK_LONGEST_MS = 1000,
+    /* What is done in one turn of the loop, so that none of them takes more than some
+     * milliseconds: */
+    LOOKS_AT_ONCE = 32,     /* names of which Redis may tell... */
+    TELLS_AT_ONCE = 16384,  /* ...times the watches that may hear of each */
+    TOUCHES_AT_ONCE = 1000, /* names gone through */
+    ANSWERS_AT_ONCE = 256,
+};
+
+static uint64_t now_of(const struct prefixes *prefixes)
+{
+    return uv_now(prefixes->locks->loop);
+}
+
+static bool is_beyond(struct slice name, struct slice other)
+{
+    size_t common = name.length < other.length ? name.length : other.length;
+    int order = memcmp(name.bytes, other.bytes, common);
+    return order > 0 || (order == 0 && name.length > other.length);
+}
+
+/* Whether this is news for the watch. */
+static bool concerns(const struct prefix_watch *watch, const struct known *known)
+{
+    int64_t known_up_to = known->held ? watch->after : watch->since;
+    if (watch->torn_length > 0 && known->version == watch->after)
+        return known->version >= known_up_to &&
+               is_beyond(known->name, (struct slice){watch->torn, watch->torn_length});
+    return known->version > known_up_to;
+}
+
+/* Names that changed in the same microsecond are not torn apart by the limit. */
+static void tell(struct prefix_watch *watch, struct slice name, const struct lock_view *view,
+                 char **shared)
+{
+    if (view->version > watch->horizon)
+        return;
+    if (watch->told >= watch->limit && view->version != watch->last_told) {
+        watch->horizon = view->version - 1;
+        return;
+    }
+    watch->told++;
+    watch->last_told = view->version;
+    watch->listener.each(watch->listener.context, name, view, shared);
+}
+
+static void tell_all(struct prefixes *prefixes, const struct known *known,
+                     const struct lock_view *view)
+{
+    struct prefix_watch *next;
+    char *shared = NULL;
+    for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
+        next = watch->next;
+        if (watch->in_round && concerns(watch, known) && prefix_watch_has(watch, known->name))
+            tell(watch, known->name, view, &shared);
+    }
+    free(shared);
+}
+
+/* The first round of a watch is over without news for it. */
+static void come_further(struct prefix_watch *watch)
+{
+    struct prefixes *prefixes = watch->prefixes;
+    if (watch->horizon < INT64_MAX) { /* what was to be told has changed: its time will come */
+        watch->after = watch->horizon;
+        watch->horizon = INT64_MAX;
+        prefixes->wanted = true;
+    } else {
+        watch->begun = true;
+        watch->after = watch->after > prefixes->round.time ? watch->after : prefixes->round.time;
+        watch->since = watch->since > watch->after ? watch->since : watch->after;
+    }
+    watch->torn_length = 0;
+}
+
+static void find_due(struct prefixes *prefixes)
+{
+    struct prefix_watch *next;
+    for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
+        next = watch->next;
+        bool starts = !watch->begun;
+        if (!watch->in_round)
+            continue;
+        watch->in_round = false;
+        if (watch->told > 0 || watch->over || (starts && prefixes->round.error))
+            prefix_watch_move(watch, &prefixes->due);
+        else if (starts)
+            come_further(watch);
+    }
+}
+
+void round_answer(struct prefixes *prefixes)
+{
+    struct round *round = &prefixes->round;
+    for (int i = 0; prefixes->due && i < ANSWERS_AT_ONCE; i++) {
+        if (round->error)
+            prefix_watch_give_up(prefixes->due, round->error);
+        else
+            prefix_watch_answer(prefixes->due, round->time);
+    }
+    if (!prefixes->due)
+        round->phase = ROUND_RESTING;
+}
+
+static void end_round(struct prefixes *prefixes)
+{
+    struct round *round = &prefixes->round;
+    round->phase = ROUND_ANSWERING;
+    prefixes->not_before = now_of(prefixes) + (round->error ? AGAIN_MS : TOGETHER_MS);
+    regions_forget_oldest(prefixes->regions, &prefixes->known);
+    find_due(prefixes);
+    round_answer(prefixes);
+    prefixes_plan(prefixes);
+}
+
+static void look_on(struct prefixes *prefixes);
+
+/* A name of which Redis knows nothing tells nothing, unless it was held when it was last seen. */
+static void see(struct prefixes *prefixes, const struct look *look, const struct lock_view *view)
+{
+    struct known *known = look->known;
+    bool is_held = view->hold_count > 0;
+    if (!is_held && view->last_release.fence == 0 && !known->held) {
+        if (!known->touched)
+            known_forget(&prefixes->known, known);
+        return;
+    }
+    uint64_t end = look->sent;
+    if (view->holder_count > 0)
+        end += (uint64_t)view->holders[0].ttl_ms;
+    known_seen(&prefixes->known, known, view->version, is_held, end);
+    tell_all(prefixes, known, view);
+}
+
+static void looked(void *context, const struct locks_reply *reply)
+{
+    struct look *look = context;
+    struct prefixes *prefixes = look->prefixes;
+    struct round *round = &prefixes->round;
+    struct known *known = look->known;
+    round->looking--;
+    known->looking = false;
+    if (known->forgotten) {
+        free(known);
+    } else if (reply->result == LOCKS_DONE) {
+        see(prefixes, look, &reply->view);
+    } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it is changed */
+        if (!known->touched)
+            known_forget(&prefixes->known, known);
+    } else {
+        known_touch(&prefixes->known, known);
+        round->error = reply->error;
+    }
+    free(look);
+    look_on(prefixes);
+}
+
+/* Asks about the next names, or ends the round. */
+static void look_on(struct prefixes *prefixes)
+{
+    struct round *round = &prefixes->round;
+    size_t share = TELLS_AT_ONCE / (prefixes->watch_count + 1) + 1;
+    size_t most = share < LOOKS_AT_ONCE ? share : LOOKS_AT_ONCE;
+    if (prefixes->known.touched_count < round->left) /* all were forgotten meanwhile */
+        round->left = prefixes->known.touched_count;
+    for (; round->left > 0 && round->looking < most; round->left--) {
+        struct known *known = known_take_touched(&prefixes->known);
+        struct look *look = malloc(sizeof *look);
+        if (!known || !look)
+            abort();
+        *look = (struct look){prefixes, known, now_of(prefixes)};
+        known->looking = true;
+        round->looking++;
+        locks_inspect(prefixes->locks, known->name, slice_of(NULL), looked, look);
+    }
+    if (round->looking == 0)
+        end_round(prefixes);
+}
+
+/* Goes through names that are held, and touches them: after a doubt. False: there are more. */
+static bool touch_doubtful(struct prefixes *prefixes, size_t *left)
+{
+    if (prefixes->doubtful == INT64_MAX)
+        return true;
+    struct known *known = known_after(&prefixes->known, prefixes->doubtful);
+    for (; known; known = known->newer) {
+        if (*left == 0 && known->version != prefixes->doubtful)
+            return false;
+        *left -= *left > 0;
+        prefixes->doubtful = known->version;
+        if (known->held)
+            known_touch(&prefixes->known, known);
+    }
+    prefixes->doubtful = INT64_MAX;
+    return true;
+}
+
+/* Goes through the names from the watch's version on, and touches those that are news for it, up to
+ * its limit. False: there are more. */
+static bool touch_news(struct prefix_watch *watch, size_t *left)
+{
+    struct known_table *table = &watch->prefixes->known;
+    struct known *known = known_after(table, watch->cursor);
+    for (; known; known = known->newer) {
+        bool is_tie = known->version == watch->cursor;
+        if (*left == 0 && !is_tie)
+            return false;
+        *left -= *left > 0;
+        if (concerns(watch, known) && prefix_watch_has(watch, known->name)) {
+            if (watch->gathered >= watch->limit && !is_tie) {
+                watch->horizon = known->version - 1;
+                break;
+            }
+            known_touch(table, known);
+            watch->gathered++;
+        }
+        watch->cursor = known->version;
+    }
+    watch->gathering = false;
+    return true;
+}
+
+/* What was asked for long ago may have been forgotten: all that is held is told. */
+static void begin_anew(struct prefix_watch *watch)
+{
+    watch->complete = false;
+    watch->is_new = true;
+    watch->after = watch->since = 0;
+    watch->torn_length = 0;
+}
+
+static void enter_round(struct prefix_watch *watch)
+{
+    struct prefixes *prefixes = watch->prefixes;
+    int64_t time = prefixes->round.time;
+    int64_t oldest = time - prefixes->locks->retention_ms * 1000;
+    bool covered = region_covers(watch->region, watch->since);
+    watch->entered = prefixes->marks;
+    watch->in_round = watch->region->ready && (watch->begun || watch->scanned || covered);
+    if (!watch->in_round || watch->begun)
+        return;
+    if (!watch->is_new && (watch->since < oldest || !covered))
+        begin_anew(watch);
+    if (watch->since == 0)
+        watch->since = time;
+    watch->gathering = true;
+    watch->gathered = 0;
+    watch->cursor = watch->after - (watch->torn_length > 0);
+}
+
+/* False: there are more. */
+static bool gather(struct prefixes *prefixes, size_t *left)
+{
+    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
+        if (watch->entered != prefixes->marks) {
+            if (*left == 0)
+                return false;
+            --*left;
+            enter_round(watch);
+        }
+        if (watch->gathering && !touch_news(watch, left))
+            return false;
+    }
+    return true;
+}
+
+/* Redis has told all that was changed before the mark. */
+void round_gather(struct prefixes *prefixes)
+{
+    struct round *round = &prefixes->round;
+    struct known_table *known = &prefixes->known;
+    size_t left = TOUCHES_AT_ONCE;
+    round->phase = ROUND_GATHERING;
+    if (!known_touch_ended(known, now_of(prefixes) + 1, left) || !touch_doubtful(prefixes, &left) ||
+        !gather(prefixes, &left))
+        return;
+    round->phase = ROUND_LOOKING;
+    round->left = known->touched_count;
+    round->looking = 0;
+    look_on(prefixes);
+}
+
+void round_fail(struct prefixes *prefixes, const char *error)
+{
+    prefixes->round.error = error;
+    prefixes->round.time = 0;
+    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next)
+        watch->in_round = watch->begun || watch->region->ready;
+    end_round(prefixes);
+}
+
+/* The keys that were changed together are told together, and one of them may come after the mark:
+ * the loop is let go on first. */
+static void on_mark(struct prefixes *prefixes)
+{
+    if (--prefixes->round.due > 0)
+        return;
+    prefixes->round.phase = ROUND_MARKED;
+    prefixes_plan(prefixes);
+}
+
+struct marking {
+    struct prefixes *prefixes;
+    char mark[MARK_LENGTH];
+};
+
+static void marked(void *context, const struct store_result *result)
+{
+    struct marking *marking = context;
+    struct prefixes *prefixes = marking->prefixes;
+    struct round *round = &prefixes->round;
+    bool is_current = round->phase == ROUND_MARKING && strcmp(round->mark, marking->mark) == 0;
+    int64_t time;
+    free(marking);
+    if (!is_current)
+        return;
+    if (result->outcome != STORE_REPLIED || !value_integer(result->reply, &time)) {
+        round_fail(prefixes, unavailable_because(result));
+        return;
+    }
+    if (round->time == 0 || time < round->time)
+        round->time = time;
+    on_mark(prefixes);
+}
+
+/* By a key beside the main key of a name that no lock has, or, where the part's own slots are to be
+ * hit, one that has nothing else called so beside it. */
+static void mark(struct prefixes *prefixes, unsigned part)
+{
+    struct locks *locks = prefixes->locks;
+    struct marking *marking = malloc(sizeof *marking);
+    char key[KEY_LENGTH], tag[STORE_TAG_SIZE], text[MARK_LENGTH];
+    if (!marking)
+        abort();
+    marking->prefixes = prefixes;
+    memcpy(marking->mark, prefixes->round.mark, sizeof marking->mark);
+    snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - NUMBER_TEXT, prefixes->round.mark, part);
+    store_tag(locks->store, part, tag);
+    prefixes->round.due += 2;
+    const struct slice arguments[] = {stamp_room(), slice_of(text)};
+    ask_redis(locks, &script_mark, operation_key(locks, slice_of(tag), key), arguments,
+              sizeof arguments / sizeof arguments[0], marked, marking);
+}
+
+void round_begin(struct prefixes *prefixes)
+{
+    struct locks *locks = prefixes->locks;
+    struct round *round = &prefixes->round;
+    unsigned position = 0, part;
+    prefixes->wanted = false;
+    free(round->touched);
+    *round = (struct round){.phase = ROUND_MARKING,
+                            .overdue = now_of(prefixes) + MARK_LONGEST_MS,
+                            .parts = store_part_count(locks->store)};
+    snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, prefixes->mark_id, ++prefixes->marks);
+    round->touched = calloc(round->parts + 1, sizeof *round->touched);
+    if (!round->touched)
+        abort();
+    for (; store_seek_part(locks->store, &position, &part); position++)
+        mark(prefixes, part);
+}
+
+/* …:mark:MARK.PART; -1 where it is no mark of this round. */
+static int part_of_mark(const struct prefixes *prefixes, struct slice key)
+{
+    char end[MARK_LENGTH + sizeof ":mark:."], digits[16];
+    size_t length = (size_t)snprintf(end, sizeof end, ":mark:%s.", prefixes->round.mark);
+    const char *found = memmem(key.bytes, key.length, end, length);
+    if (!found)
+        return -1;
+    const char *number = found + length;
+    snprintf(digits, sizeof digits, "%.*s", (int)(key.bytes + key.length - number), number);
+    unsigned long part = strtoul(digits, NULL, 10);
+    return part < prefixes->round.parts ? (int)part : -1;
+}
+
+bool round_takes(struct prefixes *prefixes, struct slice key)
+{
+    struct round *round = &prefixes->round;
+    int part = round->phase == ROUND_MARKING ? part_of_mark(prefixes, key) : -1;
+    if (part < 0)
+        return false;
+    if (!round->touched[part]) {
+        round->touched[part] = true;
+        on_mark(prefixes);
+    }
+    return true;
+}

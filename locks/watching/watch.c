@@ -1,0 +1,226 @@
+#include "locks/watching/watch.h"
+
+#include "locks/central/operation.h"
+#include "locks/quarantine/numbers.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+#include "locks/waiting/parked.h"
+
+#include <stdlib.h>
+
+/* One look serves all watches of a name. A watch that also asks whether its token holds the lock is
+ * given a look of its own when it is due. */
+struct watch {
+    struct parked parked; /* the first member */
+    struct watch *next;
+    struct watch *previous;
+    struct interest *interest;
+    locks_done *done; /* NULL: nobody wants to know any more */
+    void *context;
+    uv_timer_t timer; /* the end of the wait */
+    int64_t after;
+    uint64_t needs; /* the first look that was sent after the request came */
+    bool over;      /* the wait has ended: the next look is told, whatever it shows */
+    bool inspecting;
+    bool changed;
+    size_t token_length;
+    char token[];
+};
+
+static struct locks *locks_of(const struct watch *watch)
+{
+    return watch->interest->locks;
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+static void let_go(struct watch *watch)
+{
+    uv_close((uv_handle_t *)&watch->timer, on_closed);
+    interest_leave(watch->interest);
+}
+
+static void detach(struct watch *watch)
+{
+    if (watch->previous)
+        watch->previous->next = watch->next;
+    else
+        watch->interest->first_watch = watch->next;
+    if (watch->next)
+        watch->next->previous = watch->previous;
+}
+
+static void prepend(struct watch *watch)
+{
+    struct interest *interest = watch->interest;
+    watch->next = interest->first_watch;
+    if (watch->next)
+        watch->next->previous = watch;
+    interest->first_watch = watch;
+}
+
+static void finish(struct watch *watch, struct locks_reply *reply)
+{
+    locks_done *done = watch->done;
+    watch->done = NULL;
+    let_go(watch);
+    reply->changed = watch->changed;
+    if (done)
+        done(watch->context, reply);
+}
+
+static void inspected(void *context, const struct locks_reply *reply)
+{
+    struct watch *watch = context;
+    struct locks_reply told = *reply;
+    finish(watch, &told);
+}
+
+/* Its answer is there, but for whether its token holds. */
+static void settle(struct watch *watch, struct locks_reply *reply)
+{
+    struct slice token = {watch->token, watch->token_length};
+    watch->changed = reply->result == LOCKS_DONE && reply->view.version > watch->after;
+    uv_timer_stop(&watch->timer);
+    detach(watch);
+    if (token.length == 0 || reply->result != LOCKS_DONE) {
+        finish(watch, reply);
+        return;
+    }
+    struct locks *locks = locks_of(watch);
+    char name[NAME_LENGTH];
+    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
+    size_t length = name_from_key(prefix, watch->interest->key, name);
+    watch->inspecting = true;
+    locks_inspect(locks, (struct slice){name, length}, token, inspected, watch);
+}
+
+static bool is_due(const struct watch *watch, uint64_t look, const struct locks_reply *reply)
+{
+    if (look < watch->needs)
+        return false;
+    if (reply->result != LOCKS_DONE) /* later: the name is looked at again when Redis is back */
+        return watch->over || look == watch->needs;
+    return watch->over || reply->view.version > watch->after;
+}
+
+static bool read_watched(const struct value *value, struct locks_reply *ret, int64_t *ret_next_ms)
+{
+    return value_integer(value_at(value, 0), ret_next_ms) &&
+           read_view(value_at(value, 1), &ret->view);
+}
+
+static void look(struct interest *interest);
+
+static void looked(void *context, const struct store_result *result)
+{
+    struct interest *interest = context;
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    int64_t next_ms = -1;
+    if (result->outcome != STORE_REPLIED || !read_watched(result->reply, &reply, &next_ms)) {
+        reply = reply_unanswered(result);
+        interest->locks->check_again |= reply.result != LOCKS_DAMAGED;
+    }
+    numbers_heard(interest->locks, &reply);
+    interest_plan(interest, next_ms);
+    interest->looking = false;
+    if (reply.result == LOCKS_DONE)
+        interest->version = reply.view.version;
+    uint64_t number = interest->looks;
+    for (struct watch *watch = interest->first_watch, *next; watch; watch = next) {
+        next = watch->next; /* whoever comes meanwhile stands in front */
+        if (is_due(watch, number, &reply))
+            settle(watch, &reply);
+    }
+    if (interest->look_again && !interest->looking && interest->first_watch)
+        look(interest);
+    interest_leave(interest);
+}
+
+static void look(struct interest *interest)
+{
+    struct locks *locks = interest->locks;
+    const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
+                                      slice_of(locks->waiter_lease), slice_of("")};
+    interest->looking = true;
+    interest->look_again = false;
+    interest->looks++;
+    interest->users++;
+    ask_redis(locks, &script_watch, interest->key, arguments,
+              sizeof arguments / sizeof arguments[0], looked, interest);
+}
+
+void watch_check(struct interest *interest)
+{
+    if (!interest->first_watch)
+        return;
+    if (interest->looking)
+        interest->look_again = true;
+    else
+        look(interest);
+}
+
+static void on_over(uv_timer_t *timer)
+{
+    struct watch *watch = timer->data;
+    watch->over = true;
+    watch->needs = watch->interest->looks + 1;
+    watch_check(watch->interest);
+}
+
+static void unwatch(struct parked *parked)
+{
+    struct watch *watch = (struct watch *)parked;
+    watch->done = NULL;
+    if (watch->inspecting)
+        return; /* it goes when Redis has answered */
+    detach(watch);
+    let_go(watch);
+}
+
+struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
+                          int64_t wait_ms, locks_done *done, void *context)
+{
+    if (locks->majority)
+        return majority_watch(locks, name, token, after, wait_ms, done, context);
+    struct watch *watch = calloc(1, sizeof *watch + token.length);
+    if (!watch)
+        abort();
+    char key[KEY_LENGTH];
+    watch->interest = interest_join(locks, operation_key(locks, name, key));
+    watch->parked.give_up = unwatch;
+    watch->done = done;
+    watch->context = context;
+    watch->after = after;
+    watch->needs = watch->interest->looks + 1;
+    watch->over = locks->draining || wait_ms == 0;
+    watch->token_length = token.length;
+    if (token.length > 0)
+        memcpy(watch->token, token.bytes, token.length);
+    prepend(watch);
+    uv_timer_init(locks->loop, &watch->timer);
+    watch->timer.data = watch;
+    if (!watch->over)
+        uv_timer_start(&watch->timer, on_over, (uint64_t)wait_ms, 0);
+    watch_check(watch->interest);
+    return watch;
+}
+
+void locks_unwatch(struct watch *watch)
+{
+    parked_give_up((struct parked *)watch);
+}
+
+void watch_drain(struct locks *locks)
+{
+    for (struct interest *interest = locks->interests.first; interest; interest = interest->next) {
+        for (struct watch *watch = interest->first_watch; watch; watch = watch->next) {
+            watch->over = true;
+            watch->needs = interest->looks + 1;
+        }
+        watch_check(interest);
+    }
+}

@@ -1,0 +1,95 @@
+#include "redis/address/access.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each setting, and where what it says is kept with the URL. */
+static const struct part {
+    const char *name;
+    size_t from;
+    size_t to;
+    bool needs_tls;
+    bool needs_sentinels;
+} PARTS[] = {
+#define PART(name, member, needs_tls, needs_sentinels)                                             \
+    {                                                                                              \
+        name, offsetof(struct redis_access, member), offsetof(struct redis_url, member),           \
+            needs_tls, needs_sentinels                                                             \
+    }
+    PART("redis-user", user, false, false),
+    PART("redis-password", password, false, false),
+    PART("redis-sentinel-user", sentinel_user, false, true),
+    PART("redis-sentinel-password", sentinel_password, false, true),
+    PART("redis-ca", ca, true, false),
+    PART("redis-cert", certificate, true, false),
+    PART("redis-key", key, true, false),
+    PART("redis-server-name", server_name, true, false),
+#undef PART
+};
+
+enum { PART_COUNT = sizeof PARTS / sizeof PARTS[0] };
+
+static const char *given(const struct redis_access *access, const struct part *part)
+{
+    return *(const char *const *)((const char *)access + part->from);
+}
+
+static int add(struct redis_url *url, const struct part *part, const char *text,
+               struct failure *failure)
+{
+    char **place = (char **)((char *)url + part->to);
+    if (!text[0])
+        return failure_set(failure, -EINVAL, "--%s is empty; leave it out", part->name);
+    if (*place)
+        return failure_set(failure, -EINVAL,
+                           "--%s is given, and redis-url says it, too; keep one of them",
+                           part->name);
+    if (part->needs_tls && !url->tls)
+        return failure_set(failure, -EINVAL,
+                           "--%s is for TLS, and redis-url does not ask for it: write "
+                           "rediss://host, or leave it out",
+                           part->name);
+    if (part->needs_sentinels && url->kind != REDIS_WATCHED)
+        return failure_set(failure, -EINVAL,
+                           "--%s is for sentinels, and redis-url names none: write "
+                           "redis+sentinel://host:26379/MASTER, or leave it out",
+                           part->name);
+    *place = strdup(text);
+    return *place ? 0 : failure_set(failure, -ENOMEM, "no memory");
+}
+
+static int check_pairs(const struct redis_url *url, struct failure *failure)
+{
+    if (url->user && !url->password)
+        return failure_set(failure, -EINVAL, "--redis-user needs --redis-password");
+    if (url->sentinel_user && !url->sentinel_password)
+        return failure_set(failure, -EINVAL,
+                           "--redis-sentinel-user needs --redis-sentinel-password");
+    if (!url->certificate != !url->key)
+        return failure_set(failure, -EINVAL,
+                           "--redis-cert and --redis-key need each other; give both or none");
+    return 0;
+}
+
+int redis_access_add(struct redis_url *url, const struct redis_access *access,
+                     struct failure *failure)
+{
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < PART_COUNT; i++)
+        if (given(access, &PARTS[i]))
+            result = add(url, &PARTS[i], given(access, &PARTS[i]), failure);
+    return result < 0 ? result : check_pairs(url, failure);
+}
+
+int redis_access_expect_none(const struct redis_access *access, struct failure *failure)
+{
+    for (size_t i = 0; i < PART_COUNT; i++)
+        if (given(access, &PARTS[i]))
+            return failure_set(failure, -EINVAL,
+                               "--%s is for a Redis that --redis-url names; batond starts its own "
+                               "without one",
+                               PARTS[i].name);
+    return 0;
+}

@@ -1,0 +1,419 @@
+#include "redis/address/url.h"
+
+#include "base/slice.h"
+#include "redis/wire/tls.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/un.h>
+
+enum {
+    DEFAULT_PORT = 6379,
+    SENTINEL_PORT = 26379,
+    LARGEST_PORT = 65535,
+    LARGEST_DATABASE = 999999,
+    LONGEST_MASTER = 100,
+};
+
+static const char SENTINEL_FORM[] = "redis+sentinel://host:26379,host:26379/MASTER/0";
+
+static const char ENCODE_HINT[] =
+    "write special characters in user, password and path percent-encoded (@ as %40, / as %2F)";
+
+static int hex_digit(char digit)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    const char *found = digit ? strchr(DIGITS, digit | 0x20) : NULL;
+    return found ? (int)(found - DIGITS) : -1;
+}
+
+/* A copy without percent-encoding for free(3); NULL where the encoding is broken or gives a NUL. */
+static char *decode(struct slice text)
+{
+    char *decoded = malloc(text.length + 1);
+    size_t length = 0;
+    for (size_t i = 0; decoded && i < text.length; i++) {
+        char byte = text.bytes[i];
+        if (byte == '%') {
+            int high = i + 1 < text.length ? hex_digit(text.bytes[i + 1]) : -1;
+            int low = i + 2 < text.length ? hex_digit(text.bytes[i + 2]) : -1;
+            byte = high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
+            i += 2;
+        }
+        if (byte == '\0') {
+            explicit_bzero(decoded, length);
+            free(decoded);
+            return NULL;
+        }
+        decoded[length++] = byte;
+    }
+    if (decoded)
+        decoded[length] = '\0';
+    return decoded;
+}
+
+/* The part of `text` before the first (or last) `mark`, cut off `text` together with the mark.
+ * False, with `text` untouched, where there is none. */
+static bool cut_before(struct slice *text, char mark, bool last, struct slice *ret)
+{
+    const char *found = NULL;
+    if (text->length > 0)
+        found = last ? memrchr(text->bytes, mark, text->length)
+                     : memchr(text->bytes, mark, text->length);
+    if (!found)
+        return false;
+    size_t length = (size_t)(found - text->bytes);
+    *ret = (struct slice){text->bytes, length};
+    *text = (struct slice){found + 1, text->length - length - 1};
+    return true;
+}
+
+static bool read_number(struct slice text, int largest, int *ret)
+{
+    int number = 0;
+    if (text.length == 0)
+        return false;
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.bytes[i] < '0' || text.bytes[i] > '9')
+            return false;
+        number = number * 10 + (text.bytes[i] - '0');
+        if (number > largest)
+            return false;
+    }
+    *ret = number;
+    return true;
+}
+
+static int read_login(struct slice login, struct redis_url *url, struct failure *failure)
+{
+    struct slice user;
+    if (!cut_before(&login, ':', false, &user))
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a user without a password: write user:password@ "
+                           "(or :password@ for the default user), or give --redis-user and "
+                           "--redis-password instead");
+    url->password = decode(login);
+    if (user.length > 0)
+        url->user = decode(user);
+    if (!url->password || (user.length > 0 && !url->user))
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a broken percent-encoding in user or password: %s",
+                           ENCODE_HINT);
+    if (!url->user && url->password[0] == '\0') {
+        free(url->password);
+        url->password = NULL;
+    }
+    return 0;
+}
+
+static bool is_host_byte(char byte, bool bracketed)
+{
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    static const char ADDRESS[] = "abcdefABCDEF0123456789:.%";
+    return byte != '\0' && (strchr(PLAIN, byte) || (bracketed && strchr(ADDRESS, byte)));
+}
+
+static int read_host(struct slice host, bool bracketed, struct redis_node *node,
+                     struct failure *failure)
+{
+    if (host.length == 0)
+        return failure_set(failure, -EINVAL,
+                           "redis-url names no host: write redis://host:6379/0 or %s",
+                           SENTINEL_FORM);
+    bool is_good =
+        host.length <= REDIS_HOST_LONGEST && (!bracketed || memchr(host.bytes, ':', host.length));
+    for (size_t i = 0; is_good && i < host.length; i++)
+        is_good = is_host_byte(host.bytes[i], bracketed);
+    if (!is_good)
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a host that is neither a name nor an address "
+                           "(an IPv6 address goes in brackets); %s",
+                           ENCODE_HINT);
+    node->host = strndup(host.bytes, host.length);
+    return node->host ? 0 : failure_set(failure, -ENOMEM, "no memory");
+}
+
+static int read_port(struct slice port, struct redis_node *node, struct failure *failure)
+{
+    if (!read_number(port, LARGEST_PORT, &node->port) || node->port == 0)
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a port that is not a number from 1 to %d; %s",
+                           LARGEST_PORT, ENCODE_HINT);
+    return 0;
+}
+
+/* host[:port] */
+static int read_place(struct slice place, struct redis_node *node, struct failure *failure)
+{
+    struct slice host = place;
+    struct slice port = {NULL, 0};
+    bool bracketed = place.length > 0 && place.bytes[0] == '[';
+    if (bracketed) {
+        struct slice rest = {place.bytes + 1, place.length - 1};
+        if (!cut_before(&rest, ']', false, &host) || (rest.length > 0 && rest.bytes[0] != ':'))
+            return failure_set(failure, -EINVAL,
+                               "redis-url has an IPv6 address that is not written as [address]");
+        if (rest.length > 0)
+            port = (struct slice){rest.bytes + 1, rest.length - 1};
+    } else if (cut_before(&place, ':', true, &host)) {
+        port = place;
+    }
+    int result = read_host(host, bracketed, node, failure);
+    if (result == 0 && port.bytes)
+        result = read_port(port, node, failure);
+    return result;
+}
+
+static int read_database(struct slice database, struct redis_url *url, struct failure *failure)
+{
+    if (database.length > 0 && !read_number(database, LARGEST_DATABASE, &url->database))
+        return failure_set(failure, -EINVAL, "redis-url has a database that is not a number; %s",
+                           ENCODE_HINT);
+    return 0;
+}
+
+/* Cuts [user:password@] and what is before the first slash off `rest`. */
+static int read_authority(struct slice *rest, struct slice *ret_place, struct redis_url *url,
+                          struct failure *failure)
+{
+    struct slice login;
+    if (!cut_before(rest, '/', false, ret_place)) {
+        *ret_place = *rest;
+        *rest = (struct slice){NULL, 0};
+    }
+    return cut_before(ret_place, '@', true, &login) ? read_login(login, url, failure) : 0;
+}
+
+/* [user:password@]host[:port][/db] */
+static int read_network(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice place;
+    struct redis_node node = {NULL, DEFAULT_PORT};
+    int result = read_authority(&rest, &place, url, failure);
+    if (result == 0)
+        result = read_place(place, &node, failure);
+    url->host = node.host;
+    url->port = node.port;
+    if (result == 0)
+        result = read_database(rest, url, failure);
+    return result;
+}
+
+/* host[:port][,host[:port]]… */
+static int read_nodes(struct slice places, int port, struct redis_url *url, struct failure *failure)
+{
+    url->nodes = calloc(REDIS_NODES_MOST, sizeof url->nodes[0]);
+    if (!url->nodes)
+        return failure_set(failure, -ENOMEM, "no memory");
+    bool more = true;
+    int result = 0;
+    while (more && result == 0) {
+        struct slice place = places;
+        more = cut_before(&places, ',', false, &place);
+        if (url->node_count == REDIS_NODES_MOST)
+            return failure_set(failure, -EINVAL,
+                               "redis-url names more than %d hosts: a few are enough, the others "
+                               "are learnt from them",
+                               REDIS_NODES_MOST);
+        struct redis_node *node = &url->nodes[url->node_count++];
+        node->port = port;
+        result = read_place(place, node, failure);
+    }
+    return result;
+}
+
+/* The characters that Sentinel's own documentation allows. */
+static bool is_master_name(struct slice name)
+{
+    static const char ALLOWED[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    for (size_t i = 0; i < name.length; i++)
+        if (!name.bytes[i] || !strchr(ALLOWED, name.bytes[i]))
+            return false;
+    return name.length > 0 && name.length <= LONGEST_MASTER;
+}
+
+static int read_master(struct slice name, struct redis_url *url, struct failure *failure)
+{
+    if (!name.bytes || !is_master_name(name))
+        return failure_set(failure, -EINVAL,
+                           "redis-url does not say what the sentinels call the primary (the NAME "
+                           "of their `sentinel monitor NAME …`, of letters, digits and ._-): write "
+                           "%s",
+                           SENTINEL_FORM);
+    url->master = strndup(name.bytes, name.length);
+    return url->master ? 0 : failure_set(failure, -ENOMEM, "no memory");
+}
+
+/* [user:password@]host[:port][,host[:port]]…/MASTER[/db] */
+static int read_sentinels(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice places, master;
+    url->kind = REDIS_WATCHED;
+    int result = read_authority(&rest, &places, url, failure);
+    if (result == 0)
+        result = read_nodes(places, SENTINEL_PORT, url, failure);
+    if (!cut_before(&rest, '/', false, &master)) {
+        master = rest;
+        rest = (struct slice){NULL, 0};
+    }
+    if (result == 0)
+        result = read_master(master, url, failure);
+    return result < 0 ? result : read_database(rest, url, failure);
+}
+
+/* [user:password@]host[:port][,host[:port]]…[/0] */
+static int read_cluster(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice places;
+    url->kind = REDIS_CLUSTER;
+    int result = read_authority(&rest, &places, url, failure);
+    if (result == 0)
+        result = read_nodes(places, DEFAULT_PORT, url, failure);
+    if (result == 0)
+        result = read_database(rest, url, failure);
+    if (result == 0 && url->database != 0)
+        return failure_set(failure, -EINVAL,
+                           "redis-url asks for database %d, but a Redis Cluster has database 0 "
+                           "alone: leave the number out",
+                           url->database);
+    return result;
+}
+
+static bool is_same_node(const struct redis_node *one, const struct redis_node *other)
+{
+    return one->port == other->port && strcasecmp(one->host, other->host) == 0;
+}
+
+/* An even number would tolerate no more losses than one less. */
+static int check_members(const struct redis_url *url, struct failure *failure)
+{
+    if (url->node_count < REDIS_QUORUM_LEAST || url->node_count > REDIS_QUORUM_MOST ||
+        url->node_count % 2 == 0)
+        return failure_set(failure, -EINVAL,
+                           "redis-url names %zu servers for a quorum: it takes an odd number from "
+                           "%d to %d",
+                           url->node_count, REDIS_QUORUM_LEAST, REDIS_QUORUM_MOST);
+    for (size_t i = 0; i < url->node_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (is_same_node(&url->nodes[i], &url->nodes[j]))
+                return failure_set(failure, -EINVAL,
+                                   "redis-url names one server of the quorum twice: members "
+                                   "%zu and %zu have the same address; name each server once",
+                                   j + 1, i + 1);
+    return 0;
+}
+
+/* [user:password@]host[:port],host[:port]…[/db] */
+static int read_quorum(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice places;
+    url->kind = REDIS_QUORUM;
+    int result = read_authority(&rest, &places, url, failure);
+    if (result == 0)
+        result = read_nodes(places, DEFAULT_PORT, url, failure);
+    if (result == 0)
+        result = check_members(url, failure);
+    return result < 0 ? result : read_database(rest, url, failure);
+}
+
+static int read_path(struct slice path, struct redis_url *url, struct failure *failure)
+{
+    struct sockaddr_un address;
+    url->path = decode(path);
+    if (!url->path)
+        return failure_set(failure, -EINVAL,
+                           "redis-url has a broken percent-encoding in its path: %s", ENCODE_HINT);
+    if (url->path[0] != '/' || strlen(url->path) < 2)
+        return failure_set(failure, -EINVAL,
+                           "redis-url names no socket: write unix:///path/to/redis.sock");
+    if (strlen(url->path) >= sizeof address.sun_path)
+        return failure_set(failure, -EINVAL,
+                           "redis-url names a socket by more than %zu bytes, which no Unix socket "
+                           "can have: use a shorter path",
+                           sizeof address.sun_path - 1);
+    return 0;
+}
+
+/* [user:password@]/path[?db=N] */
+static int read_unix(struct slice rest, struct redis_url *url, struct failure *failure)
+{
+    struct slice path, login;
+    struct slice front = rest;
+    int result = 0;
+    if (rest.length > 0 && rest.bytes[0] != '/' && cut_before(&front, '/', false, &login)) {
+        if (login.length == 0 || login.bytes[login.length - 1] != '@')
+            return failure_set(failure, -EINVAL,
+                               "redis-url names a host for a Unix socket: write "
+                               "unix:///path/to/redis.sock; %s",
+                               ENCODE_HINT);
+        login.length--;
+        result = read_login(login, url, failure);
+        rest = (struct slice){front.bytes - 1, front.length + 1};
+    }
+    if (result < 0)
+        return result;
+    if (cut_before(&rest, '?', false, &path)) {
+        if (rest.length < 4 || memcmp(rest.bytes, "db=", 3) != 0)
+            return failure_set(failure, -EINVAL,
+                               "redis-url takes nothing but ?db=N behind the path; %s",
+                               ENCODE_HINT);
+        result = read_database((struct slice){rest.bytes + 3, rest.length - 3}, url, failure);
+    } else {
+        path = rest;
+    }
+    return result < 0 ? result : read_path(path, url, failure);
+}
+
+/* A way to write where Redis is; another engine is another row. */
+static const struct scheme {
+    const char *name;
+    bool tls;
+    int (*read)(struct slice rest, struct redis_url *url, struct failure *failure);
+} SCHEMES[] = {
+    {"redis://", false, read_network},
+    {"rediss://", true, read_network},
+    {"unix://", false, read_unix},
+    {"redis+sentinel://", false, read_sentinels},
+    {"rediss+sentinel://", true, read_sentinels},
+    {"redis+cluster://", false, read_cluster},
+    {"rediss+cluster://", true, read_cluster},
+    {"redis+quorum://", false, read_quorum},
+    {"rediss+quorum://", true, read_quorum},
+};
+
+static int read_scheme(const struct scheme *scheme, struct slice rest, struct redis_url *url,
+                       struct failure *failure)
+{
+    if (scheme->tls && !tls_available())
+        return failure_set(failure, -ENOTSUP,
+                           "redis-url asks for TLS (%s), which this build of batond cannot "
+                           "speak: build it with a hiredis that has TLS, or put a TLS proxy in "
+                           "front and use redis://",
+                           scheme->name);
+    url->tls = scheme->tls;
+    return scheme->read(rest, url, failure);
+}
+
+int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure)
+{
+    for (size_t i = 0; i < sizeof SCHEMES / sizeof SCHEMES[0]; i++) {
+        size_t length = strlen(SCHEMES[i].name);
+        if (strncasecmp(text, SCHEMES[i].name, length) != 0)
+            continue;
+        struct redis_url url = {.port = DEFAULT_PORT};
+        int result = read_scheme(&SCHEMES[i], slice_of(text + length), &url, failure);
+        if (result < 0)
+            redis_url_free(&url);
+        else
+            *ret = url;
+        return result;
+    }
+    return failure_set(failure, -EINVAL,
+                       "redis-url begins with none of redis://, rediss://, unix://, "
+                       "redis+sentinel://, redis+cluster:// and redis+quorum:// (or rediss+… of "
+                       "these three)");
+}

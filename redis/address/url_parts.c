@@ -1,0 +1,162 @@
+/* What is done with a URL once it is read: copies, parts, words for logs, and its end. */
+#include "redis/address/url.h"
+
+#include "base/table.h"
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All texts that a URL has allocated, but those of its nodes. */
+static const size_t TEXTS[] = {
+#define AT(member) offsetof(struct redis_url, member)
+    AT(path),
+    AT(host),
+    AT(master),
+    AT(user),
+    AT(password),
+    AT(sentinel_user),
+    AT(sentinel_password),
+    AT(ca),
+    AT(certificate),
+    AT(key),
+    AT(server_name),
+#undef AT
+};
+
+static char **text_at(struct redis_url *url, size_t index)
+{
+    return (char **)((char *)url + TEXTS[index]);
+}
+
+static bool copy_text(const char *text, char **ret)
+{
+    *ret = text ? strdup(text) : NULL;
+    return !text || *ret;
+}
+
+static bool copy_nodes(const struct redis_url *url, struct redis_url *ret)
+{
+    if (!url->nodes)
+        return true;
+    ret->nodes = calloc(url->node_count, sizeof url->nodes[0]);
+    if (!ret->nodes)
+        return false;
+    bool is_whole = true;
+    for (; is_whole && ret->node_count < url->node_count; ret->node_count++) {
+        ret->nodes[ret->node_count].port = url->nodes[ret->node_count].port;
+        is_whole = copy_text(url->nodes[ret->node_count].host, &ret->nodes[ret->node_count].host);
+    }
+    return is_whole;
+}
+
+int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
+{
+    *ret = (struct redis_url){
+        .kind = url->kind, .port = url->port, .database = url->database, .tls = url->tls};
+    bool is_whole = copy_nodes(url, ret);
+    for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
+        is_whole = copy_text(*text_at((struct redis_url *)(uintptr_t)url, i), text_at(ret, i));
+    if (is_whole)
+        return 0;
+    redis_url_free(ret);
+    return -ENOMEM;
+}
+
+int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
+                 struct redis_url *ret)
+{
+    struct redis_url part = *url; /* its texts are borrowed */
+    part.kind = kind;
+    part.nodes = NULL;
+    part.node_count = 0;
+    part.path = part.master = part.sentinel_user = part.sentinel_password = NULL;
+    part.host = (char *)(uintptr_t)host;
+    part.port = port;
+    if (kind == REDIS_SENTINEL) {
+        part.user = url->sentinel_user;
+        part.password = url->sentinel_password;
+        part.database = 0;
+    }
+    return redis_url_copy(&part, ret);
+}
+
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+}
+
+void redis_url_free(struct redis_url *url)
+{
+    wipe(url->password);
+    wipe(url->sentinel_password);
+    for (size_t i = 0; i < url->node_count; i++)
+        free(url->nodes[i].host);
+    free(url->nodes);
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++)
+        free(*text_at(url, i));
+    *url = (struct redis_url){0};
+}
+
+static void describe_path(const struct redis_url *url, FILE *out)
+{
+    fprintf(out, "unix://%s", url->path);
+    if (url->database)
+        fprintf(out, "?db=%d", url->database);
+}
+
+static void describe_place(const char *host, int port, FILE *out)
+{
+    bool bracketed = strchr(host, ':') != NULL;
+    fprintf(out, "%s%s%s:%d", bracketed ? "[" : "", host, bracketed ? "]" : "", port);
+}
+
+/* Only three have nodes. */
+#define ENGINES(X)                                                                                 \
+    X(REDIS_SERVER, "")                                                                            \
+    X(REDIS_SENTINEL, "")                                                                          \
+    X(REDIS_WATCHED, "sentinel")                                                                   \
+    X(REDIS_QUORUM, "quorum")                                                                      \
+    X(REDIS_NODE, "")                                                                              \
+    X(REDIS_CLUSTER, "cluster")
+
+static void describe_nodes(const struct redis_url *url, FILE *out)
+{
+    static const char *const WORDS[] = {ENGINES(TABLE_ROW)};
+    TABLE_IS_COMPLETE(ENGINES, REDIS_KINDS);
+    fprintf(out, "%s+%s://", url->tls ? "rediss" : "redis", WORDS[url->kind]);
+    for (size_t i = 0; i < url->node_count; i++) {
+        fputs(i ? "," : "", out);
+        describe_place(url->nodes[i].host, url->nodes[i].port, out);
+    }
+    if (url->kind == REDIS_WATCHED)
+        fprintf(out, "/%s", url->master);
+    if (url->kind != REDIS_CLUSTER)
+        fprintf(out, "/%d", url->database);
+}
+
+static void describe_host(const struct redis_url *url, FILE *out)
+{
+    fputs(url->kind == REDIS_SENTINEL ? "" : url->tls ? "rediss://" : "redis://", out);
+    describe_place(url->host, url->port, out);
+    if (url->kind != REDIS_SENTINEL)
+        fprintf(out, "/%d", url->database);
+}
+
+void redis_url_describe(const struct redis_url *url, char *text, size_t size)
+{
+    FILE *out = fmemopen(text, size, "w");
+    text[0] = '\0';
+    if (!out)
+        return;
+    if (url->path)
+        describe_path(url, out);
+    else if (url->host)
+        describe_host(url, out);
+    else
+        describe_nodes(url, out);
+    fclose(out);
+    text[size - 1] = '\0';
+}

@@ -1,0 +1,199 @@
+#include "redis/cluster/cluster.h"
+
+#include "redis/cluster/roster.h"
+#include "redis/cluster/sight.h"
+#include "redis/cluster/survey.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct cluster {
+    uv_loop_t *loop;
+    const struct redis_url *url;
+    struct cluster_events events;
+    struct slot_map map;
+    struct roster *roster;
+    struct survey *survey;
+    struct sight *sight; /* NULL: none is required */
+    int open;            /* the survey and the sight */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* The map */
+
+unsigned cluster_owner(const struct cluster *cluster, unsigned slot)
+{
+    return slot_map_owner(&cluster->map, slot);
+}
+
+unsigned cluster_take_former(struct cluster *cluster, unsigned slot)
+{
+    return slot_map_take_former(&cluster->map, slot);
+}
+
+unsigned cluster_next_slot(const struct cluster *cluster, unsigned node, unsigned slot)
+{
+    return slot_map_next(&cluster->map, node, slot);
+}
+
+unsigned cluster_slots_of(const struct cluster *cluster, unsigned node)
+{
+    return slot_map_count(&cluster->map, node);
+}
+
+unsigned cluster_uncovered(const struct cluster *cluster)
+{
+    return cluster->map.uncovered;
+}
+
+/* Nodes */
+
+struct guide *cluster_guide(struct cluster *cluster, unsigned number)
+{
+    return roster_guide(cluster->roster, number);
+}
+
+bool cluster_is_fresh(const struct cluster *cluster, unsigned number)
+{
+    return roster_is_fresh(cluster->roster, number);
+}
+
+void cluster_note_up(struct cluster *cluster, unsigned number)
+{
+    roster_note_up(cluster->roster, number);
+}
+
+void cluster_dismiss(struct cluster *cluster, unsigned number)
+{
+    roster_dismiss(cluster->roster, number);
+}
+
+/* What calls find out */
+
+void cluster_doubt(struct cluster *cluster)
+{
+    if (cluster->sight)
+        sight_doubt(cluster->sight);
+    survey_doubt(cluster->survey);
+}
+
+unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by)
+{
+    return roster_meet(cluster->roster, to, by);
+}
+
+/* A node that is new here may be one that was known by another address; and one that served nothing
+ * may have taken the place of another, with all of its slots. */
+unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
+                            unsigned by)
+{
+    unsigned number = roster_find(cluster->roster, owner, by);
+    bool is_known = cluster_slots_of(cluster, number) > 0;
+    if (is_known)
+        slot_map_give(&cluster->map, slot, number);
+    else
+        survey_turn_to(cluster->survey, by);
+    cluster_doubt(cluster);
+    return is_known ? number : CLUSTER_NOBODY;
+}
+
+/* What the survey, the roster and the sight tell */
+
+static void on_answered(void *context, const uint16_t owners[SLOT_COUNT])
+{
+    struct cluster *cluster = context;
+    for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
+        slot_map_give(&cluster->map, slot, owners[slot]);
+    roster_note_map(cluster->roster);
+    cluster->events.mapped(cluster->events.context);
+}
+
+static void on_lost(void *context, int code, const char *reason)
+{
+    struct cluster *cluster = context;
+    cluster->events.lost(cluster->events.context, code, reason);
+}
+
+static void on_joined(void *context, unsigned number, struct guide *guide)
+{
+    struct cluster *cluster = context;
+    cluster->events.joined(cluster->events.context, number, guide);
+}
+
+static void on_doubted(void *context)
+{
+    cluster_doubt(context);
+}
+
+static unsigned find_named(void *context, const struct slot_node *named, unsigned by)
+{
+    const struct cluster *cluster = context;
+    return roster_find(cluster->roster, named, by);
+}
+
+static void on_sight_changed(void *context)
+{
+    struct cluster *cluster = context;
+    roster_look(cluster->roster);
+}
+
+/* The beginning and the end */
+
+static void free_all(struct cluster *cluster)
+{
+    roster_free(cluster->roster);
+    free(cluster);
+}
+
+static void on_one_closed(void *context)
+{
+    struct cluster *cluster = context;
+    if (--cluster->open > 0)
+        return;
+    void (*closed)(void *context) = cluster->closed;
+    void *closed_context = cluster->closed_context;
+    free_all(cluster);
+    if (closed)
+        closed(closed_context);
+}
+
+int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *url,
+                 const struct cluster_events *events, struct failure *failure)
+{
+    struct cluster *cluster = calloc(1, sizeof *cluster);
+    if (!cluster)
+        return failure_set(failure, -ENOMEM, "no memory");
+    const struct roster_events roster_events = {cluster, on_joined, on_doubted};
+    const struct survey_events survey_events = {cluster, on_answered, on_lost};
+    cluster->loop = loop;
+    cluster->url = url;
+    cluster->events = *events;
+    slot_map_init(&cluster->map);
+    cluster->roster = roster_open(loop, &cluster->map, &roster_events);
+    int result = survey_open(&cluster->survey, loop, url, cluster->roster, &survey_events, failure);
+    if (result < 0) {
+        free_all(cluster);
+        return result;
+    }
+    cluster->open = 1;
+    *ret = cluster;
+    return 0;
+}
+
+void cluster_require_sight(struct cluster *cluster)
+{
+    const struct sight_events events = {cluster, find_named, on_sight_changed};
+    cluster->sight = sight_open(cluster->loop, cluster->url, &events);
+    roster_require_sight(cluster->roster, cluster->sight);
+    cluster->open++;
+}
+
+void cluster_close(struct cluster *cluster, void (*closed)(void *context), void *context)
+{
+    cluster->closed = closed;
+    cluster->closed_context = context;
+    if (cluster->sight)
+        sight_close(cluster->sight, on_one_closed, cluster);
+    survey_close(cluster->survey, on_one_closed, cluster);
+}

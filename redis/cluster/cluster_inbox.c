@@ -1,0 +1,100 @@
+#include "redis/cluster/cluster_inbox.h"
+
+enum { STAYS_MS = 500 }; /* where it has gone to, unless that was long ago */
+
+static void move(struct cluster_inbox *inbox)
+{
+    const struct cluster_inbox_options *options = &inbox->options;
+    if (!members_next(options->members, &inbox->node))
+        return;
+    const struct guide *guide = cluster_guide(options->cluster, inbox->node);
+    inbox->turned = uv_now(options->loop);
+    guide_point(&inbox->guide, guide->host, guide->port);
+}
+
+void cluster_inbox_note_up(struct cluster_inbox *inbox)
+{
+    if (!inbox->guide.knows)
+        move(inbox);
+}
+
+/* A node that serves nothing may have left the Cluster, or have been cut off from it: then it goes
+ * on answering, and hears nothing any more. */
+void cluster_inbox_note_map(struct cluster_inbox *inbox)
+{
+    if (!inbox->guide.knows || cluster_slots_of(inbox->options.cluster, inbox->node) > 0)
+        return;
+    bool was_told = inbox->loss_is_told;
+    inbox->loss_is_told = true; /* no loss that somebody has to know of */
+    move(inbox);
+    inbox->loss_is_told = was_told;
+}
+
+/* Where it is refused everywhere, it does not go round and round. */
+static void on_doubt(void *context)
+{
+    struct cluster_inbox *inbox = context;
+    if (uv_now(inbox->options.loop) >= inbox->turned + STAYS_MS)
+        move(inbox);
+}
+
+static void on_listening(void *context)
+{
+    struct cluster_inbox *inbox = context;
+    const struct store_events *events = inbox->options.events;
+    inbox->loss_is_told = false;
+    if (events->listening)
+        events->listening(events->context);
+}
+
+static void on_message(void *context, struct slice text)
+{
+    const struct store_events *events = ((struct cluster_inbox *)context)->options.events;
+    if (events->message)
+        events->message(events->context, text);
+}
+
+static void on_touched(void *context, struct slice key)
+{
+    (void)context, (void)key; /* each node's own inbox hears of keys: redis/cluster/member.h */
+}
+
+static void on_lost(void *context, const char *reason)
+{
+    struct cluster_inbox *inbox = context;
+    const struct store_events *events = inbox->options.events;
+    struct failure warning;
+    if (inbox->loss_is_told || !members_are_up(inbox->options.members))
+        return;
+    inbox->loss_is_told = true;
+    failure_set(&warning, 0, "until batond hears from Redis again, waiters are served late: %s",
+                reason);
+    if (events->warning)
+        events->warning(events->context, warning.text);
+}
+
+void cluster_inbox_init(struct cluster_inbox *inbox, const struct cluster_inbox_options *options)
+{
+    *inbox = (struct cluster_inbox){.options = *options};
+    guide_init(&inbox->guide, on_doubt, inbox);
+}
+
+int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
+{
+    const struct cluster_inbox_options *options = &inbox->options;
+    const struct inbox_events events = {
+        .context = inbox,
+        .listening = on_listening,
+        .message = on_message,
+        .touched = on_touched,
+        .lost = on_lost,
+    };
+    return inbox_open(&inbox->inbox, options->loop, options->url, &inbox->guide, channel, &events);
+}
+
+bool cluster_inbox_close(struct cluster_inbox *inbox, void (*closed)(void *context), void *context)
+{
+    if (inbox->inbox)
+        inbox_close(inbox->inbox, closed, context);
+    return inbox->inbox;
+}

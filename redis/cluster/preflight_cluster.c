@@ -1,0 +1,80 @@
+/* The look at a Redis Cluster before anything starts: a map, and whether all slots are on it. */
+#include "redis/cluster/cluster.h"
+#include "redis/preflight.h"
+
+#include <errno.h>
+
+struct preflight {
+    uv_loop_t loop;
+    uv_timer_t timer;
+    struct cluster *cluster;
+    int timeout_ms;
+    bool is_over;
+    int result;
+    struct failure *failure;
+};
+
+static void preflight_end(struct preflight *preflight, int result)
+{
+    if (preflight->is_over)
+        return;
+    preflight->is_over = true;
+    preflight->result = result;
+    uv_timer_start(&preflight->timer, preflight->timer.timer_cb, 0, 0); /* not from an event */
+}
+
+static void on_joined(void *context, unsigned node, struct guide *guide)
+{
+    (void)context, (void)node, (void)guide; /* nobody connects to it yet */
+}
+
+static void on_mapped(void *context)
+{
+    struct preflight *preflight = context;
+    unsigned uncovered = cluster_uncovered(preflight->cluster);
+    if (uncovered > 0)
+        preflight_end(preflight,
+                      failure_set(preflight->failure, -EAGAIN,
+                                  "%u of the %d slots of the Redis Cluster are served by no node: "
+                                  "assign them with `redis-cli --cluster fix`",
+                                  uncovered, SLOT_COUNT));
+    else
+        preflight_end(preflight, 0);
+}
+
+static void on_lost(void *context, int code, const char *reason)
+{
+    struct preflight *preflight = context;
+    preflight_end(preflight, failure_set(preflight->failure, code, "%s", reason));
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct preflight *preflight = timer->data;
+    if (!preflight->is_over) {
+        preflight->is_over = true;
+        preflight->result = failure_set(preflight->failure, -EAGAIN,
+                                        "no node of the Redis Cluster answered within %d ms",
+                                        preflight->timeout_ms);
+    }
+    uv_close((uv_handle_t *)timer, NULL);
+    cluster_close(preflight->cluster, NULL, NULL);
+}
+
+int preflight_cluster(const struct redis_url *url, int timeout_ms, struct failure *failure)
+{
+    struct preflight preflight = {.timeout_ms = timeout_ms, .failure = failure};
+    const struct cluster_events events = {&preflight, on_joined, on_mapped, on_lost};
+    int result = uv_loop_init(&preflight.loop);
+    if (result < 0)
+        return failure_set(failure, result, "cannot make an event loop: %s", uv_strerror(result));
+    result = cluster_open(&preflight.cluster, &preflight.loop, url, &events, failure);
+    if (result == 0) {
+        uv_timer_init(&preflight.loop, &preflight.timer);
+        preflight.timer.data = &preflight;
+        uv_timer_start(&preflight.timer, on_timer, (uint64_t)timeout_ms, 0);
+    }
+    uv_run(&preflight.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&preflight.loop);
+    return result < 0 ? result : preflight.result;
+}

@@ -1,0 +1,357 @@
+#include "redis/cluster/router.h"
+
+#include "redis/wire/call.h"
+#include "redis/wire/errors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    LOOK_MS = 2,       /* how often it is looked whether what is held can go on */
+    TRY_AGAIN_MS = 3,  /* after TRYAGAIN; */
+    WIND_DOWN_MS = 10, /* after a redirect that is one of many */
+    DETOURS_QUICK = 4,
+    WHOLE = SLOT_COUNT, /* in place of the slot of a call that is for a node */
+};
+
+/* Calls that are held, by their serial numbers: of one slot, or one that is for a node. */
+struct lane {
+    struct lane *next;
+    unsigned slot;
+    uint64_t not_before;
+    bool is_tried; /* one was sent, and has not come back so far */
+    struct call *first;
+};
+
+struct router {
+    uv_loop_t *loop;
+    struct cluster *cluster;
+    struct link *(*link_to)(void *context, unsigned node);
+    void (*sent_away)(void *context, unsigned to, unsigned from);
+    void *context;
+    uv_timer_t timer; /* runs while anything is held */
+    bool closing;
+    void (*closed)(void *context);
+    void *closed_context;
+    uint64_t serial;
+    struct lane *lanes;
+    struct lane *lane_of[SLOT_COUNT]; /* NULL: none of its calls is held */
+    unsigned open[SLOT_COUNT];        /* calls under way, all of them */
+    uint16_t at[SLOT_COUNT];          /* at this node: so they cannot overtake each other */
+};
+
+/* Lanes */
+
+static void router_timer(uv_timer_t *timer);
+
+static struct lane *lane_open(struct router *router, unsigned slot)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
+        abort();
+    lane->slot = slot;
+    lane->next = router->lanes;
+    router->lanes = lane;
+    if (slot != WHOLE)
+        router->lane_of[slot] = lane;
+    if (!uv_is_active((uv_handle_t *)&router->timer))
+        uv_timer_start(&router->timer, router_timer, LOOK_MS, LOOK_MS);
+    return lane;
+}
+
+static void lane_put(struct lane *lane, struct call *call)
+{
+    struct call **place = &lane->first;
+    while (*place && (*place)->routing.serial < call->routing.serial)
+        place = &(*place)->next;
+    call->next = *place;
+    *place = call;
+}
+
+static struct call *lane_take(struct lane *lane)
+{
+    struct call *call = lane->first;
+    lane->first = call->next;
+    return call;
+}
+
+/* Sending */
+
+/* NULL where there is none, or where links may be gone already. */
+static struct link *link_of(const struct router *router, unsigned node)
+{
+    return node == CLUSTER_NOBODY || router->closing ? NULL
+                                                     : router->link_to(router->context, node);
+}
+
+/* To the node that serves it, unless it is an exception. */
+static unsigned target_of(const struct router *router, const struct call *call)
+{
+    bool is_settled = call->asking || call->routing.slot == WHOLE;
+    return is_settled ? call->routing.node : cluster_owner(router->cluster, call->routing.slot);
+}
+
+static void router_send(struct router *router, struct call *call, unsigned node)
+{
+    struct routing *routing = &call->routing;
+    routing->node = node;
+    if (routing->slot != WHOLE) {
+        routing->open = &router->open[routing->slot];
+        ++*routing->open;
+        router->at[routing->slot] = (uint16_t)node;
+    }
+    link_send_call(link_of(router, node), call);
+}
+
+static const char *why_not(const struct router *router, unsigned node)
+{
+    const struct link *link = link_of(router, node);
+    const char *trouble = link ? link_trouble(link) : "";
+    if (router->closing)
+        return "the store is being closed";
+    if (!link)
+        return "no node of the Redis Cluster serves this name";
+    return trouble[0] ? trouble : "the connection to the node was not made in time";
+}
+
+/* Whether the first of the lane can be sent now, or there is no reason for a lane any more. */
+static bool can_go_on(const struct router *router, const struct lane *lane, uint64_t now)
+{
+    if (now < lane->not_before || (lane->slot != WHOLE && router->open[lane->slot] > 0))
+        return false;
+    if (!lane->first)
+        return true;
+    const struct link *link = link_of(router, target_of(router, lane->first));
+    return link && link_serves(link);
+}
+
+/* Those whose time is over. Nothing was done: no node has taken them. */
+static void lane_give_up(struct router *router, struct lane *lane, uint64_t now)
+{
+    struct call *kept = NULL, **end = &kept;
+    struct call *over = NULL, **over_end = &over;
+    for (struct call *call = lane->first, *next; call; call = next) {
+        struct call ***where = call->routing.give_up <= now ? &over_end : &end;
+        next = call->next;
+        call->next = NULL;
+        **where = call;
+        *where = &call->next;
+    }
+    lane->first = kept;
+    for (struct call *call = over, *next; call; call = next) {
+        next = call->next;
+        const struct link *link = link_of(router, target_of(router, call));
+        if (call->routing.detours > 0 || (link && link_serves(link)))
+            call_finish(call, STORE_REFUSED, NULL,
+                        "the name's slot of the Redis Cluster is on its way from one node to "
+                        "another, and has not arrived in time; nothing was done");
+        else
+            call_finish(call, STORE_UNSENT, NULL, why_not(router, target_of(router, call)));
+    }
+}
+
+static void lane_close(struct router *router, struct lane *lane)
+{
+    struct lane **place = &router->lanes;
+    while (*place != lane)
+        place = &(*place)->next;
+    *place = lane->next;
+    if (lane->slot != WHOLE)
+        router->lane_of[lane->slot] = NULL;
+    free(lane);
+}
+
+/* Sends what is held, in order. Where a slot is about to arrive, the node may refuse one call and
+ * take the next: so the first goes alone, and where that was taken, and not as an exception, the
+ * others follow. */
+static void lane_go_on(struct router *router, struct lane *lane)
+{
+    bool goes_alone =
+        lane->slot != WHOLE && lane->first && (lane->first->asking || !lane->is_tried);
+    unsigned node = lane->first ? target_of(router, lane->first) : CLUSTER_NOBODY;
+    if (goes_alone) {
+        lane->is_tried = !lane->first->asking;
+        router_send(router, lane_take(lane), node);
+        return;
+    }
+    while (lane->first && (lane->slot == WHOLE || !lane->first->asking))
+        router_send(router, lane_take(lane), node);
+    if (!lane->first)
+        lane_close(router, lane);
+}
+
+static void router_look(struct router *router)
+{
+    uint64_t now = uv_now(router->loop);
+    for (struct lane *lane = router->lanes, *next; lane; lane = next) {
+        lane_give_up(router, lane, router->closing ? UINT64_MAX : now);
+        next = lane->next; /* whoever heard that a call has failed may have called again */
+        if (router->closing && !lane->first)
+            lane_close(router, lane);
+        else if (can_go_on(router, lane, now))
+            lane_go_on(router, lane);
+    }
+    if (!router->lanes)
+        uv_timer_stop(&router->timer);
+}
+
+static void router_timer(uv_timer_t *timer)
+{
+    router_look(timer->data);
+}
+
+/* Calls */
+
+static struct call *route(struct router *router, struct call *call, unsigned slot)
+{
+    call->routing = (struct routing){.serial = router->serial++,
+                                     .give_up = uv_now(router->loop) + STORE_DEADLINE_MS,
+                                     .slot = slot,
+                                     .is_on = true};
+    return call;
+}
+
+void router_eval(struct router *router, const struct script *script, struct slice key,
+                 const struct slice *arguments, size_t argument_count, store_done *done,
+                 void *context)
+{
+    unsigned slot = slot_of(key), owner = cluster_owner(router->cluster, slot);
+    struct call *call = route(
+        router, call_new_script(script, key, 2, arguments, argument_count, done, context), slot);
+    struct lane *lane = router->lane_of[slot];
+    struct link *link = link_of(router, owner);
+    bool is_hopeless = link && !link_is_up(link) && !cluster_is_fresh(router->cluster, owner);
+    bool in_order = !lane && (router->open[slot] == 0 || router->at[slot] == owner);
+    if (in_order && link && (link_serves(link) || is_hopeless)) {
+        router_send(router, call, owner);
+        return;
+    }
+    lane = lane ? lane : lane_open(router, slot);
+    if (!link && lane->first == NULL)
+        call->routing.give_up = 0;
+    lane_put(lane, call);
+}
+
+void router_eval_at(struct router *router, unsigned node, const struct script *script,
+                    const struct slice *arguments, size_t argument_count, store_done *done,
+                    void *context)
+{
+    struct slice nothing = {NULL, 0};
+    struct call *call =
+        route(router, call_new_script(script, nothing, 0, arguments, argument_count, done, context),
+              WHOLE);
+    call->asking = true;
+    call->routing.node = node;
+    struct link *link = link_of(router, node);
+    if (link && (link_serves(link) || !link_is_up(link))) {
+        router_send(router, call, node);
+        return;
+    }
+    if (!link)
+        call->routing.give_up = 0;
+    lane_put(lane_open(router, WHOLE), call);
+}
+
+/* What comes back */
+
+static uint64_t pause_after(const struct call *call, bool tries_again)
+{
+    if (call->routing.detours > DETOURS_QUICK)
+        return WIND_DOWN_MS; /* two nodes that each send us to the other */
+    return tries_again ? TRY_AGAIN_MS : 0;
+}
+
+/* False where it is not known yet where to. */
+static bool follow(struct router *router, struct call *call, const struct redirect *redirect)
+{
+    struct routing *routing = &call->routing;
+    unsigned by = routing->node;
+    unsigned node = redirect->ask
+                        ? cluster_find(router->cluster, &redirect->to, by)
+                        : cluster_note_moved(router->cluster, routing->slot, &redirect->to, by);
+    call->asking = redirect->ask && node != CLUSTER_NOBODY;
+    if (node == CLUSTER_NOBODY)
+        return false;
+    if (redirect->ask)
+        routing->node = node;
+    router->sent_away(router->context, node, by);
+    return true;
+}
+
+static void hold(struct router *router, struct call *call, bool tries_again)
+{
+    unsigned slot = call->routing.slot;
+    struct lane *lane = slot != WHOLE ? router->lane_of[slot] : NULL;
+    uint64_t not_before = uv_now(router->loop) + pause_after(call, tries_again);
+    lane = lane ? lane : lane_open(router, slot);
+    if (lane->not_before < not_before)
+        lane->not_before = not_before;
+    lane->is_tried = false;
+    lane_put(lane, call);
+    if (can_go_on(router, lane, uv_now(router->loop)))
+        lane_go_on(router, lane);
+}
+
+void router_redirected(struct router *router, struct call *call, const char *error)
+{
+    struct routing *routing = &call->routing;
+    struct redirect redirect;
+    bool tries_again = error_has_code(error, "TRYAGAIN");
+    bool is_redirect = redirect_read(error, &redirect) && redirect.slot == routing->slot;
+    if (router->closing || !(tries_again || is_redirect)) {
+        char text[STORE_ERROR_TEXT];
+        error_explain(error, text, sizeof text);
+        cluster_doubt(router->cluster); /* CLUSTERDOWN */
+        call_finish(call, STORE_REFUSED, NULL, text);
+        return;
+    }
+    if (routing->open)
+        --*routing->open;
+    routing->open = NULL;
+    routing->detours++;
+    call->asking = routing->slot == WHOLE;
+    if (is_redirect && !follow(router, call, &redirect))
+        tries_again = true;
+    hold(router, call, tries_again);
+}
+
+/* The beginning and the end */
+
+struct router *router_open(const struct router_options *options)
+{
+    struct router *router = calloc(1, sizeof *router);
+    if (!router)
+        abort();
+    router->loop = options->loop;
+    router->cluster = options->cluster;
+    router->link_to = options->link_to;
+    router->sent_away = options->sent_away;
+    router->context = options->context;
+    uv_timer_init(router->loop, &router->timer);
+    router->timer.data = router;
+    return router;
+}
+
+static void router_timer_closed(uv_handle_t *timer)
+{
+    struct router *router = timer->data;
+    void (*closed)(void *context) = router->closed;
+    void *closed_context = router->closed_context;
+    free(router);
+    closed(closed_context);
+}
+
+void router_stop(struct router *router)
+{
+    router->closing = true;
+}
+
+void router_close(struct router *router, void (*closed)(void *context), void *context)
+{
+    router_stop(router);
+    router->closed = closed;
+    router->closed_context = context;
+    while (router->lanes)
+        router_look(router);
+    uv_close((uv_handle_t *)&router->timer, router_timer_closed);
+}

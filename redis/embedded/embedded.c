@@ -1,0 +1,396 @@
+#include "redis/embedded/embedded.h"
+
+#include "redis/embedded/starter.h"
+#include "redis/embedded/state_directory.h"
+#include "redis/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    START_WAIT_MS = 30000,
+    STOP_WAIT_MS = 5000,
+    STEP_MS = 20,
+    ANSWER_WAIT_MS = 1000,
+    FIRST_FREE_FD = 4,
+    /* How long to wait before redis-server is started again. */
+    PAUSE_SHORTEST_MS = 500,
+    PAUSE_LONGEST_MS = 10000,
+    LIVES_LONG_MS = 30000, /* it has not ended for the reason of the end before */
+    /* Exit codes of the child where it does not come to be redis-server. */
+    EXIT_NO_PROGRAM = 127,
+    EXIT_UNWRITABLE = 128, /* and the errno */
+};
+
+static const char SOCKET_NAME[] = "redis.sock";
+
+struct embedded {
+    char directory[PATH_MAX];
+    char server[PATH_MAX]; /* redis-server's path */
+    char *url;
+    int lock;
+    pid_t batond;
+    pid_t child;             /* 0 while there is none */
+    uint64_t started_ms;     /* when it was, by uv_hrtime */
+    int pause_ms;            /* before the next start */
+    struct failure why;      /* the child has ended */
+    struct starter *starter; /* NULL where this process starts redis-server itself */
+};
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+/* The directory */
+
+static int check_socket_path(const char *directory, struct failure *failure)
+{
+    struct sockaddr_un address;
+    size_t most = sizeof address.sun_path - sizeof SOCKET_NAME - 1;
+    if (strlen(directory) <= most)
+        return 0;
+    return failure_set(failure, -ENAMETOOLONG,
+                       "the state directory's path has %zu bytes, but a Unix socket in it allows "
+                       "at most %zu: choose a shorter one with --state-dir",
+                       strlen(directory), most);
+}
+
+static int open_directory(struct embedded *embedded, const char *path, struct failure *failure)
+{
+    int result = state_directory_open(path, embedded->directory, failure);
+    return result < 0 ? result : check_socket_path(embedded->directory, failure);
+}
+
+/* The lock */
+
+/* 0 where the file does not say. */
+static long lock_holder(int lock)
+{
+    char text[32] = "";
+    ssize_t length = pread(lock, text, sizeof text - 1, 0);
+    return length > 0 ? strtol(text, NULL, 10) : 0;
+}
+
+/* After a crash of the last batond its redis-server is on its way out, and holds the lock until it
+ * is gone. */
+static int take_lock(int lock, int patience_ms)
+{
+    for (int waited = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; waited += STEP_MS) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -errno;
+        if (waited >= patience_ms)
+            return -EBUSY;
+        pause_ms(STEP_MS);
+    }
+    return 0;
+}
+
+static int lock_directory(struct embedded *embedded, bool waits, struct failure *failure)
+{
+    char path[PATH_MAX + 8];
+    snprintf(path, sizeof path, "%s/lock", embedded->directory);
+    embedded->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (embedded->lock < 0)
+        return failure_set(failure, -errno, "cannot open %s: %s", path, strerror(errno));
+    int result = take_lock(embedded->lock, waits ? EMBEDDED_PATIENCE_MS : 0);
+    if (result == -EBUSY)
+        return failure_set(failure, -EBUSY,
+                           "the state directory %s is in use by process %ld: stop that one, or "
+                           "choose another with --state-dir",
+                           embedded->directory, lock_holder(embedded->lock));
+    if (result < 0)
+        return failure_set(failure, result, "cannot lock %s: %s", path, strerror(-result));
+    if (ftruncate(embedded->lock, 0) < 0 || dprintf(embedded->lock, "%ld\n", (long)getpid()) < 0)
+        return failure_set(failure, -errno, "cannot write %s: %s", path, strerror(errno));
+    return 0;
+}
+
+/* redis-server */
+
+static bool is_program(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
+}
+
+static int find_server(struct embedded *embedded, struct failure *failure)
+{
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        size_t length = strcspn(at, ":");
+        int written = snprintf(embedded->server, sizeof embedded->server, "%.*s/redis-server",
+                               (int)length, at);
+        if (length > 0 && written < (int)sizeof embedded->server && is_program(embedded->server))
+            return 0;
+        at += length + (at[length] == ':');
+    }
+    return failure_set(failure, -ENOENT,
+                       "there is no redis-server in PATH: install it (Debian: apt-get install "
+                       "redis-server), or set --redis-url to a Redis that runs elsewhere");
+}
+
+/* The child between fork and exec. Other threads may have been running, so only what is safe in a
+ * signal handler is allowed here. */
+
+static void child_reset_signals(void)
+{
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Descriptors 0 to 2, the lock as number 3, and nothing else. */
+static bool child_arrange_files(int lock)
+{
+    int log = open("redis.log", O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int null = open("/dev/null", O_RDWR);
+    if (log < 0)
+        log = null;
+    int kept = fcntl(lock, F_DUPFD, FIRST_FREE_FD);
+    if (null < 0 || kept < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
+        return false;
+    if (dup2(kept, FIRST_FREE_FD - 1) < 0)
+        return false;
+    closefrom(FIRST_FREE_FD);
+    return true;
+}
+
+/* Becomes redis-server. */
+static void child_run(const void *context)
+{
+    /* Paths are relative to the state directory, so none of them needs Redis' quoting. */
+    static const char *const ARGUMENTS[] = {
+        "redis-server",
+        "--port",
+        "0",
+        "--unixsocket",
+        SOCKET_NAME,
+        "--unixsocketperm",
+        "700",
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        "always",
+        "--save",
+        "",
+        "--maxmemory",
+        "0",
+        "--maxmemory-policy",
+        "noeviction",
+        "--daemonize",
+        "no",
+        NULL,
+    };
+    const struct embedded *embedded = context;
+    /* SIGKILL, not SIGTERM: with an append-only file that is synced always nothing is lost by it,
+     * and no busy server can put it off. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != embedded->batond) /* it ended before prctl */
+        _exit(1);
+    /* A session of its own: Ctrl-C in a terminal is for batond, which still needs its Redis to
+     * finish what is in flight. */
+    setsid();
+    child_reset_signals();
+    /* What Redis stores are tokens, and the directory may be one that others can read. */
+    umask(077);
+    if (chdir(embedded->directory) < 0)
+        _exit(EXIT_UNWRITABLE + errno);
+    int error = state_directory_try_to_write();
+    if (error)
+        _exit(EXIT_UNWRITABLE + error);
+    if (child_arrange_files(embedded->lock))
+        execv(embedded->server, (char *const *)ARGUMENTS);
+    _exit(EXIT_NO_PROGRAM);
+}
+
+static int spawn(struct embedded *embedded, struct failure *failure)
+{
+    pid_t child = embedded->starter ? starter_start(embedded->starter) : fork();
+    int error = embedded->starter ? -child : errno;
+    if (child == 0)
+        child_run(embedded);
+    if (child < 0)
+        return failure_set(failure, -error, "cannot start redis-server: %s", strerror(error));
+    embedded->child = child;
+    embedded->started_ms = now_ms();
+    return 0;
+}
+
+static void describe_end(struct embedded *embedded, int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (WIFSIGNALED(status))
+        failure_set(&embedded->why, 0, "it was ended by a signal: %s", strsignal(WTERMSIG(status)));
+    else if (code > EXIT_UNWRITABLE)
+        failure_set(&embedded->why, 0, "%s cannot be written to: %s", embedded->directory,
+                    strerror(code - EXIT_UNWRITABLE));
+    else
+        failure_set(&embedded->why, 0, "it ended with exit code %d%s; see %s/redis.log", code,
+                    state_directory_is_full(embedded->directory) ? ", and the disk is full" : "",
+                    embedded->directory);
+}
+
+/* Longer each time that it has not lived for long: what it ends of does not go by itself. */
+static void lengthen_pause(struct embedded *embedded)
+{
+    bool was_long = now_ms() - embedded->started_ms >= LIVES_LONG_MS;
+    int longer = was_long ? PAUSE_SHORTEST_MS : 2 * embedded->pause_ms;
+    if (longer < PAUSE_SHORTEST_MS)
+        longer = PAUSE_SHORTEST_MS;
+    embedded->pause_ms = longer > PAUSE_LONGEST_MS ? PAUSE_LONGEST_MS : longer;
+}
+
+static int await_answer(struct embedded *embedded, struct failure *failure)
+{
+    struct redis_url url;
+    int result = redis_url_parse(embedded->url, &url, failure);
+    if (result < 0)
+        return result;
+    struct failure why = {""};
+    uint64_t deadline = now_ms() + START_WAIT_MS;
+    while (now_ms() < deadline) {
+        result = store_preflight(&url, ANSWER_WAIT_MS, &why);
+        if (result != -EAGAIN)
+            break;
+        if (embedded_has_ended(embedded)) {
+            why = embedded->why;
+            result = -EPROTO;
+            break;
+        }
+        pause_ms(STEP_MS);
+    }
+    redis_url_free(&url);
+    if (result < 0)
+        failure_set(failure, result, "redis-server does not serve: %s", why.text);
+    return result;
+}
+
+static char *make_url(const char *directory)
+{
+    /* What a URL would take for something else. */
+    static const char SPECIAL[] = "%?#";
+    char *url = malloc(sizeof "unix:///" + strlen(directory) * 3 + sizeof SOCKET_NAME);
+    if (!url)
+        return NULL;
+    char *at = stpcpy(url, "unix://");
+    for (const char *from = directory; *from; from++) {
+        if (strchr(SPECIAL, *from))
+            at += sprintf(at, "%%%02X", (unsigned char)*from);
+        else
+            *at++ = *from;
+    }
+    *at++ = '/';
+    strcpy(at, SOCKET_NAME);
+    return url;
+}
+
+int embedded_start(struct embedded **ret, const char *state_dir, bool waits,
+                   struct failure *failure)
+{
+    struct embedded *embedded = calloc(1, sizeof *embedded);
+    if (!embedded)
+        return failure_set(failure, -ENOMEM, "no memory");
+    embedded->lock = -1;
+    embedded->batond = getpid();
+    int result = find_server(embedded, failure);
+    if (result == 0)
+        result = open_directory(embedded, state_dir, failure);
+    if (result == 0)
+        result = lock_directory(embedded, waits, failure);
+    if (result == 0 && !(embedded->url = make_url(embedded->directory)))
+        result = failure_set(failure, -ENOMEM, "no memory");
+    if (result == 0)
+        result = spawn(embedded, failure);
+    if (result == 0)
+        result = await_answer(embedded, failure);
+    if (result < 0) {
+        embedded_stop(embedded);
+        return result;
+    }
+    *ret = embedded;
+    return 0;
+}
+
+int embedded_keep_starter(struct embedded *embedded, struct failure *failure)
+{
+    return starter_open(&embedded->starter, child_run, embedded, failure);
+}
+
+const char *embedded_url(const struct embedded *embedded)
+{
+    return embedded->url;
+}
+
+bool embedded_has_ended(struct embedded *embedded)
+{
+    int status;
+    if (embedded->child == 0 || waitpid(embedded->child, &status, WNOHANG) != embedded->child)
+        return false;
+    embedded->child = 0;
+    describe_end(embedded, status);
+    lengthen_pause(embedded);
+    return true;
+}
+
+const char *embedded_why(const struct embedded *embedded)
+{
+    return embedded->why.text;
+}
+
+int embedded_pause_ms(const struct embedded *embedded)
+{
+    return embedded->pause_ms;
+}
+
+int embedded_restart(struct embedded *embedded, struct failure *failure)
+{
+    if (embedded->child != 0)
+        return failure_set(failure, -EALREADY, "redis-server is running");
+    return spawn(embedded, failure);
+}
+
+static void end_child(struct embedded *embedded)
+{
+    kill(embedded->child, SIGTERM);
+    for (int waited = 0; waited < STOP_WAIT_MS; waited += STEP_MS) {
+        if (embedded_has_ended(embedded))
+            return;
+        pause_ms(STEP_MS);
+    }
+    kill(embedded->child, SIGKILL);
+    waitpid(embedded->child, NULL, 0);
+    embedded->child = 0;
+}
+
+void embedded_stop(struct embedded *embedded)
+{
+    if (!embedded)
+        return;
+    starter_close(embedded->starter);
+    if (embedded->child != 0)
+        end_child(embedded);
+    if (embedded->lock >= 0)
+        close(embedded->lock);
+    free(embedded->url);
+    free(embedded);
+}

@@ -1,0 +1,89 @@
+#include "redis/embedded/state_directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum {
+    TRIED = 64 * 1024, /* bytes: what redis-server needs to start, and some commands more */
+    FULL = 4 * TRIED,  /* fewer bytes are left */
+};
+
+static int make_directories(const char *path, struct failure *failure)
+{
+    char part[PATH_MAX];
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof part)
+        return failure_set(failure, -ENAMETOOLONG,
+                           "the state directory's path is empty or too long");
+    memcpy(part, path, length + 1);
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        part[i] = '\0';
+        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+            return failure_set(failure, -errno,
+                               "cannot make the state directory %s: %s; choose another with "
+                               "--state-dir, or set --redis-url",
+                               part, strerror(errno));
+        part[i] = path[i];
+    }
+    return 0;
+}
+
+/* Whoever may write in a parent can put another directory in its place: that is not ours, then, and
+ * refused when batond starts next. */
+static int check_rights(const char *path, struct failure *failure)
+{
+    struct stat about;
+    if (stat(path, &about) < 0)
+        return failure_set(failure, -errno, "cannot look at the state directory %s: %s", path,
+                           strerror(errno));
+    if (about.st_uid != geteuid())
+        return failure_set(
+            failure, -EPERM,
+            "the state directory %s belongs to user %u, who could change the locks in "
+            "it, and batond runs as user %u: chown it, or choose another with "
+            "--state-dir",
+            path, about.st_uid, geteuid());
+    if (about.st_mode & (S_IWGRP | S_IWOTH))
+        return failure_set(failure, -EPERM,
+                           "others may write in the state directory %s (mode %04o), and so change "
+                           "the locks in it: chmod go-w %s, or choose another with --state-dir",
+                           path, about.st_mode & 07777, path);
+    return 0;
+}
+
+int state_directory_open(const char *path, char ret_path[PATH_MAX], struct failure *failure)
+{
+    int result = make_directories(path, failure);
+    if (result < 0)
+        return result;
+    if (!realpath(path, ret_path) || access(ret_path, R_OK | W_OK | X_OK) < 0)
+        return failure_set(failure, -errno, "cannot use the state directory %s: %s", path,
+                           strerror(errno));
+    return check_rights(ret_path, failure);
+}
+
+bool state_directory_is_full(const char *path)
+{
+    struct statvfs about;
+    return statvfs(path, &about) == 0 && about.f_bavail * about.f_frsize < FULL;
+}
+
+int state_directory_try_to_write(void)
+{
+    static const char NOTHING[TRIED];
+    int fd = open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0) /* not every file system has files without a name: then redis-server tries */
+        return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT ? 0 : errno;
+    errno = 0;
+    ssize_t written = write(fd, NOTHING, sizeof NOTHING);
+    int error = written == (ssize_t)sizeof NOTHING ? 0 : errno ? errno : ENOSPC;
+    close(fd);
+    return error;
+}

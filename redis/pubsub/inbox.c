@@ -1,0 +1,272 @@
+#include "redis/pubsub/inbox.h"
+
+#include "redis/wire/errors.h"
+#include "redis/wire/session.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUBSCRIPTIONS_MOST = 2 };
+
+static const char INVALIDATE[] = "__redis__:invalidate";
+
+struct inbox {
+    uv_loop_t *loop;
+    struct session *session;
+    struct inbox_events events;
+    int64_t client_id;
+    size_t confirmed; /* subscriptions */
+    bool awaiting;    /* a reply to SUBSCRIBE or PING, until `due`; */
+    uint64_t due;     /* else the next PING is to be sent then */
+    uint64_t ping_due;
+    bool closing;
+    void (*closed)(void *context);
+    void *closed_context;
+    size_t channel_length;
+    char channel[];
+};
+
+static struct slice inbox_channel(const struct inbox *inbox)
+{
+    return (struct slice){inbox->channel, inbox->channel_length};
+}
+
+static size_t subscriptions(const struct inbox *inbox)
+{
+    return inbox->channel_length > 0 ? SUBSCRIPTIONS_MOST : SUBSCRIPTIONS_MOST - 1;
+}
+
+/* Asking, and the time it takes */
+
+static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t count)
+{
+    uv_update_time(inbox->loop); /* this turn may have taken long already */
+    uint64_t now = uv_now(inbox->loop);
+    session_send_words(inbox->session, words, count);
+    inbox->awaiting = true;
+    inbox->due = now + INBOX_ANSWER_MS;
+    inbox->ping_due = now + INBOX_PING_MS;
+    session_wake(inbox->session, inbox->due);
+    session_flush(inbox->session); /* before anything else can take long */
+}
+
+static void inbox_ready(void *context, const struct session_peer *peer)
+{
+    struct inbox *inbox = context;
+    const struct slice words[1 + SUBSCRIPTIONS_MOST] = {slice_of("SUBSCRIBE"), slice_of(INVALIDATE),
+                                                        inbox_channel(inbox)};
+    inbox->client_id = peer->client_id;
+    inbox_ask(inbox, words, 1 + subscriptions(inbox));
+}
+
+static void inbox_overdue(struct inbox *inbox)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms; is it stopped or overloaded?",
+                session_place(inbox->session), INBOX_ANSWER_MS);
+    session_lose(inbox->session, -EAGAIN, reason.text);
+}
+
+/* Replies that came while this process itself was held up are not late. */
+static void inbox_woken(void *context)
+{
+    static const struct slice PING = {"PING", 4};
+    struct inbox *inbox = context;
+    while (inbox->awaiting && session_read(inbox->session))
+        ;
+    if (!session_is_ready(inbox->session))
+        return;
+    uint64_t due = inbox->awaiting ? inbox->due : inbox->ping_due;
+    if (due > uv_now(inbox->loop))
+        session_wake(inbox->session, due);
+    else if (inbox->awaiting)
+        inbox_overdue(inbox);
+    else
+        inbox_ask(inbox, &PING, 1);
+}
+
+/* What comes in */
+
+static struct slice text_at(const redisReply *array, size_t index)
+{
+    if (index >= array->elements || array->element[index]->type != REDIS_REPLY_STRING)
+        return (struct slice){NULL, 0};
+    return (struct slice){array->element[index]->str, array->element[index]->len};
+}
+
+static void inbox_strange(struct inbox *inbox)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s answered a subscriber with something else",
+                session_place(inbox->session));
+    session_lose(inbox->session, -EAGAIN, reason.text);
+}
+
+static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
+{
+    (void)reply;
+    if (inbox_is_listening(inbox))
+        inbox_strange(inbox);
+    else if (++inbox->confirmed == subscriptions(inbox))
+        inbox->events.listening(inbox->events.context);
+}
+
+/* Redis answers in order: what it has not confirmed by now, it never will. */
+static void inbox_pong(struct inbox *inbox, const redisReply *reply)
+{
+    (void)reply;
+    if (!inbox_is_listening(inbox))
+        inbox_strange(inbox);
+}
+
+/* After FLUSHALL it is no list but a null. */
+static void inbox_touched(struct inbox *inbox, const redisReply *keys)
+{
+    if (keys->type != REDIS_REPLY_ARRAY)
+        inbox->events.touched(inbox->events.context, (struct slice){NULL, 0});
+    for (size_t i = 0; i < keys->elements && !inbox->closing; i++)
+        inbox->events.touched(inbox->events.context, text_at(keys, i));
+}
+
+static void inbox_message(struct inbox *inbox, const redisReply *reply)
+{
+    if (reply->elements != 3)
+        return;
+    struct slice channel = text_at(reply, 1);
+    if (slice_equals(channel, INVALIDATE))
+        inbox_touched(inbox, reply->element[2]);
+    else if (channel.bytes) /* there is but one other */
+        inbox->events.message(inbox->events.context, text_at(reply, 2));
+}
+
+/* The channel's last part is new at each start: what has to be allowed is the part before it. */
+static void inbox_forbidden(struct inbox *inbox)
+{
+    struct failure reason;
+    struct slice channel = inbox_channel(inbox);
+    while (channel.length > 0 && channel.bytes[channel.length - 1] != ':')
+        channel.length--;
+    failure_set(&reason, -EPROTO,
+                "%s does not let this user subscribe: allow it with `ACL SETUSER … "
+                "+subscribe +ping &%.*s* &%s`",
+                session_place(inbox->session), (int)channel.length, channel.bytes, INVALIDATE);
+    session_lose(inbox->session, -EPROTO, reason.text);
+}
+
+/* Who may not PING gets an answer all the same. */
+static void inbox_refused(struct inbox *inbox, const char *error)
+{
+    bool forbidden = error_has_code(error, "NOPERM");
+    if (forbidden && inbox_is_listening(inbox))
+        return;
+    if (forbidden) {
+        inbox_forbidden(inbox);
+        return;
+    }
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s ended the subscription: %s", session_place(inbox->session),
+                error);
+    session_lose(inbox->session, -EAGAIN, reason.text);
+}
+
+static void inbox_received(struct inbox *inbox, const redisReply *reply)
+{
+    static const struct {
+        const char *kind;
+        void (*receive)(struct inbox *inbox, const redisReply *reply);
+    } KINDS[] = {
+        {"message", inbox_message},
+        {"pong", inbox_pong},
+        {"subscribe", inbox_subscribed},
+    };
+    struct slice kind = {NULL, 0};
+    if (reply->type == REDIS_REPLY_ARRAY)
+        kind = text_at(reply, 0);
+    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+        if (slice_equals(kind, KINDS[i].kind)) {
+            KINDS[i].receive(inbox, reply);
+            return;
+        }
+    }
+    inbox_strange(inbox);
+}
+
+static void inbox_replied(void *context, const redisReply *reply)
+{
+    struct inbox *inbox = context;
+    if (inbox->closing)
+        return;
+    inbox->awaiting = false;
+    if (reply->type == REDIS_REPLY_ERROR)
+        inbox_refused(inbox, reply->str);
+    else
+        inbox_received(inbox, reply);
+}
+
+static void inbox_lost(void *context, const struct session_loss *loss)
+{
+    struct inbox *inbox = context;
+    inbox->awaiting = false;
+    inbox->confirmed = 0;
+    if (!inbox->closing)
+        inbox->events.lost(inbox->events.context, loss->reason);
+}
+
+/* The beginning and the end */
+
+static void inbox_closed(void *context)
+{
+    struct inbox *inbox = context;
+    void (*closed)(void *context) = inbox->closed;
+    void *closed_context = inbox->closed_context;
+    free(inbox);
+    closed(closed_context);
+}
+
+int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
+               struct guide *guide, struct slice channel, const struct inbox_events *events)
+{
+    struct inbox *inbox = calloc(1, sizeof *inbox + channel.length);
+    if (!inbox)
+        return -ENOMEM;
+    inbox->loop = loop;
+    inbox->events = *events;
+    inbox->channel_length = channel.length;
+    if (channel.length > 0)
+        memcpy(inbox->channel, channel.bytes, channel.length);
+    const struct session_events session_events = {
+        .context = inbox,
+        .ready = inbox_ready,
+        .replied = inbox_replied,
+        .lost = inbox_lost,
+        .woken = inbox_woken,
+        .closed = inbox_closed,
+    };
+    int result = session_open(&inbox->session, loop, url, guide, &session_events, NULL);
+    if (result < 0) {
+        free(inbox);
+        return result;
+    }
+    *ret = inbox;
+    return 0;
+}
+
+void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *context)
+{
+    inbox->closing = true;
+    inbox->closed = closed;
+    inbox->closed_context = context;
+    session_close(inbox->session);
+}
+
+bool inbox_is_listening(const struct inbox *inbox)
+{
+    return inbox->confirmed == subscriptions(inbox);
+}
+
+int64_t inbox_client_id(const struct inbox *inbox)
+{
+    return inbox->client_id;
+}

@@ -1,0 +1,98 @@
+#include "redis/pubsub/tracking.h"
+
+#include "redis/wire/errors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_possible(const struct link *link, const struct inbox *inbox)
+{
+    return link_is_up(link) && inbox && inbox_is_listening(inbox);
+}
+
+/* Whatever it was before: Redis refuses to begin what it thinks is on, though its target be gone.
+ */
+static void tracking_send(struct tracking *tracking, struct link *link, const struct inbox *inbox)
+{
+    link_untrack(link);
+    link_track(link, inbox_client_id(inbox),
+               (struct slice){tracking->prefix, tracking->prefix_length});
+    tracking->awaiting++;
+}
+
+void tracking_begin(struct tracking *tracking, struct link *link, const struct inbox *inbox,
+                    struct slice prefix)
+{
+    free(tracking->prefix);
+    tracking->prefix = malloc(prefix.length + 1);
+    if (!tracking->prefix)
+        abort(); /* as for a call: see call.c */
+    memcpy(tracking->prefix, prefix.bytes, prefix.length);
+    tracking->prefix_length = prefix.length;
+    tracking->wanted = true;
+    tracking->trouble_is_told = false;
+    if (is_possible(link, inbox))
+        tracking_send(tracking, link, inbox);
+    else
+        tracking->missed = true;
+}
+
+void tracking_end(struct tracking *tracking, struct link *link)
+{
+    tracking->wanted = false;
+    tracking->missed = false;
+    if (link_is_up(link))
+        link_untrack(link);
+}
+
+void tracking_reset(struct tracking *tracking)
+{
+    tracking->awaiting = 0;
+}
+
+void tracking_resume(struct tracking *tracking, struct link *link, const struct inbox *inbox)
+{
+    if (!tracking->wanted)
+        return;
+    tracking->missed = true;
+    if (is_possible(link, inbox))
+        tracking_send(tracking, link, inbox);
+}
+
+/* Only the last of several counts: the earlier ones may have named an inbox that is gone. */
+bool tracking_answered(struct tracking *tracking, const char *error)
+{
+    tracking->awaiting--;
+    if (!tracking->wanted || tracking->awaiting > 0 || error)
+        return false;
+    bool missed = tracking->missed;
+    tracking->missed = false;
+    tracking->trouble_is_told = false;
+    return missed;
+}
+
+/* An inbox that Redis does not know any more is about to be found lost, and then all begins anew.
+ */
+bool tracking_warn(struct tracking *tracking, const struct inbox *inbox, const char *error,
+                   struct failure *warning)
+{
+    bool inbox_is_unknown = inbox && inbox_client_id(inbox) == 0;
+    bool inbox_is_gone = strstr(error, "redirect to does not exist") && !inbox_is_unknown;
+    if (!tracking->wanted || tracking->awaiting > 0 || tracking->trouble_is_told || inbox_is_gone)
+        return false;
+    tracking->trouble_is_told = true;
+    const char *advice = "";
+    if (inbox_is_unknown)
+        advice = ": allow this user CLIENT ID with `ACL SETUSER … +client|id`";
+    else if (error_has_code(error, "NOPERM"))
+        advice = ": allow it with `ACL SETUSER … +client|tracking`";
+    failure_set(warning, 0, "Redis does not tell which locks change under a prefix: %s%s", error,
+                advice);
+    return true;
+}
+
+void tracking_free(struct tracking *tracking)
+{
+    free(tracking->prefix);
+    tracking->prefix = NULL;
+}

@@ -1,0 +1,334 @@
+#include "redis/replicas/confirmer.h"
+
+#include "redis/replicas/durability.h"
+#include "redis/replicas/questions.h"
+#include "redis/wire/errors.h"
+#include "redis/wire/facts.h"
+#include "redis/wire/session.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    WAIT_LATENESS_MS = 125,     /* Redis ends a WAIT up to a tenth of a second late */
+    COMPLAINT_PAUSE_MS = 10000, /* between two lines on what may be so for every question */
+    MARKER_TTL_MS = 1000,
+    RUN_ID_SIZE = 48,
+    TEXT_SIZE = 256,
+};
+
+struct confirmer {
+    uv_loop_t *loop;
+    struct session *session; /* NULL where it could not be opened */
+    uv_timer_t timer;        /* when the next question ends, or the round is overdue */
+    struct confirmer_events events;
+    int replicas;
+    bool warns;
+    bool closing;
+    struct questions questions;
+    int replies_due;  /* of the round under way; 0: there is none */
+    uint64_t overdue; /* when its connection counts as lost */
+    int64_t reached;  /* replicas, at the end of the last one; -1: none has ended so far */
+    char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of who answers */
+    uint64_t complaint_due;
+    int parts_open;
+    void (*closed)(void *context);
+    void *closed_context;
+    size_t marker_length;
+    char *marker;
+};
+
+/* Time */
+
+static void confirmer_timer(uv_timer_t *timer);
+
+static void plan(struct confirmer *confirmer)
+{
+    uint64_t now = uv_now(confirmer->loop), due = questions_due(&confirmer->questions);
+    if (confirmer->replies_due > 0 && confirmer->overdue < due)
+        due = confirmer->overdue;
+    if (confirmer->closing)
+        return;
+    if (due == UINT64_MAX)
+        uv_timer_stop(&confirmer->timer);
+    else
+        uv_timer_start(&confirmer->timer, confirmer_timer, due > now ? due - now : 0, 0);
+}
+
+/* Clients only hear that it is not confirmed: somebody has to be told why. */
+static void complain(struct confirmer *confirmer, const char *why)
+{
+    uint64_t now = uv_now(confirmer->loop);
+    if (confirmer->closing || now < confirmer->complaint_due)
+        return;
+    confirmer->complaint_due = now + COMPLAINT_PAUSE_MS;
+    struct failure warning;
+    failure_set(&warning, 0, "grants are taken back, since replicas do not confirm them: %s", why);
+    confirmer->events.warning(confirmer->events.context, warning.text);
+}
+
+static void answer_short(struct confirmer *confirmer)
+{
+    char text[TEXT_SIZE];
+    uint64_t now = uv_now(confirmer->loop);
+    if (questions_due(&confirmer->questions) > now)
+        return;
+    if (confirmer->reached == 0)
+        snprintf(text, sizeof text,
+                 "no replica had it in time, of %d that are asked for (see in INFO replication "
+                 "whether this Redis has any)",
+                 confirmer->replicas);
+    else if (confirmer->reached > 0 && confirmer->reached < confirmer->replicas)
+        snprintf(text, sizeof text, "only %" PRId64 " of %d replicas had it in time",
+                 confirmer->reached, confirmer->replicas);
+    else
+        snprintf(text, sizeof text, "Redis did not say in time whether %d replicas have it",
+                 confirmer->replicas);
+    complain(confirmer, text);
+    questions_answer_due(&confirmer->questions, now, text);
+}
+
+/* Rounds */
+
+static void send_marker(struct confirmer *confirmer)
+{
+    char ttl[16];
+    snprintf(ttl, sizeof ttl, "%d", MARKER_TTL_MS);
+    const struct slice words[] = {slice_of("SET"),
+                                  {confirmer->marker, confirmer->marker_length},
+                                  slice_of("1"),
+                                  slice_of("PX"),
+                                  slice_of(ttl)};
+    session_send_words(confirmer->session, words, sizeof words / sizeof words[0]);
+}
+
+static void send_wait(struct confirmer *confirmer, uint64_t timeout_ms)
+{
+    char replicas[16], timeout[24];
+    snprintf(replicas, sizeof replicas, "%d", confirmer->replicas);
+    snprintf(timeout, sizeof timeout, "%" PRIu64, timeout_ms);
+    const struct slice words[] = {slice_of("WAIT"), slice_of(replicas), slice_of(timeout)};
+    session_send_words(confirmer->session, words, sizeof words / sizeof words[0]);
+}
+
+static void begin_round(struct confirmer *confirmer)
+{
+    uv_update_time(confirmer->loop); /* this process may have been stopped meanwhile */
+    answer_short(confirmer);
+    if (!confirmer->questions.first)
+        return;
+    uint64_t now = uv_now(confirmer->loop);
+    if (!confirmer->run_id[0]) {
+        complain(confirmer, "this user of Redis may not ask which server it is: allow it with `ACL "
+                            "SETUSER … +info`");
+        questions_answer_all(&confirmer->questions, "Redis does not say which server it is");
+        return;
+    }
+    if (!questions_cover(&confirmer->questions, confirmer->run_id, confirmer->history)) {
+        session_lose(confirmer->session, -EAGAIN, "it is another server than the scripts' one");
+        return;
+    }
+    uint64_t due = questions_covered_due(&confirmer->questions);
+    uint64_t timeout = due - now;
+    if (timeout > 2 * WAIT_LATENESS_MS) /* so that how many there were is known by then */
+        timeout -= WAIT_LATENESS_MS;
+    send_marker(confirmer);
+    send_wait(confirmer, timeout);
+    session_push(confirmer->session);
+    confirmer->replies_due = 2;
+    confirmer->overdue = now + timeout + STORE_DEADLINE_MS;
+}
+
+/* All that asked in this turn go into one round. */
+static void confirmer_turn_ends(void *context)
+{
+    struct confirmer *confirmer = context;
+    if (confirmer->questions.first && confirmer->replies_due == 0 &&
+        session_is_ready(confirmer->session))
+        begin_round(confirmer);
+    plan(confirmer);
+}
+
+static void refused(struct confirmer *confirmer, const char *error)
+{
+    char text[TEXT_SIZE];
+    if (error_has_code(error, "NOPERM"))
+        snprintf(text, sizeof text,
+                 "this user of Redis may not ask for it: allow it with `ACL "
+                 "SETUSER … +wait`");
+    else
+        snprintf(text, sizeof text, "Redis answered with an error: %s", error);
+    complain(confirmer, text);
+    questions_answer_covered(&confirmer->questions,
+                             "Redis refused to say whether replicas have it");
+}
+
+/* The marker was not written. Whatever is said of this round, it is said of nobody's grant; those
+ * who ask are in the next one, which goes by another key. */
+static void marker_astray(struct confirmer *confirmer)
+{
+    questions_uncover(&confirmer->questions);
+    confirmer->events.astray(confirmer->events.context);
+}
+
+static void confirmer_replied(void *context, const redisReply *reply)
+{
+    struct confirmer *confirmer = context;
+    bool is_error = reply->type == REDIS_REPLY_ERROR;
+    if (confirmer->replies_due == 0 || (is_error && (error_kind(reply->str) == ERROR_WRONG_SERVER ||
+                                                     error_has_code(reply->str, "UNBLOCKED")))) {
+        session_lose(confirmer->session, -EAGAIN, is_error ? reply->str : "a reply to nothing");
+        return;
+    }
+    bool is_last = --confirmer->replies_due == 0;
+    if (is_error && error_kind(reply->str) == ERROR_ELSEWHERE && confirmer->events.astray) {
+        marker_astray(confirmer);
+    } else if (is_error) {
+        refused(confirmer, reply->str);
+    } else if (is_last && reply->type == REDIS_REPLY_INTEGER) {
+        confirmer->reached = reply->integer;
+        uv_update_time(confirmer->loop); /* a yes that is read too late is none */
+        answer_short(confirmer);
+        if (reply->integer >= confirmer->replicas)
+            questions_answer_covered(&confirmer->questions, NULL);
+    }
+    if (is_last) {
+        questions_uncover(&confirmer->questions);
+        session_request_turn(confirmer->session);
+    }
+}
+
+static void confirmer_timer(uv_timer_t *timer)
+{
+    struct confirmer *confirmer = timer->data;
+    struct session *session = confirmer->session;
+    while (session && session_is_ready(session) && session_read(session))
+        ;
+    if (confirmer->replies_due > 0 && confirmer->overdue <= uv_now(confirmer->loop))
+        session_lose(session, -EAGAIN, "no answer to WAIT");
+    answer_short(confirmer);
+    plan(confirmer);
+}
+
+/* The connection */
+
+static void confirmer_warn(void *context, const char *text)
+{
+    struct confirmer *confirmer = context;
+    confirmer->events.warning(confirmer->events.context, text);
+}
+
+static void confirmer_ready(void *context, const struct session_peer *peer)
+{
+    struct confirmer *confirmer = context;
+    snprintf(confirmer->run_id, sizeof confirmer->run_id, "%s", peer->run_id);
+    snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->facts->history);
+    confirmer->events.connected(confirmer->events.context, confirmer->run_id, confirmer->history);
+    if (confirmer->warns)
+        durability_warn(peer->facts, confirmer->replicas, confirmer_warn, confirmer);
+    session_request_turn(confirmer->session);
+}
+
+/* Those that ask stay: there may be time for another try. That Redis is away, the link tells. */
+static void confirmer_lost(void *context, const struct session_loss *loss)
+{
+    struct confirmer *confirmer = context;
+    confirmer->replies_due = 0;
+    questions_uncover(&confirmer->questions);
+    if (loss->code == -ECANCELED)
+        questions_answer_all(&confirmer->questions, "batond is stopping");
+}
+
+static void confirmer_woken(void *context)
+{
+    (void)context; /* it has a timer of its own, which runs while there is no connection, too */
+}
+
+static void confirmer_part_closed(void *context)
+{
+    struct confirmer *confirmer = context;
+    if (--confirmer->parts_open > 0)
+        return;
+    /* Some may have asked on the way out. */
+    questions_answer_all(&confirmer->questions, "batond is stopping");
+    void (*closed)(void *context) = confirmer->closed;
+    void *closed_context = confirmer->closed_context;
+    free(confirmer->marker);
+    free(confirmer);
+    closed(closed_context);
+}
+
+static void confirmer_timer_closed(uv_handle_t *timer)
+{
+    confirmer_part_closed(timer->data);
+}
+
+void confirmer_mark_by(struct confirmer *confirmer, struct slice marker)
+{
+    free(confirmer->marker);
+    confirmer->marker = malloc(marker.length + 1);
+    if (!confirmer->marker)
+        abort();
+    confirmer->marker_length = marker.length;
+    if (marker.length > 0)
+        memcpy(confirmer->marker, marker.bytes, marker.length);
+}
+
+struct confirmer *confirmer_open(const struct confirmer_options *options)
+{
+    struct confirmer *confirmer = calloc(1, sizeof *confirmer);
+    if (!confirmer)
+        abort();
+    confirmer->loop = options->loop;
+    confirmer->events = options->events;
+    confirmer->replicas = options->replicas;
+    confirmer->warns = options->warns;
+    confirmer->reached = -1;
+    questions_init(&confirmer->questions);
+    confirmer_mark_by(confirmer, options->marker);
+    uv_timer_init(options->loop, &confirmer->timer);
+    confirmer->timer.data = confirmer;
+    const struct session_events events = {
+        .context = confirmer,
+        .ready = confirmer_ready,
+        .replied = confirmer_replied,
+        .lost = confirmer_lost,
+        .woken = confirmer_woken,
+        .turn_ends = confirmer_turn_ends,
+        .closed = confirmer_part_closed,
+    };
+    struct failure failure;
+    confirmer->parts_open = 2;
+    if (session_open(&confirmer->session, options->loop, options->url, options->guide, &events,
+                     &failure) < 0) {
+        confirmer->session = NULL; /* each question will end unanswered */
+        confirmer->parts_open = 1;
+        complain(confirmer, failure.text);
+    }
+    return confirmer;
+}
+
+void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context), void *context)
+{
+    confirmer->closing = true;
+    confirmer->closed = closed;
+    confirmer->closed_context = context;
+    if (confirmer->session)
+        session_close(confirmer->session);
+    else
+        questions_answer_all(&confirmer->questions, "batond is stopping");
+    uv_close((uv_handle_t *)&confirmer->timer, confirmer_timer_closed);
+}
+
+void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, uint64_t due,
+                   store_confirmed *done, void *context)
+{
+    questions_add(&confirmer->questions, peer, due, done, context);
+    if (confirmer->session)
+        session_request_turn(confirmer->session);
+    else
+        plan(confirmer);
+}

@@ -1,0 +1,50 @@
+#include "redis/replicas/durability.h"
+
+/* Each fills `ret` and returns true where there is something to tell. */
+
+static bool lacks_replicas(const struct facts *facts, int replicas, struct failure *ret)
+{
+    if (facts->replicas >= replicas)
+        return false;
+    failure_set(ret, 0,
+                "confirm is replicas:%d, but Redis has %d: no lock is granted until there are as "
+                "many; start them with replicaof, or set confirm to fewer",
+                replicas, facts->replicas);
+    return true;
+}
+
+static bool writes_alone(const struct facts *facts, int replicas, struct failure *ret)
+{
+    if (facts->needs_replicas)
+        return false;
+    failure_set(ret, 0,
+                "a primary that is cut off goes on taking writes that are lost when a replica is "
+                "promoted: set min-replicas-to-write to %d (and min-replicas-max-lag to a few "
+                "seconds)",
+                replicas);
+    return true;
+}
+
+static bool forgets(const struct facts *facts, int replicas, struct failure *ret)
+{
+    (void)replicas;
+    if (!facts->has_no_file)
+        return false;
+    failure_set(ret, 0,
+                "Redis keeps no append-only file: a primary that restarts comes back empty, and "
+                "its replicas follow it: set appendonly to yes");
+    return true;
+}
+
+void durability_warn(const struct facts *facts, int replicas,
+                     void (*tell)(void *context, const char *text), void *context)
+{
+    static bool (*const FINDINGS[])(const struct facts *facts, int replicas,
+                                    struct failure *ret) = {lacks_replicas, writes_alone, forgets};
+    struct failure found;
+    if (facts->version[0] == '\0') /* it may not be asked; the link has told that */
+        return;
+    for (size_t i = 0; i < sizeof FINDINGS / sizeof FINDINGS[0]; i++)
+        if (FINDINGS[i](facts, replicas, &found))
+            tell(context, found.text);
+}

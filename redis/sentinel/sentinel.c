@@ -1,0 +1,280 @@
+#include "redis/sentinel/sentinel.h"
+
+#include "redis/sentinel/electorate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sentinel {
+    uv_loop_t *loop;
+    struct redis_url url;
+    struct guide guide;
+    struct scout_events scout_events;
+    struct scout *scouts;
+    uv_timer_t timer; /* when sight will be lost */
+    bool requires_sight;
+    int parts_open; /* the scouts, and the timer */
+    bool has_current;
+    struct vote current; /* the last one that the guide was told */
+    void (*warning)(void *context, const char *text);
+    void *context;
+    bool closing;
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* What is to be thought of the answers */
+
+static void despair(struct sentinel *sentinel, const struct hearing *hearing)
+{
+    struct failure reason;
+    const char *name = sentinel->url.master;
+    const char *trouble = hearing->worst ? hearing->worst->trouble.text : "";
+    int code = -EAGAIN;
+    if (hearing->count > 0)
+        failure_set(&reason, code,
+                    "the few sentinels that answer know only of a former primary \"%s\"; waiting "
+                    "for the others",
+                    name);
+    else if (hearing->strangers == hearing->sentinels)
+        code = failure_set(&reason, -EPROTO,
+                           "no sentinel knows a primary called \"%s\": correct the name in "
+                           "redis-url (`SENTINEL MASTERS` lists those that there are)",
+                           name);
+    else if (hearing->strangers > 0)
+        failure_set(&reason, code,
+                    "no sentinel that answers knows a primary called \"%s\", and not all answer: "
+                    "%s",
+                    name, trouble);
+    else
+        code = failure_set(&reason, hearing->all_need_mending ? -EPROTO : -EAGAIN,
+                           "no sentinel tells where the primary \"%s\" is: %s", name, trouble);
+    guide_despair(&sentinel->guide, code, reason.text);
+}
+
+/* Until when the primary in use may be used; 0 where most of the sentinels name no such one. */
+static uint64_t sight_end(const struct sentinel *sentinel)
+{
+    uint64_t named = electorate_named(sentinel->scouts, &sentinel->current);
+    return named > 0 ? named + SENTINEL_SIGHT_MS : 0;
+}
+
+static void sentinel_timer(uv_timer_t *timer);
+
+static void point(struct sentinel *sentinel)
+{
+    const struct vote *current = &sentinel->current;
+    uint64_t now = uv_now(sentinel->loop);
+    uint64_t end = sentinel->requires_sight ? sight_end(sentinel) : UINT64_MAX;
+    struct failure reason;
+    if (end > now) {
+        if (end < UINT64_MAX)
+            uv_timer_start(&sentinel->timer, sentinel_timer, end - now, 0);
+        guide_limit(&sentinel->guide, end);
+        guide_point(&sentinel->guide, current->host, current->port);
+        return;
+    }
+    if (end > 0)
+        failure_set(&reason, -EAGAIN,
+                    "cannot tell whether %s:%d is still the primary \"%s\": most of the sentinels "
+                    "have not said so for %d ms; can batond reach them?",
+                    current->host, current->port, sentinel->url.master, SENTINEL_SIGHT_MS);
+    else
+        failure_set(&reason, -EAGAIN,
+                    "waiting until most of the sentinels call %s:%d the primary \"%s\"",
+                    current->host, current->port, sentinel->url.master);
+    guide_forbid(&sentinel->guide, reason.text);
+}
+
+static void sentinel_timer(uv_timer_t *timer)
+{
+    struct sentinel *sentinel = timer->data;
+    if (!sentinel->closing)
+        point(sentinel);
+}
+
+/* One of the URL is asked for as long as this runs: it may come back. */
+static void leave_out_replaced(struct sentinel *sentinel)
+{
+    electorate_renew(sentinel->scouts, uv_now(sentinel->loop));
+    for (struct scout *scout = sentinel->scouts; scout; scout = scout->next)
+        if (scout->is_left_out && scout->is_learnt)
+            scout_close(scout);
+}
+
+static void judge(struct sentinel *sentinel)
+{
+    if (sentinel->closing)
+        return;
+    leave_out_replaced(sentinel);
+    struct hearing hearing = electorate_hear(sentinel->scouts);
+    const struct vote *winner =
+        votes_winner(hearing.votes, hearing.count, hearing.sentinels, hearing.all_heard,
+                     sentinel->has_current ? &sentinel->current : NULL);
+    if (winner) {
+        sentinel->has_current = true;
+        sentinel->current = *winner;
+        point(sentinel);
+    } else if (hearing.all_heard && (hearing.count == 0 || !sentinel->guide.knows)) {
+        despair(sentinel, &hearing);
+    }
+}
+
+/* The scouts */
+
+/* By another address it is the same as long as it answers at the one that is known: else it may
+ * have moved. A learnt one that is not there any more is then forgotten in its time. */
+static bool is_same(const struct scout *scout, const struct vote *place, const char *id)
+{
+    return vote_names(place, scout->host, scout->port) ||
+           (id[0] && scout_answers(scout) && strcmp(id, scout->id) == 0);
+}
+
+/* `learnt_id` is NULL for one of the URL. */
+static int add(struct sentinel *sentinel, const char *host, int port, const char *learnt_id,
+               struct failure *failure)
+{
+    struct scout *scout;
+    if (sentinel->parts_open > SENTINELS_MOST)
+        return failure_set(failure, -ENOMEM, "no memory");
+    int result = scout_open(&scout, sentinel->loop, &sentinel->url, host, port,
+                            &sentinel->scout_events, failure);
+    if (result < 0)
+        return result;
+    scout->is_learnt = learnt_id != NULL;
+    snprintf(scout->id, sizeof scout->id, "%s", learnt_id ? learnt_id : "");
+    scout->mentioned = uv_now(sentinel->loop);
+    struct scout **last = &sentinel->scouts; /* those of the URL stay in front */
+    while (*last)
+        last = &(*last)->next;
+    *last = scout;
+    sentinel->parts_open++;
+    return 0;
+}
+
+static void scout_named(void *context, const struct vote *place, const char *id)
+{
+    struct sentinel *sentinel = context;
+    for (struct scout *scout = sentinel->scouts; scout; scout = scout->next) {
+        if (scout->is_dropped || !is_same(scout, place, id))
+            continue;
+        scout->mentioned = uv_now(sentinel->loop);
+        scout->is_left_out = false;
+        return;
+    }
+    add(sentinel, place->host, place->port, id, NULL);
+}
+
+static void scout_answered(void *context, struct scout *scout)
+{
+    struct sentinel *sentinel = context;
+    scout->is_left_out = false;
+    if (scout->is_learnt && electorate_is_twin(sentinel->scouts, scout))
+        scout_close(scout);
+    judge(sentinel);
+}
+
+static void scout_lost(void *context, struct scout *scout, const struct session_loss *loss)
+{
+    struct sentinel *sentinel = context;
+    (void)scout;
+    if (loss->is_news)
+        sentinel->warning(sentinel->context, loss->reason);
+    judge(sentinel);
+}
+
+/* The beginning and the end */
+
+static void sentinel_free(struct sentinel *sentinel)
+{
+    void (*closed)(void *context) = sentinel->closed;
+    void *closed_context = sentinel->closed_context;
+    redis_url_free(&sentinel->url);
+    free(sentinel);
+    if (closed)
+        closed(closed_context);
+}
+
+static void sentinel_part_closed(struct sentinel *sentinel)
+{
+    if (--sentinel->parts_open == 0)
+        sentinel_free(sentinel);
+}
+
+static void scout_closed(void *context, struct scout *scout)
+{
+    struct sentinel *sentinel = context;
+    struct scout **place = &sentinel->scouts;
+    while (*place != scout)
+        place = &(*place)->next;
+    *place = scout->next;
+    sentinel_part_closed(sentinel);
+}
+
+static void sentinel_timer_closed(uv_handle_t *timer)
+{
+    sentinel_part_closed(timer->data);
+}
+
+static void sentinel_doubted(void *context)
+{
+    struct sentinel *sentinel = context;
+    for (struct scout *scout = sentinel->scouts; scout && !sentinel->closing; scout = scout->next)
+        if (!scout->is_dropped)
+            scout_ask_soon(scout);
+}
+
+int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url *url,
+                  void (*warning)(void *context, const char *text), void *context,
+                  struct failure *failure)
+{
+    struct sentinel *sentinel = calloc(1, sizeof *sentinel);
+    if (!sentinel)
+        return failure_set(failure, -ENOMEM, "no memory");
+    sentinel->loop = loop;
+    sentinel->warning = warning;
+    sentinel->context = context;
+    sentinel->scout_events = (struct scout_events){
+        .context = sentinel,
+        .answered = scout_answered,
+        .named = scout_named,
+        .lost = scout_lost,
+        .closed = scout_closed,
+    };
+    guide_init(&sentinel->guide, sentinel_doubted, sentinel);
+    uv_timer_init(loop, &sentinel->timer);
+    sentinel->timer.data = sentinel;
+    sentinel->parts_open = 1;
+    int result = redis_url_copy(url, &sentinel->url);
+    if (result < 0)
+        failure_set(failure, result, "no memory");
+    for (size_t i = 0; result == 0 && i < url->node_count; i++)
+        result = add(sentinel, url->nodes[i].host, url->nodes[i].port, NULL, failure);
+    if (result == 0)
+        *ret = sentinel;
+    else
+        sentinel_close(sentinel, NULL, NULL); /* the loop ends what was begun */
+    return result;
+}
+
+void sentinel_require_sight(struct sentinel *sentinel)
+{
+    sentinel->requires_sight = true;
+}
+
+struct guide *sentinel_guide(struct sentinel *sentinel)
+{
+    return &sentinel->guide;
+}
+
+void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), void *context)
+{
+    sentinel->closing = true;
+    sentinel->closed = closed;
+    sentinel->closed_context = context;
+    uv_close((uv_handle_t *)&sentinel->timer, sentinel_timer_closed);
+    for (struct scout *scout = sentinel->scouts; scout; scout = scout->next)
+        scout_close(scout);
+}

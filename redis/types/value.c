@@ -1,0 +1,47 @@
+#include "redis/types/value.h"
+
+#include <hiredis/hiredis.h>
+
+/* A value is hiredis' reply under a name of our own, so that nobody above needs hiredis. */
+static const redisReply *reply_of(const struct value *value)
+{
+    return (const redisReply *)(const void *)value;
+}
+
+static bool is_array(const redisReply *reply)
+{
+    return reply && reply->type == REDIS_REPLY_ARRAY;
+}
+
+size_t value_count(const struct value *array)
+{
+    const redisReply *reply = reply_of(array);
+    return is_array(reply) ? reply->elements : 0;
+}
+
+const struct value *value_at(const struct value *array, size_t index)
+{
+    const redisReply *reply = reply_of(array);
+    if (!is_array(reply) || index >= reply->elements)
+        return NULL;
+    return (const struct value *)(const void *)reply->element[index];
+}
+
+bool value_integer(const struct value *value, int64_t *ret)
+{
+    const redisReply *reply = reply_of(value);
+    if (!reply || reply->type != REDIS_REPLY_INTEGER || reply->integer > VALUE_HIGHEST ||
+        reply->integer < -VALUE_HIGHEST)
+        return false;
+    *ret = reply->integer;
+    return true;
+}
+
+bool value_text(const struct value *value, struct slice *ret)
+{
+    const redisReply *reply = reply_of(value);
+    if (!reply || (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_STATUS))
+        return false;
+    *ret = (struct slice){reply->str, reply->len};
+    return true;
+}

@@ -1,0 +1,165 @@
+#include "redis/wire/call.h"
+
+#include "base/decimal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORD_OVERHEAD = DECIMAL_LONGEST + 5, /* $, the length, and two line ends */
+    SCRIPT_WORDS = 3,                    /* EVALSHA, the SHA-1, the number of keys */
+    KEYS_MOST = 2,
+};
+
+static char *put_number(char *at, char prefix, size_t number)
+{
+    *at++ = prefix;
+    at = decimal_put(at, (int64_t)number);
+    *at++ = '\r';
+    *at++ = '\n';
+    return at;
+}
+
+static char *put_words(char *at, const struct slice *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        at = put_number(at, '$', words[i].length);
+        if (words[i].length > 0)
+            memcpy(at, words[i].bytes, words[i].length);
+        at += words[i].length;
+        *at++ = '\r';
+        *at++ = '\n';
+    }
+    return at;
+}
+
+static size_t room_for(const struct slice *words, size_t count)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < count; i++)
+        room += words[i].length + WORD_OVERHEAD;
+    return room;
+}
+
+/* One allocation for the record and the command. Without memory no promise can be kept; Redis holds
+ * all that matters, and a supervisor starts the process again. */
+static struct call *call_make(enum call_kind kind, const struct slice *head, size_t head_count,
+                              const struct slice *tail, size_t tail_count)
+{
+    size_t room = WORD_OVERHEAD + room_for(head, head_count) + room_for(tail, tail_count);
+    struct call *call = malloc(sizeof *call + room);
+    if (!call)
+        abort();
+    *call = (struct call){.kind = kind};
+    char *at = put_number(call->bytes, '*', head_count + tail_count);
+    at = put_words(at, head, head_count);
+    call->stamp = (size_t)(at - call->bytes) + sizeof "$40\r\n" - 1; /* STORE_STAMP_LENGTH */
+    at = put_words(at, tail, tail_count);
+    call->length = (size_t)(at - call->bytes);
+    return call;
+}
+
+struct call *call_new(enum call_kind kind, const struct slice *words, size_t count)
+{
+    return call_make(kind, words, count, NULL, 0);
+}
+
+struct call *call_new_load(const struct script *script)
+{
+    const struct slice words[] = {
+        slice_of("SCRIPT"), slice_of("LOAD"), {script->text, script->length}};
+    struct call *call = call_make(CALL_LOAD, words, 3, NULL, 0);
+    call->script = script;
+    return call;
+}
+
+struct call *call_new_script(const struct script *script, struct slice key, size_t key_count,
+                             const struct slice *arguments, size_t argument_count, store_done *done,
+                             void *context)
+{
+    const struct slice words[SCRIPT_WORDS + KEYS_MOST] = {
+        {"EVALSHA", 7}, {script->sha1, 40}, {&"012"[key_count], 1}, key, key};
+    struct call *call =
+        call_make(CALL_SCRIPT, words, SCRIPT_WORDS + key_count, arguments, argument_count);
+    call->script = script;
+    call->key_count = key_count;
+    call->done = done;
+    call->context = context;
+    return call;
+}
+
+static void leave_slot(const struct call *call)
+{
+    if (call->routing.open)
+        --*call->routing.open;
+}
+
+void call_finish(struct call *call, enum store_outcome outcome, const struct value *reply,
+                 const char *error)
+{
+    leave_slot(call);
+    if (call->done)
+        call->done(call->context, &(struct store_result){outcome, .reply = reply, .error = error});
+    free(call);
+}
+
+/* The word behind those of the script, as put_words has written it; absent where there is no key.
+ */
+static struct slice key_of(const struct call *call)
+{
+    const char *at = call->bytes;
+    if (call->key_count == 0)
+        return slice_of(NULL);
+    at = strchr(at, '\n') + 1;
+    for (size_t i = 0;; i++) {
+        size_t length = strtoul(at + 1, NULL, 10);
+        at = strchr(at, '\n') + 1;
+        if (i == SCRIPT_WORDS)
+            return (struct slice){at, length};
+        at += length + 2;
+    }
+}
+
+void call_finish_damaged(struct call *call, const char *error)
+{
+    struct slice key = key_of(call);
+    leave_slot(call);
+    if (call->done)
+        call->done(call->context,
+                   &(struct store_result){STORE_IN_DOUBT, .error = error, .damaged = &key});
+    free(call);
+}
+
+void call_forget(struct call *call)
+{
+    leave_slot(call);
+    free(call);
+}
+
+void call_queue_push(struct call_queue *queue, struct call *call)
+{
+    call->next = NULL;
+    if (queue->tail)
+        queue->tail->next = call;
+    else
+        queue->head = call;
+    queue->tail = call;
+}
+
+struct call *call_queue_pop(struct call_queue *queue)
+{
+    struct call *call = queue->head;
+    if (call) {
+        queue->head = call->next;
+        if (!queue->head)
+            queue->tail = NULL;
+    }
+    return call;
+}
+
+struct call_queue call_queue_take(struct call_queue *queue)
+{
+    struct call_queue taken = *queue;
+    *queue = (struct call_queue){NULL, NULL};
+    return taken;
+}

@@ -1,0 +1,143 @@
+#include "redis/wire/greeting.h"
+
+#include "redis/wire/errors.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+void greeting_begin(struct greeting *greeting, const struct redis_url *url, const char *place,
+                    void (*send)(void *context, const struct slice *words, size_t count),
+                    void *context)
+{
+    *greeting = (struct greeting){.place = place, .kind = url->kind};
+    enum greeting_step *step = greeting->steps;
+    const struct slice auth[] = {slice_of("AUTH"), slice_of(url->user), slice_of(url->password)};
+    if (url->user || url->password)
+        *step++ = GREETING_AUTH;
+    if (url->user)
+        send(context, auth, 3);
+    else if (url->password)
+        send(context, (struct slice[]){auth[0], auth[2]}, 2);
+    if (url->database != 0) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", url->database);
+        *step++ = GREETING_SELECT;
+        send(context, (struct slice[]){slice_of("SELECT"), slice_of(number)}, 2);
+    }
+    *step++ = GREETING_ID;
+    send(context, (struct slice[]){slice_of("CLIENT"), slice_of("ID")}, 2);
+    *step++ = GREETING_INFO;
+    send(context, (struct slice[]){slice_of("INFO")}, 1);
+}
+
+static int refused(const struct greeting *greeting, enum greeting_step step, const char *error,
+                   struct failure *failure)
+{
+    static const char *const CHECK_LOGIN[] = {": check user and password for Redis",
+                                              ": check --redis-sentinel-user and "
+                                              "--redis-sentinel-password"};
+    static const char *const LOG_IN[] = {
+        ": put a password into redis-url, or give --redis-password",
+        ": give --redis-sentinel-password"};
+    bool is_sentinel = greeting->kind == REDIS_SENTINEL;
+    const char *advice = "";
+    if (step == GREETING_AUTH)
+        advice = CHECK_LOGIN[is_sentinel];
+    else if (step == GREETING_SELECT)
+        advice = ": check the database's number in redis-url";
+    else if (error_has_code(error, "NOAUTH"))
+        advice = LOG_IN[is_sentinel];
+    int code = error_passes(error) ? -EAGAIN : -EPROTO;
+    int length = (int)strlen(error);
+    if (length > 0 && error[length - 1] == '.')
+        length--;
+    return failure_set(failure, code, "%s refuses to serve: %.*s%s", greeting->place, length, error,
+                       code == -EPROTO ? advice : "");
+}
+
+static int id_answered(struct greeting *greeting, const redisReply *reply, struct failure *failure)
+{
+    if (reply->type == REDIS_REPLY_INTEGER)
+        greeting->client_id = reply->integer;
+    else if (reply->type == REDIS_REPLY_ERROR && !error_has_code(reply->str, "NOPERM"))
+        return refused(greeting, GREETING_ID, reply->str, failure);
+    return -EINPROGRESS;
+}
+
+/* What answers is another kind of server than was asked for. */
+static const char *misplaced(const struct greeting *greeting)
+{
+    const struct facts *facts = &greeting->facts;
+    if (facts->sentinel && greeting->kind != REDIS_SENTINEL)
+        return "it is a sentinel: write redis+sentinel://host:26379/MASTER";
+    if (!facts->sentinel && greeting->kind == REDIS_SENTINEL)
+        return "it is no sentinel: redis+sentinel:// names sentinels (port 26379 as a rule), "
+               "which know where Redis is";
+    if (facts->clustered && greeting->kind == REDIS_SERVER)
+        return "it is a node of a Redis Cluster, which has a part of the locks at most: write "
+               "redis+cluster://host:port";
+    if (!facts->clustered && greeting->kind == REDIS_NODE)
+        return "it is no node of a Redis Cluster: write redis://host:port, or set cluster-enabled "
+               "to yes";
+    return NULL;
+}
+
+static int judge(struct greeting *greeting, const redisReply *reply, struct failure *failure)
+{
+    struct failure why;
+    struct facts *facts = &greeting->facts;
+    facts_read((struct slice){reply->str, reply->len}, facts);
+    const char *wrong = misplaced(greeting);
+    if (wrong)
+        return failure_set(failure, -EPROTO, "cannot use %s: %s", greeting->place, wrong);
+    if (greeting->primary_only && facts->replica)
+        return failure_set(failure, -EAGAIN,
+                           "cannot use %s: %s call it the primary, but it is a replica "
+                           "(yet, or again)",
+                           greeting->place,
+                           greeting->kind == REDIS_NODE ? "other nodes" : "the sentinels");
+    struct facts judged = *facts;
+    judged.replica &= !greeting->replica_will_do;
+    int result = facts_check(&judged, &why);
+    if (result < 0)
+        return failure_set(failure, result, "cannot use %s: %s", greeting->place, why.text);
+    if (greeting->kind != REDIS_SENTINEL)
+        facts_warn(&judged, &greeting->warning);
+    return 0;
+}
+
+static int info_answered(struct greeting *greeting, const redisReply *reply,
+                         struct failure *failure)
+{
+    if (reply->type == REDIS_REPLY_STRING)
+        return judge(greeting, reply, failure);
+    if (reply->type != REDIS_REPLY_ERROR)
+        return failure_set(failure, -EPROTO, "%s is no Redis: it answers INFO with no text",
+                           greeting->place);
+    if (!error_has_code(reply->str, "NOPERM"))
+        return refused(greeting, GREETING_INFO, reply->str, failure);
+    if (greeting->kind == REDIS_SENTINEL)
+        return 0; /* whether it is one, its answers will show */
+    if (greeting->primary_only)
+        return failure_set(failure, -EPROTO,
+                           "%s cannot be asked whether it is the primary, since this user may not "
+                           "run INFO: allow it with `ACL SETUSER … +info`",
+                           greeting->place);
+    return failure_set(&greeting->warning, 0,
+                       "the version and the settings of Redis cannot be checked, since this user "
+                       "may not run INFO: allow it with `ACL SETUSER … +info`");
+}
+
+int greeting_answered(struct greeting *greeting, const redisReply *reply, struct failure *failure)
+{
+    enum greeting_step step = greeting->steps[greeting->answered++];
+    if (step == GREETING_INFO)
+        return info_answered(greeting, reply, failure);
+    if (step == GREETING_ID)
+        return id_answered(greeting, reply, failure);
+    if (reply->type == REDIS_REPLY_ERROR)
+        return refused(greeting, step, reply->str, failure);
+    return -EINPROGRESS;
+}

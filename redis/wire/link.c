@@ -1,0 +1,447 @@
+#include "redis/wire/link.h"
+
+#include "base/table.h"
+#include "redis/wire/counterpart.h"
+#include "redis/wire/errors.h"
+#include "redis/wire/loaded.h"
+#include "redis/wire/pipeline.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    MOST_TRIES = 3,             /* of one call that comes too late */
+    MOST_TURNS = 1000,          /* of one call that does a part of its work at a time */
+    MOST_LOADS = 10,            /* for one call, when Redis keeps forgetting its script */
+    COMPLAINT_PAUSE_MS = 10000, /* between two lines on errors, which may come with every call */
+};
+
+struct link {
+    uv_loop_t *loop;
+    struct pipeline *pipeline;
+    const struct guide *guide; /* NULL: none */
+    struct link_events events;
+    struct loaded loaded;
+    bool gate_is_closed;
+    struct counterpart counterpart;
+    uint64_t complaint_due; /* errors are told of from then on */
+    uint64_t answering;     /* uv_hrtime at which the script was sent that was answered last */
+    uint64_t calls;         /* sent, but those that were first */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* How it is */
+
+static bool link_is_outdated(const struct link *link)
+{
+    return link->guide && link->guide->until <= uv_now(link->loop);
+}
+
+bool link_is_up(const struct link *link)
+{
+    return pipeline_is_up(link->pipeline);
+}
+
+bool link_serves(const struct link *link)
+{
+    return link_is_up(link) && !link->gate_is_closed && !link_is_outdated(link);
+}
+
+void link_set_gate(struct link *link, bool is_open)
+{
+    link->gate_is_closed = !is_open;
+}
+
+void link_retire(struct link *link, const char *reason)
+{
+    pipeline_retire(link->pipeline, reason);
+}
+
+bool link_is_idle(const struct link *link)
+{
+    return pipeline_is_idle(link->pipeline);
+}
+
+struct store_mark link_mark(const struct link *link)
+{
+    return (struct store_mark){.connection = link->counterpart.connects, .sent = link->answering};
+}
+
+const struct store_peer *link_peer(const struct link *link)
+{
+    return &link->counterpart.peer;
+}
+
+const char *link_trouble(const struct link *link)
+{
+    return pipeline_trouble(link->pipeline);
+}
+
+const char *link_place(const struct link *link)
+{
+    return pipeline_place(link->pipeline);
+}
+
+struct store_figures link_figures(const struct link *link)
+{
+    return (struct store_figures){link->calls, link->counterpart.connects,
+                                  link->counterpart.switches};
+}
+
+/* Sending */
+
+/* Sends a script that has its deadline. */
+static void link_run(struct link *link, struct call *call)
+{
+    static const struct slice ASKING = {"ASKING", 6};
+    if (call->asking) {
+        struct call *asking = call_new(CALL_ASKING, &ASKING, 1);
+        asking->deadline = call->deadline;
+        pipeline_send_ahead(link->pipeline, asking);
+    }
+    call->begun = uv_hrtime();
+    if (link->events.stamp)
+        link->events.stamp(link->events.context, call->begun, call->bytes + call->stamp);
+    pipeline_send(link->pipeline, call);
+}
+
+static void link_send_load(struct link *link, const struct script *script)
+{
+    loaded_begin(&link->loaded, script);
+    struct call *load = call_new_load(script);
+    load->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    pipeline_send_ahead(link->pipeline, load);
+}
+
+static void link_send_script(struct link *link, struct call *call)
+{
+    /* Each connection is given a script before its first use, so that after a reconnect no call is
+     * overtaken by later ones because its script alone was forgotten. */
+    const struct loaded_script *known = loaded_find(&link->loaded, call->script);
+    if (!known || known->refused)
+        link_send_load(link, call->script);
+    call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    link_run(link, call);
+}
+
+void link_eval(struct link *link, const struct script *script, struct slice key,
+               const struct slice *arguments, size_t argument_count, store_done *done,
+               void *context)
+{
+    link_send_call(link, call_new_script(script, key, 1, arguments, argument_count, done, context));
+}
+
+void link_send_call(struct link *link, struct call *call)
+{
+    if (link_serves(link)) {
+        link->calls++;
+        link_send_script(link, call);
+    } else {
+        pipeline_refuse(link->pipeline, call);
+    }
+}
+
+void link_eval_first(struct link *link, const struct script *script, struct slice key,
+                     const struct slice *arguments, size_t argument_count, store_done *done,
+                     void *context)
+{
+    struct call *call =
+        call_new_script(script, key, key.bytes ? 1 : 0, arguments, argument_count, done, context);
+    if (link_is_up(link))
+        link_send_script(link, call);
+    else
+        pipeline_refuse(link->pipeline, call);
+}
+
+static void link_send_words(struct link *link, enum call_kind kind, const struct slice *words,
+                            size_t count)
+{
+    struct call *call = call_new(kind, words, count);
+    call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    pipeline_send(link->pipeline, call);
+}
+
+void link_track(struct link *link, int64_t client_id, struct slice prefix)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, client_id);
+    const struct slice words[] = {
+        slice_of("CLIENT"), slice_of("TRACKING"), slice_of("ON"),     slice_of("REDIRECT"),
+        slice_of(number),   slice_of("BCAST"),    slice_of("PREFIX"), prefix,
+    };
+    link_send_words(link, CALL_TRACK, words, sizeof words / sizeof words[0]);
+}
+
+void link_untrack(struct link *link)
+{
+    const struct slice words[] = {slice_of("CLIENT"), slice_of("TRACKING"), slice_of("OFF")};
+    link_send_words(link, CALL_UNTRACK, words, sizeof words / sizeof words[0]);
+}
+
+/* Replies to scripts */
+
+/* By a reply of Redis: whoever called hears what that means. */
+static void call_refused(struct call *call, const char *error)
+{
+    char text[STORE_ERROR_TEXT];
+    error_explain(error, text, sizeof text);
+    call_finish(call, STORE_REFUSED, NULL, text);
+}
+
+/* Whoever asked for the name tells of it. */
+static void call_damaged(struct call *call, const char *error)
+{
+    char text[STORE_ERROR_TEXT];
+    error_explain_damage(error, text, sizeof text);
+    call_finish_damaged(call, text);
+}
+
+/* SCRIPT LOAD and EVALSHA rather than EVAL: from Redis 7.4 on, scripts that came by EVAL are
+ * dropped after some hundreds of others, but those that were loaded stay. */
+static void link_load_again(struct link *link, struct call *call, const char *error)
+{
+    const struct loaded_script *known = loaded_find(&link->loaded, call->script);
+    if (known && known->refused) {
+        call_refused(call, known->error);
+        return;
+    }
+    if (++call->tries >= MOST_LOADS || !link_is_up(link)) {
+        call_refused(call, error);
+        return;
+    }
+    if (!known || !known->on_its_way)
+        link_send_load(link, call->script);
+    link_run(link, call);
+}
+
+/* Whoever called decides whether it is to be run again: it was too late, so nothing was done, or a
+ * part of what it has to do first. */
+static void link_script_done(struct link *link, struct call *call, struct store_result result,
+                             unsigned most_tries, const char *given_up)
+{
+    bool again = false;
+    result.again = &again;
+    call->done(call->context, &result);
+    if (!again)
+        call_forget(call);
+    else if (++call->tries >= most_tries || !link_serves(link))
+        call_finish(call, STORE_REFUSED, NULL, given_up);
+    else
+        link_run(link, call);
+}
+
+static void link_script_late(struct link *link, struct call *call, const char *error)
+{
+    link->answering = call->begun;
+    if (link->events.late)
+        link->events.late(link->events.context);
+    link_script_done(link, call, (struct store_result){.outcome = STORE_LATE, .error = error},
+                     MOST_TRIES, "Redis was too slow, so nothing was done");
+}
+
+static void link_leave(struct link *link, const char *error)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s refuses to serve: %s", link_place(link), error);
+    pipeline_retire(link->pipeline, reason.text);
+}
+
+/* Clients only hear that Redis cannot be asked: somebody has to be told why. */
+static void link_complain(struct link *link, const struct script *script, const char *error)
+{
+    uint64_t now = uv_now(link->loop);
+    if (!link_is_up(link) || now < link->complaint_due)
+        return;
+    link->complaint_due = now + COMPLAINT_PAUSE_MS;
+    struct failure warning;
+    char explained[sizeof warning.text];
+    error_explain(error, explained, sizeof explained);
+    failure_set(&warning, 0, "%s answered the script %s with an error: %s", link_place(link),
+                script->name, error_kind(error) == ERROR_REFUSED ? explained : error);
+    link->events.warning(link->events.context, warning.text);
+}
+
+static void link_script_failed(struct link *link, struct call *call, const char *error)
+{
+    const struct script *script = call->script;
+    switch (error_kind(error)) {
+    case ERROR_ELSEWHERE:
+        if (call->routing.is_on)
+            link->events.redirected(link->events.context, call, error);
+        else
+            call_refused(call, error);
+        break;
+    case ERROR_FORGOTTEN:
+        link_load_again(link, call, error);
+        break;
+    case ERROR_WRONG_SERVER:
+        link_leave(link, error);
+        call_refused(call, error);
+        break;
+    case ERROR_LATE:
+        link_script_late(link, call, error);
+        break;
+    case ERROR_REFUSED:
+        call_refused(call, error);
+        link_complain(link, script, error);
+        break;
+    case ERROR_DAMAGED:
+        call_damaged(call, error);
+        break;
+    case ERROR_UNKNOWN:
+        call_finish(call, STORE_IN_DOUBT, NULL, error);
+        link_complain(link, script, error);
+        break;
+    }
+}
+
+static void link_script_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR) {
+        link_script_failed(link, call, reply->str);
+        return;
+    }
+    const struct value *value = (const struct value *)(const void *)reply;
+    link->answering = call->begun;
+    link->events.answered(link->events.context, uv_hrtime() - call->begun);
+    link_script_done(link, call, (struct store_result){.outcome = STORE_REPLIED, .reply = value},
+                     MOST_TURNS,
+                     "so many holds or waiters of this name have ended at once that Redis is still "
+                     "removing them; try again");
+}
+
+static void link_load_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    loaded_end(&link->loaded, call->script, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
+    free(call);
+}
+
+/* Whether there was one to end, or this user may not: what counts is that it was asked first. */
+static void link_ended_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    (void)link, (void)reply;
+    free(call);
+}
+
+static void link_track_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    free(call);
+    if (link_is_up(link))
+        link->events.tracked(link->events.context,
+                             reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
+}
+
+/* What the pipeline tells */
+
+/* Ends the connection before this one for Redis, too. What it still had to read from there, it
+ * would run at some later time: after a grant in doubt was taken back, it would grant it again. */
+static void link_bury_predecessor(struct link *link, int64_t client_id)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, client_id);
+    const struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
+                                 slice_of(number)};
+    link_send_words(link, CALL_KILL, kill, sizeof kill / sizeof kill[0]);
+}
+
+static void link_ready(void *context, const struct session_peer *peer)
+{
+    struct link *link = context;
+    int64_t predecessor = counterpart_note(&link->counterpart, peer, link_place(link));
+    link->gate_is_closed = false;
+    link->loaded = (struct loaded){0};
+    if (predecessor != 0)
+        link_bury_predecessor(link, predecessor);
+    link->events.up(link->events.context);
+    if (peer->warning && link_is_up(link))
+        link->events.warning(link->events.context, peer->warning->text);
+}
+
+#define ANSWERS(X)                                                                                 \
+    X(CALL_LOAD, link_load_answered)                                                               \
+    X(CALL_SCRIPT, link_script_answered)                                                           \
+    X(CALL_BARE, link_ended_answered)                                                              \
+    X(CALL_KILL, link_ended_answered)                                                              \
+    X(CALL_TRACK, link_track_answered)                                                             \
+    X(CALL_UNTRACK, link_ended_answered)                                                           \
+    X(CALL_ASKING, link_ended_answered)
+
+static void link_replied(void *context, struct call *call, const redisReply *reply)
+{
+    static void (*const ANSWERED[])(struct link * link, struct call * call,
+                                    const redisReply *reply) = {ANSWERS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(ANSWERS, CALL_KINDS);
+    ANSWERED[call->kind](context, call, reply);
+}
+
+static void link_down(void *context, int code, const char *reason)
+{
+    struct link *link = context;
+    link->events.down(link->events.context, code, reason);
+}
+
+static const char *link_why_refused(void *context)
+{
+    const struct link *link = context;
+    const char *trouble = link_trouble(link);
+    if (trouble[0])
+        return trouble;
+    if (link->gate_is_closed)
+        return "batond has just connected to Redis, and looks whether it has lost anything";
+    if (link_is_outdated(link))
+        return "batond stood still, and asks whether Redis is still the primary";
+    return "the store is being closed";
+}
+
+/* The beginning and the end */
+
+static void link_closed(void *context)
+{
+    struct link *link = context;
+    void (*closed)(void *context) = link->closed;
+    void *closed_context = link->closed_context;
+    free(link);
+    closed(closed_context);
+}
+
+int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, struct guide *guide,
+              const struct link_events *events, struct failure *failure)
+{
+    struct link *link = calloc(1, sizeof *link);
+    if (!link)
+        return failure_set(failure, -ENOMEM, "no memory");
+    link->loop = loop;
+    link->guide = guide;
+    link->events = *events;
+    const struct pipeline_events pipeline_events = {
+        .context = link,
+        .ready = link_ready,
+        .replied = link_replied,
+        .down = link_down,
+        .why_refused = link_why_refused,
+        .closed = link_closed,
+    };
+    int result = pipeline_open(&link->pipeline, loop, url, guide, &pipeline_events, failure);
+    if (result < 0) {
+        free(link);
+        return result;
+    }
+    *ret = link;
+    return 0;
+}
+
+static void nobody_cares(void *context)
+{
+    (void)context;
+}
+
+void link_close(struct link *link, void (*closed)(void *context), void *context)
+{
+    link->closed = closed ? closed : nobody_cares;
+    link->closed_context = context;
+    pipeline_close(link->pipeline);
+}

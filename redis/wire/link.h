@@ -1,0 +1,80 @@
+/* link.h: runs scripts on one Redis, over a connection that comes back by itself. */
+#ifndef BATON_REDIS_LINK_H
+#define BATON_REDIS_LINK_H
+
+#include "redis/store.h"
+#include "redis/wire/guide.h"
+
+struct link;
+struct call;
+
+/* As struct store_events; `code` is -EPROTO where trying again won't help unless somebody acts,
+ * else -EAGAIN. */
+struct link_events {
+    void *context;
+    void (*up)(void *context);
+    void (*down)(void *context, int code, const char *reason);
+    void (*warning)(void *context, const char *text);
+    /* Redis answered a link_track: with an error, or NULL. Not told where the link is lost first.
+     */
+    void (*tracked)(void *context, const char *error);
+    /* A script has run, so long after it was sent. */
+    void (*answered)(void *context, uint64_t nanoseconds);
+    /* A script has answered that it came too late; its call is told next. May be NULL. */
+    void (*late)(void *context);
+    /* As in struct store_events; may be NULL. */
+    void (*stamp)(void *context, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
+    /* Redis has answered that another node serves the call's slot, or none now: nothing was done.
+     * The call is the callee's from now on. For calls with a routing alone; may be NULL. */
+    void (*redirected)(void *context, struct call *call, const char *error);
+};
+
+/* All as their namesakes in store.h, `guide` as in session.h; no event may be NULL, but `answered`
+ * of who runs no script. */
+int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, struct guide *guide,
+              const struct link_events *events, struct failure *failure);
+
+void link_close(struct link *link, void (*closed)(void *context), void *context);
+
+void link_eval(struct link *link, const struct script *script, struct slice key,
+               const struct slice *arguments, size_t argument_count, store_done *done,
+               void *context);
+
+/* As store_close_gate and store_open_gate; the gate of a new connection is open. A script that is
+ * `first` passes it when closed. */
+void link_set_gate(struct link *link, bool is_open);
+void link_eval_first(struct link *link, const struct script *script, struct slice key,
+                     const struct slice *arguments, size_t argument_count, store_done *done,
+                     void *context);
+
+/* Whether it is up, and its gate open. */
+bool link_serves(const struct link *link);
+
+/* The same for a call that is made already, or has come back by `redirected`. */
+void link_send_call(struct link *link, struct call *call);
+
+/* Whether no script is under way. */
+bool link_is_idle(const struct link *link);
+
+/* While it is up: CLIENT TRACKING for the keys that begin with `prefix`, told to the connection
+ * that Redis calls `client_id`; and no more of that. */
+void link_track(struct link *link, int64_t client_id, struct slice prefix);
+void link_untrack(struct link *link);
+
+/* As store_mark, but for the part. */
+struct store_mark link_mark(const struct link *link);
+
+/* As store_peer. */
+const struct store_peer *link_peer(const struct link *link);
+
+/* Makes another connection, once what is under way has been answered; `reason` says why. */
+void link_retire(struct link *link, const char *reason);
+
+bool link_is_up(const struct link *link);
+const char *link_trouble(const struct link *link);
+
+/* What it is connected to, or tries to be, for messages. */
+const char *link_place(const struct link *link);
+struct store_figures link_figures(const struct link *link);
+
+#endif

@@ -1,0 +1,31 @@
+/* loaded.h: which scripts the Redis behind a connection has been given. */
+#ifndef BATON_REDIS_LOADED_H
+#define BATON_REDIS_LOADED_H
+
+#include "redis/types/script.h"
+
+#include <stdbool.h>
+
+enum { LOADED_MOST = 32 }; /* with more scripts than this, some are sent more often than needed */
+
+/* Zeroed for each new connection. */
+struct loaded {
+    size_t count;
+    struct loaded_script {
+        const struct script *script;
+        bool on_its_way;
+        bool refused;
+        char error[160]; /* why Redis refused to load it, if it did */
+    } scripts[LOADED_MOST];
+};
+
+/* NULL for a script that was not given to Redis yet. */
+struct loaded_script *loaded_find(struct loaded *loaded, const struct script *script);
+
+/* A SCRIPT LOAD is on its way. */
+void loaded_begin(struct loaded *loaded, const struct script *script);
+
+/* It was answered; `error` is NULL or the error reply. */
+void loaded_end(struct loaded *loaded, const struct script *script, const char *error);
+
+#endif

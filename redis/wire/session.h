@@ -1,0 +1,100 @@
+/* session.h: keeps one connection to Redis: makes it, logs in, checks what answers, comes back. */
+#ifndef BATON_REDIS_SESSION_H
+#define BATON_REDIS_SESSION_H
+
+#include "base/failure.h"
+#include "base/slice.h"
+#include "redis/wire/guide.h"
+
+#include <stdint.h>
+#include <uv.h>
+
+enum {
+    SESSION_CONNECT_MS = 1000,    /* for each address: to connect, log in and answer INFO */
+    SESSION_PAUSE_LEAST_MS = 50,  /* between two tries, doubled after each failure, */
+    SESSION_PAUSE_MOST_MS = 1000, /* and jittered down to a half */
+};
+
+struct session;
+
+struct facts;
+struct redisReply;
+
+/* Who answers. */
+struct session_peer {
+    const char *run_id; /* of this run of the server; "" where it does not say */
+    int64_t client_id;  /* of this connection, as Redis calls it; 0 where it does not say */
+    const struct failure *warning; /* Redis is set up in a way that can lose locks, else NULL */
+    const struct facts *facts;     /* valid during the call */
+};
+
+struct session_loss {
+    int code;           /* -EPROTO where trying again won't help unless somebody acts, else -EAGAIN;
+                         * -ECANCELED at the end, after session_close */
+    const char *reason; /* says what to look at */
+    bool was_ready;
+    bool is_news;  /* false while tries go on to fail for the same reason */
+    uint64_t sent; /* the position in the output up to which it has left this process */
+};
+
+/* All are called from the loop, and may call the session; session_close, too. */
+struct session_events {
+    void *context;
+    /* Redis can be used. What is sent from in here reaches it before anything else. */
+    void (*ready)(void *context, const struct session_peer *peer);
+    /* A reply to what was sent since; valid during the call. */
+    void (*replied)(void *context, const struct redisReply *reply);
+    /* The connection is no more, or could not be made; the next try follows by itself. */
+    void (*lost)(void *context, const struct session_loss *loss);
+    /* The time of session_wake has come. */
+    void (*woken)(void *context);
+    /* The loop is about to sleep, after session_send or session_request_turn. May be NULL. */
+    void (*turn_ends)(void *context);
+    /* The memory is gone. */
+    void (*closed)(void *context);
+};
+
+/* Starts connecting, from the loop. `url` is copied; `failure` may be NULL. With a `guide`, which
+ * must outlive the session, it connects to where that points, leaves a server as soon as it points
+ * elsewhere, and takes no server that is a replica; without one (NULL) to what the URL names.
+ * Returns 0 or a negative errno. */
+int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
+                 struct guide *guide, const struct session_events *events, struct failure *failure);
+
+/* At the end of this turn `lost` comes for the last time (-ECANCELED), and later `closed`. */
+void session_close(struct session *session);
+
+/* While it is ready: sends bytes, at the end of the turn at the latest. Returns the position behind
+ * them in the output of this connection. */
+uint64_t session_send(struct session *session, const char *bytes, size_t length);
+
+/* The same for a command of a few words. */
+void session_send_words(struct session *session, const struct slice *words, size_t count);
+
+/* While it is ready: begins to send it now. Calls nothing. */
+void session_push(struct session *session);
+
+/* While it is ready: sends it now. Calls `lost` where that fails. */
+void session_flush(struct session *session);
+
+/* While it is ready: reads some of what has arrived, so that what waits in the socket is not taken
+ * for late. Calls `replied` and `lost`. Returns true if there may be more. */
+bool session_read(struct session *session);
+
+/* While it is ready: `woken` is to be called at `due` (on the loop's clock, in ms) or before. */
+void session_wake(struct session *session, uint64_t due);
+
+void session_request_turn(struct session *session);
+
+/* Gives the connection up, if there is one, and makes another after the pause. Calls `lost`. */
+void session_lose(struct session *session, int code, const char *reason);
+
+bool session_is_ready(const struct session *session);
+
+/* Why it is not ready, for people; "" while it is. */
+const char *session_trouble(const struct session *session);
+
+/* What it connects to, for messages: "Redis at redis://host:6379/0", "the sentinel at …". */
+const char *session_place(const struct session *session);
+
+#endif

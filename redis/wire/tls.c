@@ -1,0 +1,240 @@
+#include "redis/wire/tls.h"
+
+#include <errno.h>
+
+#ifdef HAVE_REDIS_TLS
+
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <stdlib.h>
+
+/* These are OpenSSL's own objects under names of ours. */
+static SSL_CTX *context_of(struct tls_trust *trust)
+{
+    return (SSL_CTX *)(void *)trust;
+}
+
+static SSL *session_of(struct tls *tls)
+{
+    return (SSL *)(void *)tls;
+}
+
+/* OpenSSL's queue of errors belongs to the thread: what is left in it would be taken for the cause
+ * of a later failure. */
+static const char *take_error(void)
+{
+    const char *text = ERR_reason_error_string(ERR_get_error());
+    ERR_clear_error();
+    return text ? text : "the connection was closed during the handshake";
+}
+
+bool tls_available(void)
+{
+    return true;
+}
+
+/* Nobody is asked for a passphrase: batond may have a terminal, but nobody who sits there. */
+static int no_passphrase(char *buffer, int size, int writing, void *context)
+{
+    (void)buffer, (void)size, (void)writing, (void)context;
+    return -1;
+}
+
+static int cannot_use(const char *setting, const char *file, struct failure *failure)
+{
+    return failure_set(failure, -EINVAL, "--%s: cannot use %s: %s", setting, file, take_error());
+}
+
+static int trust(SSL_CTX *context, const char *ca, struct failure *failure)
+{
+    if (ca && SSL_CTX_load_verify_file(context, ca) != 1)
+        return cannot_use("redis-ca", ca, failure);
+    if (!ca && SSL_CTX_set_default_verify_paths(context) != 1)
+        return failure_set(failure, -EPROTO, "cannot read the system's certificates: %s",
+                           take_error());
+    return 0;
+}
+
+static int identify(SSL_CTX *context, const struct tls_files *files, struct failure *failure)
+{
+    if (!files->certificate)
+        return 0;
+    SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+    if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
+        return cannot_use("redis-cert", files->certificate, failure);
+    /* Where it is not the certificate's, this says so. */
+    if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
+        return cannot_use("redis-key", files->key, failure);
+    return 0;
+}
+
+int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    if (!context)
+        return failure_set(failure, -ENOMEM, "cannot set up TLS: %s", take_error());
+    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    /* What is left of the output may move in memory between two tries to write it. */
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    int result = trust(context, files->ca, failure);
+    if (result == 0)
+        result = identify(context, files, failure);
+    if (result < 0)
+        SSL_CTX_free(context);
+    else
+        *ret = (struct tls_trust *)(void *)context;
+    return result;
+}
+
+void tls_trust_close(struct tls_trust *trust)
+{
+    SSL_CTX_free(context_of(trust));
+}
+
+/* An address has to be among the certificate's addresses, a name among its names; and only names
+ * may be sent as SNI. */
+static bool expect_host(SSL *session, const char *host)
+{
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host) == 1)
+        return true;
+    ERR_clear_error();
+    return SSL_set1_host(session, host) == 1 && SSL_set_tlsext_host_name(session, host) == 1;
+}
+
+int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,
+             struct failure *failure)
+{
+    SSL *session = SSL_new(context_of(trust));
+    if (!session || SSL_set_fd(session, socket) != 1 || !expect_host(session, host)) {
+        SSL_free(session);
+        return failure_set(failure, -EPROTO, "cannot set up TLS: %s", take_error());
+    }
+    SSL_set_connect_state(session);
+    *ret = (struct tls *)(void *)session;
+    return 0;
+}
+
+int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
+{
+    SSL *session = session_of(tls);
+    ERR_clear_error();
+    int result = SSL_do_handshake(session);
+    if (result == 1)
+        return 0;
+    int error = SSL_get_error(session, result);
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+        *ret_wants_write = error == SSL_ERROR_WANT_WRITE;
+        return -EAGAIN;
+    }
+    long verdict = SSL_get_verify_result(session);
+    const char *cause = take_error();
+    if (verdict != X509_V_OK)
+        cause = X509_verify_cert_error_string(verdict);
+    return failure_set(failure, -EPROTO, "%s", cause);
+}
+
+static ssize_t outcome(SSL *session, int result)
+{
+    if (result > 0)
+        return result;
+    int cause = errno;
+    switch (SSL_get_error(session, result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        return -EAGAIN;
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    case SSL_ERROR_SYSCALL:
+        return cause ? -cause : -ECONNRESET;
+    default:
+        return -EPROTO; /* tls_error takes it from the thread's queue */
+    }
+}
+
+static int cut(size_t size)
+{
+    return size > INT_MAX ? INT_MAX : (int)size;
+}
+
+ssize_t tls_read(struct tls *tls, void *buffer, size_t size)
+{
+    ERR_clear_error();
+    errno = 0;
+    return outcome(session_of(tls), SSL_read(session_of(tls), buffer, cut(size)));
+}
+
+ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
+{
+    ERR_clear_error();
+    errno = 0;
+    return outcome(session_of(tls), SSL_write(session_of(tls), bytes, cut(length)));
+}
+
+const char *tls_error(void)
+{
+    return take_error();
+}
+
+void tls_close(struct tls *tls)
+{
+    SSL_free(session_of(tls));
+}
+
+#else
+
+bool tls_available(void)
+{
+    return false;
+}
+
+int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure)
+{
+    (void)ret, (void)files;
+    return failure_set(failure, -ENOTSUP, "this build has no TLS");
+}
+
+void tls_trust_close(struct tls_trust *trust)
+{
+    (void)trust;
+}
+
+int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,
+             struct failure *failure)
+{
+    (void)ret, (void)trust, (void)socket, (void)host;
+    return failure_set(failure, -ENOTSUP, "this build has no TLS");
+}
+
+int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
+{
+    (void)tls, (void)ret_wants_write;
+    return failure_set(failure, -ENOTSUP, "this build has no TLS");
+}
+
+ssize_t tls_read(struct tls *tls, void *buffer, size_t size)
+{
+    (void)tls, (void)buffer, (void)size;
+    return -ENOTSUP;
+}
+
+ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
+{
+    (void)tls, (void)bytes, (void)length;
+    return -ENOTSUP;
+}
+
+const char *tls_error(void)
+{
+    return "this build has no TLS";
+}
+
+void tls_close(struct tls *tls)
+{
+    (void)tls;
+}
+
+#endif

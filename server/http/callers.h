@@ -1,0 +1,85 @@
+/* callers.h: what is known of each connection: from where it is, what it is about, and until when
+ * that may take. Who misses a deadline is hung up on. */
+#ifndef BATON_SERVER_CALLERS_H
+#define BATON_SERVER_CALLERS_H
+
+#include "server/http/deadlines.h"
+#include "server/http/farewells.h"
+#include "server/http/https.h"
+#include "server/http/receipts.h"
+#include "server/metrics/metrics.h"
+#include "server/net/addresses.h"
+
+#include <uv.h>
+
+/* Those of a worker; used on its thread alone. */
+struct callers;
+
+/* One connection, from before it is accepted until it is closed. */
+struct caller {
+    struct deadline deadline; /* the first member */
+    struct callers *callers;
+    struct address *address;      /* as it is counted, or NULL: it is trusted, or has none */
+    char place[INET6_ADDRSTRLEN]; /* the same for people; "": it has none */
+    int fd;
+    struct told *told;          /* the new holds that its last reply told of, if any */
+    struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
+    bool arrives;               /* has not asked for anything yet */
+    bool lingers;               /* may still be sending when its connection is closed */
+    bool asks;                  /* the line of a request has come, but not yet all of it */
+    TAILQ_ENTRY(caller) others; /* the room's */
+};
+
+struct callers_options {
+    uv_loop_t *loop;
+    struct addresses *addresses;
+    struct metrics *metrics;
+    struct receipts *receipts;
+    struct farewells *farewells;
+    int64_t lasts_ms[DEADLINE_KINDS];
+    /* A whole reply for who is too slow with a request that has begun. */
+    const char *too_slow;
+};
+
+struct callers *callers_open(const struct callers_options *options);
+
+/* There may be none any more. Calls `closed` from the loop, by which time the record is freed. */
+void callers_close(struct callers *callers, void (*closed)(void *context), void *context);
+
+/* One on this socket, from there, counted at `address`. From now on it has the time for a request's
+ * head. */
+struct caller *caller_new(struct callers *callers, int fd, const struct sockaddr_storage *from,
+                          struct address *address);
+
+/* It begins to speak TLS. */
+void caller_shakes_hands(struct caller *caller, struct https *https, gnutls_session_t session);
+
+/* How many have yet to ask for something: the first request of each may be on its way. */
+size_t callers_arriving(const struct callers *callers);
+
+/* To all that are idle: their connections are about to be closed. */
+void callers_say_goodbye(struct callers *callers);
+
+/* For want of places: hangs up on some of those that have been idle the longest. */
+void callers_make_places(struct callers *callers);
+
+/* Its connection is about to be closed: its place is free. Whether it has got its last reply is to
+ * be found out. */
+void caller_free(struct caller *caller);
+
+/* What it is expected to do from now on, and has the time for. */
+void caller_expect(struct caller *caller, enum deadline_kind kind);
+
+/* The line of a request has come, which for a connection that was idle begins the time for the rest
+ * of the head. For a new one that time goes on. Its last reply must have come to it. */
+void caller_asks(struct caller *caller);
+
+/* Writes to its socket, past libmicrohttpd, as far as it can be written at once. Returns whether
+ * all was. */
+bool caller_write(struct caller *caller, const char *text, size_t length);
+
+/* The last of a reply has been sent, which told of these holds; NULL where of none. They are taken
+ * over. */
+void caller_told(struct caller *caller, struct told *told);
+
+#endif

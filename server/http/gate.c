@@ -1,0 +1,258 @@
+#include "server/http/gate.h"
+
+#include <strings.h>
+
+enum { PORT_DIGITS = 5, LENGTH_DIGITS = 18 };
+
+/* What is wrong first is what the client is told. */
+static void refuse(struct gate *gate, const char *why)
+{
+    if (!gate->refusal)
+        gate->refusal = why;
+}
+
+static bool is_digit(unsigned char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alphanumeric(unsigned char c)
+{
+    return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+static bool is_one_of(unsigned char c, const char *set)
+{
+    return c != '\0' && strchr(set, c);
+}
+
+/* RFC 9110, 5.6.2 */
+static bool is_token_character(unsigned char c)
+{
+    return is_alphanumeric(c) || is_one_of(c, "-_!#$%&'*+.^`|~");
+}
+
+/* RFC 9110, 5.5: what is beyond ASCII is opaque, and nothing that Baton reads has it. */
+static bool is_value_character(unsigned char c)
+{
+    return c == '\t' || (c >= ' ' && c != 0x7F);
+}
+
+/* RFC 3986 allows less, but everybody reads the rest alike, and curl sends it. */
+static bool is_target_character(unsigned char c)
+{
+    return c > ' ' && c < 0x7F && c != '#';
+}
+
+/* RFC 3986 also allows what no host has in its name: !$&'()*+,;= */
+static bool is_host_character(unsigned char c)
+{
+    return is_alphanumeric(c) || is_one_of(c, "-._~%");
+}
+
+static bool is_address_character(unsigned char c)
+{
+    return is_alphanumeric(c) || is_one_of(c, ":.");
+}
+
+static bool consists_of(struct slice text, bool (*is_right)(unsigned char c))
+{
+    for (size_t i = 0; i < text.length; i++)
+        if (!is_right((unsigned char)text.bytes[i]))
+            return false;
+    return true;
+}
+
+static bool is_token(struct slice text)
+{
+    return text.length > 0 && consists_of(text, is_token_character);
+}
+
+/* The same but for the case of letters. */
+static bool is_alike(struct slice one, struct slice other)
+{
+    return one.length == other.length &&
+           (one.length == 0 || strncasecmp(one.bytes, other.bytes, one.length) == 0);
+}
+
+static bool begins_alike(struct slice text, struct slice start)
+{
+    return text.length >= start.length && is_alike((struct slice){text.bytes, start.length}, start);
+}
+
+static struct slice skip(struct slice text, size_t length)
+{
+    return length == 0 ? text : (struct slice){text.bytes + length, text.length - length};
+}
+
+static struct slice until_one_of(struct slice text, const char *set)
+{
+    size_t length = 0;
+    while (length < text.length && !is_one_of((unsigned char)text.bytes[length], set))
+        length++;
+    return (struct slice){text.bytes, length};
+}
+
+/* Behind a host: nothing, or a colon and the digits of a port. */
+static bool is_port(struct slice text)
+{
+    return text.length == 0 || (text.bytes[0] == ':' && text.length <= 1 + PORT_DIGITS &&
+                                consists_of(skip(text, 1), is_digit));
+}
+
+static bool is_authority(struct slice text)
+{
+    bool is_literal = text.length > 0 && text.bytes[0] == '[';
+    struct slice host = until_one_of(text, is_literal ? "]" : ":");
+    struct slice rest = skip(text, host.length);
+    if (!is_literal)
+        return host.length > 0 && consists_of(host, is_host_character) && is_port(rest);
+    return host.length > 1 && consists_of(skip(host, 1), is_address_character) && rest.length > 0 &&
+           is_port(skip(rest, 1));
+}
+
+static struct slice without_trailing_space(struct slice value)
+{
+    while (value.length > 0 && is_one_of((unsigned char)value.bytes[value.length - 1], " \t"))
+        value.length--;
+    return value;
+}
+
+static void judge_host(struct gate *gate, struct slice value)
+{
+    struct slice host = without_trailing_space(value);
+    if (gate->hosts++ > 0)
+        refuse(gate, "there are several Host fields: expected one");
+    if (!is_authority(host))
+        refuse(gate, "Host: expected a host and perhaps a port, as in localhost:7420");
+    if (gate->hosts == 1)
+        gate->host = host;
+}
+
+/* Zeros in front are HTTP. */
+static bool is_length(struct slice value)
+{
+    struct slice digits = value;
+    while (digits.length > 0 && digits.bytes[0] == '0')
+        digits = skip(digits, 1);
+    return value.length > 0 && digits.length <= LENGTH_DIGITS && consists_of(digits, is_digit);
+}
+
+static void judge_length(struct gate *gate, struct slice value)
+{
+    if (gate->lengths++ > 0)
+        refuse(gate, "there are several Content-Length fields: expected one");
+    if (!is_length(value))
+        refuse(gate, "Content-Length: expected up to 18 decimal digits and nothing else");
+}
+
+static void judge_coding(struct gate *gate, struct slice value)
+{
+    if (gate->codings++ > 0)
+        refuse(gate, "there are several Transfer-Encoding fields: expected one, or none");
+    if (gate->is_1_0)
+        refuse(gate, "HTTP/1.0 has no Transfer-Encoding: expected HTTP/1.1 or a Content-Length");
+    if (!is_alike(value, slice_of("chunked")))
+        refuse(gate, "Transfer-Encoding: expected \"chunked\" and nothing else");
+}
+
+/* Those that say where a request ends and whom it is for. */
+static const struct {
+    const char *name;
+    void (*judge)(struct gate *gate, struct slice value);
+} FIELDS[] = {
+    {"Host", judge_host},
+    {"Content-Length", judge_length},
+    {"Transfer-Encoding", judge_coding},
+};
+
+void gate_field(struct gate *gate, struct slice name, struct slice value)
+{
+    if (!is_token(name))
+        refuse(gate, "the name of a header field is empty or has a space, a control character or "
+                     "another that no name has: expected letters, digits and hyphens, and a colon "
+                     "at once");
+    if (!consists_of(value, is_value_character))
+        refuse(gate, "the value of a header field has a control character: expected text on one "
+                     "line");
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
+        if (is_alike(name, slice_of(FIELDS[i].name)))
+            FIELDS[i].judge(gate, value);
+}
+
+static const struct scheme {
+    const char *start;
+    const char *port; /* the one that need not be named */
+} SCHEMES[] = {{"http://", ":80"}, {"https://", ":443"}};
+
+/* The scheme of a target in absolute form; NULL for any other. */
+static const struct scheme *scheme_of(struct slice target)
+{
+    for (size_t i = 0; i < sizeof SCHEMES / sizeof *SCHEMES; i++)
+        if (begins_alike(target, slice_of(SCHEMES[i].start)))
+            return &SCHEMES[i];
+    return NULL;
+}
+
+static struct slice authority_of(struct slice target, const struct scheme *scheme)
+{
+    return until_one_of(skip(target, strlen(scheme->start)), "/?");
+}
+
+/* Without the port that goes without saying. */
+static struct slice without_port(struct slice authority, const struct scheme *scheme)
+{
+    struct slice host = authority;
+    while (host.length > 0 && is_digit((unsigned char)host.bytes[host.length - 1]))
+        host.length--;
+    if (host.length == 0 || host.bytes[host.length - 1] != ':')
+        return authority;
+    struct slice port = skip(authority, --host.length);
+    return port.length == 1 || slice_equals(port, scheme->port) ? host : authority;
+}
+
+static void judge_target(struct gate *gate, struct slice method)
+{
+    struct slice target = gate->target;
+    const struct scheme *scheme = scheme_of(target);
+    if (!consists_of(target, is_target_character))
+        refuse(gate, "the target has a space, a control character, a # or one beyond ASCII: "
+                     "expected it percent-encoded, as in /locks/caf%C3%A9");
+    if (scheme && !is_authority(authority_of(target, scheme)))
+        refuse(gate, "the target: expected a host and perhaps a port behind the scheme");
+    bool is_path = target.length > 0 && target.bytes[0] == '/';
+    bool is_all = slice_equals(target, "*") && slice_equals(method, "OPTIONS");
+    if (!scheme && !is_path && !is_all)
+        refuse(gate, "the target: expected a path, as in /locks/deploy, or http:// and Host in "
+                     "front of it");
+}
+
+void gate_open(struct gate *gate, struct slice method, struct slice target, struct slice version)
+{
+    *gate = (struct gate){.target = target, .is_1_0 = slice_equals(version, "HTTP/1.0")};
+    if (!is_token(method))
+        refuse(gate, "the method: expected a word such as GET or POST, and one space");
+    judge_target(gate, method);
+    if (!gate->is_1_0 && !slice_equals(version, "HTTP/1.1"))
+        refuse(gate, "the version: expected HTTP/1.1 or HTTP/1.0");
+}
+
+/* Whether an absolute target names another host than the Host field does. */
+static bool is_for_another(const struct gate *gate)
+{
+    const struct scheme *scheme = scheme_of(gate->target);
+    return scheme && gate->hosts > 0 &&
+           !is_alike(without_port(authority_of(gate->target, scheme), scheme),
+                     without_port(gate->host, scheme));
+}
+
+bool gate_passes(struct gate *gate)
+{
+    if (gate->hosts == 0 && !gate->is_1_0)
+        refuse(gate, "there is no Host field: expected one");
+    if (gate->lengths > 0 && gate->codings > 0)
+        refuse(gate, "there are Content-Length and Transfer-Encoding: expected one of them");
+    if (is_for_another(gate))
+        refuse(gate, "the target names another host than Host: expected the same");
+    return !gate->refusal;
+}

@@ -1,0 +1,266 @@
+#include "server/http/https.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <gnutls/x509.h>
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FILE_LONGEST = 1 << 20, /* a CA file may hold a good many */
+    HANDSHAKE_LONGEST =
+        32 * 1024, /* bytes of a message of the handshake: a chain of certificates */
+    CHAIN_LONGEST = 16,
+    COMMON_NAME_SIZE = 256,
+};
+
+/* TLS 1.2 and newer, forward secrecy, authenticated encryption. */
+static const char PRIORITY[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:"
+                               "-MAC-ALL:+AEAD:%SERVER_PRECEDENCE";
+
+struct https {
+    atomic_int references;
+    gnutls_certificate_credentials_t credentials;
+    gnutls_priority_t priority;
+    bool asks_clients;
+    time_t from, until; /* when the certificate is valid */
+};
+
+/* What the client is told of its certificate; the first that fits. */
+static gnutls_alert_description_t alert_for(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        gnutls_alert_description_t alert;
+    } ALERTS[] = {
+        {GNUTLS_CERT_SIGNER_NOT_FOUND, GNUTLS_A_UNKNOWN_CA},
+        {GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED, GNUTLS_A_CERTIFICATE_EXPIRED},
+        {GNUTLS_CERT_PURPOSE_MISMATCH, GNUTLS_A_UNSUPPORTED_CERTIFICATE},
+    };
+    for (size_t i = 0; i < sizeof ALERTS / sizeof ALERTS[0]; i++)
+        if (status & ALERTS[i].status)
+            return ALERTS[i].alert;
+    return GNUTLS_A_BAD_CERTIFICATE;
+}
+
+/* Runs in the handshake. Zero: go on. Without a certificate the API decides. The HTTP library would
+ * end the connection without a word. */
+static int check_client(gnutls_session_t session)
+{
+    gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
+                                     .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
+    unsigned count = 0, status = 0;
+    if (!gnutls_certificate_get_peers(session, &count) || count == 0)
+        return 0;
+    int result = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
+    if (result == 0 && status == 0)
+        return 0;
+    gnutls_alert_send(session, GNUTLS_AL_FATAL, alert_for(status));
+    return GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+static gnutls_datum_t datum_of(char *text)
+{
+    return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
+}
+
+static int refuse(const char *setting, const char *path, const char *why, struct failure *failure)
+{
+    return failure_set(failure, -EINVAL, "--%s: %s %s", setting, path, why);
+}
+
+/* The dates of the first certificate, and that there is one. */
+static int read_dates(struct https *https, const char *path, char *text, struct failure *failure)
+{
+    gnutls_x509_crt_t chain[CHAIN_LONGEST];
+    unsigned count = CHAIN_LONGEST;
+    gnutls_datum_t datum = datum_of(text);
+    int result = gnutls_x509_crt_list_import(chain, &count, &datum, GNUTLS_X509_FMT_PEM,
+                                             GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
+    if (result <= 0)
+        return refuse("tls-cert", path, "holds no certificate (PEM) that can be read", failure);
+    https->from = gnutls_x509_crt_get_activation_time(chain[0]);
+    https->until = gnutls_x509_crt_get_expiration_time(chain[0]);
+    for (unsigned i = 0; i < count; i++)
+        gnutls_x509_crt_deinit(chain[i]);
+    return 0;
+}
+
+/* What is wrong with a key that does not go with its certificate. */
+static int explain_key(const struct https_files *files, int result, struct failure *failure)
+{
+    if (result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
+        return failure_set(failure, -EINVAL,
+                           "--tls-key: %s is not the key of the certificate in %s", files->key,
+                           files->certificate);
+    if (result == GNUTLS_E_DECRYPTION_FAILED)
+        return refuse(
+            "tls-key", files->key,
+            "has a passphrase, which nobody is there to type: take it off by openssl pkey",
+            failure);
+    return refuse("tls-key", files->key, "holds no key (PEM) that can be read", failure);
+}
+
+static int set_key(struct https *https, const struct https_files *files, char *certificate,
+                   char *key, struct failure *failure)
+{
+    gnutls_datum_t chain = datum_of(certificate), secret = datum_of(key);
+    int result = gnutls_certificate_set_x509_key_mem2(https->credentials, &chain, &secret,
+                                                      GNUTLS_X509_FMT_PEM, NULL, 0);
+    return result < 0 ? explain_key(files, result, failure) : 0;
+}
+
+static int read_certificate(struct https *https, const struct https_files *files,
+                            struct failure *failure)
+{
+    const struct file_options of_certificate = {"tls-cert", files->certificate, FILE_LONGEST,
+                                                false},
+                              of_key = {"tls-key", files->key, FILE_LONGEST, true};
+    char *certificate = NULL, *key = NULL;
+    int result = file_read(&of_certificate, &certificate, NULL, failure);
+    if (result == 0)
+        result = read_dates(https, files->certificate, certificate, failure);
+    if (result == 0)
+        result = file_read(&of_key, &key, NULL, failure);
+    if (result == 0)
+        result = set_key(https, files, certificate, key, failure);
+    if (key)
+        explicit_bzero(key, strlen(key));
+    free(key);
+    free(certificate);
+    return result;
+}
+
+static int read_client_ca(struct https *https, const char *path, struct failure *failure)
+{
+    const struct file_options options = {"tls-client-ca", path, FILE_LONGEST, false};
+    char *text;
+    int result = file_read(&options, &text, NULL, failure);
+    if (result < 0)
+        return result;
+    gnutls_datum_t datum = datum_of(text);
+    if (gnutls_certificate_set_x509_trust_mem(https->credentials, &datum, GNUTLS_X509_FMT_PEM) <= 0)
+        result =
+            refuse("tls-client-ca", path, "holds no certificate (PEM) that can be read", failure);
+    free(text);
+    gnutls_certificate_set_verify_function(https->credentials, check_client);
+    https->asks_clients = true;
+    return result;
+}
+
+int https_read(struct https **ret, const struct https_files *files, struct failure *failure)
+{
+    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return failure_set(
+            failure, -ENOTSUP,
+            "--tls-cert: the libmicrohttpd here was built without TLS: take one that "
+            "has it, or put a proxy in front");
+    struct https *https = calloc(1, sizeof *https);
+    if (!https || gnutls_certificate_allocate_credentials(&https->credentials) < 0 ||
+        gnutls_priority_init(&https->priority, PRIORITY, NULL) < 0)
+        abort();
+    https->references = 1;
+    int result = read_certificate(https, files, failure);
+    if (result == 0 && files->client_ca)
+        result = read_client_ca(https, files->client_ca, failure);
+    if (result == 0)
+        *ret = https;
+    else
+        https_drop(https);
+    return result;
+}
+
+const char *https_warning(const struct https *https)
+{
+    time_t now = time(NULL);
+    if (now < https->from)
+        return "the certificate in tls-cert is not valid yet; is the clock right?";
+    if (now >= https->until)
+        return "the certificate in tls-cert has ended: get a new one, and send SIGHUP";
+    return NULL;
+}
+
+struct https *https_keep(struct https *https)
+{
+    if (https)
+        atomic_fetch_add(&https->references, 1);
+    return https;
+}
+
+void https_drop(struct https *https)
+{
+    if (!https || atomic_fetch_sub(&https->references, 1) > 1)
+        return;
+    gnutls_certificate_free_credentials(https->credentials);
+    gnutls_priority_deinit(https->priority);
+    free(https);
+}
+
+/* In place of what the HTTP library has set: that is the same for all the life of a daemon. No
+ * tickets are given out: who comes back with one would not be asked for its certificate again. */
+void https_session_begin(struct https_session *session, struct https *https,
+                         gnutls_session_t handle)
+{
+    *session = (struct https_session){.https = https_keep(https), .session = handle};
+    gnutls_priority_set(handle, https->priority);
+    gnutls_credentials_set(handle, GNUTLS_CRD_CERTIFICATE, https->credentials);
+    gnutls_certificate_server_set_request(handle, https->asks_clients ? GNUTLS_CERT_REQUEST
+                                                                      : GNUTLS_CERT_IGNORE);
+    gnutls_handshake_set_max_packet_length(handle, HANDSHAKE_LONGEST);
+}
+
+/* Whoever has two names might be taken for either. */
+static char *common_name(gnutls_x509_crt_t certificate)
+{
+    char name[COMMON_NAME_SIZE] = "", other[COMMON_NAME_SIZE];
+    size_t size = sizeof name, other_size = sizeof other;
+    int found =
+        gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, name, &size);
+    int second = gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 1, 0,
+                                               other, &other_size);
+    bool is_one =
+        found == 0 && strlen(name) == size && second == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE;
+    char *copy = strdup(is_one ? name : "");
+    if (!copy)
+        abort();
+    return copy;
+}
+
+static void read_client(struct https_session *session)
+{
+    unsigned count = 0;
+    const gnutls_datum_t *chain = gnutls_certificate_get_peers(session->session, &count);
+    gnutls_x509_crt_t certificate;
+    if (!chain || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
+        return;
+    if (gnutls_x509_crt_import(certificate, &chain[0], GNUTLS_X509_FMT_DER) == 0) {
+        session->client = common_name(certificate);
+        session->client_until = gnutls_x509_crt_get_expiration_time(certificate);
+    }
+    gnutls_x509_crt_deinit(certificate);
+}
+
+const char *https_session_client(struct https_session *session)
+{
+    if (session->https && session->https->asks_clients && !session->is_read) {
+        read_client(session);
+        session->is_read = true;
+    }
+    return session->client && time(NULL) < session->client_until ? session->client : NULL;
+}
+
+void https_session_say_goodbye(struct https_session *session)
+{
+    if (session->https)
+        gnutls_bye(session->session, GNUTLS_SHUT_WR);
+}
+
+void https_session_end(struct https_session *session)
+{
+    https_drop(session->https);
+    free(session->client);
+    *session = (struct https_session){0};
+}

@@ -1,0 +1,161 @@
+#include "server/log/journal.h"
+
+#include "api/routes.h"
+#include "base/digest.h"
+
+enum { MARK_DIGITS = 12, METHOD_LONGEST = 32, PATH_LONGEST = 256, STATUS_REFUSED = 400 };
+
+static const char *const MODES[] = {[LOCK_EXCLUSIVE] = "exclusive", [LOCK_SHARED] = "shared"};
+
+static void add_if_any(struct line *line, const char *name, struct slice text)
+{
+    if (text.length > 0)
+        line_text(line, name, text);
+}
+
+static void add_word_if_any(struct line *line, const char *name, struct slice word)
+{
+    if (word.length > 0)
+        line_word(line, name, word);
+}
+
+static void add_if_known(struct line *line, const char *name, int64_t number)
+{
+    if (number >= 0)
+        line_number(line, name, number);
+}
+
+static void add_ms_if_known(struct line *line, const char *name, int64_t us)
+{
+    if (us >= 0)
+        line_ms(line, name, us);
+}
+
+static void add_mark(struct line *line, struct slice token)
+{
+    char hex[DIGEST_HEX_LENGTH + 1];
+    if (token.length == 0)
+        return;
+    struct digest digest = digest_of(token);
+    digest_format(&digest, hex);
+    line_word(line, "token_sha256", (struct slice){hex, MARK_DIGITS});
+}
+
+/* The access log */
+
+bool journal_wants_requests(const struct log *log)
+{
+    return log && log->access && log->level <= LOG_INFO;
+}
+
+/* What a client makes too long leaves no room in the line for who that client is. */
+static struct slice cut(const char *text, size_t most)
+{
+    return (struct slice){text, strnlen(text, most)};
+}
+
+/* Of a path that is none of ours, without its query. A target of another form may hold a password.
+ */
+static struct slice path_of(const char *target)
+{
+    size_t length = target[0] == '/' ? strcspn(target, "?") : 0;
+    return (struct slice){target, length < PATH_LONGEST ? length : PATH_LONGEST};
+}
+
+static void add_target(struct line *line, const struct exchange *exchange)
+{
+    if (exchange->route)
+        line_word(line, "route", slice_of(exchange->route->path));
+    else
+        add_if_any(line, "path", path_of(exchange->target));
+}
+
+static void add_lock(struct line *line, const struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    add_if_any(line, "lock", exchange->name);
+    if (parameters->names)
+        line_number(line, "locks", parameters->numbers[FIELD_NAMES]);
+    add_if_any(line, "owner", parameters->texts[FIELD_OWNER]);
+    if (exchange->noted.fence > 0 && !parameters->names)
+        line_number(line, "fence", exchange->noted.fence);
+    if (exchange->noted.waited)
+        line_ms(line, "waited_ms", exchange->noted.waited_us);
+    if (exchange->reply.status >= STATUS_REFUSED) /* of the others the audit log tells it */
+        add_mark(line, parameters->texts[FIELD_LOCK_TOKEN]);
+}
+
+static void add_asker(struct line *line, const struct outcome *outcome)
+{
+    const struct exchange *exchange = outcome->exchange;
+    line_word(line, "request_id", slice_of(exchange->request_id));
+    add_word_if_any(line, "trace_id", slice_of(exchange->trace_id));
+    if (exchange->principal)
+        add_if_any(line, "principal", exchange->principal->name);
+    add_word_if_any(line, "client", slice_of(outcome->client));
+    add_word_if_any(line, "forwarded_for", slice_of(outcome->forwarded_for));
+}
+
+void journal_answered(const struct log *log, const struct outcome *outcome)
+{
+    struct line line;
+    const struct exchange *exchange = outcome->exchange;
+    if (!journal_wants_requests(log) ||
+        !log_begin(log, route_is_probe(exchange->route) ? LOG_DEBUG : LOG_INFO, "request", &line))
+        return;
+    line_text(&line, "method", cut(exchange->method, METHOD_LONGEST));
+    add_target(&line, exchange);
+    line_number(&line, "status", exchange->reply.status);
+    add_ms_if_known(&line, "duration_ms", outcome->took_us);
+    line_number(&line, "bytes", (int64_t)outcome->bytes);
+    if (!outcome->delivered)
+        line_flag(&line, "delivered", false);
+    add_asker(&line, outcome);
+    add_lock(&line, exchange);
+    log_end(log, &line);
+}
+
+/* The audit log */
+
+/* NULL for what is not in it. */
+static const char *const MESSAGES[HAPPENING_KINDS] = {
+    [HAPPENING_GRANTED] = "lock granted",       [HAPPENING_RELEASED] = "lock released",
+    [HAPPENING_EXPIRED] = "lock expired",       [HAPPENING_FORCED] = "lock broken",
+    [HAPPENING_TAKEN_BACK] = "lock taken back", [HAPPENING_REOPENED] = "quarantine ended",
+};
+
+/* Of a break, whoever asked for it. */
+static struct slice principal_of(const struct happening *happening, const struct exchange *exchange)
+{
+    if (happening->kind == HAPPENING_FORCED && exchange && exchange->principal)
+        return exchange->principal->name;
+    return happening->principal;
+}
+
+void journal_happened(const struct log *log, const struct happening *happening,
+                      const struct exchange *exchange)
+{
+    struct line line;
+    const char *message = MESSAGES[happening->kind];
+    if (!log || !log->audit || !message || !log_begin(log, LOG_INFO, message, &line))
+        return;
+    add_if_any(&line, "lock", happening->name);
+    add_if_any(&line, "principal", principal_of(happening, exchange));
+    add_if_any(&line, "owner", happening->owner);
+    add_if_known(&line, "fence", happening->fence);
+    if (happening->owner.length > 0 && happening->kind != HAPPENING_RELEASED)
+        line_word(&line, "mode", slice_of(MODES[happening->mode]));
+    add_if_known(&line, "ttl_ms", happening->ttl_ms);
+    add_if_known(&line, "held_ms", happening->held_ms);
+    add_ms_if_known(&line, "waited_ms", happening->waited_us);
+    add_if_any(&line, "reason", happening->reason);
+    if (happening->kind == HAPPENING_REOPENED)
+        line_number(&line, "servers", happening->count);
+    else if (happening->count != 1)
+        line_number(&line, "holds", happening->count);
+    add_word_if_any(&line, "request_id", happening->request_id);
+    add_word_if_any(&line, "trace_id", happening->trace_id);
+    if (exchange)
+        add_mark(&line, exchange->parameters.texts[FIELD_LOCK_TOKEN]);
+    log_end(log, &line);
+}

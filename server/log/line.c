@@ -1,0 +1,189 @@
+#include "server/log/line.h"
+
+#include "base/date.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
+
+#include <time.h>
+
+enum {
+    TEXT_END = UTF8_SHOWN_LONGEST + 4, /* an escape, a quote, and the line's end */
+    PAIR_LEAST = TEXT_END + 12,        /* a pair's comma, colon and quotes, and TEXT_END */
+    NUMBER_MOST = 24,
+    SECONDS_OF_DAY = 86400,
+};
+
+static const char DIGITS[] = "0123456789abcdef";
+
+static size_t room(const struct line *line)
+{
+    return sizeof line->text - TEXT_END - line->length;
+}
+
+/* There is room. */
+static void put(struct line *line, const char *bytes, size_t length)
+{
+    memcpy(line->text + line->length, bytes, length);
+    line->length += length;
+}
+
+static void put_char(struct line *line, char c)
+{
+    line->text[line->length++] = c;
+}
+
+/* How many bytes from the start on stand for themselves: printable ASCII without what JSON escapes.
+ */
+static size_t plain_length(struct slice text)
+{
+    size_t i = 0;
+    while (i < text.length && text.bytes[i] >= ' ' && text.bytes[i] < 0x7f &&
+           text.bytes[i] != '"' && text.bytes[i] != '\\')
+        i++;
+    return i;
+}
+
+/* What does not stand for itself. Returns how many bytes of the text it was. */
+static size_t put_special(struct line *line, struct slice text)
+{
+    unsigned char c = (unsigned char)text.bytes[0];
+    if (c == '"' || c == '\\') {
+        put(line, (const char[]){'\\', (char)c}, 2);
+        return 1;
+    }
+    size_t shown, taken = utf8_show(text, line->text + line->length, &shown);
+    line->length += shown;
+    return taken;
+}
+
+/* Writes `text` between quotes, as a JSON string; text lines quote likewise. */
+static void put_quoted(struct line *line, struct slice text)
+{
+    put_char(line, '"');
+    while (text.length > 0 && line->length < sizeof line->text - TEXT_END) {
+        size_t length = plain_length(text);
+        if (length > room(line))
+            length = room(line);
+        put(line, text.bytes, length);
+        if (length == 0)
+            length = put_special(line, text);
+        text.bytes += length;
+        text.length -= length;
+    }
+    put_char(line, '"');
+}
+
+/* Begins a pair whose value takes so many bytes at least. Half of one would be no JSON. */
+static bool put_name(struct line *line, struct slice name, size_t least)
+{
+    bool is_json = line->format == LOG_JSON, is_first = line->length <= is_json;
+    if (line->length + name.length + least > sizeof line->text - PAIR_LEAST)
+        return false;
+    if (!is_first)
+        put_char(line, is_json ? ',' : ' ');
+    if (is_json)
+        put_char(line, '"');
+    put(line, name.bytes, name.length);
+    if (is_json)
+        put(line, "\":", 2);
+    else
+        put_char(line, '=');
+    return true;
+}
+
+/* So many digits, zeros in front. */
+static void put_digits(struct line *line, uint64_t number, size_t digits)
+{
+    char *end = line->text + line->length + digits;
+    line->length += digits;
+    for (; digits > 0; digits--, number /= 10)
+        *--end = DIGITS[number % 10];
+}
+
+static void put_number(struct line *line, int64_t number)
+{
+    line->length = (size_t)(decimal_put(line->text + line->length, number) - line->text);
+}
+
+static void put_time(struct line *line)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct date date = date_of(now.tv_sec / SECONDS_OF_DAY);
+    unsigned second = (unsigned)(now.tv_sec % SECONDS_OF_DAY);
+    const struct {
+        unsigned number;
+        size_t digits;
+        const char *behind;
+    } PARTS[] = {
+        {date.year, 4, "-"},
+        {date.month, 2, "-"},
+        {date.day, 2, "T"},
+        {second / 3600, 2, ":"},
+        {second / 60 % 60, 2, ":"},
+        {second % 60, 2, "."},
+        {(unsigned)(now.tv_nsec / 1000000), 3, "Z"},
+    };
+    put_name(line, slice_of("time"), 0);
+    put_char(line, '"');
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
+        put_digits(line, PARTS[i].number, PARTS[i].digits);
+        put_char(line, *PARTS[i].behind);
+    }
+    put_char(line, '"');
+}
+
+void line_begin(struct line *line, enum log_format format, const char *level, const char *message)
+{
+    line->format = format;
+    line->length = 0;
+    if (format == LOG_JSON)
+        put_char(line, '{');
+    put_time(line);
+    line_word(line, "level", slice_of(level));
+    line_text(line, "msg", slice_of(message));
+}
+
+void line_text(struct line *line, const char *name, struct slice text)
+{
+    if (put_name(line, slice_of(name), 0))
+        put_quoted(line, text);
+}
+
+void line_word(struct line *line, const char *name, struct slice word)
+{
+    if (!put_name(line, slice_of(name), word.length))
+        return;
+    put_char(line, '"');
+    put(line, word.bytes, word.length);
+    put_char(line, '"');
+}
+
+void line_number(struct line *line, const char *name, int64_t number)
+{
+    if (put_name(line, slice_of(name), NUMBER_MOST))
+        put_number(line, number);
+}
+
+void line_flag(struct line *line, const char *name, bool flag)
+{
+    struct slice word = slice_of(flag ? "true" : "false");
+    if (put_name(line, slice_of(name), word.length))
+        put(line, word.bytes, word.length);
+}
+
+void line_ms(struct line *line, const char *name, int64_t us)
+{
+    if (!put_name(line, slice_of(name), NUMBER_MOST))
+        return;
+    put_number(line, us / 1000);
+    put_char(line, '.');
+    put_digits(line, (uint64_t)(us % 1000), 3);
+}
+
+void line_end(struct line *line)
+{
+    if (line->format == LOG_JSON)
+        put_char(line, '}');
+    put_char(line, '\n');
+}

@@ -1,0 +1,84 @@
+#include "server/log/log.h"
+
+#include "server/log/scribe.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+enum { FINISH_MS = 2000 };
+
+static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
+
+void log_detach(struct log *log)
+{
+    log->scribe = scribe_open(log->fd, log->format);
+}
+
+void log_finish(struct log *log)
+{
+    if (log->scribe && !scribe_close(log->scribe, FINISH_MS))
+        log->fd = -1; /* it does not take any more */
+    log->scribe = NULL;
+}
+
+uint64_t log_lost(const struct log *log)
+{
+    return log->scribe ? scribe_lost(log->scribe) : 0;
+}
+
+bool log_begin(const struct log *log, enum log_level level, const char *message, struct line *line)
+{
+    if (level < log->level)
+        return false;
+    line_begin(line, log->format, LEVELS[level], message);
+    return true;
+}
+
+static void write_line(const struct log *log, const struct line *line)
+{
+    ssize_t written = write(log->fd, line->text, line->length);
+    (void)written; /* there is nobody left to tell */
+}
+
+void log_end(const struct log *log, struct line *line)
+{
+    line_end(line);
+    if (log->scribe)
+        scribe_put(log->scribe, line);
+    else
+        write_line(log, line);
+}
+
+/* Pairs of a name and a text, ended by NULL. */
+static void add_pairs(struct line *line, va_list pairs)
+{
+    for (const char *name = va_arg(pairs, const char *); name; name = va_arg(pairs, const char *))
+        line_text(line, name, slice_of(va_arg(pairs, const char *)));
+}
+
+void log_line(const struct log *log, enum log_level level, const char *message, ...)
+{
+    struct line line;
+    va_list pairs;
+    if (!log_begin(log, level, message, &line))
+        return;
+    va_start(pairs, message);
+    add_pairs(&line, pairs);
+    va_end(pairs);
+    log_end(log, &line);
+}
+
+void log_last_words(const struct log *log, enum log_level level, const char *message, ...)
+{
+    struct line line;
+    va_list pairs;
+    if (!log_begin(log, level, message, &line))
+        return;
+    va_start(pairs, message);
+    add_pairs(&line, pairs);
+    va_end(pairs);
+    line_end(&line);
+    if (poll(&(struct pollfd){.fd = log->fd, .events = POLLOUT}, 1, 0) == 1)
+        write_line(log, &line);
+}

@@ -1,0 +1,33 @@
+/* scribe.h: writes lines to a descriptor by a thread of its own, so that nobody who has something
+ * to say waits for whoever reads it. */
+#ifndef BATON_SERVER_SCRIBE_H
+#define BATON_SERVER_SCRIBE_H
+
+#include "server/log/line.h"
+
+#include <stdbool.h>
+
+/* Lines go into a buffer of a fixed size and from there to the descriptor, in their order, many at
+ * a time. Where the buffer is full because the reader is slow or gone, and where the descriptor
+ * takes none (a full disk, a pipe without a reader), lines are lost and counted; at the place of
+ * those that were lost there is a line that says how many, as soon as one can be written. The
+ * descriptor is used as it is: its flags belong to others, too. */
+struct scribe;
+
+enum { SCRIBE_BUFFER = 1 << 20 }; /* bytes that wait, while as many are being written */
+
+/* Starts the thread. Returns NULL where it cannot be started. */
+struct scribe *scribe_open(int fd, enum log_format format);
+
+/* Takes a whole line, which is copied. From any thread; never waits for the descriptor, and makes
+ * no more than one call of the system, to wake the thread. */
+void scribe_put(struct scribe *scribe, const struct line *line);
+
+/* Lines that were lost so far. From any thread. */
+uint64_t scribe_lost(const struct scribe *scribe);
+
+/* Writes what there is, for `timeout_ms` at most. False where that did not do: then the thread goes
+ * on trying until the process ends. In either case the scribe is not to be used any more. */
+bool scribe_close(struct scribe *scribe, int timeout_ms);
+
+#endif

@@ -1,0 +1,327 @@
+#include "server/metrics/exposition.h"
+
+#include "api/routes.h"
+#include "api/stats/happening.h"
+#include "server/metrics/process_figures.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+enum { LABELS_LENGTH = 128 };
+
+static void write_head(FILE *out, const char *name, const char *type, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* How the numbers of the workers make one of the process. */
+static uint64_t sum(uint64_t one, uint64_t other)
+{
+    return one + other;
+}
+
+static uint64_t most(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+static uint64_t number_of(const struct metrics *metrics, size_t offset)
+{
+    const void *place = (const char *)metrics + offset;
+    return atomic_load_explicit((const atomic_uint_fast64_t *)place, memory_order_relaxed);
+}
+
+static uint64_t together(const struct exposition *from, size_t offset,
+                         uint64_t (*join)(uint64_t, uint64_t))
+{
+    uint64_t total = number_of(&from->metrics[0], offset);
+    for (size_t i = 1; i < from->workers; i++)
+        total = join(total, number_of(&from->metrics[i], offset));
+    return total;
+}
+
+/* The numbers without labels. */
+static const struct number {
+    size_t offset;
+    uint64_t (*join)(uint64_t, uint64_t);
+    const char *type;
+    const char *name;
+    const char *help;
+} NUMBERS[] = {
+    {offsetof(struct metrics, draining), most, "gauge", "baton_draining",
+     "1: this process is about to stop."},
+    {offsetof(struct metrics, waiters), sum, "gauge", "baton_waiters",
+     "Requests that wait for a lock now."},
+    {offsetof(struct metrics, watchers), sum, "gauge", "baton_watchers",
+     "Requests and streams that wait for events now."},
+    {offsetof(struct metrics, streams), sum, "gauge", "baton_streams",
+     "Replies that go on now: events, and holds of connections."},
+    {offsetof(struct metrics, fence), most, "gauge", "baton_last_fence",
+     "The greatest fence that this process has told of; 0: none so far."},
+    {offsetof(struct metrics, waiting), sum, "gauge", "baton_http_waiting",
+     "Requests that wait for a lock or an event now."},
+    {offsetof(struct metrics, hung_up), sum, "counter", "baton_http_hung_up_total",
+     "Clients that went while their request waited, or left a stream."},
+    {offsetof(struct metrics, undelivered), sum, "counter", "baton_http_undelivered_total",
+     "Replies that did not reach their client; a grant among them was taken back."},
+    {offsetof(struct metrics, connections), sum, "gauge", "baton_http_connections",
+     "Connections that are open now."},
+    {offsetof(struct metrics, late_heads), sum, "counter", "baton_http_late_heads_total",
+     "Connections ended because the head of a request took longer than head-timeout."},
+    {offsetof(struct metrics, late_bodies), sum, "counter", "baton_http_late_bodies_total",
+     "Connections ended because the body of a request took longer than body-timeout."},
+    {offsetof(struct metrics, unread_replies), sum, "counter", "baton_http_unread_replies_total",
+     "Connections ended because a reply was not read within idle-timeout."},
+    {offsetof(struct metrics, idle_ends), sum, "counter", "baton_http_idle_ends_total",
+     "Connections ended because no request came within idle-timeout, or for want of places."},
+    {offsetof(struct metrics, turned_away), sum, "counter", "baton_http_turned_away_total",
+     "Connections answered 429: max-connections-per-address was reached."},
+    {offsetof(struct metrics, out_of_place), sum, "counter", "baton_http_out_of_place_total",
+     "Times that new connections had to wait: max-connections was reached."},
+    {offsetof(struct metrics, redis_up), least, "gauge", "baton_redis_up",
+     "1: each worker's connection to Redis is usable."},
+    {offsetof(struct metrics, redis_up), sum, "gauge", "baton_workers_with_redis",
+     "Workers whose connection to Redis is usable."},
+    {offsetof(struct metrics, redis_connects), sum, "counter", "baton_redis_connects_total",
+     "Connections to Redis that became usable."},
+    {offsetof(struct metrics, redis_losses), sum, "counter", "baton_redis_losses_total",
+     "Times that Redis was lost or could not be reached."},
+    {offsetof(struct metrics, redis_switches), sum, "counter", "baton_redis_switches_total",
+     "Times that a worker went to another server than before, as Sentinel told it to."},
+    {offsetof(struct metrics, unconfirmed), sum, "counter", "baton_unconfirmed_total",
+     "Grants and renewals that too few replicas of Redis had in time."},
+    {offsetof(struct metrics, quarantine_seconds), most, "gauge", "baton_quarantine_seconds",
+     "For so long nothing will be granted, since Redis may have lost locks; 0: there is no "
+     "quarantine."},
+    {offsetof(struct metrics, damages), sum, "counter", "baton_damaged_total",
+     "Times that what Redis keeps of a lock could not be read: asked for, or left out of a list."},
+    {offsetof(struct metrics, left_out), sum, "counter", "baton_expiries_left_out_total",
+     "Grants and renewals whose expiry nobody looks out for here, for want of memory."},
+};
+
+static void write_numbers(FILE *out, const struct exposition *from)
+{
+    for (size_t i = 0; i < LENGTH(NUMBERS); i++) {
+        const struct number *number = &NUMBERS[i];
+        write_head(out, number->name, number->type, number->help);
+        fprintf(out, "%s %" PRIu64 "\n", number->name,
+                together(from, number->offset, number->join));
+    }
+}
+
+static struct histograms histograms_at(const struct exposition *from, size_t offset)
+{
+    const void *first = (const char *)from->metrics + offset;
+    return (struct histograms){first, sizeof from->metrics[0], from->workers};
+}
+
+static const char *method_name(size_t method)
+{
+    return method < METRICS_METHODS - 1 ? METRICS_METHOD_NAMES[method] : "other";
+}
+
+static const char *route_path(size_t route)
+{
+    return route < ROUTE_COUNT ? ROUTES[route].path : "none";
+}
+
+static void write_requests_of(FILE *out, const struct exposition *from, size_t route, size_t method)
+{
+    for (size_t status = 0; status < METRICS_STATUSES; status++) {
+        uint64_t total =
+            together(from, offsetof(struct metrics, requests[route][method][status]), sum);
+        if (total == 0)
+            continue;
+        fprintf(out, "baton_http_requests_total{route=\"%s\",method=\"%s\",code=\"",
+                route_path(route), method_name(method));
+        if (status < METRICS_STATUSES - 1)
+            fprintf(out, "%u\"} %" PRIu64 "\n", METRICS_STATUS_CODES[status], total);
+        else
+            fprintf(out, "other\"} %" PRIu64 "\n", total);
+    }
+}
+
+static void write_duration_of(FILE *out, const struct exposition *from, size_t route, size_t method)
+{
+    char labels[LABELS_LENGTH];
+    struct histograms all = histograms_at(from, offsetof(struct metrics, durations[route][method]));
+    if (histograms_total(&all) == 0)
+        return;
+    snprintf(labels, sizeof labels, "route=\"%s\",method=\"%s\",", route_path(route),
+             method_name(method));
+    histograms_write(out, &all, HISTOGRAM_QUICK, "baton_http_request_duration_seconds", labels);
+}
+
+/* What never happened is left out: most pairs of a route and a method cannot. Several routes have
+ * one path, and so differ by their methods alone. */
+static void write_by_route(FILE *out, const struct exposition *from,
+                           void (*write)(FILE *, const struct exposition *, size_t, size_t))
+{
+    for (size_t route = 0; route < METRICS_ROUTES; route++)
+        for (size_t method = 0; method < METRICS_METHODS; method++)
+            write(out, from, route, method);
+}
+
+static void write_http(FILE *out, const struct exposition *from)
+{
+    write_head(out, "baton_http_requests_total", "counter",
+               "Requests answered, by route, method and status.");
+    write_by_route(out, from, write_requests_of);
+    write_head(out, "baton_http_request_duration_seconds", "histogram",
+               "From a complete request to its reply; without those that wait and streams.");
+    write_by_route(out, from, write_duration_of);
+}
+
+/* All of them from the start: a rate misses the first of what was not there before. */
+static void write_happenings(FILE *out, const struct exposition *from, const char *name,
+                             const char *label, enum happening_kind first, enum happening_kind last)
+{
+    for (enum happening_kind kind = first; kind <= last; kind++)
+        fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, happening_word(kind),
+                together(from, offsetof(struct metrics, happenings[kind]), sum));
+}
+
+/* A histogram of each label's value that was ever seen. */
+static void write_histogram(FILE *out, const struct exposition *from, size_t offset,
+                            const histogram_scale scale, const char *name, const char *label,
+                            const char *value)
+{
+    char labels[LABELS_LENGTH];
+    struct histograms all = histograms_at(from, offset);
+    if (histograms_total(&all) == 0)
+        return;
+    snprintf(labels, sizeof labels, "%s=\"%s\",", label, value);
+    histograms_write(out, &all, scale, name, labels);
+}
+
+static void write_quarantines(FILE *out, const struct exposition *from)
+{
+    static const char NAME[] = "baton_quarantines_total";
+    write_head(out, NAME, "counter",
+               "Quarantines by why, counted by the worker that was the first to notice.");
+    for (enum quarantine_reason i = QUARANTINE_NONE + 1; i < QUARANTINE_REASON_COUNT; i++)
+        fprintf(out, "%s{reason=\"%s\"} %" PRIu64 "\n", NAME, quarantine_word(i),
+                together(from, offsetof(struct metrics, quarantines[i]), sum));
+}
+
+static void write_acquires(FILE *out, const struct exposition *from)
+{
+    static const char *const RESULTS[METRICS_WAITS] = {"granted", "timeout", "abandoned", "other"};
+    static const char ACQUIRES[] = "baton_acquires_total", WAITS[] = "baton_wait_duration_seconds";
+    write_head(out, ACQUIRES, "counter", "Acquires that ended, a name each, by how they did.");
+    write_happenings(out, from, ACQUIRES, "result", 0, HAPPENING_ACQUIRE_LAST);
+    write_head(out, WAITS, "histogram",
+               "Of acquires that had to wait: in the queue, to their end.");
+    for (size_t i = 0; i < METRICS_WAITS; i++)
+        write_histogram(out, from, offsetof(struct metrics, waits[i]), HISTOGRAM_WAITS, WAITS,
+                        "result", RESULTS[i]);
+}
+
+static void write_holds(FILE *out, const struct exposition *from)
+{
+    static const char ENDS[] = "baton_holds_ended_total", HOLDS[] = "baton_hold_duration_seconds";
+    write_head(out, ENDS, "counter", "Holds that ended, by how they did.");
+    write_happenings(out, from, ENDS, "reason", HAPPENING_END_FIRST, HAPPENING_END_LAST);
+    write_head(out, HOLDS, "histogram", "Of holds that ended, where it is known: from the grant.");
+    for (size_t kind = HAPPENING_END_FIRST; kind <= HAPPENING_END_LAST; kind++)
+        write_histogram(out, from, offsetof(struct metrics, holds[kind]), HISTOGRAM_HOLDS, HOLDS,
+                        "reason", happening_word((enum happening_kind)kind));
+}
+
+/* Nothing, rather than 0, as long as nobody has counted to the end. */
+static void write_census(FILE *out, const struct census *census)
+{
+    int64_t holds = census ? census->holds : -1;
+    if (holds < 0)
+        return;
+    int64_t counted_ms = census->counted_ms;
+    write_head(out, "baton_holds", "gauge",
+               "Holds in Redis, of all batonds, when they were last counted to the end.");
+    fprintf(out, "baton_holds %" PRId64 "\n", holds);
+    write_head(out, "baton_holds_counted_timestamp_seconds", "gauge",
+               "When the holds in Redis were last counted to the end, since 1970.");
+    fprintf(out, "baton_holds_counted_timestamp_seconds %" PRId64 ".%03" PRId64 "\n",
+            counted_ms / 1000, counted_ms % 1000);
+}
+
+static void write_handovers(FILE *out, const struct exposition *from)
+{
+    static const char TOTAL[] = "baton_handovers_total";
+    struct histograms all = histograms_at(from, offsetof(struct metrics, waits[WAIT_GRANTED]));
+    write_head(out, TOTAL, "counter", "Locks that were granted to who waited for them.");
+    fprintf(out, "%s %" PRIu64 "\n", TOTAL, histograms_total(&all));
+}
+
+/* The histograms without labels. */
+static const struct quick {
+    size_t offset;
+    const char *name;
+    const char *help;
+} QUICK[] = {
+    {offsetof(struct metrics, handovers), "baton_handover_duration_seconds",
+     "From hearing that who waits is granted the lock to its reply; without several at once."},
+    {offsetof(struct metrics, redis_commands), "baton_redis_command_duration_seconds",
+     "From a script on its way to Redis to its reply."},
+    {offsetof(struct metrics, confirmations), "baton_confirm_duration_seconds",
+     "From a script on its way to Redis to its grant or renewal being confirmed by replicas."},
+};
+
+static void write_quick(FILE *out, const struct exposition *from)
+{
+    for (size_t i = 0; i < LENGTH(QUICK); i++) {
+        struct histograms all = histograms_at(from, QUICK[i].offset);
+        write_head(out, QUICK[i].name, "histogram", QUICK[i].help);
+        histograms_write(out, &all, HISTOGRAM_QUICK, QUICK[i].name, "");
+    }
+}
+
+static void write_log(FILE *out, const struct log *log)
+{
+    static const char LOST[] = "baton_log_lines_lost_total";
+    write_head(out, LOST, "counter", "Lines of the log that were lost: not read, or not written.");
+    fprintf(out, "%s %" PRIu64 "\n", LOST, log ? log_lost(log) : 0);
+}
+
+static void write_workers(FILE *out, const struct exposition *from)
+{
+    write_head(out, "baton_workers", "gauge", "Threads that serve.");
+    fprintf(out, "baton_workers %zu\n", from->workers);
+    write_head(out, "baton_worker_busy_seconds_total", "counter",
+               "Processor time of each worker's thread; a second each second is all it can do.");
+    for (size_t i = 0; i < from->workers; i++) {
+        uint64_t busy = number_of(&from->metrics[i], offsetof(struct metrics, busy));
+        fprintf(out, "baton_worker_busy_seconds_total{worker=\"%zu\"} %" PRIu64 ".%06" PRIu64 "\n",
+                i + 1, busy / 1000000, busy % 1000000);
+    }
+}
+
+char *exposition_text(const struct exposition *exposition)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    write_head(out, "baton_build_info", "gauge", "The version that runs.");
+    fprintf(out, "baton_build_info{version=\"%s\"} 1\n", BATON_VERSION);
+    write_numbers(out, exposition);
+    write_http(out, exposition);
+    write_quarantines(out, exposition);
+    write_acquires(out, exposition);
+    write_holds(out, exposition);
+    write_census(out, exposition->census);
+    write_handovers(out, exposition);
+    write_quick(out, exposition);
+    write_log(out, exposition->log);
+    write_workers(out, exposition);
+    process_figures_write(out, exposition->started);
+    fclose(out);
+    return text;
+}

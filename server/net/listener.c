@@ -1,0 +1,214 @@
+#include "server/net/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HOST_LENGTH = 64, BACKLOG = 1024 };
+
+/* Takes "HOST:PORT" apart; the brackets of an IPv6 address go. */
+static int split(const char *text, char host[HOST_LENGTH], const char **ret_port)
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text)
+        return -EINVAL;
+    size_t length = (size_t)(colon - text);
+    if (text[0] == '[' && text[length - 1] == ']') {
+        text++;
+        length -= 2;
+    } else if (memchr(text, ':', length)) {
+        return -EINVAL;
+    }
+    if (length == 0 || length >= HOST_LENGTH)
+        return -EINVAL;
+    memcpy(host, text, length);
+    host[length] = '\0';
+    *ret_port = colon + 1;
+    return 0;
+}
+
+static int resolve(struct listener *listener, const char *text)
+{
+    char host[HOST_LENGTH];
+    const char *port;
+    struct addrinfo *found, hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                                     .ai_socktype = SOCK_STREAM};
+    if (split(text, host, &port) < 0 || strspn(port, "0123456789") != strlen(port) ||
+        strlen(port) < 1 || strlen(port) > 5 || atol(port) > UINT16_MAX)
+        return -EINVAL;
+    if (getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, &hints, &found) != 0)
+        return -EINVAL;
+    memcpy(&listener->address, found->ai_addr, found->ai_addrlen);
+    listener->length = found->ai_addrlen;
+    freeaddrinfo(found);
+    return 0;
+}
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+    return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+static int describe(struct listener *listener)
+{
+    char host[INET6_ADDRSTRLEN], port[8];
+    if (getnameinfo((struct sockaddr *)&listener->address, listener->length, host, sizeof host,
+                    port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return -EINVAL;
+    bool brackets = listener->address.ss_family == AF_INET6;
+    snprintf(listener->place, sizeof listener->place, "%s%s%s:%s", brackets ? "[" : "", host,
+             brackets ? "]" : "", port);
+    return 0;
+}
+
+/* Connections inherit these from the listening socket. A client that vanishes without a word - a
+ * machine switched off, a cable pulled - may wait for a lock, or hold one by its connection: it is
+ * noticed within half a minute, not after the two hours of the kernel's defaults. And one that asks
+ * for a lot and reads nothing does not have megabytes kept for it. */
+static void bound_clients(int fd)
+{
+    enum { IDLE_S = 15, PROBES_S = 5, PROBES = 3, UNSENT = 128 * 1024 };
+    /* With less, a single probe that is lost would end a connection. */
+    enum { UNANSWERED_MS = (IDLE_S + PROBES * PROBES_S) * 1000 };
+    static const struct {
+        int level, option, value;
+    } OPTIONS[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, PROBES_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT},
+    };
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
+        setsockopt(fd, OPTIONS[i].level, OPTIONS[i].option, &OPTIONS[i].value,
+                   sizeof OPTIONS[i].value); /* without one of them it only takes more */
+}
+
+static int bound_socket(const struct listener *listener, int option)
+{
+    int on = 1;
+    int fd = socket(listener->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        (option && setsockopt(fd, SOL_SOCKET, option, &on, sizeof on) < 0) ||
+        bind(fd, (const struct sockaddr *)&listener->address, listener->length) < 0) {
+        int error = errno;
+        close(fd);
+        return -error;
+    }
+    bound_clients(fd);
+    return fd;
+}
+
+int listener_read(struct listener *ret, const char *setting, const char *text,
+                  struct failure *failure)
+{
+    struct listener listener = {
+        .length = sizeof listener.address, .setting = setting, .shared = -1};
+    if (resolve(&listener, text) < 0 || describe(&listener) < 0)
+        return failure_set(failure, -EINVAL,
+                           "--%s: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
+                           "127.0.0.1:7420, 0.0.0.0:7420 or [::1]:7420",
+                           setting, text);
+    listener.loopback = is_loopback(&listener.address);
+    *ret = listener;
+    return 0;
+}
+
+static const char *remedy(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "; stop what does, or choose another port";
+    case EADDRNOTAVAIL:
+        return "; this machine has no such address";
+    case EACCES:
+        return "; choose a port from 1024 on, or give batond CAP_NET_BIND_SERVICE";
+    default:
+        return "";
+    }
+}
+
+int listener_init(struct listener *ret, const char *setting, const char *text,
+                  struct failure *failure)
+{
+    struct listener listener = {.length = 0};
+    int result = listener_read(&listener, setting, text, failure);
+    if (result < 0)
+        return result;
+    /* Without SO_REUSEPORT this fails if anybody else has the port, whatever they set. */
+    int fd = bound_socket(&listener, 0);
+    if (fd < 0)
+        return failure_set(failure, fd, "--%s: cannot serve on %s: %s%s", setting, text,
+                           strerror(-fd), remedy(-fd));
+    result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
+                 ? -errno
+                 : describe(&listener);
+    close(fd);
+    if (result < 0)
+        return failure_set(failure, result, "--%s: %s: %s", setting, text, strerror(-result));
+    *ret = listener;
+    return 0;
+}
+
+static int option_of(int fd, int option)
+{
+    int value = -1;
+    socklen_t length = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &length) < 0 ? -1 : value;
+}
+
+int listener_adopt(struct listener *ret, int fd, struct failure *failure)
+{
+    struct listener listener = {
+        .length = sizeof listener.address, .setting = "listen", .shared = fd};
+    int domain = option_of(fd, SO_DOMAIN);
+    if ((domain != AF_INET && domain != AF_INET6) || option_of(fd, SO_TYPE) != SOCK_STREAM ||
+        option_of(fd, SO_ACCEPTCONN) != 1 ||
+        getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0 ||
+        describe(&listener) < 0)
+        return failure_set(failure, -EINVAL,
+                           "LISTEN_FDS: expected a listening TCP socket, as by "
+                           "ListenStream=127.0.0.1:7420 and Accept=no");
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    bound_clients(fd);
+    listener.loopback = is_loopback(&listener.address);
+    *ret = listener;
+    return 0;
+}
+
+static int share(const struct listener *listener, struct failure *failure)
+{
+    int fd = fcntl(listener->shared, F_DUPFD_CLOEXEC, 0);
+    return fd >= 0 ? fd
+                   : failure_set(failure, -errno, "cannot share a socket: %s", strerror(errno));
+}
+
+int listener_socket(const struct listener *listener, struct failure *failure)
+{
+    if (listener->shared >= 0)
+        return share(listener, failure);
+    int fd = bound_socket(listener, SO_REUSEPORT);
+    if (fd >= 0 && listen(fd, BACKLOG) < 0) {
+        int error = errno;
+        close(fd);
+        fd = -error;
+    }
+    if (fd < 0)
+        return failure_set(failure, fd, "--%s: cannot serve on %s: %s", listener->setting,
+                           listener->place, strerror(-fd));
+    return fd;
+}

@@ -1,0 +1,192 @@
+#include "server/process/prepare.h"
+
+#include "base/duration.h"
+#include "redis/address/access.h"
+#include "redis/sentinel/votes.h"
+#include "redis/store.h"
+#include "server/http/farewells.h"
+#include "server/http/http.h"
+#include "server/http/receipts.h"
+#include "server/net/activation.h"
+#include "server/process/readings.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
+    /* Its loop, its socket, its connections to Redis and sentinels, and those that have ended but
+     * for it. */
+    FILES_OF_A_WORKER = 16 + SENTINELS_MOST + FAREWELLS_MOST + RECEIPTS_MOST,
+    CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
+    PREFLIGHT_MS = 2000,
+    ADMIN_CONNECTIONS = 64,
+    ADMIN_CONNECTIONS_EACH = 16, /* of one address */
+    /* Its socket and its daemon, too. */
+    ADMIN_FILES = ADMIN_CONNECTIONS + FAREWELLS_MOST + RECEIPTS_MOST + 8,
+};
+
+static int find_listener(struct process *process, struct failure *failure)
+{
+    int fd, result = activation_socket(&fd, failure);
+    if (result < 0)
+        return result;
+    return fd >= 0 ? listener_adopt(&process->listener, fd, failure)
+                   : listener_init(&process->listener, "listen", process->settings.listen, failure);
+}
+
+/* With places that nobody takes who asks for locks. */
+static int find_admin_listener(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    if (!settings->admin_listen)
+        return 0;
+    process->admin_addresses =
+        addresses_new(ADMIN_CONNECTIONS, ADMIN_CONNECTIONS_EACH, &settings->trusted);
+    return listener_init(&process->admin, "admin-listen", settings->admin_listen, failure);
+}
+
+static int check_exposure(struct process *process, struct failure *failure)
+{
+    if (process->listener.loopback || process->settings.tokens_file ||
+        process->settings.tls_client_ca || process->settings.allow_anonymous)
+        return 0;
+    return failure_set(failure, -EINVAL,
+                       "--listen: other machines can reach %s, and nobody is asked who they are: "
+                       "give a --tokens-file or a --tls-client-ca, listen on 127.0.0.1, or give "
+                       "--allow-anonymous if "
+                       "the network itself is closed",
+                       process->listener.place);
+}
+
+static int count_workers(struct process *process, struct failure *failure)
+{
+    size_t asked = (size_t)process->settings.workers;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    (void)failure;
+    /* Redis, and whatever sends the requests, want processors, too: docs/tuning.md. */
+    process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
+    return 0;
+}
+
+/* Every connection is a descriptor. */
+static unsigned connections_that_fit(size_t workers, bool has_admin)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER + (has_admin ? ADMIN_FILES : 0);
+    rlim_t left = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
+    return http_connections(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
+                            (unsigned)workers);
+}
+
+static int count_places(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    unsigned most = connections_that_fit(process->worker_count, settings->admin_listen);
+    if (settings->max_connections > most)
+        return failure_set(failure, -EINVAL,
+                           "--max-connections: the limit of open files leaves place for %u; raise "
+                           "it (ulimit -n, LimitNOFILE=) or ask for fewer connections",
+                           most);
+    if (settings->max_connections > 0)
+        most = (unsigned)settings->max_connections;
+    unsigned each = settings->max_connections_per_address > 0
+                        ? (unsigned)settings->max_connections_per_address
+                        : (most + 3) / 4;
+    process->addresses = addresses_new(most, each, &settings->trusted);
+    /* With a place left for those who release what the others wait for. */
+    process->limits =
+        (struct limits){.rate = settings->rate_limit,
+                        .principal_waiters = settings->principal_waiters,
+                        .principal_streams = settings->principal_streams,
+                        .principal_connection_holds = settings->principal_connection_holds,
+                        .principal_bodies = settings->principal_bodies,
+                        .process_waiters = settings->process_waiters > 0 ? settings->process_waiters
+                                                                         : (int64_t)most * 9 / 10};
+    return 0;
+}
+
+/* After a crash the redis-server of the last batond is on its way out. But who has started a second
+ * batond by mistake is to hear of it before that is certain. */
+static int start_embedded(struct process *process, struct failure *failure)
+{
+    char patience[DURATION_TEXT];
+    int result = embedded_start(&process->embedded, process->settings.state_dir, false, failure);
+    if (result != -EBUSY)
+        return result;
+    duration_format(EMBEDDED_PATIENCE_MS, patience);
+    log_line(&process->log, LOG_WARN, "another batond has the state directory; waiting for its end",
+             "for", patience, "reason", failure->text, NULL);
+    return embedded_start(&process->embedded, process->settings.state_dir, true, failure);
+}
+
+static int start_redis(struct process *process, struct failure *failure)
+{
+    int result = start_embedded(process, failure);
+    if (result == 0 && process->settings.sandbox)
+        result = embedded_keep_starter(process->embedded, failure);
+    if (result < 0)
+        return result;
+    return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
+}
+
+int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
+                      struct failure *failure)
+{
+    const struct redis_access access = {.user = settings->redis_user,
+                                        .password = settings->redis_password,
+                                        .sentinel_user = settings->redis_sentinel_user,
+                                        .sentinel_password = settings->redis_sentinel_password,
+                                        .ca = settings->redis_ca,
+                                        .certificate = settings->redis_cert,
+                                        .key = settings->redis_key,
+                                        .server_name = settings->redis_server_name};
+    *ret = (struct redis_url){0};
+    if (!settings->redis_url)
+        return redis_access_expect_none(&access, failure);
+    int result = redis_url_parse(settings->redis_url, ret, failure);
+    if (result == 0 && ret->kind == REDIS_QUORUM && settings->replicas > 0)
+        result = failure_set(failure, -EINVAL,
+                             "--confirm does not go with redis+quorum://: a majority of its "
+                             "servers has each hold, and replicas of them count for nothing");
+    return result < 0 ? result : redis_access_add(ret, &access, failure);
+}
+
+/* Finds Redis: the one that was named, or one of our own. */
+static int prepare_redis(struct process *process, struct failure *failure)
+{
+    int result = prepare_redis_url(&process->settings, &process->redis_url, failure);
+    return result < 0 || process->settings.redis_url ? result : start_redis(process, failure);
+}
+
+/* A Redis that will never do stops the start; one that is away may come back. */
+static int check_redis(struct process *process, struct failure *failure)
+{
+    int result = store_preflight(&process->redis_url, PREFLIGHT_MS, failure);
+    if (result == -EAGAIN) {
+        log_line(&process->log, LOG_WARN, "redis does not answer yet; serving 503 until it does",
+                 "reason", failure->text, NULL);
+        return 0;
+    }
+    return result;
+}
+
+/* In this order: each may count on those before. */
+static int (*const STEPS[])(struct process *process, struct failure *failure) = {
+    count_workers,          find_listener, find_admin_listener, check_exposure,
+    readings_of_principals, count_places,  readings_of_https,   prepare_redis,
+};
+
+int prepare(struct process *process, struct failure *failure)
+{
+    int result = 0;
+    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && result == 0; i++)
+        result = STEPS[i](process, failure);
+    settings_forget_secrets(&process->settings);
+    return result < 0 ? result : check_redis(process, failure);
+}

@@ -1,0 +1,96 @@
+#include "server/process/readings.h"
+
+#include "api/access/tokens_file.h"
+
+/* The accounts of those that were there before go on. */
+static int read_tokens_file(struct process *process, struct failure *failure)
+{
+    const struct tokens_file_options options = {.path = process->settings.tokens_file,
+                                                .before = process->principals,
+                                                .certificates =
+                                                    process->settings.tls_client_ca != NULL};
+    struct principals *principals;
+    int result = tokens_file_read(&options, &principals, failure);
+    if (result < 0)
+        return result;
+    principals_drop(process->principals);
+    process->principals = principals;
+    for (size_t i = 0; i < process->worker_count; i++)
+        if (process->workers[i])
+            worker_set_principals(process->workers[i], principals);
+    return 0;
+}
+
+int readings_of_principals(struct process *process, struct failure *failure)
+{
+    if (process->settings.tokens_file)
+        return read_tokens_file(process, failure);
+    process->principals =
+        process->settings.tls_client_ca ? principals_certified() : principals_anonymous();
+    return 0;
+}
+
+static int read_https(struct process *process, struct failure *failure)
+{
+    const struct https_files files = {.certificate = process->settings.tls_cert,
+                                      .key = process->settings.tls_key,
+                                      .client_ca = process->settings.tls_client_ca};
+    struct https *https;
+    int result = https_read(&https, &files, failure);
+    if (result < 0)
+        return result;
+    https_drop(process->https);
+    process->https = https;
+    if (https_warning(https))
+        log_line(&process->log, LOG_WARN, "clients will not trust this batond", "reason",
+                 https_warning(https), NULL);
+    for (size_t i = 0; i < process->worker_count; i++)
+        if (process->workers[i])
+            worker_set_https(process->workers[i], https);
+    return 0;
+}
+
+static bool has_https(const struct process *process)
+{
+    return process->settings.tls_cert != NULL;
+}
+
+int readings_of_https(struct process *process, struct failure *failure)
+{
+    return has_https(process) ? read_https(process, failure) : 0;
+}
+
+static bool has_tokens_file(const struct process *process)
+{
+    return process->settings.tokens_file != NULL;
+}
+
+/* What SIGHUP has read again, a row each. Each row stands for itself: where one fails, what it has
+ * read before stays in force. */
+static const struct reload {
+    const char *setting;
+    bool (*is_set)(const struct process *process);
+    int (*read)(struct process *process, struct failure *failure);
+} RELOADS[] = {
+    {"tokens-file", has_tokens_file, read_tokens_file},
+    {"tls-cert", has_https, read_https},
+};
+
+static void reload(struct process *process, const struct reload *reload)
+{
+    struct failure failure;
+    if (!reload->is_set(process))
+        return;
+    if (reload->read(process, &failure) == 0)
+        log_line(&process->log, LOG_INFO, "read again", "setting", reload->setting, NULL);
+    else
+        log_line(&process->log, LOG_ERROR,
+                 "cannot be read again; what was read before stays in force", "setting",
+                 reload->setting, "reason", failure.text, NULL);
+}
+
+void readings_again(struct process *process)
+{
+    for (size_t i = 0; i < sizeof RELOADS / sizeof RELOADS[0]; i++)
+        reload(process, &RELOADS[i]);
+}

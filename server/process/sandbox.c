@@ -1,0 +1,284 @@
+#include "server/process/sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+int sandbox_harden(struct failure *failure)
+{
+    const struct rlimit none = {0, 0};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+        setrlimit(RLIMIT_CORE, &none) < 0)
+        return failure_set(failure, -errno, "cannot give up core dumps and new privileges: %s",
+                           strerror(errno));
+    return 0;
+}
+
+#ifdef HAVE_SECCOMP
+
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sockios.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* All that is allowed whatever its arguments. Some of it only one of the libraries' versions calls,
+ * or a resolver's plug-in. */
+static const int ALLOWED[] = {
+    /* serving */
+    SCMP_SYS(accept4),
+    SCMP_SYS(read),
+    SCMP_SYS(readv),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(write),
+    SCMP_SYS(writev),
+    SCMP_SYS(sendto),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(sendmmsg),
+    SCMP_SYS(shutdown),
+    SCMP_SYS(close),
+    SCMP_SYS(setsockopt),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(getsockname),
+    SCMP_SYS(getpeername),
+    SCMP_SYS(connect),
+    SCMP_SYS(bind),
+    /* loops */
+    SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),
+    SCMP_SYS(epoll_pwait2),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(select),
+    SCMP_SYS(pselect6),
+    SCMP_SYS(eventfd2),
+    SCMP_SYS(pipe2),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(fcntl64),
+    SCMP_SYS(dup),
+    /* memory and threads */
+    SCMP_SYS(brk),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(futex),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(rseq),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(getcpu),
+    SCMP_SYS(gettid),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(restart_syscall),
+    /* signals, and the embedded Redis' end */
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(wait4),
+    SCMP_SYS(waitid),
+    /* time and randomness */
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(time),
+    SCMP_SYS(getrandom),
+    /* files that are read: again on SIGHUP, or by the resolver */
+    SCMP_SYS(fstat),
+    SCMP_SYS(stat),
+    SCMP_SYS(lstat),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(fstatat64),
+    SCMP_SYS(statx),
+    SCMP_SYS(lseek),
+    SCMP_SYS(pread64),
+    SCMP_SYS(access),
+    SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(fstatfs),
+    SCMP_SYS(statfs),
+    /* what the process is */
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getuid),
+    SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),
+    SCMP_SYS(getegid),
+    SCMP_SYS(getrlimit),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(uname),
+    SCMP_SYS(sysinfo),
+};
+
+enum { OPEN_WRITES = O_ACCMODE | O_CREAT | O_TRUNC };
+
+/* What is allowed only so. With `mask`, the argument's bits under it are compared. */
+static const struct condition {
+    int call;
+    struct {
+        unsigned argument;
+        uint64_t mask;
+        uint64_t value;
+    } is[2]; /* a mask of 0 ends the list */
+} CONDITIONS[] = {
+    /* a thread, not a process */
+    {SCMP_SYS(clone), {{0, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM}}},
+    /* to Redis and to the resolver; NETLINK_ROUTE is how the resolver learns of addresses */
+    {SCMP_SYS(socket), {{0, UINT32_MAX, AF_UNIX}}},
+    {SCMP_SYS(socket), {{0, UINT32_MAX, AF_INET}, {1, 0xf, SOCK_STREAM}}},
+    {SCMP_SYS(socket), {{0, UINT32_MAX, AF_INET}, {1, 0xf, SOCK_DGRAM}}},
+    {SCMP_SYS(socket), {{0, UINT32_MAX, AF_INET6}, {1, 0xf, SOCK_STREAM}}},
+    {SCMP_SYS(socket), {{0, UINT32_MAX, AF_INET6}, {1, 0xf, SOCK_DGRAM}}},
+    {SCMP_SYS(socket), {{0, UINT32_MAX, AF_NETLINK}, {2, UINT32_MAX, NETLINK_ROUTE}}},
+    /* files are only read */
+    {SCMP_SYS(open), {{1, OPEN_WRITES, O_RDONLY}}},
+    {SCMP_SYS(openat), {{2, OPEN_WRITES, O_RDONLY}}},
+    /* no memory that is written and run; a library that is loaded late is not written */
+    {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, 0}}},
+    {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, PROT_WRITE}}},
+    {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, PROT_EXEC}}},
+    {SCMP_SYS(mprotect), {{2, PROT_EXEC, 0}}},
+    /* what descriptors are asked */
+    {SCMP_SYS(ioctl), {{1, UINT32_MAX, FIONREAD}}},
+    {SCMP_SYS(ioctl), {{1, UINT32_MAX, FIONBIO}}},
+    {SCMP_SYS(ioctl), {{1, UINT32_MAX, TCGETS}}},
+    {SCMP_SYS(ioctl), {{1, UINT32_MAX, SIOCOUTQ}}},
+    /* a limit is asked for, not set */
+    {SCMP_SYS(prlimit64), {{2, UINT64_MAX, 0}}},
+    {SCMP_SYS(prctl), {{0, UINT32_MAX, PR_SET_NAME}}},
+    /* how the embedded Redis is ended */
+    {SCMP_SYS(kill), {{1, UINT32_MAX, SIGTERM}}},
+    {SCMP_SYS(kill), {{1, UINT32_MAX, SIGKILL}}},
+};
+
+/* Refused, for whoever tries these does without them: clone3 hides its flags from a filter. */
+static const int MISSING[] = {SCMP_SYS(clone3), SCMP_SYS(io_uring_setup)};
+
+/* A signal's handler has no context of its own. */
+static const struct log *report_to;
+
+static void on_blocked(int number, siginfo_t *about, void *context)
+{
+    (void)context;
+    /* Neither the heap nor the clock's zone makes a call that is not allowed, so that no lock of
+     * theirs is held here. */
+    char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, about->si_syscall);
+    log_last_words(
+        report_to, LOG_ERROR,
+        "the sandbox has blocked a system call, so batond ends; if no attack explains it, "
+        "report it, and start with --sandbox=false until then",
+        "call", name ? name : "?", NULL);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static int listen_for_blocked(const struct log *log)
+{
+    struct sigaction action = {.sa_sigaction = on_blocked, .sa_flags = SA_SIGINFO};
+    report_to = log;
+    return sigaction(SIGSYS, &action, NULL) < 0 ? -errno : 0;
+}
+
+static int allow_if(scmp_filter_ctx filter, const struct condition *condition)
+{
+    struct scmp_arg_cmp comparisons[2];
+    unsigned count = 0;
+    for (; count < 2 && condition->is[count].mask; count++)
+        comparisons[count] = SCMP_CMP64(condition->is[count].argument, SCMP_CMP_MASKED_EQ,
+                                        condition->is[count].mask, condition->is[count].value);
+    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, condition->call, count, comparisons);
+}
+
+static int fill(scmp_filter_ctx filter)
+{
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < sizeof ALLOWED / sizeof *ALLOWED; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, ALLOWED[i], 0);
+    for (size_t i = 0; result == 0 && i < sizeof CONDITIONS / sizeof *CONDITIONS; i++)
+        result = allow_if(filter, &CONDITIONS[i]);
+    for (size_t i = 0; result == 0 && i < sizeof MISSING / sizeof *MISSING; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), MISSING[i], 0);
+    if (result == 0) /* abort and raise */
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
+    return result;
+}
+
+int sandbox_check(struct failure *failure)
+{
+    (void)failure;
+    return 0;
+}
+
+/* Hands the filter to the kernel, for all threads, and frees it. `result` is how filling it went.
+ */
+static int load(scmp_filter_ctx filter, int result, struct failure *failure)
+{
+    if (result == 0)
+        result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+    if (result == 0)
+        result = seccomp_load(filter);
+    seccomp_release(filter);
+    if (result < 0)
+        failure_set(failure, result,
+                    "--sandbox: the kernel does not take the filter of system calls: %s",
+                    strerror(-result));
+    return result;
+}
+
+int sandbox_prepare(struct failure *failure)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    if (!filter)
+        return failure_set(failure, -ENOMEM, "no memory");
+    return load(filter,
+                seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0),
+                failure);
+}
+
+int sandbox_enter(const struct log *log, struct failure *failure)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
+    if (!filter)
+        return failure_set(failure, -ENOMEM, "no memory");
+    int result = listen_for_blocked(log);
+    return load(filter, result < 0 ? result : fill(filter), failure);
+}
+
+#else
+
+int sandbox_check(struct failure *failure)
+{
+    return failure_set(failure, -ENOTSUP,
+                       "--sandbox: batond was built without libseccomp (or with a sanitizer): "
+                       "install libseccomp-dev and build it again, or leave the setting out");
+}
+
+int sandbox_prepare(struct failure *failure)
+{
+    return sandbox_check(failure);
+}
+
+int sandbox_enter(const struct log *log, struct failure *failure)
+{
+    (void)log;
+    return sandbox_check(failure);
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* settings.h: what batond can be told when it starts: by flag, variable, or default. */
+#ifndef BATON_SERVER_SETTINGS_H
+#define BATON_SERVER_SETTINGS_H
+
+#include "base/failure.h"
+#include "server/log/log.h"
+#include "server/net/networks.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct settings {
+    char *listen;       /* ADDRESS:PORT, to be taken apart by listener_open */
+    char *admin_listen; /* the same; NULL: no such listener */
+    char *redis_url;    /* NULL for the embedded Redis */
+    char *redis_user;   /* these eight: NULL where not given; see redis/address/access.h */
+    char *redis_password;
+    char *redis_sentinel_user;
+    char *redis_sentinel_password;
+    char *redis_ca;
+    char *redis_cert;
+    char *redis_key;
+    char *redis_server_name;
+    char *state_dir; /* of the embedded Redis */
+    char *key_prefix;
+    int64_t workers; /* 0: as many as suit the machine */
+    int64_t default_ttl_ms;
+    int64_t max_ttl_ms;
+    int64_t retention_ms;
+    int64_t max_wait_ms;
+    int64_t max_waiters;                /* of one name */
+    int64_t process_waiters;            /* 0: nine tenths of the connections */
+    int64_t principal_waiters;          /* 0: no limit */
+    int64_t rate_limit;                 /* requests per second of a principal; 0: no limit */
+    int64_t principal_streams;          /* of events; 0: no limit */
+    int64_t principal_connection_holds; /* 0: no limit */
+    int64_t principal_bodies;           /* on their way; 0: no limit */
+    int64_t claim_window_ms;
+    int64_t replicas;           /* that confirm each grant; 0: none */
+    int64_t quarantine_ms;      /* or QUARANTINE_AUTO, _OFF */
+    int64_t confirm_timeout_ms; /* how long they have for it */
+    int64_t waiter_lease_ms;
+    int64_t drain_ms;
+    int64_t head_timeout_ms;
+    int64_t body_timeout_ms;
+    int64_t idle_timeout_ms;
+    int64_t max_connections;             /* 0: as many as descriptors allow */
+    int64_t max_connections_per_address; /* 0: a quarter of all */
+    char *trusted_proxies;               /* as it was given */
+    struct networks trusted;             /* the same, read */
+    enum log_format log_format;
+    enum log_level log_level;
+    bool access_log, audit_log;
+    char *tokens_file; /* NULL: nobody has to log in */
+    char *tls_cert;    /* these three: NULL where not given; see server/http/https.h */
+    char *tls_key;
+    char *tls_client_ca;
+    bool allow_anonymous;
+    char *allowed_hosts; /* of Host, where nobody has to log in; see api/http/cross_site.h */
+    bool sandbox;        /* filter system calls */
+    bool wants_help;     /* --help was given: nothing else is checked */
+    bool wants_version;
+    bool wants_check; /* --check was given: all is read as it is for serving */
+    char *new_token;  /* --new-token was given, with this name: likewise; else NULL */
+};
+
+/* Reads flags over variables over defaults. Returns 0, or -EINVAL with a failure that names the
+ * setting, what it was given and what is expected. */
+int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure);
+
+/* Overwrites the secrets themselves, which are empty texts from then on: for when they have been
+ * handed on. */
+void settings_forget_secrets(struct settings *settings);
+
+/* Frees what settings_read allocated, what is secret of it overwritten; takes a zeroed one too. */
+void settings_free(struct settings *settings);
+
+/* Prints the table of settings, for --help. */
+void settings_help(FILE *out);
+
+#endif

@@ -1,0 +1,249 @@
+#include "server/settings/sources.h"
+
+#include "server/settings/setting.h"
+#include "server/settings/spelling.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char VARIABLES[] = "BATON_"; /* how their names begin */
+static const char CHECK[] = "--check";
+
+enum { NAME_TEXT = 64, SECRET_LONGEST = 4096 };
+
+static void variable_name(const struct setting *setting, const char *suffix, char name[NAME_TEXT])
+{
+    snprintf(name, NAME_TEXT, "%s%s%s", VARIABLES, setting->name, suffix);
+    for (char *c = name; *c; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+/* Reads the secret in a file, without the newline that editors put at its end. A file that holds
+ * none is a mistake, unlike an empty variable: without a URL, batond would start a Redis. */
+static int set_from_file(struct settings *settings, const struct setting *setting, const char *path,
+                         const char *origin, struct failure *failure)
+{
+    char value[SECRET_LONGEST + 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, value, SECRET_LONGEST);
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (length < 0)
+        return failure_set(failure, -EINVAL, "%s: cannot read %s: %s", origin, path,
+                           strerror(error));
+    bool too_long = length == SECRET_LONGEST;
+    value[length] = '\0';
+    value[strcspn(value, "\r\n")] = '\0';
+    int result = too_long ? failure_set(failure, -EINVAL, "%s: %s has more than %d bytes", origin,
+                                        path, SECRET_LONGEST - 1)
+                 : !value[0] ? failure_set(failure, -EINVAL, "%s: %s is empty", origin, path)
+                             : setting_set(settings, setting, value, origin, failure);
+    explicit_bzero(value, sizeof value);
+    return result;
+}
+
+static int read_variable(struct settings *settings, const struct setting *setting,
+                         struct failure *failure)
+{
+    char name[NAME_TEXT], file_name[NAME_TEXT];
+    variable_name(setting, "", name);
+    variable_name(setting, "_FILE", file_name);
+    const char *value = getenv(name);
+    if (value && !value[0] && setting->kind == SECRET)
+        value = NULL; /* which is how compose files unset one */
+    const char *path = setting->kind == SECRET ? getenv(file_name) : NULL;
+    if (value && path)
+        return failure_set(failure, -EINVAL, "%s and %s are both set; keep one of them", name,
+                           file_name);
+    if (path)
+        return set_from_file(settings, setting, path, file_name, failure);
+    return value ? setting_set(settings, setting, value, name, failure) : 0;
+}
+
+static const struct setting *find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (strlen(SETTINGS[i].name) == length && memcmp(SETTINGS[i].name, name, length) == 0)
+            return &SETTINGS[i];
+    return NULL;
+}
+
+/* What may have been meant by a name that is none's. */
+struct guess {
+    char name[NAME_TEXT]; /* "": anybody's guess */
+    unsigned slips;
+};
+
+static void guess_better(struct guess *guess, const char *written, const char *name)
+{
+    unsigned slips = spelling_slips(written, name);
+    if (slips >= guess->slips)
+        return;
+    guess->slips = slips;
+    snprintf(guess->name, sizeof guess->name, "%s", name);
+}
+
+static int refuse_flag(const char *flag, struct failure *failure)
+{
+    static const char *const COMMANDS[] = {"--help", "--version", CHECK};
+    struct guess meant = {.slips = SPELLING_FAR};
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        guess_better(&meant, flag + strlen("--"), SETTINGS[i].name);
+    if (meant.name[0])
+        return failure_set(failure, -EINVAL, "there is no flag %s; did you mean --%s?", flag,
+                           meant.name);
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++)
+        if (strcmp(flag, COMMANDS[i]) == 0)
+            return failure_set(failure, -EINVAL, "%s takes no value", flag);
+    return failure_set(failure, -EINVAL, "there is no flag %s; batond --help lists them", flag);
+}
+
+/* Only what is secret is read from a file. Some settings name a file themselves, as tls-key. */
+static int refuse_file(const struct setting *setting, const char *variable, struct failure *failure)
+{
+    char name[NAME_TEXT];
+    bool names_file = setting->value && strcmp(setting->value, "FILE") == 0;
+    variable_name(setting, "", name);
+    if (names_file)
+        return failure_set(failure, -EINVAL, "%s is no setting; set %s to the name of the file",
+                           variable, name);
+    return failure_set(failure, -EINVAL,
+                       "%s is no setting: only redis-url and passwords are read from files; set %s "
+                       "to the value itself",
+                       variable, name);
+}
+
+/* Nothing is wrong with what is none's, unless it was meant for a setting. */
+static int check_variable(const char *variable, struct failure *failure)
+{
+    static const char *const SUFFIXES[] = {"", "_FILE"};
+    char name[NAME_TEXT];
+    struct guess meant = {.slips = SPELLING_FAR};
+    for (size_t i = 0; i < 2 * SETTING_COUNT; i++) {
+        const struct setting *setting = &SETTINGS[i / 2];
+        bool exists = i % 2 == 0 || setting->kind == SECRET;
+        variable_name(setting, SUFFIXES[i % 2], name);
+        if (strcmp(name, variable) == 0)
+            return exists ? 0 : refuse_file(setting, variable, failure);
+        if (exists)
+            guess_better(&meant, variable, name);
+    }
+    return meant.name[0] ? failure_set(failure, -EINVAL, "%s is no setting; did you mean %s?",
+                                       variable, meant.name)
+                         : 0;
+}
+
+/* A slip in BATON_REDIS_URL would have each replica start a Redis of its own, and none would hear
+ * of it. Other variables that begin so are somebody else's: Kubernetes sets BATON_SERVICE_HOST. */
+static int check_variables(struct failure *failure)
+{
+    char written[NAME_TEXT];
+    int result = 0;
+    for (char **variable = environ; result == 0 && *variable; variable++) {
+        snprintf(written, sizeof written, "%.*s", (int)strcspn(*variable, "="), *variable);
+        if (strncmp(written, VARIABLES, strlen(VARIABLES)) == 0)
+            result = check_variable(written, failure);
+    }
+    return result;
+}
+
+/* Reads the flag at argv[*index], and its value where that is an argument of its own. */
+static int read_flag(struct settings *settings, int argc, char **argv, int *index,
+                     struct failure *failure)
+{
+    const char *argument = argv[*index];
+    size_t shown = strcspn(argument, "=:"); /* it may be a URL, with its password behind that */
+    if (strncmp(argument, "--", 2) != 0)
+        return failure_set(failure, -EINVAL, "\"%.*s\" is no flag; batond --help lists them",
+                           (int)(shown < SETTING_SHOWN ? shown : SETTING_SHOWN), argument);
+    const char *name = argument + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const struct setting *setting = find(name, length);
+    char origin[NAME_TEXT];
+    snprintf(origin, sizeof origin, "--%.*s", (int)(length < 48 ? length : 48), name);
+    if (!setting)
+        return refuse_flag(origin, failure);
+    if (equals)
+        return setting_set(settings, setting, equals + 1, origin, failure);
+    if (setting->kind == FLAG)
+        return setting_set(settings, setting, "true", origin, failure);
+    if (*index + 1 == argc)
+        return failure_set(failure, -EINVAL, "%s needs a value: %s=%s", origin, origin,
+                           setting->value);
+    *index += 1;
+    return setting_set(settings, setting, argv[*index], origin, failure);
+}
+
+int sources_read_command(struct settings *settings, int argc, char **argv, struct failure *failure)
+{
+    static const char NEW_TOKEN[] = "--new-token";
+    const size_t length = sizeof NEW_TOKEN - 1;
+    for (int i = 1; i < argc; i++) {
+        settings->wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+        settings->wants_version |= strcmp(argv[i], "--version") == 0;
+        settings->wants_check |= strcmp(argv[i], CHECK) == 0;
+        if (strncmp(argv[i], NEW_TOKEN, length) != 0 || settings->new_token)
+            continue;
+        const char *name = argv[i][length] == '=' ? argv[i] + length + 1
+                           : !argv[i][length]     ? argv[i + 1]
+                                                  : NULL;
+        settings->new_token = name ? strdup(name) : NULL;
+        if (!settings->new_token)
+            return failure_set(failure, -EINVAL,
+                               "--new-token needs the name of a principal: --new-token=ci");
+    }
+    return 0;
+}
+
+int sources_read(struct settings *settings, int argc, char **argv, struct failure *failure)
+{
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < SETTING_COUNT; i++)
+        result = read_variable(settings, &SETTINGS[i], failure);
+    if (result == 0)
+        result = check_variables(failure);
+    for (int i = 1; result == 0 && i < argc; i++)
+        result = strcmp(argv[i], CHECK) == 0 ? 0 : read_flag(settings, argc, argv, &i, failure);
+    return result;
+}
+
+/* What is left tells that there was one, and not how long it was. */
+static void blot(char *secret)
+{
+    size_t length = strlen(secret);
+    explicit_bzero(secret, length);
+    memcpy(secret, "***", length < 3 ? length : 3);
+}
+
+static void hide_flags(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
+        size_t length = strcspn(name, "=");
+        const struct setting *setting = find(name, length);
+        char *value = name[length] ? argv[i] + 2 + length + 1 : NULL;
+        if (setting && setting->kind != FLAG && !value && i + 1 < argc)
+            value = argv[++i];
+        if (setting && setting->kind == SECRET && value)
+            blot(value);
+    }
+}
+
+void sources_hide(int argc, char **argv)
+{
+    char name[NAME_TEXT];
+    hide_flags(argc, argv);
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        variable_name(&SETTINGS[i], "", name);
+        char *value = SETTINGS[i].kind == SECRET ? getenv(name) : NULL;
+        if (!value)
+            continue;
+        explicit_bzero(value, strlen(value));
+        unsetenv(name);
+    }
+}
