@@ -117,6 +117,8 @@ static void begin_era(struct guard_part *part, const struct record *record,
                       enum quarantine_reason reason, bool is_of_another)
 {
     heirs_learn(part);
+    if (!part->is_known && !part->locks->majority)
+        skew_begin(part);
     if (reason != QUARANTINE_NONE && !part->locks->keeps_all) /* at most what was given until now */
         part->floor = numbers_at(part, record->time);
     if (part->locks->majority && reason == QUARANTINE_NONE)
@@ -285,6 +287,14 @@ static void measure(struct guard_part *part, int64_t sent, int64_t heard, int64_
     snprintf(part->clock_run, sizeof part->clock_run, "%s", run);
 }
 
+/* Whoever comes later looks for the record in the first slot. */
+static void look_where_it_has_moved(struct guard_part *part)
+{
+    if (part->is_known && !part->asking && store_part_serves(part->locks->store, part->number) &&
+        record_has_moved(part))
+        epoch_look(part);
+}
+
 void epoch_hear(struct guard_part *part, const struct store_result *result)
 {
     struct record record;
@@ -315,6 +325,9 @@ void epoch_hear(struct guard_part *part, const struct store_result *result)
     torn_settle(part);
     if (is_first && part->locks->majority)
         look_at_those_that_wait(part->locks);
+    else if (is_first)
+        skew_judge_new(part->locks);
+    look_where_it_has_moved(part);
 }
 
 static void answered(void *context, const struct store_result *result)
@@ -346,14 +359,6 @@ void epoch_note_jump(struct guard_part *part)
     if (until > part->opens)
         part->opens = until;
     if (!part->asking)
-        epoch_look(part);
-}
-
-/* Whoever comes later looks for the record in the first slot. */
-static void look_where_it_has_moved(struct guard_part *part)
-{
-    if (part->is_known && !part->asking && store_part_serves(part->locks->store, part->number) &&
-        record_has_moved(part))
         epoch_look(part);
 }
 

@@ -57,6 +57,7 @@ struct guard_part {
     int64_t came_ends;    /* by when their holds end; the same */
     int64_t came_by;      /* by how much the clock that made them is ahead of ours; the slowest */
     int64_t came_numbers; /* all of theirs are below; Redis' time */
+    bool came_before;     /* or may have, from any part, before this process was started */
     unsigned comings;     /* how often some have come, */
     unsigned asked_comings, kept_comings; /* had when it was last asked, and are at all replicas */
     bool is_confirming;                   /* that they are */

@@ -27,14 +27,30 @@ static int64_t last_end(const struct guard *guard)
     return last;
 }
 
+/* Any other part whose holds still run may have handed over a slot before this process started. */
+static void suppose_any(struct guard_part *part, int64_t now)
+{
+    const struct guard *guard = &part->locks->guard;
+    for (unsigned i = 0; i < guard->count; i++) {
+        const struct guard_part *other = guard->parts[i];
+        if (other && other != part && other->clock.is_known && other->ends[GUARD_ALL] > now &&
+            other->clock.high < part->came_by)
+            part->came_by = other->clock.high;
+    }
+}
+
 /* What others have granted of late is in the records that are looked at within the time of grace.
  */
 static void review(struct guard_part *part, int64_t now)
 {
     const struct locks *locks = part->locks;
     int64_t ends = part->came_at + LOSS_GRACE_US, last = last_end(&locks->guard);
+    if (now >= ends)
+        part->came_before = false;
     if (locks->quarantine_ms == QUARANTINE_OFF || now >= ends)
         return;
+    if (part->came_before)
+        suppose_any(part, now);
     if (last > ends)
         ends = locks->quarantine_ms > 0 ? part->came_at + locks->quarantine_ms * US_PER_MS : last;
     if (ends > part->came_ends)
@@ -53,6 +69,13 @@ void skew_taken(struct guard_part *part, const struct guard_part *before)
     if (numbers > part->came_numbers)
         part->came_numbers = numbers;
     skew_judge(part);
+}
+
+void skew_begin(struct guard_part *part)
+{
+    part->came_before = true;
+    part->came_at = our_now();
+    part->came_by = part->clock.high; /* ahead of nobody, as long as no other part has holds */
 }
 
 void skew_continue(struct guard_part *part, const struct guard_part *mine)
@@ -94,6 +117,13 @@ void skew_judge(struct guard_part *part)
         guard_set_quarantine(part, until, QUARANTINE_CLOCK, true, part->locks->server);
     if (is_longer || is_raised)
         epoch_extend(part);
+}
+
+void skew_judge_new(const struct locks *locks)
+{
+    for (unsigned i = 0; i < locks->guard.count; i++)
+        if (locks->guard.parts[i] && locks->guard.parts[i]->came_before)
+            skew_judge(locks->guard.parts[i]);
 }
 
 /* How it is */

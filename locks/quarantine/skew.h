@@ -14,6 +14,14 @@
 /* Names have come to a part, or begin to, from one that is known. */
 void skew_taken(struct guard_part *part, const struct guard_part *before);
 
+/* A part has no record although this process knows nothing of it: it may be new, or its slots may
+ * have changed, and with them the key of its record, while nobody has written another yet. For
+ * LOSS_GRACE_US it is judged as if a slot had just come from any part whose holds still run. */
+void skew_begin(struct guard_part *part);
+
+/* To be called when another part has told of its holds for the first time: judges those again. */
+void skew_judge_new(const struct locks *locks);
+
 /* As heirs_continue: what was known of it before, as `mine`, goes on. */
 void skew_continue(struct guard_part *part, const struct guard_part *mine);
 

@@ -236,6 +236,33 @@ static void a_batond_that_comes_later_knows_of_it(void **state)
     close_stage(&stage);
 }
 
+/* The slot moved while no batond ran, so that nobody has written anything of it; and where it went,
+ * it is the first one, so that no record is found either. */
+static void so_does_one_that_comes_alone(void **state)
+{
+    struct stage stage = {0};
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT], target[ON_CLUSTER_LINE];
+    (void)state;
+    open_stage(&stage, STRANGE, 60, true);
+    struct batond_options options = {.redis_url = stage.all.clustered.url,
+                                     .arguments = LIST("--quarantine=auto")};
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
+        batond_process_start(&stage.all.batond[i], &options);
+        stage.all.client[i] = http_client_new(stage.all.batond[i].url);
+        assert_true(comes_to_answer(stage.all.client[i], "/readyz", 200, PATIENCE_MS));
+        if (i == 0) {
+            on_cluster_name(&stage.all, 0, "alone-", 0, name);
+            on_cluster_acquire(stage.all.client[0], name, "?ttl=1m", token);
+            struct slot_move move = move_of(name, 0, STRANGE);
+            assert_int_equal(batond_process_stop(&stage.all.batond[0]), 0);
+            clustered_move(&stage.all.clustered, &move);
+        }
+    }
+    answers(stage.all.client[1], on_cluster_request(target, "POST", name, ""), NULL, 503,
+            "quarantined");
+    close_stage(&stage);
+}
+
 /* Between nodes whose clocks agree nothing is held up, and where they differ nobody is before
  * something moves. */
 static void it_is_told_and_costs_nothing_meanwhile(void **state)
@@ -331,6 +358,7 @@ int main(void)
         cmocka_unit_test(nor_one_that_is_on_its_way),
         cmocka_unit_test(who_waits_gets_it_when_it_has_ended),
         cmocka_unit_test(a_batond_that_comes_later_knows_of_it),
+        cmocka_unit_test(so_does_one_that_comes_alone),
         cmocka_unit_test(it_is_told_and_costs_nothing_meanwhile),
         cmocka_unit_test_setup_teardown(clocks_that_agree_are_not_told_of, on_cluster_start,
                                         on_cluster_stop),
