@@ -1,10 +1,10 @@
 #include "locks/quarantine/epoch.h"
 
 #include "locks/quarantine/bound.h"
-#include "locks/quarantine/heirs.h"
 #include "locks/quarantine/loss.h"
 #include "locks/quarantine/numbers.h"
 #include "locks/quarantine/skew.h"
+#include "locks/quarantine/succession.h"
 #include "locks/quarantine/torn.h"
 
 #include <stdio.h>
@@ -116,7 +116,7 @@ static int64_t add_owed(const struct guard_part *part, int64_t until,
 static void begin_era(struct guard_part *part, const struct record *record,
                       enum quarantine_reason reason, bool is_of_another)
 {
-    heirs_learn(part);
+    succession_learn(part);
     if (!part->is_known && !part->locks->majority)
         skew_begin(part);
     if (reason != QUARANTINE_NONE && !part->locks->keeps_all) /* at most what was given until now */
@@ -207,8 +207,8 @@ static void judge(struct guard_part *part, const struct record *record)
     bool is_another = record_is_another_run(part->run, peer->run_id);
     enum quarantine_reason reason = reason_for(part, record, peer);
     bool is_strange = record_is_another_run(record->run, peer->run_id) &&
-                      (part->is_moved || heirs_is_of_another(part, record));
-    if (!record->id[0] && !part->is_known && heirs_wait_for_others(part))
+                      (part->is_moved || succession_is_of_another(part, record));
+    if (!record->id[0] && !part->is_known && succession_wait_for_others(part))
         return;
     if (!record->id[0] || is_strange) {
         begin_era(part, record, reason, is_strange);
@@ -314,9 +314,9 @@ void epoch_hear(struct guard_part *part, const struct store_result *result)
     int64_t heard = (int64_t)(uv_hrtime() / NS_PER_US);
     bool is_first = !part->clock.is_known;
     guard_wake(part->locks);
-    const struct guard_part *before = heirs_find(part, &record);
+    const struct guard_part *before = succession_find(part, &record);
     if (before)
-        heirs_continue(part, before);
+        succession_continue(part, before);
     part->slack /= 2;
     measure(part, sent, heard, record.time);
     part->asking = false;

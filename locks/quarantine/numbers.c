@@ -57,7 +57,7 @@ static int64_t greatest_of(const struct locks_reply *reply)
     return greatest;
 }
 
-/* The members of a quorum number what they have by one another's clocks: see heirs_learn. */
+/* The members of a quorum number what they have by one another's clocks: see succession_learn. */
 void numbers_heard(struct locks *locks, const struct locks_reply *reply)
 {
     int64_t number = greatest_of(reply), now = (int64_t)uv_now(locks->loop) * US_PER_MS;

@@ -22,7 +22,7 @@ void skew_begin(struct guard_part *part);
 /* To be called when another part has told of its holds for the first time: judges those again. */
 void skew_judge_new(const struct locks *locks);
 
-/* As heirs_continue: what was known of it before, as `mine`, goes on. */
+/* As succession_continue: what was known of it before, as `mine`, goes on. */
 void skew_continue(struct guard_part *part, const struct guard_part *mine);
 
 /* What has come so far does not count any more. */

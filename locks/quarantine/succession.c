@@ -1,4 +1,4 @@
-#include "locks/quarantine/heirs.h"
+#include "locks/quarantine/succession.h"
 
 #include "locks/quarantine/numbers.h"
 #include "locks/quarantine/skew.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-const struct guard_part *heirs_find(const struct guard_part *part, const struct record *record)
+const struct guard_part *succession_find(const struct guard_part *part, const struct record *record)
 {
     const struct locks *locks = part->locks;
     if (part->is_known && strcmp(part->era, record->era) == 0)
@@ -20,7 +20,7 @@ const struct guard_part *heirs_find(const struct guard_part *part, const struct 
     return NULL;
 }
 
-void heirs_continue(struct guard_part *part, const struct guard_part *before)
+void succession_continue(struct guard_part *part, const struct guard_part *before)
 {
     struct guard_part mine = *part;
     *part = *before;
@@ -39,7 +39,7 @@ void heirs_continue(struct guard_part *part, const struct guard_part *before)
     torn_continue(part, &mine);
 }
 
-bool heirs_is_of_another(const struct guard_part *part, const struct record *record)
+bool succession_is_of_another(const struct guard_part *part, const struct record *record)
 {
     const struct locks *locks = part->locks;
     for (unsigned i = 0; record->run[0] && i < locks->guard.count; i++) {
@@ -51,7 +51,7 @@ bool heirs_is_of_another(const struct guard_part *part, const struct record *rec
     return false;
 }
 
-void heirs_learn(struct guard_part *part)
+void succession_learn(struct guard_part *part)
 {
     const struct guard *guard = &part->locks->guard;
     for (unsigned i = 0; part->locks->majority && i < guard->count; i++) {
@@ -70,7 +70,7 @@ void heirs_learn(struct guard_part *part)
     }
 }
 
-bool heirs_wait_for_others(const struct guard_part *part)
+bool succession_wait_for_others(const struct guard_part *part)
 {
     const struct locks *locks = part->locks;
     unsigned heard = 0;
