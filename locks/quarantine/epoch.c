@@ -4,8 +4,8 @@
 #include "locks/quarantine/loss.h"
 #include "locks/quarantine/numbers.h"
 #include "locks/quarantine/skew.h"
+#include "locks/quarantine/slot_migration.h"
 #include "locks/quarantine/succession.h"
-#include "locks/quarantine/torn.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -306,7 +306,7 @@ void epoch_hear(struct guard_part *part, const struct store_result *result)
     const struct store_peer *peer = store_peer(store, part->number);
     bool is_another = record_is_another_run(record.run, peer->run_id) ||
                       (part->is_closed && record_was_replica(record.history, peer));
-    if (part->tag[0] && is_another && torn_waits(part)) {
+    if (part->tag[0] && is_another && slot_migration_waits(part)) {
         part->asking = false;
         return;
     }
@@ -322,7 +322,7 @@ void epoch_hear(struct guard_part *part, const struct store_result *result)
     part->asking = false;
     judge(part, &record);
     skew_judge(part);
-    torn_settle(part);
+    slot_migration_settle(part);
     if (is_first && part->locks->majority)
         look_at_those_that_wait(part->locks);
     else if (is_first)
@@ -372,7 +372,7 @@ void epoch_taken(struct locks *locks, unsigned to, unsigned from)
         return;
     look_where_it_has_moved(guard_part(locks, to));
     look_where_it_has_moved(guard_part(locks, from));
-    torn_taken(guard_part(locks, to));
+    slot_migration_taken(guard_part(locks, to));
     skew_taken(guard_part(locks, to), before);
     if (locks->quarantine_ms == QUARANTINE_OFF)
         return;

@@ -52,7 +52,7 @@ struct guard_part {
     bool serves;  /* some names */
     int64_t owed; /* by when holds end that it should have taken over, and may not have; our time */
     const struct guard_part *owes; /* whose they are; NULL: of several */
-    /* Of names that have come from other parts, or begin to: see skew.h and torn.h. */
+    /* Of names that have come from other parts, or begin to: see skew.h and slot_migration.h. */
     int64_t came_at;      /* the last of them; our time; 0: none have */
     int64_t came_ends;    /* by when their holds end; the same */
     int64_t came_by;      /* by how much the clock that made them is ahead of ours; the slowest */
@@ -61,7 +61,7 @@ struct guard_part {
     unsigned comings;     /* how often some have come, */
     unsigned asked_comings, kept_comings; /* had when it was last asked, and are at all replicas */
     bool is_confirming;                   /* that they are */
-    bool is_torn;      /* slots are on their way to it or from it, or nobody may know */
+    bool is_migrating; /* slots are on their way to it or from it, or nobody may know */
     bool is_asked;     /* whether they are */
     bool is_waiting;   /* for what the other parts say of that, before its record is judged */
     int64_t connected; /* our time; */

@@ -1,6 +1,6 @@
 #include "locks/quarantine/loss.h"
 
-#include "locks/quarantine/torn.h"
+#include "locks/quarantine/slot_migration.h"
 
 #include <string.h>
 
@@ -30,8 +30,9 @@ static bool is_ahead(const struct guard_part *part)
 static bool is_promoted(const struct guard_part *part, const struct store_peer *peer)
 {
     int64_t started = part->heard - up_us(peer);
-    return part->is_known && !is_ahead(part) && !torn_is(part) && part->history[0] &&
-           strcmp(peer->history_before, part->history) == 0 && started < part->adopted;
+    return part->is_known && !is_ahead(part) && !slot_migration_may_lose(part) &&
+           part->history[0] && strcmp(peer->history_before, part->history) == 0 &&
+           started < part->adopted;
 }
 
 /* Whether it was only started anew, with all that it had. */

@@ -53,7 +53,7 @@ bool record_is_still(const struct guard_part *part, const struct store_result *r
 void record_ask(struct guard_part *part, store_done *done);
 
 /* The same of a part that may have no slot, or none that Redis serves now. It has no record to be
- * told of: the answer is its time, and what torn.h reads. */
+ * told of: the answer is its time, and what slot_migration.h reads. */
 void record_ask_without(struct guard_part *part, store_done *done);
 
 /* Where the key of the record has changed: asks for what is under the one of before, so that what

@@ -2,7 +2,7 @@
 
 #include "locks/quarantine/numbers.h"
 #include "locks/quarantine/skew.h"
-#include "locks/quarantine/torn.h"
+#include "locks/quarantine/slot_migration.h"
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ void succession_continue(struct guard_part *part, const struct guard_part *befor
     part->reason = mine.reason;
     part->has_jumped = part->is_moved = false;
     skew_continue(part, &mine);
-    torn_continue(part, &mine);
+    slot_migration_continue(part, &mine);
 }
 
 bool succession_is_of_another(const struct guard_part *part, const struct record *record)

@@ -1,7 +1,7 @@
-/* torn.h: whether a replica of a Redis Cluster may lack what its primary has answered although all
- * of it was confirmed, since slots have moved. Internal to locks/. */
-#ifndef BATON_LOCKS_TORN_H
-#define BATON_LOCKS_TORN_H
+/* slot_migration.h: whether a replica of a Redis Cluster may lack what its primary has answered
+ * although all of it was confirmed, since slots have moved. Internal to locks/. */
+#ifndef BATON_LOCKS_QUARANTINE_SLOT_MIGRATION_H
+#define BATON_LOCKS_QUARANTINE_SLOT_MIGRATION_H
 
 #include "locks/quarantine/guard.h"
 
@@ -13,19 +13,19 @@
  *   until then a replica of it may lack that. */
 
 /* Names have come to it, or begin to. */
-void torn_taken(struct guard_part *part);
+void slot_migration_taken(struct guard_part *part);
 
 /* Every second, of a part that is known: confirms what has come. */
-void torn_settle(struct guard_part *part);
+void slot_migration_settle(struct guard_part *part);
 
 /* Whether the others have to be heard before the part is judged: asks them, and has the part looked
  * at again when they have answered. */
-bool torn_waits(struct guard_part *part);
+bool slot_migration_waits(struct guard_part *part);
 
 /* As skew_continue. */
-void torn_continue(struct guard_part *part, const struct guard_part *mine);
+void slot_migration_continue(struct guard_part *part, const struct guard_part *mine);
 
 /* Whether a replica of this part, which has followed it, may lack what was confirmed. */
-bool torn_is(const struct guard_part *part);
+bool slot_migration_may_lose(const struct guard_part *part);
 
 #endif

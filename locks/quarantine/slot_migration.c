@@ -1,4 +1,4 @@
-#include "locks/quarantine/torn.h"
+#include "locks/quarantine/slot_migration.h"
 
 #include "locks/quarantine/epoch.h"
 #include "locks/quarantine/record.h"
@@ -26,7 +26,7 @@ static void answered(void *context, const struct store_result *result)
     part->is_asked = false;
     part->looked = (int64_t)(uv_hrtime() / NS_PER_US);
     if (result->outcome == STORE_REPLIED && value_text(value_at(result->reply, 1), &moves)) {
-        part->is_torn = moves.length > 0;
+        part->is_migrating = moves.length > 0;
         confirm(part);
     }
     go_on(part->locks);
@@ -42,7 +42,7 @@ static void ask(struct guard_part *part)
     record_ask_without(part, answered);
 }
 
-bool torn_waits(struct guard_part *part)
+bool slot_migration_waits(struct guard_part *part)
 {
     const struct locks *locks = part->locks;
     part->is_waiting = false;
@@ -57,11 +57,11 @@ bool torn_waits(struct guard_part *part)
     return part->is_waiting;
 }
 
-static bool is_any_torn(const struct locks *locks)
+static bool slot_migration_is_anywhere(const struct locks *locks)
 {
     for (unsigned i = 0; i < locks->guard.count; i++) {
         const struct guard_part *part = locks->guard.parts[i];
-        if (part && part->is_torn && store_part_serves(locks->store, i))
+        if (part && part->is_migrating && store_part_serves(locks->store, i))
             return true;
     }
     return false;
@@ -69,7 +69,7 @@ static bool is_any_torn(const struct locks *locks)
 
 /* What has come */
 
-void torn_taken(struct guard_part *part)
+void slot_migration_taken(struct guard_part *part)
 {
     part->comings++;
 }
@@ -87,27 +87,27 @@ static void confirm(struct guard_part *part)
 {
     struct store *store = part->locks->store;
     int replicas = store_peer(store, part->number)->replicas;
-    if (part->kept_comings == part->asked_comings || part->is_confirming || part->is_torn ||
+    if (part->kept_comings == part->asked_comings || part->is_confirming || part->is_migrating ||
         replicas == 0 || replicas > STORE_REPLICAS_MOST)
         return;
     part->is_confirming = true;
     store_confirm(store, store_mark_at(store, part->number), replicas, CONFIRM_MS, confirmed, part);
 }
 
-void torn_settle(struct guard_part *part)
+void slot_migration_settle(struct guard_part *part)
 {
     if (part->kept_comings != part->comings)
         ask(part);
 }
 
-bool torn_is(const struct guard_part *part)
+bool slot_migration_may_lose(const struct guard_part *part)
 {
-    return part->kept_comings != part->comings || is_any_torn(part->locks);
+    return part->kept_comings != part->comings || slot_migration_is_anywhere(part->locks);
 }
 
-void torn_continue(struct guard_part *part, const struct guard_part *mine)
+void slot_migration_continue(struct guard_part *part, const struct guard_part *mine)
 {
-    part->is_torn = mine->is_torn;
+    part->is_migrating = mine->is_migrating;
     part->is_asked = mine->is_asked;
     part->is_confirming = mine->is_confirming;
     part->is_waiting = false;
