@@ -1,5 +1,5 @@
 /* confirm.h: keeps back the word of a hold until it may be told: until Redis' record says how long
- * there may be holds (bound.h), and enough replicas have it. Internal to locks/. */
+ * there may be holds (horizon.h), and enough replicas have it. Internal to locks/. */
 #ifndef BATON_LOCKS_CONFIRM_H
 #define BATON_LOCKS_CONFIRM_H
 

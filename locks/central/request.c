@@ -1,7 +1,7 @@
 #include "locks/central/request.h"
 
 #include "base/table.h"
-#include "locks/quarantine/bound.h"
+#include "locks/quarantine/horizon.h"
 #include "locks/scripts/scripts.h"
 
 enum {
@@ -118,7 +118,7 @@ void request_send_at(struct locks *locks, unsigned part, struct slice key,
                      enum request_kind kind, store_done *done, void *context)
 {
     struct packed packed;
-    bound_move(locks, part, acquire->ttl_ms);
+    horizon_move(locks, part, acquire->ttl_ms);
     pack(locks, acquire, attempt, kind, &packed);
     ask_redis_at_once(locks, part, &script_acquire, key, packed.arguments, packed.count, done,
                       context);

@@ -1,6 +1,6 @@
 #include "locks/quarantine/epoch.h"
 
-#include "locks/quarantine/bound.h"
+#include "locks/quarantine/horizon.h"
 #include "locks/quarantine/loss.h"
 #include "locks/quarantine/numbers.h"
 #include "locks/quarantine/skew.h"
@@ -58,7 +58,7 @@ void epoch_extend(struct guard_part *part)
 static void remember_holds(struct guard_part *part, const struct record *record,
                            const struct redis_clock *clock)
 {
-    for (size_t i = 0; i < GUARD_BOUNDS; i++) {
+    for (size_t i = 0; i < HORIZONS; i++) {
         int64_t ends = record->ends[i] ? clock_ours(clock, record->ends[i]) : 0;
         if (ends > part->ends[i])
             part->ends[i] = ends;
@@ -76,10 +76,10 @@ static void remember_holds(struct guard_part *part, const struct record *record,
  */
 static void raise_what_it_lacks(struct guard_part *part, const struct record *record)
 {
-    for (size_t i = 0; i < GUARD_BOUNDS; i++) {
+    for (size_t i = 0; i < HORIZONS; i++) {
         int64_t told = record->ends[i] ? clock_ours(&part->clock, record->ends[i]) : 0;
         if (part->ends[i] > part->heard && part->ends[i] > told + TOLERANCE_US) {
-            bound_write(part);
+            horizon_write(part);
             return;
         }
     }
@@ -376,7 +376,7 @@ void epoch_taken(struct locks *locks, unsigned to, unsigned from)
     skew_taken(guard_part(locks, to), before);
     if (locks->quarantine_ms == QUARANTINE_OFF)
         return;
-    int64_t ends = store_part_is_up(locks->store, from) ? 0 : before->ends[GUARD_ALL];
+    int64_t ends = store_part_is_up(locks->store, from) ? 0 : before->ends[HORIZON_ALL];
     int64_t left = guard_left_us(before, now);
     struct guard_part *part = guard_part(locks, to);
     if (left > 0 && now + left > ends)

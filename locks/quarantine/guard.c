@@ -142,9 +142,9 @@ void guard_wake(struct locks *locks)
             continue;
         part->clock.low += more;
         part->clock.high += more;
-        for (size_t bound = 0; bound < GUARD_BOUNDS; bound++) {
-            part->ends[bound] -= more;
-            part->written[bound] -= more;
+        for (size_t i = 0; i < HORIZONS; i++) {
+            part->ends[kind] -= more;
+            part->written[kind] -= more;
         }
     }
 }

@@ -14,12 +14,12 @@ struct locks;
 
 /* The times of a part's Redis and of this process, which is its monotonic clock, are microseconds.
  *
- * How it is known until when there may be holds: see bound.h; that data was lost: epoch.h. */
+ * How it is known until when there may be holds: see horizon.h; that data was lost: epoch.h. */
 
-enum guard_bound {
-    GUARD_ALL,   /* holds */
-    GUARD_LOOSE, /* those that a replica of this Redis may not have */
-    GUARD_BOUNDS,
+enum horizon_of {
+    HORIZON_ALL,          /* holds */
+    HORIZON_UNREPLICATED, /* those that a replica of this Redis may not have */
+    HORIZONS,
 };
 
 enum { GUARD_ID_LENGTH = 16, GUARD_RUN_SIZE = 48, RECORD_ERA_SIZE = 24 };
@@ -32,9 +32,9 @@ struct guard_part {
     struct redis_clock clock_before; /* the jump, where it has jumped */
     bool has_jumped;                 /* the record does not say so yet */
     int64_t slack;                   /* how long calls take longer than they should */
-    int64_t ends[GUARD_BOUNDS];      /* no hold that was told ends later; our time */
-    int64_t written[GUARD_BOUNDS];   /* what the record had of that at the last look */
-    struct raising *raising;         /* the rest is on its way there: see bound.c */
+    int64_t ends[HORIZONS];          /* no hold that was told ends later; our time */
+    int64_t written[HORIZONS];       /* what the record had of that at the last look */
+    struct raising *raising;         /* the rest is on its way there: see horizon.c */
     int64_t span;                    /* no hold of late was for longer; us */
     int64_t opens; /* nothing is granted before this; Redis' time; 0: there is no quarantine */
     int64_t since; /* when that began; the same */

@@ -54,7 +54,7 @@ int64_t loss_until(const struct guard_part *part, const struct record *record,
     if (keeps_all(part, record, reason))
         return 0;
     bool is_followed = is_restart && is_promoted(part, peer);
-    int64_t ends = part->ends[is_followed ? GUARD_LOOSE : GUARD_ALL];
+    int64_t ends = part->ends[is_followed ? HORIZON_UNREPLICATED : HORIZON_ALL];
     int64_t until = ends ? clock_theirs(&part->clock, ends) : 0;
     /* What is read from a disk may be older than the last word, and nobody here has heard that: but
      * what was granted meanwhile was granted before this server was started. */

@@ -28,8 +28,8 @@ bool record_read(const struct value *reply, struct record *ret)
     read_text(value_at(reply, 2), ret->era, sizeof ret->era);
     read_text(value_at(reply, 3), ret->run, sizeof ret->run);
     read_text(value_at(reply, 4), ret->history, sizeof ret->history);
-    ret->ends[GUARD_ALL] = read_number(value_at(reply, 5));
-    ret->ends[GUARD_LOOSE] = read_number(value_at(reply, 6));
+    ret->ends[HORIZON_ALL] = read_number(value_at(reply, 5));
+    ret->ends[HORIZON_UNREPLICATED] = read_number(value_at(reply, 6));
     ret->span = read_number(value_at(reply, 7));
     ret->opens = read_number(value_at(reply, 8));
     read_text(value_at(reply, 9), ret->reason, sizeof ret->reason);
@@ -177,8 +177,8 @@ void record_raise(struct guard_part *part, store_done *done, void *context)
         slice_of(part->id),
         slice_of(part->era),
         slice_of("raise"),
-        their_text(part, part->ends[GUARD_ALL], all),
-        their_text(part, part->ends[GUARD_LOOSE], loose),
+        their_text(part, part->ends[HORIZON_ALL], all),
+        their_text(part, part->ends[HORIZON_UNREPLICATED], loose),
         number_text(part->span, span),
     };
     ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
@@ -211,8 +211,8 @@ void record_replace(struct guard_part *part, const struct record *found,
         slice_of("era"),      slice_of(era),
         slice_of("run"),      slice_of(peer->run_id),
         slice_of("history"),  slice_of(peer->history),
-        slice_of("ends"),     their_text(part, part->ends[GUARD_ALL], ends),
-        slice_of("loose"),    their_text(part, part->ends[GUARD_LOOSE], loose),
+        slice_of("ends"),     their_text(part, part->ends[HORIZON_ALL], ends),
+        slice_of("loose"),    their_text(part, part->ends[HORIZON_UNREPLICATED], loose),
         slice_of("span"),     number_text(part->span, span),
         slice_of("until"),    number_text(part->opens, opens),
         slice_of("reason"),   slice_of(quarantine_word(reason)),

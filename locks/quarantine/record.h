@@ -13,7 +13,7 @@ struct record {
     char era[RECORD_ERA_SIZE];
     char run[GUARD_RUN_SIZE];
     char history[GUARD_RUN_SIZE];
-    int64_t ends[GUARD_BOUNDS];
+    int64_t ends[HORIZONS];
     int64_t span;
     int64_t opens;
     char reason[16];

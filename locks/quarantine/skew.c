@@ -22,7 +22,7 @@ static int64_t last_end(const struct guard *guard)
     int64_t last = 0;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct guard_part *part = guard->parts[i];
-        last = part && part->ends[GUARD_ALL] > last ? part->ends[GUARD_ALL] : last;
+        last = part && part->ends[HORIZON_ALL] > last ? part->ends[HORIZON_ALL] : last;
     }
     return last;
 }
@@ -33,7 +33,7 @@ static void suppose_any(struct guard_part *part, int64_t now)
     const struct guard *guard = &part->locks->guard;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct guard_part *other = guard->parts[i];
-        if (other && other != part && other->clock.is_known && other->ends[GUARD_ALL] > now &&
+        if (other && other != part && other->clock.is_known && other->ends[HORIZON_ALL] > now &&
             other->clock.high < part->came_by)
             part->came_by = other->clock.high;
     }

@@ -58,9 +58,9 @@ void succession_learn(struct guard_part *part)
         const struct guard_part *other = guard->parts[i];
         if (!other || !other->clock.is_known)
             continue;
-        for (size_t bound = 0; bound < GUARD_BOUNDS; bound++)
-            if (other->ends[bound] > part->ends[bound])
-                part->ends[bound] = other->ends[bound];
+        for (size_t i = 0; i < HORIZONS; i++)
+            if (other->ends[kind] > part->ends[kind])
+                part->ends[kind] = other->ends[kind];
         if (other->span > part->span)
             part->span = other->span;
         /* By less than that it has caught up when grants begin again. */

@@ -1,6 +1,6 @@
 /* Renewing, releasing and breaking what a quorum holds. */
 #include "locks/central/rights.h"
-#include "locks/quarantine/bound.h"
+#include "locks/quarantine/horizon.h"
 #include "locks/quorum/majority.h"
 #include "locks/quorum/settle.h"
 #include "locks/quorum/spread.h"
@@ -106,7 +106,7 @@ static void hear_renewed(struct fan *fan, unsigned member, const struct store_re
                               .ttl_ms = hold.ttl_ms,
                               .holds = hold.holds,
                               .version = hold.version};
-        bound_move(fan->locks, member, hold.ttl_ms); /* which nobody knew before, if it was 0 */
+        horizon_move(fan->locks, member, hold.ttl_ms); /* which nobody knew before, if it was 0 */
         if (change->hold.owner.bytes)
             return;
         change->hold = hold;
@@ -192,7 +192,7 @@ void majority_renew(struct locks *locks, struct slice name, struct slice token, 
     const struct slice arguments[] = {stamp_room(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     if (ttl_ms)
-        bound_move_all(locks, ttl_ms);
+        horizon_move_all(locks, ttl_ms);
     fan_send_all(&change->fan, &script_renew, key_of(change), arguments, by.length > 0 ? 4 : 3);
 }
 

@@ -1,8 +1,8 @@
 /* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
 #include "locks/central/operation.h"
 #include "locks/central/rights.h"
-#include "locks/quarantine/bound.h"
 #include "locks/quarantine/epoch.h"
+#include "locks/quarantine/horizon.h"
 #include "locks/quorum/majority.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
@@ -136,7 +136,7 @@ void locks_serve(struct locks *locks, unsigned part)
 
 void locks_store_has_moved(struct locks *locks)
 {
-    bound_level(locks);
+    horizon_level(locks);
     doubts_ask(locks);
 }
 

@@ -1,7 +1,7 @@
-/* bound.h: until when there may be holds, as far as anybody was told of them. Internal to locks/.
+/* horizon.h: until when there may be holds, as far as anybody was told of them. Internal to locks/.
  */
-#ifndef BATON_LOCKS_BOUND_H
-#define BATON_LOCKS_BOUND_H
+#ifndef BATON_LOCKS_QUARANTINE_HORIZON_H
+#define BATON_LOCKS_QUARANTINE_HORIZON_H
 
 #include "locks/central/operation.h"
 
@@ -18,24 +18,24 @@
 
 /* Of a hold that was made just now, or prolonged, and is to be told when so many replicas have it:
  * whether the time is late enough. If not, it is on its way to be. */
-bool bound_covers(struct locks *locks, unsigned part, int64_t ttl_ms, int64_t replicas);
+bool horizon_covers(struct locks *locks, unsigned part, int64_t ttl_ms, int64_t replicas);
 
-/* Runs when it is, once, from the loop and never before bound_await has returned. With an `error`,
- * for clients, where it is not known whether Redis has it. */
-typedef void bound_done(void *context, const char *error);
+/* Runs when it is, once, from the loop and never before horizon_await has returned. With an
+ * `error`, for clients, where it is not known whether Redis has it. */
+typedef void horizon_done(void *context, const char *error);
 
-/* Right after bound_covers has said no. */
-void bound_await(struct locks *locks, unsigned part, bound_done *done, void *context);
+/* Right after horizon_covers has said no. */
+void horizon_await(struct locks *locks, unsigned part, horizon_done *done, void *context);
 
 /* For who does not wait for that: before a part is asked for a hold, or all of them. */
-void bound_move(struct locks *locks, unsigned part, int64_t ttl_ms);
-void bound_move_all(struct locks *locks, int64_t ttl_ms);
+void horizon_move(struct locks *locks, unsigned part, int64_t ttl_ms);
+void horizon_move_all(struct locks *locks, int64_t ttl_ms);
 
 /* Names may have gone from one part to another, and their holds with them: any part may have those
  * that end last. */
-void bound_level(struct locks *locks);
+void horizon_level(struct locks *locks);
 
 /* Writes it, late or not. */
-void bound_write(struct guard_part *part);
+void horizon_write(struct guard_part *part);
 
 #endif

@@ -1,4 +1,4 @@
-#include "locks/quarantine/bound.h"
+#include "locks/quarantine/horizon.h"
 
 #include "locks/quarantine/epoch.h"
 #include "locks/quarantine/record.h"
@@ -14,7 +14,7 @@ enum {
 /* Who is told when it is written. */
 struct awaiting {
     struct awaiting *next;
-    bound_done *done;
+    horizon_done *done;
     void *context;
 };
 
@@ -50,7 +50,7 @@ static void raised(void *context, const struct store_result *result)
                              "would be remembered");
 }
 
-void bound_write(struct guard_part *part)
+void horizon_write(struct guard_part *part)
 {
     if (!part->is_known || part->is_closed || store_is_closing(part->locks->store))
         return;
@@ -63,7 +63,7 @@ void bound_write(struct guard_part *part)
     record_raise(part, raised, raising);
 }
 
-void bound_await(struct locks *locks, unsigned part, bound_done *done, void *context)
+void horizon_await(struct locks *locks, unsigned part, horizon_done *done, void *context)
 {
     struct raising *raising = guard_part(locks, part)->raising;
     struct awaiting *awaiting = malloc(sizeof *awaiting);
@@ -75,12 +75,12 @@ void bound_await(struct locks *locks, unsigned part, bound_done *done, void *con
 }
 
 /* Whether a hold may be missing on a replica of this Redis. */
-static bool is_loose(const struct guard_part *part, int64_t replicas)
+static bool may_be_unreplicated(const struct guard_part *part, int64_t replicas)
 {
     return part->followers == 0 || replicas < part->followers;
 }
 
-bool bound_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t replicas)
+bool horizon_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t replicas)
 {
     if (number >= store_part_count(locks->store)) /* nobody serves it now */
         return true;
@@ -88,62 +88,62 @@ bool bound_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t 
     int64_t now = (int64_t)uv_now(locks->loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
     int64_t more = ttl / 2 < MOST_US ? ttl / 2 : MOST_US;
     int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + more + LEAD_US;
-    if (least <= part->written[GUARD_ALL] && least <= part->written[GUARD_LOOSE])
+    if (least <= part->written[HORIZON_ALL] && least <= part->written[HORIZON_UNREPLICATED])
         return true;
-    const int64_t needed[GUARD_BOUNDS] = {least, is_loose(part, replicas) ? least : 0};
-    bool is_short = needed[GUARD_ALL] > part->ends[GUARD_ALL];
+    const int64_t needed[HORIZONS] = {least, may_be_unreplicated(part, replicas) ? least : 0};
+    bool is_short = needed[HORIZON_ALL] > part->ends[HORIZON_ALL];
     if (is_short)
         part->span = ahead - now;
-    for (size_t i = 0; i < GUARD_BOUNDS; i++) {
+    for (size_t i = 0; i < HORIZONS; i++) {
         if (needed[i] <= part->ends[i])
             continue;
         part->ends[i] = ahead;
         is_short = true;
     }
     if (is_short)
-        bound_write(part);
-    bool is_written = needed[GUARD_ALL] <= part->written[GUARD_ALL] &&
-                      needed[GUARD_LOOSE] <= part->written[GUARD_LOOSE];
+        horizon_write(part);
+    bool is_written = needed[HORIZON_ALL] <= part->written[HORIZON_ALL] &&
+                      needed[HORIZON_UNREPLICATED] <= part->written[HORIZON_UNREPLICATED];
     return is_written || !part->raising || locks->keeps_all ||
            locks->quarantine_ms == QUARANTINE_OFF;
 }
 
-void bound_move(struct locks *locks, unsigned part, int64_t ttl_ms)
+void horizon_move(struct locks *locks, unsigned part, int64_t ttl_ms)
 {
     if (store_part_is_up(locks->store, part)) /* else it will not be asked */
-        bound_covers(locks, part, ttl_ms, 0);
+        horizon_covers(locks, part, ttl_ms, 0);
 }
 
-void bound_move_all(struct locks *locks, int64_t ttl_ms)
+void horizon_move_all(struct locks *locks, int64_t ttl_ms)
 {
     for (unsigned i = 0; i < store_part_count(locks->store); i++)
-        bound_move(locks, i, ttl_ms);
+        horizon_move(locks, i, ttl_ms);
 }
 
 /* As it is ahead of all holds, it may lag a little; else two parts whose clocks are known with
  * different errors would raise each other for ever. */
-static void level(struct locks *locks, enum guard_bound bound)
+static void level(struct locks *locks, enum horizon_of kind)
 {
     const struct guard *guard = &locks->guard;
     int64_t last = 0, span = 0;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct guard_part *part = guard->parts[i];
-        last = part && part->ends[bound] > last ? part->ends[bound] : last;
+        last = part && part->ends[kind] > last ? part->ends[kind] : last;
         span = part && part->span > span ? part->span : span;
     }
     for (unsigned i = 0; i < guard->count; i++) {
         struct guard_part *part = guard->parts[i];
-        if (!part || last - part->ends[bound] < LEAD_US / 2 ||
-            !store_part_serves(locks->store, i) || !store_part_is_up(locks->store, i))
+        if (!part || last - part->ends[kind] < LEAD_US / 2 || !store_part_serves(locks->store, i) ||
+            !store_part_is_up(locks->store, i))
             continue;
-        part->ends[bound] = last;
+        part->ends[kind] = last;
         part->span = span;
-        bound_write(part);
+        horizon_write(part);
     }
 }
 
-void bound_level(struct locks *locks)
+void horizon_level(struct locks *locks)
 {
-    level(locks, GUARD_ALL);
-    level(locks, GUARD_LOOSE);
+    level(locks, HORIZON_ALL);
+    level(locks, HORIZON_UNREPLICATED);
 }
