@@ -1,7 +1,7 @@
 #include "locks/quarantine/epoch.h"
 
+#include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/horizon.h"
-#include "locks/quarantine/loss.h"
 #include "locks/quarantine/numbers.h"
 #include "locks/quarantine/skew.h"
 #include "locks/quarantine/slot_migration.h"
@@ -106,7 +106,7 @@ static void adopt(struct guard_part *part, const struct record *record)
 static int64_t add_owed(const struct guard_part *part, int64_t until,
                         enum quarantine_reason *reason)
 {
-    int64_t owed = part->owed > part->heard ? loss_set_length(part, part->owed) : 0;
+    int64_t owed = part->owed > part->heard ? data_loss_set_length(part, part->owed) : 0;
     if (owed > 0 && *reason == QUARANTINE_NONE)
         *reason = QUARANTINE_IDENTITY;
     return owed > until ? owed : until;
@@ -123,8 +123,8 @@ static void begin_era(struct guard_part *part, const struct record *record,
         part->floor = numbers_at(part, record->time);
     if (part->locks->majority && reason == QUARANTINE_NONE)
         reason = QUARANTINE_EPOCH;
-    int64_t until = loss_at_least(part, record, reason);
-    int64_t unseen = loss_unseen_until(part, record, reason);
+    int64_t until = data_loss_at_least(part, record, reason);
+    int64_t unseen = data_loss_unseen_until(part, record, reason);
     until = add_owed(part, until, &reason);
     if (unseen > until)
         until = unseen;
@@ -148,8 +148,8 @@ static void follow(struct guard_part *part, const struct record *record,
     if (is_missing && part->opens > opens)
         opens = part->opens;
     bool is_auto = part->locks->quarantine_ms == QUARANTINE_AUTO;
-    bool is_known_better =
-        is_auto ? until > opens + TOLERANCE_US : until > 0 && opens < record->time + LOSS_GRACE_US;
+    bool is_known_better = is_auto ? until > opens + TOLERANCE_US
+                                   : until > 0 && opens < record->time + DATA_LOSS_GRACE_US;
     if (part->locks->quarantine_ms == QUARANTINE_OFF)
         opens = 0;
     if (!is_known_better)
@@ -215,7 +215,7 @@ static void judge(struct guard_part *part, const struct record *record)
         return;
     }
     bool is_ended = part->is_known && !is_same && !part->has_jumped && record_is_ended(record);
-    int64_t until = loss_until(part, record, reason);
+    int64_t until = data_loss_until(part, record, reason);
     if (is_ended) {
         forgive(part);
         until = 0;
@@ -243,7 +243,7 @@ static void judge(struct guard_part *part, const struct record *record)
 static void judge_before(struct guard_part *part, const struct record *before)
 {
     bool is_kept = strcmp(before->id, part->before_id) == 0;
-    int64_t until = is_kept ? 0 : loss_at_least(part, before, QUARANTINE_EPOCH);
+    int64_t until = is_kept ? 0 : data_loss_at_least(part, before, QUARANTINE_EPOCH);
     if (before->opens > until && part->locks->quarantine_ms != QUARANTINE_OFF)
         until = before->opens;
     part->before_tag[0] = '\0';
@@ -355,7 +355,7 @@ static void told_time(void *context, const struct store_result *result)
 void epoch_note_jump(struct guard_part *part)
 {
     const struct record nothing = {.time = clock_theirs(&part->clock, part->heard)};
-    int64_t until = loss_at_least(part, &nothing, QUARANTINE_CLOCK);
+    int64_t until = data_loss_at_least(part, &nothing, QUARANTINE_CLOCK);
     if (until > part->opens)
         part->opens = until;
     if (!part->asking)
@@ -388,7 +388,7 @@ void epoch_taken(struct locks *locks, unsigned to, unsigned from)
         part->owed = ends > part->owed ? ends : part->owed;
         return;
     }
-    int64_t until = loss_set_length(part, ends);
+    int64_t until = data_loss_set_length(part, ends);
     if (until <= part->opens)
         return;
     guard_set_quarantine(part, until, QUARANTINE_IDENTITY, true, locks->server);

@@ -1,7 +1,7 @@
 #include "locks/quarantine/skew.h"
 
+#include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/epoch.h"
-#include "locks/quarantine/loss.h"
 #include "locks/quarantine/numbers.h"
 
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static void suppose_any(struct guard_part *part, int64_t now)
 static void review(struct guard_part *part, int64_t now)
 {
     const struct locks *locks = part->locks;
-    int64_t ends = part->came_at + LOSS_GRACE_US, last = last_end(&locks->guard);
+    int64_t ends = part->came_at + DATA_LOSS_GRACE_US, last = last_end(&locks->guard);
     if (now >= ends)
         part->came_before = false;
     if (locks->quarantine_ms == QUARANTINE_OFF || now >= ends)
@@ -95,7 +95,7 @@ void skew_forgive(struct guard_part *part)
 {
     part->came_ends = 0;
     if (part->came_at)
-        part->came_at -= LOSS_GRACE_US; /* nothing that is looked at adds to it */
+        part->came_at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
 }
 
 void skew_judge(struct guard_part *part)

@@ -16,7 +16,8 @@ void skew_taken(struct guard_part *part, const struct guard_part *before);
 
 /* A part has no record although this process knows nothing of it: it may be new, or its slots may
  * have changed, and with them the key of its record, while nobody has written another yet. For
- * LOSS_GRACE_US it is judged as if a slot had just come from any part whose holds still run. */
+ * DATA_LOSS_GRACE_US it is judged as if a slot had just come from any part whose holds still run.
+ */
 void skew_begin(struct guard_part *part);
 
 /* To be called when another part has told of its holds for the first time: judges those again. */

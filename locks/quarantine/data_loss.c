@@ -1,4 +1,4 @@
-#include "locks/quarantine/loss.h"
+#include "locks/quarantine/data_loss.h"
 
 #include "locks/quarantine/slot_migration.h"
 
@@ -43,8 +43,8 @@ static bool keeps_all(const struct guard_part *part, const struct record *record
            !is_ahead(part) && (!part->is_known || strcmp(record->id, part->id) == 0);
 }
 
-int64_t loss_until(const struct guard_part *part, const struct record *record,
-                   enum quarantine_reason reason)
+int64_t data_loss_until(const struct guard_part *part, const struct record *record,
+                        enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
     const struct store_peer *peer = store_peer(locks->store, part->number);
@@ -75,8 +75,8 @@ static bool all_is_confirmed(const struct guard_part *part, enum quarantine_reas
            is_promoted(part, store_peer(locks->store, part->number));
 }
 
-int64_t loss_unseen_until(const struct guard_part *part, const struct record *record,
-                          enum quarantine_reason reason)
+int64_t data_loss_unseen_until(const struct guard_part *part, const struct record *record,
+                               enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
     int64_t sight = store_sight_ms(locks->store) * US_PER_MS;
@@ -87,19 +87,19 @@ int64_t loss_unseen_until(const struct guard_part *part, const struct record *re
     return record->time + sight + part->span;
 }
 
-int64_t loss_at_least(const struct guard_part *part, const struct record *record,
-                      enum quarantine_reason reason)
+int64_t data_loss_at_least(const struct guard_part *part, const struct record *record,
+                           enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
-    int64_t until = loss_until(part, record, reason);
+    int64_t until = data_loss_until(part, record, reason);
     if (!part->is_known || reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF ||
         keeps_all(part, record, reason) || all_is_confirmed(part, reason))
         return until;
-    int64_t least = record->time + LOSS_GRACE_US;
+    int64_t least = record->time + DATA_LOSS_GRACE_US;
     return until > least ? until : least;
 }
 
-int64_t loss_set_length(const struct guard_part *part, int64_t ends)
+int64_t data_loss_set_length(const struct guard_part *part, int64_t ends)
 {
     int64_t set = part->locks->quarantine_ms * US_PER_MS;
     return clock_theirs(&part->clock, set > 0 ? part->heard + set : ends);
