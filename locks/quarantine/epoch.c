@@ -1,9 +1,9 @@
 #include "locks/quarantine/epoch.h"
 
+#include "locks/quarantine/clock_skew.h"
 #include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/quarantine/numbers.h"
-#include "locks/quarantine/skew.h"
 #include "locks/quarantine/slot_migration.h"
 #include "locks/quarantine/succession.h"
 
@@ -118,7 +118,7 @@ static void begin_era(struct guard_part *part, const struct record *record,
 {
     succession_learn(part);
     if (!part->is_known && !part->locks->majority)
-        skew_begin(part);
+        clock_skew_begin(part);
     if (reason != QUARANTINE_NONE && !part->locks->keeps_all) /* at most what was given until now */
         part->floor = numbers_at(part, record->time);
     if (part->locks->majority && reason == QUARANTINE_NONE)
@@ -170,7 +170,7 @@ static void forgive(struct guard_part *part)
     part->before_tag[0] = '\0';
     part->owed = 0;
     part->is_moved = false;
-    skew_forgive(part);
+    clock_skew_forgive(part);
 }
 
 /* What has happened since the record was looked at last, as far as is known. */
@@ -321,12 +321,12 @@ void epoch_hear(struct guard_part *part, const struct store_result *result)
     measure(part, sent, heard, record.time);
     part->asking = false;
     judge(part, &record);
-    skew_judge(part);
+    clock_skew_judge(part);
     slot_migration_settle(part);
     if (is_first && part->locks->majority)
         look_at_those_that_wait(part->locks);
     else if (is_first)
-        skew_judge_new(part->locks);
+        clock_skew_judge_new(part->locks);
     look_where_it_has_moved(part);
 }
 
@@ -347,7 +347,7 @@ static void told_time(void *context, const struct store_result *result)
     guard_wake(part->locks);
     measure(part, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
     part->heard = heard_before; /* its record was not */
-    skew_judge(part);
+    clock_skew_judge(part);
     if (part->is_closed)
         open_gate(part);
 }
@@ -373,7 +373,7 @@ void epoch_taken(struct locks *locks, unsigned to, unsigned from)
     look_where_it_has_moved(guard_part(locks, to));
     look_where_it_has_moved(guard_part(locks, from));
     slot_migration_taken(guard_part(locks, to));
-    skew_taken(guard_part(locks, to), before);
+    clock_skew_taken(guard_part(locks, to), before);
     if (locks->quarantine_ms == QUARANTINE_OFF)
         return;
     int64_t ends = store_part_is_up(locks->store, from) ? 0 : before->ends[HORIZON_ALL];
@@ -415,5 +415,5 @@ void epoch_check(struct locks *locks)
         if (part && !part->asking)
             epoch_look(part);
     }
-    skew_watch(locks);
+    clock_skew_watch(locks);
 }

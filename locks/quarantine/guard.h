@@ -52,7 +52,8 @@ struct guard_part {
     bool serves;  /* some names */
     int64_t owed; /* by when holds end that it should have taken over, and may not have; our time */
     const struct guard_part *owes; /* whose they are; NULL: of several */
-    /* Of names that have come from other parts, or begin to: see skew.h and slot_migration.h. */
+    /* Of names that have come from other parts, or begin to: see clock_skew.h and slot_migration.h.
+     */
     int64_t came_at;      /* the last of them; our time; 0: none have */
     int64_t came_ends;    /* by when their holds end; the same */
     int64_t came_by;      /* by how much the clock that made them is ahead of ours; the slowest */

@@ -22,7 +22,7 @@ void slot_migration_settle(struct guard_part *part);
  * at again when they have answered. */
 bool slot_migration_waits(struct guard_part *part);
 
-/* As skew_continue. */
+/* As clock_skew_continue. */
 void slot_migration_continue(struct guard_part *part, const struct guard_part *mine);
 
 /* Whether a replica of this part, which has followed it, may lack what was confirmed. */

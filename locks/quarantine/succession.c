@@ -1,7 +1,7 @@
 #include "locks/quarantine/succession.h"
 
+#include "locks/quarantine/clock_skew.h"
 #include "locks/quarantine/numbers.h"
-#include "locks/quarantine/skew.h"
 #include "locks/quarantine/slot_migration.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ void succession_continue(struct guard_part *part, const struct guard_part *befor
     part->raising = mine.raising;
     part->reason = mine.reason;
     part->has_jumped = part->is_moved = false;
-    skew_continue(part, &mine);
+    clock_skew_continue(part, &mine);
     slot_migration_continue(part, &mine);
 }
 

@@ -1,7 +1,7 @@
-/* skew.h: clocks of the nodes of a Redis Cluster that differ, so that a hold which goes with its
- * slot from one to another ends by another clock than it was made by. Internal to locks/. */
-#ifndef BATON_LOCKS_SKEW_H
-#define BATON_LOCKS_SKEW_H
+/* clock_skew.h: clocks of the nodes of a Redis Cluster that differ, so that a hold which goes with
+ * its slot from one to another ends by another clock than it was made by. Internal to locks/. */
+#ifndef BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
+#define BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
 
 #include "locks/quarantine/guard.h"
 
@@ -12,27 +12,27 @@
  * (CLOCK_JUMP_US) is no difference. */
 
 /* Names have come to a part, or begin to, from one that is known. */
-void skew_taken(struct guard_part *part, const struct guard_part *before);
+void clock_skew_taken(struct guard_part *part, const struct guard_part *before);
 
 /* A part has no record although this process knows nothing of it: it may be new, or its slots may
  * have changed, and with them the key of its record, while nobody has written another yet. For
  * DATA_LOSS_GRACE_US it is judged as if a slot had just come from any part whose holds still run.
  */
-void skew_begin(struct guard_part *part);
+void clock_skew_begin(struct guard_part *part);
 
 /* To be called when another part has told of its holds for the first time: judges those again. */
-void skew_judge_new(const struct locks *locks);
+void clock_skew_judge_new(const struct locks *locks);
 
 /* As succession_continue: what was known of it before, as `mine`, goes on. */
-void skew_continue(struct guard_part *part, const struct guard_part *mine);
+void clock_skew_continue(struct guard_part *part, const struct guard_part *mine);
 
 /* What has come so far does not count any more. */
-void skew_forgive(struct guard_part *part);
+void clock_skew_forgive(struct guard_part *part);
 
 /* To be called when the part's clock was measured, and its record is known or there is none. */
-void skew_judge(struct guard_part *part);
+void clock_skew_judge(struct guard_part *part);
 
 /* Every second: tells where clocks have come to differ. */
-void skew_watch(struct locks *locks);
+void clock_skew_watch(struct locks *locks);
 
 #endif

@@ -1,4 +1,4 @@
-#include "locks/quarantine/skew.h"
+#include "locks/quarantine/clock_skew.h"
 
 #include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/epoch.h"
@@ -57,7 +57,7 @@ static void review(struct guard_part *part, int64_t now)
         part->came_ends = ends;
 }
 
-void skew_taken(struct guard_part *part, const struct guard_part *before)
+void clock_skew_taken(struct guard_part *part, const struct guard_part *before)
 {
     int64_t now = our_now();
     if (!before->clock.is_known)
@@ -68,17 +68,17 @@ void skew_taken(struct guard_part *part, const struct guard_part *before)
     part->came_at = now;
     if (numbers > part->came_numbers)
         part->came_numbers = numbers;
-    skew_judge(part);
+    clock_skew_judge(part);
 }
 
-void skew_begin(struct guard_part *part)
+void clock_skew_begin(struct guard_part *part)
 {
     part->came_before = true;
     part->came_at = our_now();
     part->came_by = part->clock.high; /* ahead of nobody, as long as no other part has holds */
 }
 
-void skew_continue(struct guard_part *part, const struct guard_part *mine)
+void clock_skew_continue(struct guard_part *part, const struct guard_part *mine)
 {
     bool has_both = part->came_at && mine->came_at;
     if (mine->came_at && (!has_both || mine->came_by < part->came_by))
@@ -91,14 +91,14 @@ void skew_continue(struct guard_part *part, const struct guard_part *mine)
         part->came_numbers = mine->came_numbers;
 }
 
-void skew_forgive(struct guard_part *part)
+void clock_skew_forgive(struct guard_part *part)
 {
     part->came_ends = 0;
     if (part->came_at)
         part->came_at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
 }
 
-void skew_judge(struct guard_part *part)
+void clock_skew_judge(struct guard_part *part)
 {
     const struct redis_clock *clock = &part->clock;
     int64_t now = our_now();
@@ -119,11 +119,11 @@ void skew_judge(struct guard_part *part)
         epoch_extend(part);
 }
 
-void skew_judge_new(const struct locks *locks)
+void clock_skew_judge_new(const struct locks *locks)
 {
     for (unsigned i = 0; i < locks->guard.count; i++)
         if (locks->guard.parts[i] && locks->guard.parts[i]->came_before)
-            skew_judge(locks->guard.parts[i]);
+            clock_skew_judge(locks->guard.parts[i]);
 }
 
 /* How it is */
@@ -170,7 +170,7 @@ static void warn(struct locks *locks, const struct extremes *extremes)
         locks->warning(locks->expired_context, text.text);
 }
 
-void skew_watch(struct locks *locks)
+void clock_skew_watch(struct locks *locks)
 {
     if (locks->majority) /* each member judges by itself */
         return;
