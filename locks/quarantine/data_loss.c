@@ -36,14 +36,14 @@ static bool is_promoted(const struct guard_part *part, const struct store_peer *
 }
 
 /* Whether it was only started anew, with all that it had. */
-static bool keeps_all(const struct guard_part *part, const struct record *record,
+static bool keeps_all(const struct guard_part *part, const struct identity_record *record,
                       enum quarantine_reason reason)
 {
     return reason == QUARANTINE_IDENTITY && part->locks->keeps_all && record->id[0] &&
            !is_ahead(part) && (!part->is_known || strcmp(record->id, part->id) == 0);
 }
 
-int64_t data_loss_until(const struct guard_part *part, const struct record *record,
+int64_t data_loss_until(const struct guard_part *part, const struct identity_record *record,
                         enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
@@ -75,7 +75,7 @@ static bool all_is_confirmed(const struct guard_part *part, enum quarantine_reas
            is_promoted(part, store_peer(locks->store, part->number));
 }
 
-int64_t data_loss_unseen_until(const struct guard_part *part, const struct record *record,
+int64_t data_loss_unseen_until(const struct guard_part *part, const struct identity_record *record,
                                enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;
@@ -87,7 +87,7 @@ int64_t data_loss_unseen_until(const struct guard_part *part, const struct recor
     return record->time + sight + part->span;
 }
 
-int64_t data_loss_at_least(const struct guard_part *part, const struct record *record,
+int64_t data_loss_at_least(const struct guard_part *part, const struct identity_record *record,
                            enum quarantine_reason reason)
 {
     const struct locks *locks = part->locks;

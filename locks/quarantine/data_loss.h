@@ -2,7 +2,7 @@
 #ifndef BATON_LOCKS_QUARANTINE_DATA_LOSS_H
 #define BATON_LOCKS_QUARANTINE_DATA_LOSS_H
 
-#include "locks/quarantine/record.h"
+#include "locks/quarantine/identity_record.h"
 
 enum {
     /* What others have granted within the last second, only they know: by then they are connected,
@@ -15,17 +15,17 @@ enum {
  * Redis' clock. */
 
 /* Until when holds may run that were lost; 0: nothing is lost, or nobody knows. */
-int64_t data_loss_until(const struct guard_part *part, const struct record *record,
+int64_t data_loss_until(const struct guard_part *part, const struct identity_record *record,
                         enum quarantine_reason reason);
 
 /* The same for who is the first to notice. */
-int64_t data_loss_at_least(const struct guard_part *part, const struct record *record,
+int64_t data_loss_at_least(const struct guard_part *part, const struct identity_record *record,
                            enum quarantine_reason reason);
 
 /* Where another server was promoted, the one before it may go on granting for those who still see
  * it: of that nothing is known here. Where no hold is told of before every replica has it, it
  * cannot: the promoted one is none of its replicas any more. 0: there is no such one. */
-int64_t data_loss_unseen_until(const struct guard_part *part, const struct record *record,
+int64_t data_loss_unseen_until(const struct guard_part *part, const struct identity_record *record,
                                enum quarantine_reason reason);
 
 /* For what may run until our `ends`, or for as long as is set. */

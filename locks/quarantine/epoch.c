@@ -29,33 +29,33 @@ void epoch_look(struct guard_part *part)
     if (store_is_closing(part->locks->store))
         return;
     if (store_part_serves(part->locks->store, part->number)) {
-        record_ask(part, answered);
+        identity_record_ask(part, answered);
         return;
     }
     part->serves = false; /* it has nothing that could be lost, but names may be about to come */
     part->before_tag[0] = '\0';
     if (part->is_closed)
-        record_ask_without(part, told_time);
+        identity_record_ask_without(part, told_time);
 }
 
 /* Where Redis could not be asked, whoever asks next tries again. */
 static void extended(void *context, const struct store_result *result)
 {
     struct guard_part *part = context;
-    if (!record_is_still(part, result))
+    if (!identity_record_is_still(part, result))
         epoch_check(part->locks);
 }
 
 void epoch_extend(struct guard_part *part)
 {
     if (part->is_known)
-        record_extend(part, part->reason, extended);
+        identity_record_extend(part, part->reason, extended);
 }
 
 /* Judging */
 
 /* What the record says of holds is remembered here, too. */
-static void remember_holds(struct guard_part *part, const struct record *record,
+static void remember_holds(struct guard_part *part, const struct identity_record *record,
                            const struct redis_clock *clock)
 {
     for (size_t i = 0; i < HORIZONS; i++) {
@@ -74,7 +74,7 @@ static void remember_holds(struct guard_part *part, const struct record *record,
 
 /* While the gate was closed, or the record was somebody else's new one, nothing could be written.
  */
-static void raise_what_it_lacks(struct guard_part *part, const struct record *record)
+static void raise_what_it_lacks(struct guard_part *part, const struct identity_record *record)
 {
     for (size_t i = 0; i < HORIZONS; i++) {
         int64_t told = record->ends[i] ? clock_ours(&part->clock, record->ends[i]) : 0;
@@ -85,12 +85,12 @@ static void raise_what_it_lacks(struct guard_part *part, const struct record *re
     }
 }
 
-static void adopt(struct guard_part *part, const struct record *record)
+static void adopt(struct guard_part *part, const struct identity_record *record)
 {
     int followers = store_peer(part->locks->store, part->number)->replicas;
     if (record->followers > followers)
         followers = record->followers;
-    if (part->followers < followers || record_is_another_run(part->run, record->run))
+    if (part->followers < followers || identity_record_is_another_run(part->run, record->run))
         part->followers = followers;
     part->is_known = part->serves = true;
     part->owed = 0;
@@ -113,7 +113,7 @@ static int64_t add_owed(const struct guard_part *part, int64_t until,
 }
 
 /* Nobody has noticed before: what is known here becomes the record. */
-static void begin_era(struct guard_part *part, const struct record *record,
+static void begin_era(struct guard_part *part, const struct identity_record *record,
                       enum quarantine_reason reason, bool is_of_another)
 {
     succession_learn(part);
@@ -133,12 +133,12 @@ static void begin_era(struct guard_part *part, const struct record *record,
         reason = reason == QUARANTINE_NONE ? part->reason : reason;
     }
     guard_set_quarantine(part, until, reason, until > 0, part->locks->server);
-    record_replace(part, record, reason, is_of_another, answered);
+    identity_record_replace(part, record, reason, is_of_another, answered);
 }
 
 /* Somebody has noticed, or nothing has happened since. By what is known here alone, holds that were
  * lost may run `until`: what the record says of holds is of those that were made since. */
-static void follow(struct guard_part *part, const struct record *record,
+static void follow(struct guard_part *part, const struct identity_record *record,
                    enum quarantine_reason reason, int64_t until)
 {
     bool is_same = part->is_known && strcmp(record->era, part->era) == 0;
@@ -153,14 +153,14 @@ static void follow(struct guard_part *part, const struct record *record,
     if (part->locks->quarantine_ms == QUARANTINE_OFF)
         opens = 0;
     if (!is_known_better)
-        reason = is_missing ? part->reason : record_reason(record);
+        reason = is_missing ? part->reason : identity_record_reason(record);
     adopt(part, record);
     raise_what_it_lacks(part, record);
     guard_set_quarantine(part, is_known_better ? until : opens, reason, false, record->by);
     if (record->since && record->opens > record->time)
         part->since = record->since;
     if (is_known_better || is_missing || part->floor > record->floor || part->level > record->level)
-        record_extend(part, reason, extended);
+        identity_record_extend(part, reason, extended);
 }
 
 /* Somebody has ended the quarantine that all have been in: what was lost before that, and when it
@@ -174,11 +174,12 @@ static void forgive(struct guard_part *part)
 }
 
 /* What has happened since the record was looked at last, as far as is known. */
-static enum quarantine_reason reason_for(const struct guard_part *part, const struct record *record,
+static enum quarantine_reason reason_for(const struct guard_part *part,
+                                         const struct identity_record *record,
                                          const struct store_peer *peer)
 {
-    if (part->is_known && (record_is_another_run(part->run, peer->run_id) ||
-                           (part->is_closed && record_was_replica(part->history, peer))))
+    if (part->is_known && (identity_record_is_another_run(part->run, peer->run_id) ||
+                           (part->is_closed && identity_record_was_replica(part->history, peer))))
         return QUARANTINE_IDENTITY;
     if (part->has_jumped)
         return QUARANTINE_CLOCK;
@@ -199,14 +200,14 @@ static void use(struct guard_part *part, bool is_same)
         interests_check_part(part->locks, part->number);
 }
 
-static void judge(struct guard_part *part, const struct record *record)
+static void judge(struct guard_part *part, const struct identity_record *record)
 {
     const struct store_peer *peer = store_peer(part->locks->store, part->number);
     bool is_same =
         part->is_known && strcmp(record->id, part->id) == 0 && strcmp(record->era, part->era) == 0;
-    bool is_another = record_is_another_run(part->run, peer->run_id);
+    bool is_another = identity_record_is_another_run(part->run, peer->run_id);
     enum quarantine_reason reason = reason_for(part, record, peer);
-    bool is_strange = record_is_another_run(record->run, peer->run_id) &&
+    bool is_strange = identity_record_is_another_run(record->run, peer->run_id) &&
                       (part->is_moved || succession_is_of_another(part, record));
     if (!record->id[0] && !part->is_known && succession_wait_for_others(part))
         return;
@@ -214,7 +215,8 @@ static void judge(struct guard_part *part, const struct record *record)
         begin_era(part, record, reason, is_strange);
         return;
     }
-    bool is_ended = part->is_known && !is_same && !part->has_jumped && record_is_ended(record);
+    bool is_ended =
+        part->is_known && !is_same && !part->has_jumped && identity_record_is_ended(record);
     int64_t until = data_loss_until(part, record, reason);
     if (is_ended) {
         forgive(part);
@@ -223,8 +225,8 @@ static void judge(struct guard_part *part, const struct record *record)
     bool is_before = is_same && (part->has_jumped || is_another) && part->clock_before.is_known;
     remember_holds(part, record, is_before ? &part->clock_before : &part->clock);
     /* What the server said of its history is as old as the connection. */
-    if (record_is_another_run(record->run, peer->run_id) ||
-        (part->is_closed && record_was_replica(record->history, peer))) {
+    if (identity_record_is_another_run(record->run, peer->run_id) ||
+        (part->is_closed && identity_record_was_replica(record->history, peer))) {
         begin_era(part, record, QUARANTINE_IDENTITY, false);
     } else if (is_same && part->has_jumped) {
         begin_era(part, record, QUARANTINE_CLOCK, false);
@@ -233,14 +235,14 @@ static void judge(struct guard_part *part, const struct record *record)
         until = add_owed(part, until, &reason);
         bool is_later = part->is_moved && part->opens > record->time && part->opens > until;
         follow(part, record, is_later ? part->reason : reason, is_later ? part->opens : until);
-        if (!record_ask_before(part, told_before))
+        if (!identity_record_ask_before(part, told_before))
             use(part, is_same);
     }
 }
 
 /* The record under its new key was found, or written, before this was asked: what is lost from now
  * on will be missing there, and what was lost until now is missing here. */
-static void judge_before(struct guard_part *part, const struct record *before)
+static void judge_before(struct guard_part *part, const struct identity_record *before)
 {
     bool is_kept = strcmp(before->id, part->before_id) == 0;
     int64_t until = is_kept ? 0 : data_loss_at_least(part, before, QUARANTINE_EPOCH);
@@ -248,8 +250,9 @@ static void judge_before(struct guard_part *part, const struct record *before)
         until = before->opens;
     part->before_tag[0] = '\0';
     if (until > part->opens && until > before->time) {
-        guard_set_quarantine(part, until, is_kept ? record_reason(before) : QUARANTINE_EPOCH,
-                             !is_kept, is_kept ? before->by : part->locks->server);
+        guard_set_quarantine(part, until,
+                             is_kept ? identity_record_reason(before) : QUARANTINE_EPOCH, !is_kept,
+                             is_kept ? before->by : part->locks->server);
         epoch_extend(part);
     }
     use(part, false);
@@ -258,9 +261,9 @@ static void judge_before(struct guard_part *part, const struct record *before)
 static void told_before(void *context, const struct store_result *result)
 {
     struct guard_part *part = context;
-    struct record before;
+    struct identity_record before;
     part->asking = false;
-    if (result->outcome == STORE_REPLIED && record_read(result->reply, &before))
+    if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &before))
         judge_before(part, &before);
     else if (result->outcome == STORE_REFUSED) /* it is on its way elsewhere */
         use(part, false);
@@ -280,7 +283,7 @@ static void look_at_those_that_wait(struct locks *locks)
 static void measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t time)
 {
     const char *run = store_peer(part->locks->store, part->number)->run_id;
-    if (record_is_another_run(part->clock_run, run))
+    if (identity_record_is_another_run(part->clock_run, run))
         guard_forget_clock(part, sent, heard, time);
     else
         guard_measure(part, sent, heard, time);
@@ -291,21 +294,21 @@ static void measure(struct guard_part *part, int64_t sent, int64_t heard, int64_
 static void look_where_it_has_moved(struct guard_part *part)
 {
     if (part->is_known && !part->asking && store_part_serves(part->locks->store, part->number) &&
-        record_has_moved(part))
+        identity_record_has_moved(part))
         epoch_look(part);
 }
 
 void epoch_hear(struct guard_part *part, const struct store_result *result)
 {
-    struct record record;
+    struct identity_record record;
     struct store *store = part->locks->store;
-    if (result->outcome != STORE_REPLIED || !record_read(result->reply, &record)) {
+    if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &record)) {
         part->asking = false;
         return; /* in a second it is asked again */
     }
     const struct store_peer *peer = store_peer(store, part->number);
-    bool is_another = record_is_another_run(record.run, peer->run_id) ||
-                      (part->is_closed && record_was_replica(record.history, peer));
+    bool is_another = identity_record_is_another_run(record.run, peer->run_id) ||
+                      (part->is_closed && identity_record_was_replica(record.history, peer));
     if (part->tag[0] && is_another && slot_migration_waits(part)) {
         part->asking = false;
         return;
@@ -338,9 +341,9 @@ static void answered(void *context, const struct store_result *result)
 static void told_time(void *context, const struct store_result *result)
 {
     struct guard_part *part = context;
-    struct record told;
+    struct identity_record told;
     const struct store *store = part->locks->store;
-    if (result->outcome != STORE_REPLIED || !record_read(result->reply, &told))
+    if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &told))
         return; /* in a second it is asked again */
     int64_t sent = (int64_t)(store_mark_at(store, part->number).sent / NS_PER_US);
     int64_t heard_before = part->heard;
@@ -354,7 +357,7 @@ static void told_time(void *context, const struct store_result *result)
 
 void epoch_note_jump(struct guard_part *part)
 {
-    const struct record nothing = {.time = clock_theirs(&part->clock, part->heard)};
+    const struct identity_record nothing = {.time = clock_theirs(&part->clock, part->heard)};
     int64_t until = data_loss_at_least(part, &nothing, QUARANTINE_CLOCK);
     if (until > part->opens)
         part->opens = until;

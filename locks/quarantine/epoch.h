@@ -29,7 +29,7 @@ void epoch_check(struct locks *locks);
 /* Looks at one record, where it is not being asked. */
 void epoch_look(struct guard_part *part);
 
-/* Takes account of what record.h has been answered of a part. */
+/* Takes account of what identity_record.h has been answered of a part. */
 void epoch_hear(struct guard_part *part, const struct store_result *result);
 
 /* Writes until when there is a quarantine, where the record is still the one that is known. */

@@ -22,20 +22,20 @@ enum horizon_of {
     HORIZONS,
 };
 
-enum { GUARD_ID_LENGTH = 16, GUARD_RUN_SIZE = 48, RECORD_ERA_SIZE = 24 };
+enum { IDENTITY_ID_LENGTH = 16, IDENTITY_RUN_SIZE = 48, IDENTITY_ERA_SIZE = 24 };
 
 struct guard_part {
     struct locks *locks;
     unsigned number;
     struct redis_clock clock;
-    char clock_run[GUARD_RUN_SIZE];  /* of whom that is */
-    struct redis_clock clock_before; /* the jump, where it has jumped */
-    bool has_jumped;                 /* the record does not say so yet */
-    int64_t slack;                   /* how long calls take longer than they should */
-    int64_t ends[HORIZONS];          /* no hold that was told ends later; our time */
-    int64_t written[HORIZONS];       /* what the record had of that at the last look */
-    struct raising *raising;         /* the rest is on its way there: see horizon.c */
-    int64_t span;                    /* no hold of late was for longer; us */
+    char clock_run[IDENTITY_RUN_SIZE]; /* of whom that is */
+    struct redis_clock clock_before;   /* the jump, where it has jumped */
+    bool has_jumped;                   /* the record does not say so yet */
+    int64_t slack;                     /* how long calls take longer than they should */
+    int64_t ends[HORIZONS];            /* no hold that was told ends later; our time */
+    int64_t written[HORIZONS];         /* what the record had of that at the last look */
+    struct raising *raising;           /* the rest is on its way there: see horizon.c */
+    int64_t span;                      /* no hold of late was for longer; us */
     int64_t opens; /* nothing is granted before this; Redis' time; 0: there is no quarantine */
     int64_t since; /* when that began; the same */
     int64_t floor; /* the numbers of all that was lost are below; Redis' time */
@@ -47,7 +47,7 @@ struct guard_part {
     bool is_moved;            /* to another key */
     /* The key of before, where that is still to be asked whether anything was lost meanwhile. */
     char before_tag[STORE_TAG_SIZE]; /* "": it is not */
-    char before_id[GUARD_ID_LENGTH + 1];
+    char before_id[IDENTITY_ID_LENGTH + 1];
     bool is_known;
     bool serves;  /* some names */
     int64_t owed; /* by when holds end that it should have taken over, and may not have; our time */
@@ -67,10 +67,10 @@ struct guard_part {
     bool is_waiting;   /* for what the other parts say of that, before its record is judged */
     int64_t connected; /* our time; */
     int64_t looked;    /* and when it last said so, or could not be asked */
-    char id[GUARD_ID_LENGTH + 1];
-    char era[RECORD_ERA_SIZE];
-    char run[GUARD_RUN_SIZE];
-    char history[GUARD_RUN_SIZE];
+    char id[IDENTITY_ID_LENGTH + 1];
+    char era[IDENTITY_ERA_SIZE];
+    char run[IDENTITY_RUN_SIZE];
+    char history[IDENTITY_RUN_SIZE];
     int followers;   /* that its server has had at most; those that left may be promoted, too */
     int64_t heard;   /* our time; */
     int64_t adopted; /* and when all this was last known to be as it is */

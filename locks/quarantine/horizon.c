@@ -1,7 +1,7 @@
 #include "locks/quarantine/horizon.h"
 
 #include "locks/quarantine/epoch.h"
-#include "locks/quarantine/record.h"
+#include "locks/quarantine/identity_record.h"
 
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static void raised(void *context, const struct store_result *result)
     bool is_known = result->outcome == STORE_REPLIED || result->outcome == STORE_REFUSED;
     if (part->raising == raising)
         part->raising = NULL;
-    if (!record_is_still(part, result))
+    if (!identity_record_is_still(part, result))
         epoch_check(part->locks);
     tell(raising, is_known ? NULL
                            : "the connection to Redis was lost before it was certain that the hold "
@@ -60,7 +60,7 @@ void horizon_write(struct guard_part *part)
     raising->part = part;
     raising->end = &raising->first;
     part->raising = raising;
-    record_raise(part, raised, raising);
+    identity_record_raise(part, raised, raising);
 }
 
 void horizon_await(struct locks *locks, unsigned part, horizon_done *done, void *context)

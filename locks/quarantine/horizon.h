@@ -6,10 +6,10 @@
 #include "locks/central/operation.h"
 
 /* Of each part there is a time by which every hold has ended of which somebody was told: here, and
- * in its record in Redis (record.h). Before somebody is told of one that ends later, the time is
- * moved on, here and there, by half as much again as the hold lasts, 30 s at most, so that it is
- * seldom done: the answer waits until Redis has said that its record has it. So whoever comes later
- * knows that time, too, as long as Redis or any of those who told remembers it.
+ * in its record in Redis (identity_record.h). Before somebody is told of one that ends later, the
+ * time is moved on, here and there, by half as much again as the hold lasts, 30 s at most, so that
+ * it is seldom done: the answer waits until Redis has said that its record has it. So whoever comes
+ * later knows that time, too, as long as Redis or any of those who told remembers it.
  *
  * What Redis refuses moves nothing. Nor does a grant of which the answer was lost: nobody counts on
  * it, but for who asks again by its token, and is told then.

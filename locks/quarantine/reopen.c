@@ -1,6 +1,6 @@
 #include "locks/central/operation.h"
 #include "locks/quarantine/epoch.h"
-#include "locks/quarantine/record.h"
+#include "locks/quarantine/identity_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct reopening {
 struct asked {
     struct reopening *reopening;
     struct guard_part *part;
-    char era[RECORD_ERA_SIZE];
+    char era[IDENTITY_ERA_SIZE];
 };
 
 static void finish(struct reopening *reopening)
@@ -37,8 +37,8 @@ static void asked(void *context, const struct store_result *result)
 {
     struct asked *asked = context;
     struct reopening *reopening = asked->reopening;
-    struct record record;
-    if (result->outcome == STORE_REPLIED && record_read(result->reply, &record)) {
+    struct identity_record record;
+    if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &record)) {
         reopening->answered++;
         reopening->ended += strcmp(record.era, asked->era) == 0;
         epoch_hear(asked->part, result);
@@ -57,9 +57,9 @@ static void ask(struct reopening *reopening, struct guard_part *part)
     if (!ask)
         abort();
     *ask = (struct asked){.reopening = reopening, .part = part};
-    record_make_era(ask->era);
+    identity_record_make_era(ask->era);
     reopening->asking++;
-    record_end(part, ask->era, asked, ask);
+    identity_record_end(part, ask->era, asked, ask);
 }
 
 bool locks_reopen(struct locks *locks, locks_reopened *done, void *context)

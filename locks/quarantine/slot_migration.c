@@ -1,7 +1,7 @@
 #include "locks/quarantine/slot_migration.h"
 
 #include "locks/quarantine/epoch.h"
-#include "locks/quarantine/record.h"
+#include "locks/quarantine/identity_record.h"
 
 enum { CONFIRM_MS = 500, NS_PER_US = 1000 };
 
@@ -39,7 +39,7 @@ static void ask(struct guard_part *part)
     part->is_asked = true;
     if (!part->is_confirming)
         part->asked_comings = part->comings;
-    record_ask_without(part, answered);
+    identity_record_ask_without(part, answered);
 }
 
 bool slot_migration_waits(struct guard_part *part)

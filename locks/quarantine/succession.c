@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-const struct guard_part *succession_find(const struct guard_part *part, const struct record *record)
+const struct guard_part *succession_find(const struct guard_part *part,
+                                         const struct identity_record *record)
 {
     const struct locks *locks = part->locks;
     if (part->is_known && strcmp(part->era, record->era) == 0)
@@ -39,7 +40,7 @@ void succession_continue(struct guard_part *part, const struct guard_part *befor
     slot_migration_continue(part, &mine);
 }
 
-bool succession_is_of_another(const struct guard_part *part, const struct record *record)
+bool succession_is_of_another(const struct guard_part *part, const struct identity_record *record)
 {
     const struct locks *locks = part->locks;
     for (unsigned i = 0; record->run[0] && i < locks->guard.count; i++) {

@@ -3,18 +3,18 @@
 #ifndef BATON_LOCKS_QUARANTINE_SUCCESSION_H
 #define BATON_LOCKS_QUARANTINE_SUCCESSION_H
 
-#include "locks/quarantine/record.h"
+#include "locks/quarantine/identity_record.h"
 
 /* In a Cluster another part may have had this data: its server has died or stepped down, and one of
  * its replicas answers here. NULL: none is known that has. */
 const struct guard_part *succession_find(const struct guard_part *part,
-                                         const struct record *record);
+                                         const struct identity_record *record);
 
 /* What is known of that one is from now on known of this one, as if it were the same. */
 void succession_continue(struct guard_part *part, const struct guard_part *before);
 
 /* Slots may bring the record of the part that they come from, which goes on serving others. */
-bool succession_is_of_another(const struct guard_part *part, const struct record *record);
+bool succession_is_of_another(const struct guard_part *part, const struct identity_record *record);
 
 /* The other members of a quorum were told of the same holds, and their clocks have numbered some of
  * them. Does nothing elsewhere. */

@@ -1,4 +1,4 @@
-#include "locks/quarantine/record.h"
+#include "locks/quarantine/identity_record.h"
 
 #include "base/random.h"
 #include "locks/scripts/scripts.h"
@@ -21,9 +21,9 @@ static int64_t read_number(const struct value *value)
     return strtoll(text, NULL, 10);
 }
 
-bool record_read(const struct value *reply, struct record *ret)
+bool identity_record_read(const struct value *reply, struct identity_record *ret)
 {
-    *ret = (struct record){0};
+    *ret = (struct identity_record){0};
     read_text(value_at(reply, 1), ret->id, sizeof ret->id);
     read_text(value_at(reply, 2), ret->era, sizeof ret->era);
     read_text(value_at(reply, 3), ret->run, sizeof ret->run);
@@ -42,7 +42,7 @@ bool record_read(const struct value *reply, struct record *ret)
     return value_integer(value_at(reply, 0), &ret->time);
 }
 
-enum quarantine_reason record_reason(const struct record *record)
+enum quarantine_reason identity_record_reason(const struct identity_record *record)
 {
     for (enum quarantine_reason reason = 1; reason < QUARANTINE_REASON_COUNT; reason++)
         if (strcmp(record->reason, quarantine_word(reason)) == 0)
@@ -50,34 +50,35 @@ enum quarantine_reason record_reason(const struct record *record)
     return QUARANTINE_EPOCH;
 }
 
-bool record_is_ended(const struct record *record)
+bool identity_record_is_ended(const struct identity_record *record)
 {
     return record->ended[0] && strcmp(record->ended, record->era) == 0;
 }
 
-bool record_is_another_run(const char *one, const char *other)
+bool identity_record_is_another_run(const char *one, const char *other)
 {
     return one[0] && other[0] && strcmp(one, other) != 0;
 }
 
-bool record_was_replica(const char *history, const struct store_peer *peer)
+bool identity_record_was_replica(const char *history, const struct store_peer *peer)
 {
     const char *before = peer->history_before;
     return history[0] && peer->history[0] && strcmp(history, peer->history) != 0 &&
            before[strspn(before, "0")] != '\0';
 }
 
-bool record_is_still(const struct guard_part *part, const struct store_result *result)
+bool identity_record_is_still(const struct guard_part *part, const struct store_result *result)
 {
-    struct record record;
-    return result->outcome == STORE_REPLIED && record_read(result->reply, &record) &&
+    struct identity_record record;
+    return result->outcome == STORE_REPLIED && identity_record_read(result->reply, &record) &&
            strcmp(record.id, part->id) == 0 && strcmp(record.era, part->era) == 0;
 }
 
 /* Asking for it */
 
 /* In a Cluster it has to lie in a slot of that part. */
-static struct slice record_key(const struct locks *locks, const char *tag, char text[KEY_LENGTH])
+static struct slice identity_record_key(const struct locks *locks, const char *tag,
+                                        char text[KEY_LENGTH])
 {
     bool is_tagged = tag[0] != '\0';
     int length = snprintf(text, KEY_LENGTH, "%.*sepoch%s%s%s", (int)locks->key_prefix_length,
@@ -108,8 +109,8 @@ static void ask_at(struct guard_part *part, const char *tag, const struct slice 
     char key[KEY_LENGTH];
     if (store_is_closing(locks->store))
         return;
-    store_eval_first(locks->store, part->number, &script_epoch, record_key(locks, tag, key),
-                     arguments, count, done, context);
+    store_eval_first(locks->store, part->number, &script_epoch,
+                     identity_record_key(locks, tag, key), arguments, count, done, context);
 }
 
 static void ask(struct guard_part *part, const struct slice *arguments, size_t count,
@@ -118,7 +119,7 @@ static void ask(struct guard_part *part, const struct slice *arguments, size_t c
     ask_at(part, part->tag, arguments, count, done, context);
 }
 
-void record_ask(struct guard_part *part, store_done *done)
+void identity_record_ask(struct guard_part *part, store_done *done)
 {
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of(""),
                                       slice_of("1")};
@@ -128,7 +129,7 @@ void record_ask(struct guard_part *part, store_done *done)
     ask(part, arguments, may_ask ? 5 : 4, done, part);
 }
 
-void record_ask_without(struct guard_part *part, store_done *done)
+void identity_record_ask_without(struct guard_part *part, store_done *done)
 {
     const struct slice arguments[] = {stamp_room()};
     if (store_is_closing(part->locks->store))
@@ -137,14 +138,15 @@ void record_ask_without(struct guard_part *part, store_done *done)
                      done, part);
 }
 
-bool record_ask_before(struct guard_part *part, store_done *done)
+bool identity_record_ask_before(struct guard_part *part, store_done *done)
 {
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of("")};
     const struct locks *locks = part->locks;
     char key[KEY_LENGTH];
     if (!part->before_tag[0])
         return false;
-    if (store_part(locks->store, record_key(locks, part->before_tag, key)) != part->number) {
+    if (store_part(locks->store, identity_record_key(locks, part->before_tag, key)) !=
+        part->number) {
         part->before_tag[0] = '\0';
         return false;
     }
@@ -153,7 +155,7 @@ bool record_ask_before(struct guard_part *part, store_done *done)
     return true;
 }
 
-bool record_has_moved(const struct guard_part *part)
+bool identity_record_has_moved(const struct guard_part *part)
 {
     char tag[STORE_TAG_SIZE];
     store_first_tag(part->locks->store, part->number, tag);
@@ -169,7 +171,7 @@ static struct slice their_text(const struct guard_part *part, int64_t moment,
     return number_text(moment ? clock_theirs(&part->clock, moment) : 0, text);
 }
 
-void record_raise(struct guard_part *part, store_done *done, void *context)
+void identity_record_raise(struct guard_part *part, store_done *done, void *context)
 {
     char all[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT];
     const struct slice arguments[] = {
@@ -184,25 +186,25 @@ void record_raise(struct guard_part *part, store_done *done, void *context)
     ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }
 
-void record_make_era(char era[RECORD_ERA_SIZE])
+void identity_record_make_era(char era[IDENTITY_ERA_SIZE])
 {
     uint64_t random;
     random_bytes(&random, sizeof random);
-    snprintf(era, RECORD_ERA_SIZE, "%016" PRIx64, random);
+    snprintf(era, IDENTITY_ERA_SIZE, "%016" PRIx64, random);
 }
 
-void record_replace(struct guard_part *part, const struct record *found,
-                    enum quarantine_reason reason, bool is_of_another, store_done *done)
+void identity_record_replace(struct guard_part *part, const struct identity_record *found,
+                             enum quarantine_reason reason, bool is_of_another, store_done *done)
 {
     const struct store_peer *peer = store_peer(part->locks->store, part->number);
     bool keeps_id = found->id[0] && !is_of_another;
-    char id[GUARD_ID_LENGTH + 1], era[RECORD_ERA_SIZE], process[PROCESS_LENGTH + 1];
+    char id[IDENTITY_ID_LENGTH + 1], era[IDENTITY_ERA_SIZE], process[PROCESS_LENGTH + 1];
     char ends[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT], opens[NUMBER_TEXT],
         floor[NUMBER_TEXT], level[NUMBER_TEXT];
     uint64_t random;
     random_bytes(&random, sizeof random);
     snprintf(id, sizeof id, "%016" PRIx64, random);
-    record_make_era(era);
+    identity_record_make_era(era);
     snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, part->locks->server);
     const struct slice arguments[] = {
         stamp_room(),         slice_of(found->id),
@@ -224,7 +226,8 @@ void record_replace(struct guard_part *part, const struct record *found,
     ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
 }
 
-void record_extend(struct guard_part *part, enum quarantine_reason reason, store_done *done)
+void identity_record_extend(struct guard_part *part, enum quarantine_reason reason,
+                            store_done *done)
 {
     char opens[NUMBER_TEXT], floor[NUMBER_TEXT], level[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(),
@@ -238,7 +241,7 @@ void record_extend(struct guard_part *part, enum quarantine_reason reason, store
     ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
 }
 
-void record_end(struct guard_part *part, const char *era, store_done *done, void *context)
+void identity_record_end(struct guard_part *part, const char *era, store_done *done, void *context)
 {
     bool is_known = part->is_known && part->opens;
     const struct slice arguments[] = {
