@@ -1,7 +1,7 @@
 #include "locks/quarantine/clock_skew.h"
 
 #include "locks/quarantine/data_loss.h"
-#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/identity.h"
 #include "locks/quarantine/numbers.h"
 
 #include <inttypes.h>
@@ -116,7 +116,7 @@ void clock_skew_judge(struct guard_part *part)
     if (is_longer)
         guard_set_quarantine(part, until, QUARANTINE_CLOCK, true, part->locks->server);
     if (is_longer || is_raised)
-        epoch_extend(part);
+        identity_extend(part);
 }
 
 void clock_skew_judge_new(const struct locks *locks)

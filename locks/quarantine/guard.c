@@ -1,7 +1,7 @@
 #include "locks/quarantine/guard.h"
 
 #include "locks/central/operation.h"
-#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/identity.h"
 #include "locks/quarantine/numbers.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ void guard_measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t
     /* What there was of a quarantine goes on for as long as before. */
     if (part->opens)
         part->opens += part->clock.high - before.low;
-    epoch_note_jump(part);
+    identity_note_jump(part);
 }
 
 void guard_forget_clock(struct guard_part *part, int64_t sent, int64_t heard, int64_t time)

@@ -14,7 +14,7 @@ struct locks;
 
 /* The times of a part's Redis and of this process, which is its monotonic clock, are microseconds.
  *
- * How it is known until when there may be holds: see horizon.h; that data was lost: epoch.h. */
+ * How it is known until when there may be holds: see horizon.h; that data was lost: identity.h. */
 
 enum horizon_of {
     HORIZON_ALL,          /* holds */
@@ -42,7 +42,7 @@ struct guard_part {
     int64_t level; /* until then they are ahead of its clock: see numbers.h; Redis' time */
     enum quarantine_reason reason;
     bool is_told; /* that there is a quarantine */
-    /* What the record was, when it was looked at last: see epoch.c. */
+    /* What the record was, when it was looked at last: see identity.c. */
     char tag[STORE_TAG_SIZE]; /* in the key of its record */
     bool is_moved;            /* to another key */
     /* The key of before, where that is still to be asked whether anything was lost meanwhile. */

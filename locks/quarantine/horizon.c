@@ -1,6 +1,6 @@
 #include "locks/quarantine/horizon.h"
 
-#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void raised(void *context, const struct store_result *result)
     if (part->raising == raising)
         part->raising = NULL;
     if (!identity_record_is_still(part, result))
-        epoch_check(part->locks);
+        identity_check(part->locks);
     tell(raising, is_known ? NULL
                            : "the connection to Redis was lost before it was certain that the hold "
                              "would be remembered");

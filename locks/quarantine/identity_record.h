@@ -5,8 +5,8 @@
 
 #include "locks/central/operation.h"
 
-/* What it is for, epoch.h says; its fields in Redis, scripts/alone/epoch.lua. Times are by Redis'
- * clock. */
+/* What it is for, identity.h says; its fields in Redis, scripts/alone/epoch.lua. Times are by
+ * Redis' clock. */
 struct identity_record {
     int64_t time;                    /* when it was read */
     char id[IDENTITY_ID_LENGTH + 1]; /* "": there is none */

@@ -1,7 +1,7 @@
 #include "locks/quarantine/numbers.h"
 
 #include "locks/central/operation.h"
-#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/identity.h"
 
 enum {
     US_PER_MS = 1000,
@@ -69,5 +69,5 @@ void numbers_heard(struct locks *locks, const struct locks_reply *reply)
         number <= numbers_now(part))
         return;
     numbers_raise(part, number);
-    epoch_extend(part);
+    identity_extend(part);
 }

@@ -1,5 +1,5 @@
 #include "locks/central/operation.h"
-#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void asked(void *context, const struct store_result *result)
     if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &record)) {
         reopening->answered++;
         reopening->ended += strcmp(record.era, asked->era) == 0;
-        epoch_hear(asked->part, result);
+        identity_hear(asked->part, result);
     } else {
         snprintf(reopening->error, sizeof reopening->error, "%s",
                  result->error ? result->error : "a server of Redis cannot be asked");

@@ -1,6 +1,6 @@
 #include "locks/quarantine/slot_migration.h"
 
-#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
 
 enum { CONFIRM_MS = 500, NS_PER_US = 1000 };
@@ -15,7 +15,7 @@ static void go_on(struct locks *locks)
     for (unsigned i = 0; i < locks->guard.count; i++) {
         struct guard_part *part = locks->guard.parts[i];
         if (part && part->is_waiting && !part->asking)
-            epoch_look(part);
+            identity_look(part);
     }
 }
 

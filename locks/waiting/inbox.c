@@ -1,8 +1,8 @@
 /* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
 #include "locks/central/operation.h"
 #include "locks/central/rights.h"
-#include "locks/quarantine/epoch.h"
 #include "locks/quarantine/horizon.h"
+#include "locks/quarantine/identity.h"
 #include "locks/quorum/majority.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
@@ -119,7 +119,7 @@ bool locks_has_store(const struct locks *locks)
 void locks_store_is_up(struct locks *locks, unsigned part)
 {
     rights_ask(locks, part);
-    epoch_connected(locks, part);
+    identity_connected(locks, part);
 }
 
 void locks_serve(struct locks *locks, unsigned part)
@@ -142,7 +142,7 @@ void locks_store_has_moved(struct locks *locks)
 
 void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from)
 {
-    epoch_taken(locks, to, from);
+    identity_taken(locks, to, from);
 }
 
 void locks_store_is_listening(struct locks *locks)
@@ -154,7 +154,7 @@ void locks_store_is_listening(struct locks *locks)
 
 void locks_try_again(struct locks *locks)
 {
-    epoch_check(locks);
+    identity_check(locks);
     if (locks->majority)
         majority_try_again(locks);
     doubts_ask(locks);

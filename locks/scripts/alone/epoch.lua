@@ -1,6 +1,6 @@
 -- Epoch: the record of a part: what this data is called, which run of the server it belongs to, and
 -- until when there may be holds. Who finds another one than it remembers, or none, knows that data
--- was lost: see locks/quarantine/epoch.h. Stands alone, since it is what tells the time: it is never late.
+-- was lost: see locks/quarantine/identity.h. Stands alone, since it is what tells the time: it is never late.
 --
 -- KEYS[1]  a hash, without an expiry; where there is none, no record is meant: for what a node of a
 --          Cluster answers that has no slot, or can't tell who serves the others

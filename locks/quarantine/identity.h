@@ -1,7 +1,7 @@
-/* epoch.h: the record of each part of the store, by which it is known that Redis has lost data.
+/* identity.h: the record of each part of the store, by which it is known that Redis has lost data.
  * Internal to locks/. */
-#ifndef BATON_LOCKS_EPOCH_H
-#define BATON_LOCKS_EPOCH_H
+#ifndef BATON_LOCKS_QUARANTINE_IDENTITY_H
+#define BATON_LOCKS_QUARANTINE_IDENTITY_H
 
 #include "locks/quarantine/guard.h"
 
@@ -21,25 +21,25 @@
  */
 
 /* The part has a new connection: nobody else uses it before its record was looked at. */
-void epoch_connected(struct locks *locks, unsigned number);
+void identity_connected(struct locks *locks, unsigned number);
 
 /* Every second: looks at all records, and whether a quarantine has ended. */
-void epoch_check(struct locks *locks);
+void identity_check(struct locks *locks);
 
 /* Looks at one record, where it is not being asked. */
-void epoch_look(struct guard_part *part);
+void identity_look(struct guard_part *part);
 
 /* Takes account of what identity_record.h has been answered of a part. */
-void epoch_hear(struct guard_part *part, const struct store_result *result);
+void identity_hear(struct guard_part *part, const struct store_result *result);
 
 /* Writes until when there is a quarantine, where the record is still the one that is known. */
-void epoch_extend(struct guard_part *part);
+void identity_extend(struct guard_part *part);
 
 /* Names of one part have come to another, and with them what there is of its quarantine; or, where
  * it is away, nothing of its holds. */
-void epoch_taken(struct locks *locks, unsigned to, unsigned from);
+void identity_taken(struct locks *locks, unsigned to, unsigned from);
 
 /* Its clock has jumped. */
-void epoch_note_jump(struct guard_part *part);
+void identity_note_jump(struct guard_part *part);
 
 #endif

@@ -1,4 +1,4 @@
-#include "locks/quarantine/epoch.h"
+#include "locks/quarantine/identity.h"
 
 #include "locks/quarantine/clock_skew.h"
 #include "locks/quarantine/data_loss.h"
@@ -23,7 +23,7 @@ static void open_gate(struct guard_part *part)
     locks_serve(part->locks, part->number);
 }
 
-void epoch_look(struct guard_part *part)
+void identity_look(struct guard_part *part)
 {
     /* The end of one part's calls is no cause to look at the others. */
     if (store_is_closing(part->locks->store))
@@ -43,10 +43,10 @@ static void extended(void *context, const struct store_result *result)
 {
     struct guard_part *part = context;
     if (!identity_record_is_still(part, result))
-        epoch_check(part->locks);
+        identity_check(part->locks);
 }
 
-void epoch_extend(struct guard_part *part)
+void identity_extend(struct guard_part *part)
 {
     if (part->is_known)
         identity_record_extend(part, part->reason, extended);
@@ -253,7 +253,7 @@ static void judge_before(struct guard_part *part, const struct identity_record *
         guard_set_quarantine(part, until,
                              is_kept ? identity_record_reason(before) : QUARANTINE_EPOCH, !is_kept,
                              is_kept ? before->by : part->locks->server);
-        epoch_extend(part);
+        identity_extend(part);
     }
     use(part, false);
 }
@@ -274,7 +274,7 @@ static void look_at_those_that_wait(struct locks *locks)
     for (unsigned i = 0; i < locks->guard.count; i++) {
         struct guard_part *part = locks->guard.parts[i];
         if (part && part->clock.is_known && !part->is_known && !part->asking)
-            epoch_look(part);
+            identity_look(part);
     }
 }
 
@@ -295,10 +295,10 @@ static void look_where_it_has_moved(struct guard_part *part)
 {
     if (part->is_known && !part->asking && store_part_serves(part->locks->store, part->number) &&
         identity_record_has_moved(part))
-        epoch_look(part);
+        identity_look(part);
 }
 
-void epoch_hear(struct guard_part *part, const struct store_result *result)
+void identity_hear(struct guard_part *part, const struct store_result *result)
 {
     struct identity_record record;
     struct store *store = part->locks->store;
@@ -335,7 +335,7 @@ void epoch_hear(struct guard_part *part, const struct store_result *result)
 
 static void answered(void *context, const struct store_result *result)
 {
-    epoch_hear(context, result);
+    identity_hear(context, result);
 }
 
 static void told_time(void *context, const struct store_result *result)
@@ -355,19 +355,19 @@ static void told_time(void *context, const struct store_result *result)
         open_gate(part);
 }
 
-void epoch_note_jump(struct guard_part *part)
+void identity_note_jump(struct guard_part *part)
 {
     const struct identity_record nothing = {.time = clock_theirs(&part->clock, part->heard)};
     int64_t until = data_loss_at_least(part, &nothing, QUARANTINE_CLOCK);
     if (until > part->opens)
         part->opens = until;
     if (!part->asking)
-        epoch_look(part);
+        identity_look(part);
 }
 
 /* Whoever has taken over all that it had tells by its record what may be missing; not so whoever
  * has its own. */
-void epoch_taken(struct locks *locks, unsigned to, unsigned from)
+void identity_taken(struct locks *locks, unsigned to, unsigned from)
 {
     const struct guard_part *before = from < locks->guard.count ? locks->guard.parts[from] : NULL;
     int64_t now = (int64_t)(uv_hrtime() / NS_PER_US);
@@ -395,20 +395,20 @@ void epoch_taken(struct locks *locks, unsigned to, unsigned from)
     if (until <= part->opens)
         return;
     guard_set_quarantine(part, until, QUARANTINE_IDENTITY, true, locks->server);
-    epoch_extend(part);
+    identity_extend(part);
 }
 
-void epoch_connected(struct locks *locks, unsigned number)
+void identity_connected(struct locks *locks, unsigned number)
 {
     struct guard_part *part = guard_part(locks, number);
     part->is_closed = true;
     part->asking = part->is_waiting = false;
     part->connected = (int64_t)(uv_hrtime() / NS_PER_US);
     store_close_gate(locks->store, number);
-    epoch_look(part);
+    identity_look(part);
 }
 
-void epoch_check(struct locks *locks)
+void identity_check(struct locks *locks)
 {
     guard_wake(locks);
     for (unsigned i = 0; i < locks->guard.count; i++) {
@@ -416,7 +416,7 @@ void epoch_check(struct locks *locks)
         if (part && part->opens && guard_left_us(part, (int64_t)(uv_hrtime() / NS_PER_US)) == 0)
             guard_set_quarantine(part, 0, QUARANTINE_NONE, false, locks->server);
         if (part && !part->asking)
-            epoch_look(part);
+            identity_look(part);
     }
     clock_skew_watch(locks);
 }
