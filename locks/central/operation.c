@@ -1,7 +1,7 @@
 #include "locks/central/operation.h"
 
 #include "base/decimal.h"
-#include "locks/quarantine/numbers.h"
+#include "locks/quarantine/fence_floor.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void operation_done(void *context, const struct store_result *result)
     struct operation *operation = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, operation->read, &reply);
-    numbers_heard(operation->locks, &reply);
+    fence_floor_heard(operation->locks, &reply);
     operation->done(operation->context, &reply);
     free(operation);
 }

@@ -1,8 +1,8 @@
 #include "locks/quarantine/clock_skew.h"
 
 #include "locks/quarantine/data_loss.h"
+#include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/identity.h"
-#include "locks/quarantine/numbers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ void clock_skew_taken(struct guard_part *part, const struct guard_part *before)
     int64_t now = our_now();
     if (!before->clock.is_known)
         return;
-    int64_t numbers = numbers_now(before) + numbers_headroom(part->locks);
+    int64_t numbers = fence_floor_now(before) + fence_floor_headroom(part->locks);
     if (part->came_ends <= now || before->clock.high < part->came_by)
         part->came_by = before->clock.high;
     part->came_at = now;
@@ -106,8 +106,9 @@ void clock_skew_judge(struct guard_part *part)
     if (!clock->is_known || !part->came_at)
         return;
     review(part, now);
-    if (part->came_numbers > numbers_now(part) + numbers_headroom(part->locks) + CLOCK_JUMP_US) {
-        numbers_raise(part, part->came_numbers);
+    if (part->came_numbers >
+        fence_floor_now(part) + fence_floor_headroom(part->locks) + CLOCK_JUMP_US) {
+        fence_floor_raise(part, part->came_numbers);
         is_raised = true;
     }
     bool is_ahead = clock->low > part->came_by + CLOCK_JUMP_US;

@@ -1,8 +1,8 @@
 #include "locks/quarantine/guard.h"
 
 #include "locks/central/operation.h"
+#include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/identity.h"
-#include "locks/quarantine/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,10 +71,10 @@ void guard_close(struct locks *locks)
  * of it. */
 static void note_ahead(struct guard_part *part, const struct redis_clock *before, int64_t heard)
 {
-    int64_t greatest = numbers_at(part, clock_theirs(before, heard));
-    int64_t reached = numbers_at(part, clock_theirs(&part->clock, heard));
+    int64_t greatest = fence_floor_at(part, clock_theirs(before, heard));
+    int64_t reached = fence_floor_at(part, clock_theirs(&part->clock, heard));
     if (before->is_known && reached + CAUGHT_UP_US < greatest)
-        numbers_raise(part, greatest + numbers_headroom(part->locks));
+        fence_floor_raise(part, greatest + fence_floor_headroom(part->locks));
 }
 
 void guard_measure(struct guard_part *part, int64_t sent, int64_t heard, int64_t time)

@@ -39,7 +39,7 @@ struct guard_part {
     int64_t opens; /* nothing is granted before this; Redis' time; 0: there is no quarantine */
     int64_t since; /* when that began; the same */
     int64_t floor; /* the numbers of all that was lost are below; Redis' time */
-    int64_t level; /* until then they are ahead of its clock: see numbers.h; Redis' time */
+    int64_t level; /* until then they are ahead of its clock: see fence_floor.h; Redis' time */
     enum quarantine_reason reason;
     bool is_told; /* that there is a quarantine */
     /* What the record was, when it was looked at last: see identity.c. */

@@ -2,8 +2,8 @@
 
 #include "locks/quarantine/clock_skew.h"
 #include "locks/quarantine/data_loss.h"
+#include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/horizon.h"
-#include "locks/quarantine/numbers.h"
 #include "locks/quarantine/slot_migration.h"
 #include "locks/quarantine/succession.h"
 
@@ -120,7 +120,7 @@ static void begin_era(struct guard_part *part, const struct identity_record *rec
     if (!part->is_known && !part->locks->majority)
         clock_skew_begin(part);
     if (reason != QUARANTINE_NONE && !part->locks->keeps_all) /* at most what was given until now */
-        part->floor = numbers_at(part, record->time);
+        part->floor = fence_floor_at(part, record->time);
     if (part->locks->majority && reason == QUARANTINE_NONE)
         reason = QUARANTINE_EPOCH;
     int64_t until = data_loss_at_least(part, record, reason);

@@ -1,7 +1,7 @@
 #include "locks/quarantine/succession.h"
 
 #include "locks/quarantine/clock_skew.h"
-#include "locks/quarantine/numbers.h"
+#include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/slot_migration.h"
 
 #include <string.h>
@@ -65,9 +65,9 @@ void succession_learn(struct guard_part *part)
         if (other->span > part->span)
             part->span = other->span;
         /* By less than that it has caught up when grants begin again. */
-        int64_t numbers = numbers_now(other) + CLOCK_JUMP_US;
-        if (numbers > numbers_now(part) + 2 * CLOCK_JUMP_US)
-            numbers_raise(part, numbers);
+        int64_t numbers = fence_floor_now(other) + CLOCK_JUMP_US;
+        if (numbers > fence_floor_now(part) + 2 * CLOCK_JUMP_US)
+            fence_floor_raise(part, numbers);
     }
 }
 

@@ -1,5 +1,5 @@
 /* Looking at a name of a quorum: what a majority knows of it, by a version that never falls. */
-#include "locks/quarantine/numbers.h"
+#include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/majority.h"
 #include "locks/quorum/spread.h"
 #include "locks/quorum/views.h"
@@ -68,7 +68,8 @@ static void write_back(struct looking *looking)
     int64_t known[BALLOT_MEMBERS] = {0};
     for (unsigned i = 0; i < looking->views.members; i++)
         known[i] = looking->views.of[i] ? looking->views.of[i]->version : 0;
-    looking->told.version = ballot_above(looking->told.version, numbers_latest(looking->fan.locks));
+    looking->told.version =
+        ballot_above(looking->told.version, fence_floor_latest(looking->fan.locks));
     looking->users++;
     spread(looking->fan.locks, key_of(looking), known, looking->told.version, written, looking);
 }

@@ -2,7 +2,7 @@
 
 #include "locks/central/confirm.h"
 #include "locks/central/request.h"
-#include "locks/quarantine/numbers.h"
+#include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/parked.h"
@@ -227,7 +227,7 @@ static void answered(void *context, const struct store_result *result)
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
-    numbers_heard(locks_of(waiter), &answer.reply);
+    fence_floor_heard(locks_of(waiter), &answer.reply);
     if (answer.waits) {
         note_queued(waiter);
         interest_plan(waiter->interest, answer.next_ms);

@@ -1,7 +1,7 @@
 /* Which numbers a part's Redis may have given, as far as is known of its clock: all new ones are
  * greater, and come back to the clock. */
 #include "locks/central/operation.h"
-#include "locks/quarantine/numbers.h"
+#include "locks/quarantine/fence_floor.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void what_was_replaced_gives_no_number_that_its_successor_gives(void **st
         scene_open(&scene, CASES[i].url, ahead);
         is_replaced(&scene, 0);
         int64_t last = scene.now + ahead + CASES[i].sight + UNSEEN_JUMP_US;
-        assert_true(numbers_at(&scene.part, scene.now) > last);
+        assert_true(fence_floor_at(&scene.part, scene.now) > last);
         scene_close(&scene);
     }
 }
@@ -72,11 +72,11 @@ static void they_grow_with_time_until_the_clock_has_caught_up(void **state)
     const int64_t ahead = 60 * (int64_t)SECOND_US;
     (void)state;
     scene_open(&scene, ALONE, ahead);
-    assert_int_equal(numbers_at(&scene.part, scene.now), scene.now);
+    assert_int_equal(fence_floor_at(&scene.part, scene.now), scene.now);
     is_replaced(&scene, 0);
     int64_t before = scene.now + ahead;
     for (int64_t passed = 0; passed <= 4 * ahead; passed += SECOND_US) {
-        int64_t number = numbers_at(&scene.part, scene.now + passed);
+        int64_t number = fence_floor_at(&scene.part, scene.now + passed);
         assert_true(number > before);
         before = number;
     }
@@ -94,12 +94,12 @@ static void a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way(voi
     (void)state;
     scene_open(&scene, ALONE, ahead);
     is_replaced(&scene, 0);
-    const int64_t headroom = numbers_headroom(&scene.locks);
+    const int64_t headroom = fence_floor_headroom(&scene.locks);
     for (int i = 0; i < TIMES; i++) {
         is_replaced(&scene, ahead);
         is_replaced(&scene, 0);
     }
-    assert_in_range(numbers_at(&scene.part, scene.now) - scene.now, ahead,
+    assert_in_range(fence_floor_at(&scene.part, scene.now) - scene.now, ahead,
                     ahead + TIMES * (ahead / 2 + headroom) + headroom + SECOND_US);
     scene_close(&scene);
 }
@@ -111,7 +111,7 @@ static void without_a_clock_that_went_back_they_are_the_clocks(void **state)
     scene_open(&scene, WATCHED, 0);
     for (int i = 0; i < 10; i++) {
         is_replaced(&scene, i * SECOND_US);
-        assert_int_equal(numbers_at(&scene.part, scene.now), scene.now);
+        assert_int_equal(fence_floor_at(&scene.part, scene.now), scene.now);
     }
     assert_int_equal(scene.part.floor, 0);
     assert_int_equal(scene.part.level, 0);

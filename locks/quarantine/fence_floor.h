@@ -1,7 +1,7 @@
-/* numbers.h: which numbers (fences and versions) a part's Redis has given, as far as that can be
- * told by its clock, so that all new ones are greater, whatever it loses. Internal to locks/. */
-#ifndef BATON_LOCKS_NUMBERS_H
-#define BATON_LOCKS_NUMBERS_H
+/* fence_floor.h: which numbers (fences and versions) a part's Redis has given, as far as that can
+ * be told by its clock, so that all new ones are greater, whatever it loses. Internal to locks/. */
+#ifndef BATON_LOCKS_QUARANTINE_FENCE_FLOOR_H
+#define BATON_LOCKS_QUARANTINE_FENCE_FLOOR_H
 
 #include "locks/locks.h"
 #include "locks/quarantine/guard.h"
@@ -19,21 +19,21 @@
 
 /* New numbers are greater by so much than all that were seen: what had them before may go on for as
  * long as it is in sight (store_sight_ms), with a clock that has gone faster than is known here. */
-int64_t numbers_headroom(const struct locks *locks);
+int64_t fence_floor_headroom(const struct locks *locks);
 
 /* No number was greater when Redis' clock was at `time`, or now. */
-int64_t numbers_at(const struct guard_part *part, int64_t time);
-int64_t numbers_now(const struct guard_part *part);
+int64_t fence_floor_at(const struct guard_part *part, int64_t time);
+int64_t fence_floor_now(const struct guard_part *part);
 
 /* The same of the part whose numbers are furthest ahead, of those whose clock is known. */
-int64_t numbers_latest(const struct locks *locks);
+int64_t fence_floor_latest(const struct locks *locks);
 
 /* From now on all are as great at least. */
-void numbers_raise(struct guard_part *part, int64_t number);
+void fence_floor_raise(struct guard_part *part, int64_t number);
 
 /* To be called with each reply that tells a client of a number, while the answer of Redis is the
  * last. The number may be ahead of what is known here: the clock went back while no batond was
  * there. Then all go on from it, and the record says so. */
-void numbers_heard(struct locks *locks, const struct locks_reply *reply);
+void fence_floor_heard(struct locks *locks, const struct locks_reply *reply);
 
 #endif

@@ -1,4 +1,4 @@
-#include "locks/quarantine/numbers.h"
+#include "locks/quarantine/fence_floor.h"
 
 #include "locks/central/operation.h"
 #include "locks/quarantine/identity.h"
@@ -10,35 +10,35 @@ enum {
     SOON_US = 10000, /* by which the loop's time may be behind */
 };
 
-int64_t numbers_headroom(const struct locks *locks)
+int64_t fence_floor_headroom(const struct locks *locks)
 {
     return store_sight_ms(locks->store) * US_PER_MS + HEADROOM_US;
 }
 
 /* As scripts/shared/1-state.lua. */
-int64_t numbers_at(const struct guard_part *part, int64_t time)
+int64_t fence_floor_at(const struct guard_part *part, int64_t time)
 {
     int64_t number = part->level > time ? (time + part->level) / 2 : time;
     return number > part->floor ? number : part->floor;
 }
 
-int64_t numbers_now(const struct guard_part *part)
+int64_t fence_floor_now(const struct guard_part *part)
 {
-    return numbers_at(part, clock_theirs(&part->clock, (int64_t)(uv_hrtime() / NS_PER_US)));
+    return fence_floor_at(part, clock_theirs(&part->clock, (int64_t)(uv_hrtime() / NS_PER_US)));
 }
 
-int64_t numbers_latest(const struct locks *locks)
+int64_t fence_floor_latest(const struct locks *locks)
 {
     int64_t latest = 0;
     for (unsigned i = 0; i < locks->guard.count; i++) {
         const struct guard_part *part = locks->guard.parts[i];
-        int64_t number = part && part->clock.is_known ? numbers_now(part) : 0;
+        int64_t number = part && part->clock.is_known ? fence_floor_now(part) : 0;
         latest = number > latest ? number : latest;
     }
     return latest;
 }
 
-void numbers_raise(struct guard_part *part, int64_t number)
+void fence_floor_raise(struct guard_part *part, int64_t number)
 {
     int64_t time = (int64_t)(uv_hrtime() / NS_PER_US) + part->clock.low; /* it may be so early */
     int64_t level = number + (number - time);
@@ -58,7 +58,7 @@ static int64_t greatest_of(const struct locks_reply *reply)
 }
 
 /* The members of a quorum number what they have by one another's clocks: see succession_learn. */
-void numbers_heard(struct locks *locks, const struct locks_reply *reply)
+void fence_floor_heard(struct locks *locks, const struct locks_reply *reply)
 {
     int64_t number = greatest_of(reply), now = (int64_t)uv_now(locks->loop) * US_PER_MS;
     unsigned last = store_mark(locks->store).part;
@@ -66,8 +66,8 @@ void numbers_heard(struct locks *locks, const struct locks_reply *reply)
         return;
     struct guard_part *part = locks->guard.parts[last];
     if (!part || !part->clock.is_known || number <= clock_theirs(&part->clock, now) + SOON_US ||
-        number <= numbers_now(part))
+        number <= fence_floor_now(part))
         return;
-    numbers_raise(part, number);
+    fence_floor_raise(part, number);
     identity_extend(part);
 }
