@@ -245,13 +245,13 @@ bool locks_next_quarantine(const struct locks *locks, unsigned *position,
 
 /* `ended`: at so many servers of Redis there was a quarantine, and is none any more. With an
  * `error`, for clients, where it may go on. */
-typedef void locks_reopened(void *context, unsigned ended, const char *error);
+typedef void locks_quarantines_ended(void *context, unsigned ended, const char *error);
 
 /* Ends each quarantine that has been noticed before its time, for all who share the Redis: others
  * know it within a second. What is noticed later begins another one. `done` runs once, from the
  * loop and never before this has returned. Returns false, and does nothing, where no server is
  * known. */
-bool locks_reopen(struct locks *locks, locks_reopened *done, void *context);
+bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context);
 
 /* Where there are several servers (a Cluster, a quorum): how many of them grant nothing now, while
  * others may; else 0. */

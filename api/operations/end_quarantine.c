@@ -28,7 +28,7 @@ enum handling end_quarantine(struct exchange *exchange)
                      "goes into the audit log");
         return ANSWERED;
     }
-    if (locks_reopen(exchange->api->locks, reopened, exchange))
+    if (locks_end_quarantines(exchange->api->locks, reopened, exchange))
         return PARKED;
     problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "no server of Redis is known yet; %s",
                    REPEAT);

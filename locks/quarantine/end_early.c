@@ -1,0 +1,78 @@
+#include "locks/central/operation.h"
+#include "locks/quarantine/identity.h"
+#include "locks/quarantine/identity_record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Every server that serves names is asked, also where nothing is known of a quarantine: another
+ * worker may have noticed first. */
+struct ending {
+    struct locks *locks;
+    locks_quarantines_ended *done;
+    void *context;
+    unsigned asking, answered, ended; /* servers */
+    char error[STORE_ERROR_TEXT];     /* why one was not */
+};
+
+struct ending_shard {
+    struct ending *ending;
+    struct guard_part *part;
+    char era[IDENTITY_ERA_SIZE];
+};
+
+static void finish(struct ending *ending)
+{
+    enum quarantine_reason reason;
+    bool is_left = locks_pause(ending->locks, &reason) > 0;
+    bool is_unheard = ending->answered == 0;
+    if (!ending->error[0])
+        snprintf(ending->error, sizeof ending->error, "another loss was noticed just now");
+    ending->done(ending->context, ending->ended, is_left || is_unheard ? ending->error : NULL);
+    free(ending);
+}
+
+static void asked(void *context, const struct store_result *result)
+{
+    struct ending_shard *asked = context;
+    struct ending *ending = asked->ending;
+    struct identity_record record;
+    if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &record)) {
+        ending->answered++;
+        ending->ended += strcmp(record.era, asked->era) == 0;
+        identity_hear(asked->part, result);
+    } else {
+        snprintf(ending->error, sizeof ending->error, "%s",
+                 result->error ? result->error : "a server of Redis cannot be asked");
+    }
+    free(asked);
+    if (--ending->asking == 0)
+        finish(ending);
+}
+
+static void ask(struct ending *ending, struct guard_part *part)
+{
+    struct ending_shard *ask = malloc(sizeof *ask);
+    if (!ask)
+        abort();
+    *ask = (struct ending_shard){.ending = ending, .part = part};
+    identity_record_make_era(ask->era);
+    ending->asking++;
+    identity_record_end(part, ask->era, asked, ask);
+}
+
+bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context)
+{
+    unsigned count = store_part_count(locks->store);
+    struct ending *ending = calloc(1, sizeof *ending);
+    if (!ending)
+        abort();
+    *ending = (struct ending){.locks = locks, .done = done, .context = context};
+    for (unsigned i = 0; i < count && !store_is_closing(locks->store); i++)
+        if (store_part_serves(locks->store, i))
+            ask(ending, guard_part(locks, i));
+    if (ending->asking > 0)
+        return true;
+    free(ending);
+    return false;
+}
