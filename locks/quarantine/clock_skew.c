@@ -21,130 +21,130 @@ static int64_t last_end(const struct guard *guard)
 {
     int64_t last = 0;
     for (unsigned i = 0; i < guard->count; i++) {
-        const struct guard_part *part = guard->parts[i];
-        last = part && part->ends[HORIZON_ALL] > last ? part->ends[HORIZON_ALL] : last;
+        const struct shard *shard = guard->shards[i];
+        last = shard && shard->ends[HORIZON_ALL] > last ? shard->ends[HORIZON_ALL] : last;
     }
     return last;
 }
 
-/* Any other part whose holds still run may have handed over a slot before this process started. */
-static void suppose_any(struct guard_part *part, int64_t now)
+/* Any other shard whose holds still run may have handed over a slot before this process started. */
+static void suppose_any(struct shard *shard, int64_t now)
 {
-    const struct guard *guard = &part->locks->guard;
+    const struct guard *guard = &shard->locks->guard;
     for (unsigned i = 0; i < guard->count; i++) {
-        const struct guard_part *other = guard->parts[i];
-        if (other && other != part && other->clock.is_known && other->ends[HORIZON_ALL] > now &&
-            other->clock.high < part->came_by)
-            part->came_by = other->clock.high;
+        const struct shard *other = guard->shards[i];
+        if (other && other != shard && other->clock.is_known && other->ends[HORIZON_ALL] > now &&
+            other->clock.high < shard->came_by)
+            shard->came_by = other->clock.high;
     }
 }
 
 /* What others have granted of late is in the records that are looked at within the time of grace.
  */
-static void review(struct guard_part *part, int64_t now)
+static void review(struct shard *shard, int64_t now)
 {
-    const struct locks *locks = part->locks;
-    int64_t ends = part->came_at + DATA_LOSS_GRACE_US, last = last_end(&locks->guard);
+    const struct locks *locks = shard->locks;
+    int64_t ends = shard->came_at + DATA_LOSS_GRACE_US, last = last_end(&locks->guard);
     if (now >= ends)
-        part->came_before = false;
+        shard->came_before = false;
     if (locks->quarantine_ms == QUARANTINE_OFF || now >= ends)
         return;
-    if (part->came_before)
-        suppose_any(part, now);
+    if (shard->came_before)
+        suppose_any(shard, now);
     if (last > ends)
-        ends = locks->quarantine_ms > 0 ? part->came_at + locks->quarantine_ms * US_PER_MS : last;
-    if (ends > part->came_ends)
-        part->came_ends = ends;
+        ends = locks->quarantine_ms > 0 ? shard->came_at + locks->quarantine_ms * US_PER_MS : last;
+    if (ends > shard->came_ends)
+        shard->came_ends = ends;
 }
 
-void clock_skew_taken(struct guard_part *part, const struct guard_part *before)
+void clock_skew_taken(struct shard *shard, const struct shard *before)
 {
     int64_t now = our_now();
     if (!before->clock.is_known)
         return;
-    int64_t numbers = fence_floor_now(before) + fence_floor_headroom(part->locks);
-    if (part->came_ends <= now || before->clock.high < part->came_by)
-        part->came_by = before->clock.high;
-    part->came_at = now;
-    if (numbers > part->came_numbers)
-        part->came_numbers = numbers;
-    clock_skew_judge(part);
+    int64_t numbers = fence_floor_now(before) + fence_floor_headroom(shard->locks);
+    if (shard->came_ends <= now || before->clock.high < shard->came_by)
+        shard->came_by = before->clock.high;
+    shard->came_at = now;
+    if (numbers > shard->came_numbers)
+        shard->came_numbers = numbers;
+    clock_skew_judge(shard);
 }
 
-void clock_skew_begin(struct guard_part *part)
+void clock_skew_begin(struct shard *shard)
 {
-    part->came_before = true;
-    part->came_at = our_now();
-    part->came_by = part->clock.high; /* ahead of nobody, as long as no other part has holds */
+    shard->came_before = true;
+    shard->came_at = our_now();
+    shard->came_by = shard->clock.high; /* ahead of nobody, as long as no other shard has holds */
 }
 
-void clock_skew_continue(struct guard_part *part, const struct guard_part *mine)
+void clock_skew_continue(struct shard *shard, const struct shard *mine)
 {
-    bool has_both = part->came_at && mine->came_at;
-    if (mine->came_at && (!has_both || mine->came_by < part->came_by))
-        part->came_by = mine->came_by;
-    if (mine->came_at > part->came_at)
-        part->came_at = mine->came_at;
-    if (mine->came_ends > part->came_ends)
-        part->came_ends = mine->came_ends;
-    if (mine->came_numbers > part->came_numbers)
-        part->came_numbers = mine->came_numbers;
+    bool has_both = shard->came_at && mine->came_at;
+    if (mine->came_at && (!has_both || mine->came_by < shard->came_by))
+        shard->came_by = mine->came_by;
+    if (mine->came_at > shard->came_at)
+        shard->came_at = mine->came_at;
+    if (mine->came_ends > shard->came_ends)
+        shard->came_ends = mine->came_ends;
+    if (mine->came_numbers > shard->came_numbers)
+        shard->came_numbers = mine->came_numbers;
 }
 
-void clock_skew_forgive(struct guard_part *part)
+void clock_skew_forgive(struct shard *shard)
 {
-    part->came_ends = 0;
-    if (part->came_at)
-        part->came_at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
+    shard->came_ends = 0;
+    if (shard->came_at)
+        shard->came_at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
 }
 
-void clock_skew_judge(struct guard_part *part)
+void clock_skew_judge(struct shard *shard)
 {
-    const struct redis_clock *clock = &part->clock;
+    const struct redis_clock *clock = &shard->clock;
     int64_t now = our_now();
     bool is_raised = false;
-    if (!clock->is_known || !part->came_at)
+    if (!clock->is_known || !shard->came_at)
         return;
-    review(part, now);
-    if (part->came_numbers >
-        fence_floor_now(part) + fence_floor_headroom(part->locks) + CLOCK_JUMP_US) {
-        fence_floor_raise(part, part->came_numbers);
+    review(shard, now);
+    if (shard->came_numbers >
+        fence_floor_now(shard) + fence_floor_headroom(shard->locks) + CLOCK_JUMP_US) {
+        fence_floor_raise(shard, shard->came_numbers);
         is_raised = true;
     }
-    bool is_ahead = clock->low > part->came_by + CLOCK_JUMP_US;
-    int64_t until = is_ahead && part->came_ends > now ? clock_theirs(clock, part->came_ends) : 0;
-    bool is_longer = until > part->opens + TOLERANCE_US;
+    bool is_ahead = clock->low > shard->came_by + CLOCK_JUMP_US;
+    int64_t until = is_ahead && shard->came_ends > now ? clock_theirs(clock, shard->came_ends) : 0;
+    bool is_longer = until > shard->opens + TOLERANCE_US;
     if (is_longer)
-        guard_set_quarantine(part, until, QUARANTINE_CLOCK, true, part->locks->server);
+        guard_set_quarantine(shard, until, QUARANTINE_CLOCK, true, shard->locks->server);
     if (is_longer || is_raised)
-        identity_extend(part);
+        identity_extend(shard);
 }
 
 void clock_skew_judge_new(const struct locks *locks)
 {
     for (unsigned i = 0; i < locks->guard.count; i++)
-        if (locks->guard.parts[i] && locks->guard.parts[i]->came_before)
-            clock_skew_judge(locks->guard.parts[i]);
+        if (locks->guard.shards[i] && locks->guard.shards[i]->came_before)
+            clock_skew_judge(locks->guard.shards[i]);
 }
 
 /* How it is */
 
 struct extremes {
-    unsigned first, last; /* the part that is most behind, and the one that is most ahead */
+    unsigned first, last; /* the shard that is most behind, and the one that is most ahead */
     int64_t apart;        /* at least; us */
 };
 
 static struct extremes find_extremes(const struct locks *locks)
 {
     const struct guard *guard = &locks->guard;
-    const struct guard_part *first = NULL, *last = NULL;
+    const struct shard *first = NULL, *last = NULL;
     for (unsigned i = 0; i < guard->count; i++) {
-        const struct guard_part *part = guard->parts[i];
-        if (!part || !part->clock.is_known || !store_part_serves(locks->store, i) ||
+        const struct shard *shard = guard->shards[i];
+        if (!shard || !shard->clock.is_known || !store_part_serves(locks->store, i) ||
             !store_part_is_up(locks->store, i))
             continue;
-        first = !first || part->clock.high < first->clock.high ? part : first;
-        last = !last || part->clock.low > last->clock.low ? part : last;
+        first = !first || shard->clock.high < first->clock.high ? shard : first;
+        last = !last || shard->clock.low > last->clock.low ? shard : last;
     }
     if (!first)
         return (struct extremes){0};

@@ -11,26 +11,26 @@
  * lost, would be numbered by the earlier clock: so all numbers there begin above. Less than a jump
  * (CLOCK_JUMP_US) is no difference. */
 
-/* Names have come to a part, or begin to, from one that is known. */
-void clock_skew_taken(struct guard_part *part, const struct guard_part *before);
+/* Names have come to a shard, or begin to, from one that is known. */
+void clock_skew_taken(struct shard *shard, const struct shard *before);
 
-/* A part has no record although this process knows nothing of it: it may be new, or its slots may
+/* A shard has no record although this process knows nothing of it: it may be new, or its slots may
  * have changed, and with them the key of its record, while nobody has written another yet. For
- * DATA_LOSS_GRACE_US it is judged as if a slot had just come from any part whose holds still run.
+ * DATA_LOSS_GRACE_US it is judged as if a slot had just come from any shard whose holds still run.
  */
-void clock_skew_begin(struct guard_part *part);
+void clock_skew_begin(struct shard *shard);
 
-/* To be called when another part has told of its holds for the first time: judges those again. */
+/* To be called when another shard has told of its holds for the first time: judges those again. */
 void clock_skew_judge_new(const struct locks *locks);
 
 /* As succession_continue: what was known of it before, as `mine`, goes on. */
-void clock_skew_continue(struct guard_part *part, const struct guard_part *mine);
+void clock_skew_continue(struct shard *shard, const struct shard *mine);
 
 /* What has come so far does not count any more. */
-void clock_skew_forgive(struct guard_part *part);
+void clock_skew_forgive(struct shard *shard);
 
-/* To be called when the part's clock was measured, and its record is known or there is none. */
-void clock_skew_judge(struct guard_part *part);
+/* To be called when the shard's clock was measured, and its record is known or there is none. */
+void clock_skew_judge(struct shard *shard);
 
 /* Every second: tells where clocks have come to differ. */
 void clock_skew_watch(struct locks *locks);

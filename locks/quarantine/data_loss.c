@@ -18,48 +18,48 @@ static int64_t up_us(const struct store_peer *peer)
 
 /* Whether the clock of what answers is ahead of that of who did before: by it holds have ended that
  * still run. */
-static bool is_ahead(const struct guard_part *part)
+static bool is_ahead(const struct shard *shard)
 {
-    const struct redis_clock *before = &part->clock_before;
-    return before->is_known && part->clock.low > before->high + CLOCK_JUMP_US;
+    const struct redis_clock *before = &shard->clock_before;
+    return before->is_known && shard->clock.low > before->high + CLOCK_JUMP_US;
 }
 
 /* Whether what answers is a replica that was promoted, which has followed what was there before:
  * a server that was started anew may tell the same of its data, but is younger than our last word
  * with the old one. One that slots have moved from or to may lack some. */
-static bool is_promoted(const struct guard_part *part, const struct store_peer *peer)
+static bool is_promoted(const struct shard *shard, const struct store_peer *peer)
 {
-    int64_t started = part->heard - up_us(peer);
-    return part->is_known && !is_ahead(part) && !slot_migration_may_lose(part) &&
-           part->history[0] && strcmp(peer->history_before, part->history) == 0 &&
-           started < part->adopted;
+    int64_t started = shard->heard - up_us(peer);
+    return shard->is_known && !is_ahead(shard) && !slot_migration_may_lose(shard) &&
+           shard->history[0] && strcmp(peer->history_before, shard->history) == 0 &&
+           started < shard->adopted;
 }
 
 /* Whether it was only started anew, with all that it had. */
-static bool keeps_all(const struct guard_part *part, const struct identity_record *record,
+static bool keeps_all(const struct shard *shard, const struct identity_record *record,
                       enum quarantine_reason reason)
 {
-    return reason == QUARANTINE_IDENTITY && part->locks->keeps_all && record->id[0] &&
-           !is_ahead(part) && (!part->is_known || strcmp(record->id, part->id) == 0);
+    return reason == QUARANTINE_IDENTITY && shard->locks->keeps_all && record->id[0] &&
+           !is_ahead(shard) && (!shard->is_known || strcmp(record->id, shard->id) == 0);
 }
 
-int64_t data_loss_until(const struct guard_part *part, const struct identity_record *record,
+int64_t data_loss_until(const struct shard *shard, const struct identity_record *record,
                         enum quarantine_reason reason)
 {
-    const struct locks *locks = part->locks;
-    const struct store_peer *peer = store_peer(locks->store, part->number);
+    const struct locks *locks = shard->locks;
+    const struct store_peer *peer = store_peer(locks->store, shard->number);
     bool is_restart = reason == QUARANTINE_IDENTITY;
     if (reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF)
         return 0;
-    if (keeps_all(part, record, reason))
+    if (keeps_all(shard, record, reason))
         return 0;
-    bool is_followed = is_restart && is_promoted(part, peer);
-    int64_t ends = part->ends[is_followed ? HORIZON_UNREPLICATED : HORIZON_ALL];
-    int64_t until = ends ? clock_theirs(&part->clock, ends) : 0;
+    bool is_followed = is_restart && is_promoted(shard, peer);
+    int64_t ends = shard->ends[is_followed ? HORIZON_UNREPLICATED : HORIZON_ALL];
+    int64_t until = ends ? clock_theirs(&shard->clock, ends) : 0;
     /* What is read from a disk may be older than the last word, and nobody here has heard that: but
      * what was granted meanwhile was granted before this server was started. */
-    int64_t restarted = record->time - up_us(peer) + part->span;
-    if (is_restart && !part->is_known && part->span && restarted > until)
+    int64_t restarted = record->time - up_us(peer) + shard->span;
+    if (is_restart && !shard->is_known && shard->span && restarted > until)
         until = restarted;
     if (until <= record->time)
         return 0;
@@ -67,40 +67,40 @@ int64_t data_loss_until(const struct guard_part *part, const struct identity_rec
 }
 
 /* Whether whatever anybody has granted is on the replica that was promoted. */
-static bool all_is_confirmed(const struct guard_part *part, enum quarantine_reason reason)
+static bool all_is_confirmed(const struct shard *shard, enum quarantine_reason reason)
 {
-    const struct locks *locks = part->locks;
-    return reason == QUARANTINE_IDENTITY && part->followers > 0 &&
-           locks->replicas >= part->followers &&
-           is_promoted(part, store_peer(locks->store, part->number));
+    const struct locks *locks = shard->locks;
+    return reason == QUARANTINE_IDENTITY && shard->followers > 0 &&
+           locks->replicas >= shard->followers &&
+           is_promoted(shard, store_peer(locks->store, shard->number));
 }
 
-int64_t data_loss_unseen_until(const struct guard_part *part, const struct identity_record *record,
+int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_record *record,
                                enum quarantine_reason reason)
 {
-    const struct locks *locks = part->locks;
+    const struct locks *locks = shard->locks;
     int64_t sight = store_sight_ms(locks->store) * US_PER_MS;
-    bool is_other = sight > 0 || is_promoted(part, store_peer(locks->store, part->number));
+    bool is_other = sight > 0 || is_promoted(shard, store_peer(locks->store, shard->number));
     if (reason != QUARANTINE_IDENTITY || locks->quarantine_ms != QUARANTINE_AUTO || !is_other ||
-        all_is_confirmed(part, reason))
+        all_is_confirmed(shard, reason))
         return 0;
-    return record->time + sight + part->span;
+    return record->time + sight + shard->span;
 }
 
-int64_t data_loss_at_least(const struct guard_part *part, const struct identity_record *record,
+int64_t data_loss_at_least(const struct shard *shard, const struct identity_record *record,
                            enum quarantine_reason reason)
 {
-    const struct locks *locks = part->locks;
-    int64_t until = data_loss_until(part, record, reason);
-    if (!part->is_known || reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF ||
-        keeps_all(part, record, reason) || all_is_confirmed(part, reason))
+    const struct locks *locks = shard->locks;
+    int64_t until = data_loss_until(shard, record, reason);
+    if (!shard->is_known || reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF ||
+        keeps_all(shard, record, reason) || all_is_confirmed(shard, reason))
         return until;
     int64_t least = record->time + DATA_LOSS_GRACE_US;
     return until > least ? until : least;
 }
 
-int64_t data_loss_set_length(const struct guard_part *part, int64_t ends)
+int64_t data_loss_set_length(const struct shard *shard, int64_t ends)
 {
-    int64_t set = part->locks->quarantine_ms * US_PER_MS;
-    return clock_theirs(&part->clock, set > 0 ? part->heard + set : ends);
+    int64_t set = shard->locks->quarantine_ms * US_PER_MS;
+    return clock_theirs(&shard->clock, set > 0 ? shard->heard + set : ends);
 }

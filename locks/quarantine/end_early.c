@@ -17,7 +17,7 @@ struct ending {
 
 struct ending_shard {
     struct ending *ending;
-    struct guard_part *part;
+    struct shard *shard;
     char era[IDENTITY_ERA_SIZE];
 };
 
@@ -40,7 +40,7 @@ static void asked(void *context, const struct store_result *result)
     if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &record)) {
         ending->answered++;
         ending->ended += strcmp(record.era, asked->era) == 0;
-        identity_hear(asked->part, result);
+        identity_hear(asked->shard, result);
     } else {
         snprintf(ending->error, sizeof ending->error, "%s",
                  result->error ? result->error : "a server of Redis cannot be asked");
@@ -50,15 +50,15 @@ static void asked(void *context, const struct store_result *result)
         finish(ending);
 }
 
-static void ask(struct ending *ending, struct guard_part *part)
+static void ask(struct ending *ending, struct shard *shard)
 {
     struct ending_shard *ask = malloc(sizeof *ask);
     if (!ask)
         abort();
-    *ask = (struct ending_shard){.ending = ending, .part = part};
+    *ask = (struct ending_shard){.ending = ending, .shard = shard};
     identity_record_make_era(ask->era);
     ending->asking++;
-    identity_record_end(part, ask->era, asked, ask);
+    identity_record_end(shard, ask->era, asked, ask);
 }
 
 bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context)
@@ -70,7 +70,7 @@ bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, v
     *ending = (struct ending){.locks = locks, .done = done, .context = context};
     for (unsigned i = 0; i < count && !store_is_closing(locks->store); i++)
         if (store_part_serves(locks->store, i))
-            ask(ending, guard_part(locks, i));
+            ask(ending, guard_shard(locks, i));
     if (ending->asking > 0)
         return true;
     free(ending);

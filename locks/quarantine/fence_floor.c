@@ -16,36 +16,36 @@ int64_t fence_floor_headroom(const struct locks *locks)
 }
 
 /* As scripts/shared/1-state.lua. */
-int64_t fence_floor_at(const struct guard_part *part, int64_t time)
+int64_t fence_floor_at(const struct shard *shard, int64_t time)
 {
-    int64_t number = part->level > time ? (time + part->level) / 2 : time;
-    return number > part->floor ? number : part->floor;
+    int64_t number = shard->level > time ? (time + shard->level) / 2 : time;
+    return number > shard->floor ? number : shard->floor;
 }
 
-int64_t fence_floor_now(const struct guard_part *part)
+int64_t fence_floor_now(const struct shard *shard)
 {
-    return fence_floor_at(part, clock_theirs(&part->clock, (int64_t)(uv_hrtime() / NS_PER_US)));
+    return fence_floor_at(shard, clock_theirs(&shard->clock, (int64_t)(uv_hrtime() / NS_PER_US)));
 }
 
 int64_t fence_floor_latest(const struct locks *locks)
 {
     int64_t latest = 0;
     for (unsigned i = 0; i < locks->guard.count; i++) {
-        const struct guard_part *part = locks->guard.parts[i];
-        int64_t number = part && part->clock.is_known ? fence_floor_now(part) : 0;
+        const struct shard *shard = locks->guard.shards[i];
+        int64_t number = shard && shard->clock.is_known ? fence_floor_now(shard) : 0;
         latest = number > latest ? number : latest;
     }
     return latest;
 }
 
-void fence_floor_raise(struct guard_part *part, int64_t number)
+void fence_floor_raise(struct shard *shard, int64_t number)
 {
-    int64_t time = (int64_t)(uv_hrtime() / NS_PER_US) + part->clock.low; /* it may be so early */
+    int64_t time = (int64_t)(uv_hrtime() / NS_PER_US) + shard->clock.low; /* it may be so early */
     int64_t level = number + (number - time);
-    if (level > part->level)
-        part->level = level;
-    if (number > part->floor)
-        part->floor = number;
+    if (level > shard->level)
+        shard->level = level;
+    if (number > shard->floor)
+        shard->floor = number;
 }
 
 static int64_t greatest_of(const struct locks_reply *reply)
@@ -64,10 +64,10 @@ void fence_floor_heard(struct locks *locks, const struct locks_reply *reply)
     unsigned last = store_mark(locks->store).part;
     if (locks->majority || number == 0 || last >= locks->guard.count)
         return;
-    struct guard_part *part = locks->guard.parts[last];
-    if (!part || !part->clock.is_known || number <= clock_theirs(&part->clock, now) + SOON_US ||
-        number <= fence_floor_now(part))
+    struct shard *shard = locks->guard.shards[last];
+    if (!shard || !shard->clock.is_known || number <= clock_theirs(&shard->clock, now) + SOON_US ||
+        number <= fence_floor_now(shard))
         return;
-    fence_floor_raise(part, number);
-    identity_extend(part);
+    fence_floor_raise(shard, number);
+    identity_extend(shard);
 }

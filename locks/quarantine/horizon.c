@@ -20,7 +20,7 @@ struct awaiting {
 
 /* On its way to Redis, with all who wait for it. */
 struct raising {
-    struct guard_part *part;
+    struct shard *shard;
     struct awaiting *first, **end;
 };
 
@@ -39,33 +39,33 @@ static void tell(struct raising *raising, const char *error)
 static void raised(void *context, const struct store_result *result)
 {
     struct raising *raising = context;
-    struct guard_part *part = raising->part;
+    struct shard *shard = raising->shard;
     bool is_known = result->outcome == STORE_REPLIED || result->outcome == STORE_REFUSED;
-    if (part->raising == raising)
-        part->raising = NULL;
-    if (!identity_record_is_still(part, result))
-        identity_check(part->locks);
+    if (shard->raising == raising)
+        shard->raising = NULL;
+    if (!identity_record_is_still(shard, result))
+        identity_check(shard->locks);
     tell(raising, is_known ? NULL
                            : "the connection to Redis was lost before it was certain that the hold "
                              "would be remembered");
 }
 
-void horizon_write(struct guard_part *part)
+void horizon_write(struct shard *shard)
 {
-    if (!part->is_known || part->is_closed || store_is_closing(part->locks->store))
+    if (!shard->is_known || shard->is_closed || store_is_closing(shard->locks->store))
         return;
     struct raising *raising = calloc(1, sizeof *raising);
     if (!raising)
         abort();
-    raising->part = part;
+    raising->shard = shard;
     raising->end = &raising->first;
-    part->raising = raising;
-    identity_record_raise(part, raised, raising);
+    shard->raising = raising;
+    identity_record_raise(shard, raised, raising);
 }
 
-void horizon_await(struct locks *locks, unsigned part, horizon_done *done, void *context)
+void horizon_await(struct locks *locks, unsigned number, horizon_done *done, void *context)
 {
-    struct raising *raising = guard_part(locks, part)->raising;
+    struct raising *raising = guard_shard(locks, number)->raising;
     struct awaiting *awaiting = malloc(sizeof *awaiting);
     if (!awaiting)
         abort();
@@ -75,43 +75,43 @@ void horizon_await(struct locks *locks, unsigned part, horizon_done *done, void 
 }
 
 /* Whether a hold may be missing on a replica of this Redis. */
-static bool may_be_unreplicated(const struct guard_part *part, int64_t replicas)
+static bool may_be_unreplicated(const struct shard *shard, int64_t replicas)
 {
-    return part->followers == 0 || replicas < part->followers;
+    return shard->followers == 0 || replicas < shard->followers;
 }
 
 bool horizon_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t replicas)
 {
     if (number >= store_part_count(locks->store)) /* nobody serves it now */
         return true;
-    struct guard_part *part = guard_part(locks, number);
+    struct shard *shard = guard_shard(locks, number);
     int64_t now = (int64_t)uv_now(locks->loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
     int64_t more = ttl / 2 < MOST_US ? ttl / 2 : MOST_US;
     int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + more + LEAD_US;
-    if (least <= part->written[HORIZON_ALL] && least <= part->written[HORIZON_UNREPLICATED])
+    if (least <= shard->written[HORIZON_ALL] && least <= shard->written[HORIZON_UNREPLICATED])
         return true;
-    const int64_t needed[HORIZONS] = {least, may_be_unreplicated(part, replicas) ? least : 0};
-    bool is_short = needed[HORIZON_ALL] > part->ends[HORIZON_ALL];
+    const int64_t needed[HORIZONS] = {least, may_be_unreplicated(shard, replicas) ? least : 0};
+    bool is_short = needed[HORIZON_ALL] > shard->ends[HORIZON_ALL];
     if (is_short)
-        part->span = ahead - now;
+        shard->span = ahead - now;
     for (size_t i = 0; i < HORIZONS; i++) {
-        if (needed[i] <= part->ends[i])
+        if (needed[i] <= shard->ends[i])
             continue;
-        part->ends[i] = ahead;
+        shard->ends[i] = ahead;
         is_short = true;
     }
     if (is_short)
-        horizon_write(part);
-    bool is_written = needed[HORIZON_ALL] <= part->written[HORIZON_ALL] &&
-                      needed[HORIZON_UNREPLICATED] <= part->written[HORIZON_UNREPLICATED];
-    return is_written || !part->raising || locks->keeps_all ||
+        horizon_write(shard);
+    bool is_written = needed[HORIZON_ALL] <= shard->written[HORIZON_ALL] &&
+                      needed[HORIZON_UNREPLICATED] <= shard->written[HORIZON_UNREPLICATED];
+    return is_written || !shard->raising || locks->keeps_all ||
            locks->quarantine_ms == QUARANTINE_OFF;
 }
 
-void horizon_move(struct locks *locks, unsigned part, int64_t ttl_ms)
+void horizon_move(struct locks *locks, unsigned number, int64_t ttl_ms)
 {
-    if (store_part_is_up(locks->store, part)) /* else it will not be asked */
-        horizon_covers(locks, part, ttl_ms, 0);
+    if (store_part_is_up(locks->store, number)) /* else it will not be asked */
+        horizon_covers(locks, number, ttl_ms, 0);
 }
 
 void horizon_move_all(struct locks *locks, int64_t ttl_ms)
@@ -120,25 +120,25 @@ void horizon_move_all(struct locks *locks, int64_t ttl_ms)
         horizon_move(locks, i, ttl_ms);
 }
 
-/* As it is ahead of all holds, it may lag a little; else two parts whose clocks are known with
+/* As it is ahead of all holds, it may lag a little; else two shards whose clocks are known with
  * different errors would raise each other for ever. */
 static void level(struct locks *locks, enum horizon_of kind)
 {
     const struct guard *guard = &locks->guard;
     int64_t last = 0, span = 0;
     for (unsigned i = 0; i < guard->count; i++) {
-        const struct guard_part *part = guard->parts[i];
-        last = part && part->ends[kind] > last ? part->ends[kind] : last;
-        span = part && part->span > span ? part->span : span;
+        const struct shard *shard = guard->shards[i];
+        last = shard && shard->ends[kind] > last ? shard->ends[kind] : last;
+        span = shard && shard->span > span ? shard->span : span;
     }
     for (unsigned i = 0; i < guard->count; i++) {
-        struct guard_part *part = guard->parts[i];
-        if (!part || last - part->ends[kind] < LEAD_US / 2 || !store_part_serves(locks->store, i) ||
-            !store_part_is_up(locks->store, i))
+        struct shard *shard = guard->shards[i];
+        if (!shard || last - shard->ends[kind] < LEAD_US / 2 ||
+            !store_part_serves(locks->store, i) || !store_part_is_up(locks->store, i))
             continue;
-        part->ends[kind] = last;
-        part->span = span;
-        horizon_write(part);
+        shard->ends[kind] = last;
+        shard->span = span;
+        horizon_write(shard);
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "locks/central/operation.h"
 
-/* Of each part there is a time by which every hold has ended of which somebody was told: here, and
+/* Of each shard there is a time by which every hold has ended of which somebody was told: here, and
  * in its record in Redis (identity_record.h). Before somebody is told of one that ends later, the
  * time is moved on, here and there, by half as much again as the hold lasts, 30 s at most, so that
  * it is seldom done: the answer waits until Redis has said that its record has it. So whoever comes
@@ -18,24 +18,24 @@
 
 /* Of a hold that was made just now, or prolonged, and is to be told when so many replicas have it:
  * whether the time is late enough. If not, it is on its way to be. */
-bool horizon_covers(struct locks *locks, unsigned part, int64_t ttl_ms, int64_t replicas);
+bool horizon_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t replicas);
 
 /* Runs when it is, once, from the loop and never before horizon_await has returned. With an
  * `error`, for clients, where it is not known whether Redis has it. */
 typedef void horizon_done(void *context, const char *error);
 
 /* Right after horizon_covers has said no. */
-void horizon_await(struct locks *locks, unsigned part, horizon_done *done, void *context);
+void horizon_await(struct locks *locks, unsigned number, horizon_done *done, void *context);
 
-/* For who does not wait for that: before a part is asked for a hold, or all of them. */
-void horizon_move(struct locks *locks, unsigned part, int64_t ttl_ms);
+/* For who does not wait for that: before a shard is asked for a hold, or all of them. */
+void horizon_move(struct locks *locks, unsigned number, int64_t ttl_ms);
 void horizon_move_all(struct locks *locks, int64_t ttl_ms);
 
-/* Names may have gone from one part to another, and their holds with them: any part may have those
- * that end last. */
+/* Names may have gone from one shard to another, and their holds with them: any shard may have
+ * those that end last. */
 void horizon_level(struct locks *locks);
 
 /* Writes it, late or not. */
-void horizon_write(struct guard_part *part);
+void horizon_write(struct shard *shard);
 
 #endif

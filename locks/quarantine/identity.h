@@ -1,4 +1,4 @@
-/* identity.h: the record of each part of the store, by which it is known that Redis has lost data.
+/* identity.h: the record of each shard of the store, by which it is known that Redis has lost data.
  * Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_IDENTITY_H
 #define BATON_LOCKS_QUARANTINE_IDENTITY_H
@@ -20,26 +20,26 @@
  * holds that end later. Where nobody remembers anything, and no record is there, nothing was lost.
  */
 
-/* The part has a new connection: nobody else uses it before its record was looked at. */
+/* The shard has a new connection: nobody else uses it before its record was looked at. */
 void identity_connected(struct locks *locks, unsigned number);
 
 /* Every second: looks at all records, and whether a quarantine has ended. */
 void identity_check(struct locks *locks);
 
 /* Looks at one record, where it is not being asked. */
-void identity_look(struct guard_part *part);
+void identity_look(struct shard *shard);
 
-/* Takes account of what identity_record.h has been answered of a part. */
-void identity_hear(struct guard_part *part, const struct store_result *result);
+/* Takes account of what identity_record.h has been answered of a shard. */
+void identity_hear(struct shard *shard, const struct store_result *result);
 
 /* Writes until when there is a quarantine, where the record is still the one that is known. */
-void identity_extend(struct guard_part *part);
+void identity_extend(struct shard *shard);
 
-/* Names of one part have come to another, and with them what there is of its quarantine; or, where
+/* Names of one shard have come to another, and with them what there is of its quarantine; or, where
  * it is away, nothing of its holds. */
 void identity_taken(struct locks *locks, unsigned to, unsigned from);
 
 /* Its clock has jumped. */
-void identity_note_jump(struct guard_part *part);
+void identity_note_jump(struct shard *shard);
 
 #endif

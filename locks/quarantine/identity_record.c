@@ -67,16 +67,16 @@ bool identity_record_was_replica(const char *history, const struct store_peer *p
            before[strspn(before, "0")] != '\0';
 }
 
-bool identity_record_is_still(const struct guard_part *part, const struct store_result *result)
+bool identity_record_is_still(const struct shard *shard, const struct store_result *result)
 {
     struct identity_record record;
     return result->outcome == STORE_REPLIED && identity_record_read(result->reply, &record) &&
-           strcmp(record.id, part->id) == 0 && strcmp(record.era, part->era) == 0;
+           strcmp(record.id, shard->id) == 0 && strcmp(record.era, shard->era) == 0;
 }
 
 /* Asking for it */
 
-/* In a Cluster it has to lie in a slot of that part. */
+/* In a Cluster it has to lie in a slot of that shard. */
 static struct slice identity_record_key(const struct locks *locks, const char *tag,
                                         char text[KEY_LENGTH])
 {
@@ -86,104 +86,103 @@ static struct slice identity_record_key(const struct locks *locks, const char *t
     return (struct slice){text, (size_t)length};
 }
 
-/* Where that slot has gone to another part, or one before it has come, the record is written
- * elsewhere: nothing is lost by that, and what is there already may be another part's. */
-static void choose_tag(struct guard_part *part)
+/* Where that slot has gone to another shard, or one before it has come, the record is written
+ * elsewhere: nothing is lost by that, and what is there already may be another shard's. */
+static void choose_tag(struct shard *shard)
 {
     char tag[STORE_TAG_SIZE];
-    store_first_tag(part->locks->store, part->number, tag);
-    if (strcmp(tag, part->tag) == 0)
+    store_first_tag(shard->locks->store, shard->number, tag);
+    if (strcmp(tag, shard->tag) == 0)
         return;
-    if (part->is_known && part->serves && !part->before_tag[0]) {
-        memcpy(part->before_tag, part->tag, sizeof part->before_tag);
-        memcpy(part->before_id, part->id, sizeof part->before_id);
+    if (shard->is_known && shard->serves && !shard->before_tag[0]) {
+        memcpy(shard->before_tag, shard->tag, sizeof shard->before_tag);
+        memcpy(shard->before_id, shard->id, sizeof shard->before_id);
     }
-    snprintf(part->tag, sizeof part->tag, "%s", tag);
-    part->is_moved = part->is_known;
+    snprintf(shard->tag, sizeof shard->tag, "%s", tag);
+    shard->is_moved = shard->is_known;
 }
 
-static void ask_at(struct guard_part *part, const char *tag, const struct slice *arguments,
+static void ask_at(struct shard *shard, const char *tag, const struct slice *arguments,
                    size_t count, store_done *done, void *context)
 {
-    struct locks *locks = part->locks;
+    struct locks *locks = shard->locks;
     char key[KEY_LENGTH];
     if (store_is_closing(locks->store))
         return;
-    store_eval_first(locks->store, part->number, &script_epoch,
+    store_eval_first(locks->store, shard->number, &script_epoch,
                      identity_record_key(locks, tag, key), arguments, count, done, context);
 }
 
-static void ask(struct guard_part *part, const struct slice *arguments, size_t count,
-                store_done *done, void *context)
+static void ask(struct shard *shard, const struct slice *arguments, size_t count, store_done *done,
+                void *context)
 {
-    ask_at(part, part->tag, arguments, count, done, context);
+    ask_at(shard, shard->tag, arguments, count, done, context);
 }
 
-void identity_record_ask(struct guard_part *part, store_done *done)
+void identity_record_ask(struct shard *shard, store_done *done)
 {
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of(""),
                                       slice_of("1")};
-    bool may_ask = store_peer(part->locks->store, part->number)->run_id[0] != '\0';
-    choose_tag(part);
-    part->asking = true;
-    ask(part, arguments, may_ask ? 5 : 4, done, part);
+    bool may_ask = store_peer(shard->locks->store, shard->number)->run_id[0] != '\0';
+    choose_tag(shard);
+    shard->asking = true;
+    ask(shard, arguments, may_ask ? 5 : 4, done, shard);
 }
 
-void identity_record_ask_without(struct guard_part *part, store_done *done)
+void identity_record_ask_without(struct shard *shard, store_done *done)
 {
     const struct slice arguments[] = {stamp_room()};
-    if (store_is_closing(part->locks->store))
+    if (store_is_closing(shard->locks->store))
         return;
-    store_eval_first(part->locks->store, part->number, &script_epoch, slice_of(NULL), arguments, 1,
-                     done, part);
+    store_eval_first(shard->locks->store, shard->number, &script_epoch, slice_of(NULL), arguments,
+                     1, done, shard);
 }
 
-bool identity_record_ask_before(struct guard_part *part, store_done *done)
+bool identity_record_ask_before(struct shard *shard, store_done *done)
 {
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of("")};
-    const struct locks *locks = part->locks;
+    const struct locks *locks = shard->locks;
     char key[KEY_LENGTH];
-    if (!part->before_tag[0])
+    if (!shard->before_tag[0])
         return false;
-    if (store_part(locks->store, identity_record_key(locks, part->before_tag, key)) !=
-        part->number) {
-        part->before_tag[0] = '\0';
+    if (store_part(locks->store, identity_record_key(locks, shard->before_tag, key)) !=
+        shard->number) {
+        shard->before_tag[0] = '\0';
         return false;
     }
-    part->asking = true;
-    ask_at(part, part->before_tag, arguments, 4, done, part);
+    shard->asking = true;
+    ask_at(shard, shard->before_tag, arguments, 4, done, shard);
     return true;
 }
 
-bool identity_record_has_moved(const struct guard_part *part)
+bool identity_record_has_moved(const struct shard *shard)
 {
     char tag[STORE_TAG_SIZE];
-    store_first_tag(part->locks->store, part->number, tag);
-    return strcmp(tag, part->tag) != 0;
+    store_first_tag(shard->locks->store, shard->number, tag);
+    return strcmp(tag, shard->tag) != 0;
 }
 
 /* Writing it */
 
 /* On Redis' clock, at the latest. */
-static struct slice their_text(const struct guard_part *part, int64_t moment,
-                               char text[NUMBER_TEXT])
+static struct slice their_text(const struct shard *shard, int64_t moment, char text[NUMBER_TEXT])
 {
-    return number_text(moment ? clock_theirs(&part->clock, moment) : 0, text);
+    return number_text(moment ? clock_theirs(&shard->clock, moment) : 0, text);
 }
 
-void identity_record_raise(struct guard_part *part, store_done *done, void *context)
+void identity_record_raise(struct shard *shard, store_done *done, void *context)
 {
     char all[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT];
     const struct slice arguments[] = {
         stamp_room(),
-        slice_of(part->id),
-        slice_of(part->era),
+        slice_of(shard->id),
+        slice_of(shard->era),
         slice_of("raise"),
-        their_text(part, part->ends[HORIZON_ALL], all),
-        their_text(part, part->ends[HORIZON_UNREPLICATED], loose),
-        number_text(part->span, span),
+        their_text(shard, shard->ends[HORIZON_ALL], all),
+        their_text(shard, shard->ends[HORIZON_UNREPLICATED], loose),
+        number_text(shard->span, span),
     };
-    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
+    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }
 
 void identity_record_make_era(char era[IDENTITY_ERA_SIZE])
@@ -193,10 +192,10 @@ void identity_record_make_era(char era[IDENTITY_ERA_SIZE])
     snprintf(era, IDENTITY_ERA_SIZE, "%016" PRIx64, random);
 }
 
-void identity_record_replace(struct guard_part *part, const struct identity_record *found,
+void identity_record_replace(struct shard *shard, const struct identity_record *found,
                              enum quarantine_reason reason, bool is_of_another, store_done *done)
 {
-    const struct store_peer *peer = store_peer(part->locks->store, part->number);
+    const struct store_peer *peer = store_peer(shard->locks->store, shard->number);
     bool keeps_id = found->id[0] && !is_of_another;
     char id[IDENTITY_ID_LENGTH + 1], era[IDENTITY_ERA_SIZE], process[PROCESS_LENGTH + 1];
     char ends[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT], opens[NUMBER_TEXT],
@@ -205,7 +204,7 @@ void identity_record_replace(struct guard_part *part, const struct identity_reco
     random_bytes(&random, sizeof random);
     snprintf(id, sizeof id, "%016" PRIx64, random);
     identity_record_make_era(era);
-    snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, part->locks->server);
+    snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, shard->locks->server);
     const struct slice arguments[] = {
         stamp_room(),         slice_of(found->id),
         slice_of(found->era), slice_of("replace"),
@@ -213,45 +212,44 @@ void identity_record_replace(struct guard_part *part, const struct identity_reco
         slice_of("era"),      slice_of(era),
         slice_of("run"),      slice_of(peer->run_id),
         slice_of("history"),  slice_of(peer->history),
-        slice_of("ends"),     their_text(part, part->ends[HORIZON_ALL], ends),
-        slice_of("loose"),    their_text(part, part->ends[HORIZON_UNREPLICATED], loose),
-        slice_of("span"),     number_text(part->span, span),
-        slice_of("until"),    number_text(part->opens, opens),
+        slice_of("ends"),     their_text(shard, shard->ends[HORIZON_ALL], ends),
+        slice_of("loose"),    their_text(shard, shard->ends[HORIZON_UNREPLICATED], loose),
+        slice_of("span"),     number_text(shard->span, span),
+        slice_of("until"),    number_text(shard->opens, opens),
         slice_of("reason"),   slice_of(quarantine_word(reason)),
-        slice_of("floor"),    number_text(part->floor, floor),
-        slice_of("level"),    number_text(part->level, level),
+        slice_of("floor"),    number_text(shard->floor, floor),
+        slice_of("level"),    number_text(shard->level, level),
         slice_of("by"),       slice_of(process),
     };
-    part->asking = true;
-    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
+    shard->asking = true;
+    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
 }
 
-void identity_record_extend(struct guard_part *part, enum quarantine_reason reason,
-                            store_done *done)
+void identity_record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done)
 {
     char opens[NUMBER_TEXT], floor[NUMBER_TEXT], level[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(),
-                                      slice_of(part->id),
-                                      slice_of(part->era),
+                                      slice_of(shard->id),
+                                      slice_of(shard->era),
                                       slice_of("extend"),
-                                      number_text(part->opens, opens),
+                                      number_text(shard->opens, opens),
                                       slice_of(quarantine_word(reason)),
-                                      number_text(part->floor, floor),
-                                      number_text(part->level, level)};
-    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, part);
+                                      number_text(shard->floor, floor),
+                                      number_text(shard->level, level)};
+    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
 }
 
-void identity_record_end(struct guard_part *part, const char *era, store_done *done, void *context)
+void identity_record_end(struct shard *shard, const char *era, store_done *done, void *context)
 {
-    bool is_known = part->is_known && part->opens;
+    bool is_known = shard->is_known && shard->opens;
     const struct slice arguments[] = {
         stamp_room(),
-        slice_of(is_known ? part->id : ""),
-        slice_of(is_known ? part->era : ""),
+        slice_of(is_known ? shard->id : ""),
+        slice_of(is_known ? shard->era : ""),
         slice_of("end"),
         slice_of(era),
-        {part->locks->server, PROCESS_LENGTH},
+        {shard->locks->server, PROCESS_LENGTH},
     };
-    choose_tag(part);
-    ask(part, arguments, sizeof arguments / sizeof arguments[0], done, context);
+    choose_tag(shard);
+    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }

@@ -1,4 +1,4 @@
-/* identity_record.h: the record of a part of the store, by which its data is known, as Redis has
+/* identity_record.h: the record of a shard of the store, by which its data is known, as Redis has
  * it: how it is read and written. Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_IDENTITY_RECORD_H
 #define BATON_LOCKS_QUARANTINE_IDENTITY_RECORD_H
@@ -43,43 +43,42 @@ bool identity_record_is_another_run(const char *one, const char *other);
  * its history another name, too, but follows no other. */
 bool identity_record_was_replica(const char *history, const struct store_peer *peer);
 
-/* Whether what one of those below was answered is the record that is known of the part. */
-bool identity_record_is_still(const struct guard_part *part, const struct store_result *result);
+/* Whether what one of those below was answered is the record that is known of the shard. */
+bool identity_record_is_still(const struct shard *shard, const struct store_result *result);
 
-/* Each of these asks the part in front of all else, also while its gate is closed; `done` gets the
- * record as it is then, and as its context the part, unless there is another. Nothing is asked of a
- * store that is closing. */
+/* Each of these asks the shard in front of all else, also while its gate is closed; `done` gets the
+ * record as it is then, and as its context the shard, unless there is another. Nothing is asked of
+ * a store that is closing. */
 
-void identity_record_ask(struct guard_part *part, store_done *done);
+void identity_record_ask(struct shard *shard, store_done *done);
 
-/* The same of a part that may have no slot, or none that Redis serves now. It has no record to be
+/* The same of a shard that may have no slot, or none that Redis serves now. It has no record to be
  * told of: the answer is its time, and what slot_migration.h reads. */
-void identity_record_ask_without(struct guard_part *part, store_done *done);
+void identity_record_ask_without(struct shard *shard, store_done *done);
 
 /* Where the key of the record has changed: asks for what is under the one of before, so that what
  * has happened until then is known from there. False where there is no need for it, or no way: that
- * slot has left this part. */
-bool identity_record_ask_before(struct guard_part *part, store_done *done);
+ * slot has left this shard. */
+bool identity_record_ask_before(struct shard *shard, store_done *done);
 
 /* Whether the slot that the record lies in is another one now. */
-bool identity_record_has_moved(const struct guard_part *part);
+bool identity_record_has_moved(const struct shard *shard);
 
 /* These write where the record still is the one that is known here. How long there may be holds: */
-void identity_record_raise(struct guard_part *part, store_done *done, void *context);
+void identity_record_raise(struct shard *shard, store_done *done, void *context);
 
 /* Until when its quarantine is, and why; and what its numbers are above: */
-void identity_record_extend(struct guard_part *part, enum quarantine_reason reason,
-                            store_done *done);
+void identity_record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done);
 
-/* Makes what is known of this part the record, if it still is the one that was found; under a name
- * of its own, where that is another part's. */
-void identity_record_replace(struct guard_part *part, const struct identity_record *found,
+/* Makes what is known of this shard the record, if it still is the one that was found; under a name
+ * of its own, where that is another shard's. */
+void identity_record_replace(struct shard *shard, const struct identity_record *found,
                              enum quarantine_reason reason, bool is_of_another, store_done *done);
 
-/* Ends the quarantine of the part before its time, whoever has begun it, by an `era` of which all
+/* Ends the quarantine of the shard before its time, whoever has begun it, by an `era` of which all
  * know that what was lost before it does not count any more. The reply has that era, or another one
  * where there was no quarantine. One that is known here need not be in the record yet. */
-void identity_record_end(struct guard_part *part, const char *era, store_done *done, void *context);
+void identity_record_end(struct shard *shard, const char *era, store_done *done, void *context);
 
 /* For a new era. */
 void identity_record_make_era(char era[IDENTITY_ERA_SIZE]);

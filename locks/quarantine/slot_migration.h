@@ -13,19 +13,19 @@
  *   until then a replica of it may lack that. */
 
 /* Names have come to it, or begin to. */
-void slot_migration_taken(struct guard_part *part);
+void slot_migration_taken(struct shard *shard);
 
-/* Every second, of a part that is known: confirms what has come. */
-void slot_migration_settle(struct guard_part *part);
+/* Every second, of a shard that is known: confirms what has come. */
+void slot_migration_settle(struct shard *shard);
 
-/* Whether the others have to be heard before the part is judged: asks them, and has the part looked
- * at again when they have answered. */
-bool slot_migration_waits(struct guard_part *part);
+/* Whether the others have to be heard before the shard is judged: asks them, and has the shard
+ * looked at again when they have answered. */
+bool slot_migration_waits(struct shard *shard);
 
 /* As clock_skew_continue. */
-void slot_migration_continue(struct guard_part *part, const struct guard_part *mine);
+void slot_migration_continue(struct shard *shard, const struct shard *mine);
 
-/* Whether a replica of this part, which has followed it, may lack what was confirmed. */
-bool slot_migration_may_lose(const struct guard_part *part);
+/* Whether a replica of this shard, which has followed it, may lack what was confirmed. */
+bool slot_migration_may_lose(const struct shard *shard);
 
 #endif

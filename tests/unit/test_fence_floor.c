@@ -1,4 +1,4 @@
-/* Which numbers a part's Redis may have given, as far as is known of its clock: all new ones are
+/* Which numbers a shard's Redis may have given, as far as is known of its clock: all new ones are
  * greater, and come back to the clock. */
 #include "locks/central/operation.h"
 #include "locks/quarantine/fence_floor.h"
@@ -11,11 +11,11 @@ enum { SECOND_US = 1000000, SIGHT_US = 2500000, UNSEEN_JUMP_US = 500000, ROUND_T
 static const char WATCHED[] = "redis+sentinel://127.0.0.1:1,127.0.0.1:2/master";
 static const char ALONE[] = "redis://127.0.0.1:1";
 
-/* A part whose clock is so far ahead of ours at first. */
+/* A shard whose clock is so far ahead of ours at first. */
 struct scene {
     uv_loop_t loop;
     struct locks locks;
-    struct guard_part part;
+    struct shard shard;
     int64_t now; /* ours */
 };
 
@@ -29,8 +29,8 @@ static void scene_open(struct scene *scene, const char *text, int64_t ahead)
                      0);
     redis_url_free(&url);
     store_require_sight(scene->locks.store);
-    scene->part.locks = &scene->locks;
-    guard_measure(&scene->part, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+    scene->shard.locks = &scene->locks;
+    guard_measure(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
 }
 
 static void scene_close(struct scene *scene)
@@ -44,7 +44,7 @@ static void scene_close(struct scene *scene)
 static void is_replaced(struct scene *scene, int64_t ahead)
 {
     scene->now = (int64_t)(uv_hrtime() / 1000);
-    guard_forget_clock(&scene->part, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+    guard_forget_clock(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
 }
 
 /* It goes on granting for those who see it still, by a clock that may have gone ahead unseen. */
@@ -61,7 +61,7 @@ static void what_was_replaced_gives_no_number_that_its_successor_gives(void **st
         scene_open(&scene, CASES[i].url, ahead);
         is_replaced(&scene, 0);
         int64_t last = scene.now + ahead + CASES[i].sight + UNSEEN_JUMP_US;
-        assert_true(fence_floor_at(&scene.part, scene.now) > last);
+        assert_true(fence_floor_at(&scene.shard, scene.now) > last);
         scene_close(&scene);
     }
 }
@@ -72,11 +72,11 @@ static void they_grow_with_time_until_the_clock_has_caught_up(void **state)
     const int64_t ahead = 60 * (int64_t)SECOND_US;
     (void)state;
     scene_open(&scene, ALONE, ahead);
-    assert_int_equal(fence_floor_at(&scene.part, scene.now), scene.now);
+    assert_int_equal(fence_floor_at(&scene.shard, scene.now), scene.now);
     is_replaced(&scene, 0);
     int64_t before = scene.now + ahead;
     for (int64_t passed = 0; passed <= 4 * ahead; passed += SECOND_US) {
-        int64_t number = fence_floor_at(&scene.part, scene.now + passed);
+        int64_t number = fence_floor_at(&scene.shard, scene.now + passed);
         assert_true(number > before);
         before = number;
     }
@@ -99,7 +99,7 @@ static void a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way(voi
         is_replaced(&scene, ahead);
         is_replaced(&scene, 0);
     }
-    assert_in_range(fence_floor_at(&scene.part, scene.now) - scene.now, ahead,
+    assert_in_range(fence_floor_at(&scene.shard, scene.now) - scene.now, ahead,
                     ahead + TIMES * (ahead / 2 + headroom) + headroom + SECOND_US);
     scene_close(&scene);
 }
@@ -111,10 +111,10 @@ static void without_a_clock_that_went_back_they_are_the_clocks(void **state)
     scene_open(&scene, WATCHED, 0);
     for (int i = 0; i < 10; i++) {
         is_replaced(&scene, i * SECOND_US);
-        assert_int_equal(fence_floor_at(&scene.part, scene.now), scene.now);
+        assert_int_equal(fence_floor_at(&scene.shard, scene.now), scene.now);
     }
-    assert_int_equal(scene.part.floor, 0);
-    assert_int_equal(scene.part.level, 0);
+    assert_int_equal(scene.shard.floor, 0);
+    assert_int_equal(scene.shard.level, 0);
     scene_close(&scene);
 }
 
