@@ -7,7 +7,8 @@
 
 struct asking {
     struct locks *locks;
-    bool is_at; /* that part has been asked for */
+    bool is_at;   /* that part has been asked for */
+    bool is_once; /* not made again where it came too late */
     unsigned part;
     bool (*is_wanted)(const void *context); /* NULL: always */
     store_done *done;
@@ -83,9 +84,11 @@ static void tell_all_damaged(struct locks *locks, const struct value *all)
     }
 }
 
-static bool still_wants(const struct asking *asking)
+static bool is_to_be_made_again(const struct asking *asking, enum store_outcome outcome,
+                                bool is_unfinished)
 {
-    return !asking->is_wanted || asking->is_wanted(asking->context);
+    return ((outcome == STORE_LATE && !asking->is_once) || is_unfinished) &&
+           (!asking->is_wanted || asking->is_wanted(asking->context));
 }
 
 /* What the script has to tell besides is told; what is left is its reply. */
@@ -107,7 +110,7 @@ static void answered(void *context, const struct store_result *result)
     if (result->outcome == STORE_LATE)
         guard_late(asking.locks, asking.is_at ? asking.part : store_mark(asking.locks->store).part,
                    result->error);
-    if ((result->outcome == STORE_LATE || is_unfinished) && still_wants(&asking)) {
+    if (is_to_be_made_again(&asking, result->outcome, is_unfinished)) {
         *result->again = true;
         return;
     }
@@ -171,16 +174,12 @@ void ask_redis_at(struct locks *locks, unsigned part, const struct script *scrip
     ask_redis_at_while(locks, part, &events, script, key, arguments, argument_count, context);
 }
 
-static bool is_not_wanted(const void *context)
+void ask_redis_at_once(struct locks *locks, unsigned part, const struct ask_events *events,
+                       const struct script *script, struct slice key, const struct slice *arguments,
+                       size_t argument_count, void *context)
 {
-    (void)context;
-    return false;
-}
-
-void ask_redis_at_once(struct locks *locks, unsigned part, const struct script *script,
-                       struct slice key, const struct slice *arguments, size_t argument_count,
-                       store_done *done, void *context)
-{
-    const struct ask_events events = {is_not_wanted, done};
-    ask_redis_at_while(locks, part, &events, script, key, arguments, argument_count, context);
+    struct asking *asking =
+        asking_at(asking_new(locks, events->is_wanted, events->done, context), part);
+    asking->is_once = true;
+    store_eval_at(locks->store, part, script, key, arguments, argument_count, answered, asking);
 }

@@ -37,10 +37,11 @@ void ask_redis_at_while(struct locks *locks, unsigned part, const struct ask_eve
                         const struct script *script, struct slice key,
                         const struct slice *arguments, size_t argument_count, void *context);
 
-/* The same for what is not to be made again: too late is too late. */
-void ask_redis_at_once(struct locks *locks, unsigned part, const struct script *script,
-                       struct slice key, const struct slice *arguments, size_t argument_count,
-                       store_done *done, void *context);
+/* The same for a call that is not made again where it came too late. Where the script has answered
+ * that it is unfinished, having granted nothing, it is made again if `is_wanted`. */
+void ask_redis_at_once(struct locks *locks, unsigned part, const struct ask_events *events,
+                       const struct script *script, struct slice key, const struct slice *arguments,
+                       size_t argument_count, void *context);
 
 /* That what Redis keeps of a name cannot be read has been found out from the reply of a script. */
 void ask_tell_damaged(struct locks *locks, struct slice key, const char *error);

@@ -115,12 +115,12 @@ void request_send(struct locks *locks, struct slice key, const struct acquire *a
 /* What came too late at one of several is not sent again: by then it may have been taken back. */
 void request_send_at(struct locks *locks, unsigned part, struct slice key,
                      const struct acquire *acquire, const struct attempt *attempt,
-                     enum request_kind kind, store_done *done, void *context)
+                     enum request_kind kind, const struct ask_events *events, void *context)
 {
     struct packed packed;
     horizon_move(locks, part, acquire->ttl_ms);
     pack(locks, acquire, attempt, kind, &packed);
-    ask_redis_at_once(locks, part, &script_acquire, key, packed.arguments, packed.count, done,
+    ask_redis_at_once(locks, part, events, &script_acquire, key, packed.arguments, packed.count,
                       context);
     explicit_bzero(packed.texts, sizeof packed.texts);
 }

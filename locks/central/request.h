@@ -35,10 +35,10 @@ void request_send(struct locks *locks, struct slice key, const struct acquire *a
                   const struct attempt *attempt, enum request_kind kind,
                   bool (*is_wanted)(const void *context), store_done *done, void *context);
 
-/* The same at one part of the store. */
+/* The same at one part of the store. `events` as of ask_redis_at_once. */
 void request_send_at(struct locks *locks, unsigned part, struct slice key,
                      const struct acquire *acquire, const struct attempt *attempt,
-                     enum request_kind kind, store_done *done, void *context);
+                     enum request_kind kind, const struct ask_events *events, void *context);
 
 /* What an answer means; where there is none, LOCKS_UNAVAILABLE. */
 void request_read(const struct store_result *result, const struct acquire *acquire,

@@ -372,10 +372,19 @@ static void end(struct fan *fan)
     free_if_over(try);
 }
 
+/* A member that has first to remove what has ended is asked again, until this has been taken back or
+ * decided. */
+static bool is_wanted(const void *context)
+{
+    const struct fan *fan = ((const struct fan_leg *)context)->fan;
+    return !fan->is_decided && ((const struct trying *)fan)->done;
+}
+
 struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try_done *done,
                          void *context)
 {
     static const struct fan_kind KIND = {hear, decide, end};
+    static const struct ask_events EVENTS = {is_wanted, fan_answered};
     struct acquire kept = *acquire, sent = *acquire;
     kept.meta = slice_of(NULL);
     sent.wait_ms = 0;
@@ -393,7 +402,7 @@ struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < try->ballot.members; i++) {
         try->fan.open++;
-        request_send_at(locks, i, key_of(try), &sent, &try->attempt, REQUEST_FIRST, fan_answered,
+        request_send_at(locks, i, key_of(try), &sent, &try->attempt, REQUEST_FIRST, &EVENTS,
                         &try->fan.legs[i]);
     }
     return try;
