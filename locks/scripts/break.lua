@@ -3,26 +3,44 @@
 -- Returns {holds ended, version}; where the name was cleared, {0, version, 1}.
 local LATEST_AHEAD = 86400000000 -- of this clock, that a number can be in a record that is damaged
 
-local function break_all()
-    local state = open()
-    if state.unfinished then
-        return unfinished(state)
-    end
-    local count = state[COUNT]
-    if count > BATCH and state[UNCLAIMED] == 0 then
-        drop_first(state, count - 1)
-    end
-    while state[COUNT] > 0 do
-        local gone = first(state, BATCH)
-        if #gone > 0 then
-            retire(state, gone, 'forced', false)
-        else
-            crowd().give_up(state)
-        end
+-- Ends the first holds, a batch at most.
+local function end_some(state)
+    local gone = first(state, BATCH)
+    if #gone > 0 then
+        retire(state, gone, 'forced', false)
+    else
+        crowd().give_up(state)
     end
     if state.unclaimed then -- whose clients know of no hold
         queue(state).take_back(false)
     end
+end
+
+-- Of a large crowd in which some are not claimed yet, whose waiters are to be looked after one by one,
+-- a batch ends at a time. How many have ended so far is kept where a release has how many holds its
+-- owner had left, for which a break has no use.
+local function break_all()
+    local state = settle()
+    if state.unfinished then
+        return unfinished(state)
+    end
+    local so_far = state[LAST_REASON] == 'forced' and state[LAST_HOLDS] or 0
+    if so_far == 0 then
+        hand_over(state)
+    end
+    local count = so_far + state[COUNT]
+    if state[COUNT] > BATCH and state[UNCLAIMED] == 0 then
+        drop_first(state, state[COUNT] - 1)
+    elseif state[COUNT] > BATCH then
+        local before = state[COUNT]
+        end_some(state)
+        state[LAST_HOLDS] = so_far + before - state[COUNT]
+        return unfinished(state)
+    end
+    while state[COUNT] > 0 do
+        end_some(state)
+    end
+    state[LAST_HOLDS] = 0
     hand_over(state)
     close(state, even_if_full)
     return {count, state[VERSION]}

@@ -394,6 +394,39 @@ static void very_many_end_in_portions_beside_those_that_go_on(void **state)
     assert_status(acquire(scripts, .token = "x"), "locked");
 }
 
+/* One hold was handed to a waiter that has not claimed it, and `others` came after it: all end,
+ * none is counted twice, and the waiter, whose client knows of no hold, is the first to get one
+ * again. */
+static void break_beside_unclaimed(struct scripts *scripts, int others, int portions)
+{
+    redis_process_flush(&scripts->redis);
+    assert_status(acquire(scripts, .token = "x"), "granted");
+    assert_status(acquire(scripts, .token = "w", .mode = "shared", .attempt = "w", .server = "one",
+                          .lease_ms = 600000, .claim_ms = 600000),
+                  "waiting");
+    assert_status(release(scripts, "n", "x"), "released");
+    share(scripts, 0, others, 300000);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.holds, others + 1);
+    scripts->is_impatient = true;
+    for (int turn = 0; turn < portions; turn++)
+        assert_status(break_all(scripts, "n"), "unfinished");
+    scripts->is_impatient = false;
+    struct answer broken = break_all(scripts, "n");
+    assert_int_equal(broken.count, others + 1);
+    assert_true(broken.version >= seen.version + others + 1);
+    seen = inspect(scripts, "n", "w");
+    assert_int_equal(seen.holds, 1);
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(break_all(scripts, "n").count, 1);
+}
+
+static void very_many_are_broken_in_portions_where_one_is_unclaimed(void **state)
+{
+    break_beside_unclaimed(*state, 2, 0);
+    break_beside_unclaimed(*state, 3500, 1);
+}
+
 /* Of a list as well, which shows what lives. */
 static void a_list_shows_of_very_many_those_that_go_on(void **state)
 {
@@ -425,6 +458,7 @@ int main(void)
         TEST(a_crowd_that_ends_as_a_whole_ends_at_once),
         cmocka_unit_test_setup(all_that_end_are_told_of, scripts_clean_with_own_clock),
         TEST(ten_thousand_holds_cost_no_more_than_one),
+        TEST(very_many_are_broken_in_portions_where_one_is_unclaimed),
         cmocka_unit_test_setup(very_many_end_in_portions_beside_those_that_go_on,
                                scripts_clean_with_own_clock),
         cmocka_unit_test_setup(a_list_shows_of_very_many_those_that_go_on,
