@@ -136,6 +136,23 @@ static void shared_holds_go_together_and_are_not_limited(void **state)
     answers(story->client, "GET /events", NULL, 501, "unsupported");
 }
 
+/* Members remove in portions what has ended of very many; whoever asks meanwhile is told how it is,
+ * rather than to come again. */
+static void very_many_that_ended_hold_nobody_up(void **state)
+{
+    enum { LONG = 1100, SHORT = 2100, TTL_MS = 3000 };
+    struct story *story = story_of(state);
+    for (int i = 0; i < LONG; i++)
+        answers(story->client, "POST /locks/many?mode=shared&ttl=10m", NULL, 201, NULL);
+    for (int i = 0; i < SHORT; i++)
+        answers(story->client, "POST /locks/many?mode=shared&ttl=3s", NULL, 201, NULL);
+    clock_sleep_ms(TTL_MS);
+    answers(story->client, "POST /locks/many", NULL, 409, "locked");
+    answers(story->client, "DELETE /locks/many?force=true", NULL, 200, NULL);
+    answers_token(story->client, TOKEN, "POST /locks/many", NULL, 201, NULL);
+    answers_token(story->client, TOKEN, "DELETE /locks/many", NULL, 200, NULL);
+}
+
 static void several_names_are_all_held_or_none(void **state)
 {
     struct story *story = story_of(state);
@@ -782,6 +799,7 @@ int main(void)
         cmocka_unit_test(a_lock_is_held_by_all_members_and_let_go),
         cmocka_unit_test(a_token_sent_twice_has_one_hold),
         cmocka_unit_test(shared_holds_go_together_and_are_not_limited),
+        cmocka_unit_test(very_many_that_ended_hold_nobody_up),
         cmocka_unit_test(several_names_are_all_held_or_none),
         cmocka_unit_test(a_break_ends_it_everywhere),
         cmocka_unit_test(who_waits_is_served_in_order),
