@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "locks/central/operation.h"
+#include "locks/quarantine/guard.h"
 #include "locks/quorum/majority.h"
 #include "locks/watching/prefix.h"
 
@@ -30,6 +31,38 @@ static void expect_replicas(struct locks *locks, int64_t replicas)
     store_expect_replicas(locks->store, slice_of(key), (int)replicas);
 }
 
+static void serve_shard(void *context, unsigned shard)
+{
+    locks_serve(context, shard);
+}
+
+/* Those who wait for names that are gone have to be told. */
+static void check_shard(void *context, unsigned shard)
+{
+    interests_check_part(context, shard);
+}
+
+static int open_guard(struct locks *locks, const struct locks_options *options)
+{
+    const struct guard_options guard = {
+        .loop = options->loop,
+        .key_prefix = {locks->key_prefix, locks->key_prefix_length},
+        .process = locks->server,
+        .retention_ms = options->retention_ms,
+        .quarantine_ms = options->quarantine_ms,
+        .replicas = options->replicas,
+        .keeps_all = options->keeps_all,
+        .members_share_holds = options->tickets,
+        .serve = serve_shard,
+        .replaced = check_shard,
+        .context = locks,
+        .quarantined = options->quarantined,
+        .warning = options->warning,
+        .observer = options->expired_context,
+    };
+    return guard_open(&locks->guard, options->store, &guard);
+}
+
 int locks_open(struct locks **ret, const struct locks_options *options)
 {
     struct locks *locks = calloc(1, sizeof *locks);
@@ -47,14 +80,9 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->waiter_lease_ms = options->waiter_lease_ms;
     locks->claim_window_ms = options->claim_window_ms;
     locks->confirm_timeout_ms = options->confirm_timeout_ms;
-    locks->replicas = options->replicas;
-    locks->quarantine_ms = options->quarantine_ms;
-    locks->keeps_all = options->keeps_all;
     locks->expired = options->expired;
-    locks->quarantined = options->quarantined;
     locks->serving = options->serving;
     locks->confirmed = options->confirmed;
-    locks->warning = options->warning;
     locks->damaged = options->damaged;
     locks->expired_context = options->expired_context;
     number_text(options->waiter_lease_ms, locks->waiter_lease);
@@ -62,6 +90,10 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     number_text(options->max_waiters, locks->max_waiters);
     locks->most_waiters = options->max_waiters;
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
+    if (open_guard(locks, options) < 0) {
+        free(locks);
+        return -ENOMEM;
+    }
     doubts_init(&locks->doubts);
     interests_open(locks);
     lookout_open(locks);
@@ -75,7 +107,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
 static void end(struct locks *locks)
 {
     doubts_free(&locks->doubts);
-    guard_close(locks);
+    guard_close(locks->guard);
     majority_free(locks);
     free(locks);
 }

@@ -1,6 +1,6 @@
 #include "locks/central/confirm.h"
+#include "locks/central/numbers.h"
 #include "locks/central/request.h"
-#include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/majority.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void acquire_done(void *context, const struct store_result *result)
     struct locks *locks = acquiring->locks;
     struct request_answer answer;
     request_read(result, &acquiring->acquire, &acquiring->attempt, &answer);
-    fence_floor_heard(locks, &answer.reply);
+    numbers_heard(locks, &answer.reply);
     if (request_is_in_doubt(result, &answer))
         take_back(acquiring);
     if (!confirm_reply(locks, &answer.reply, store_mark(locks->store), acquiring->acquire.replicas,

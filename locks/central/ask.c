@@ -1,6 +1,7 @@
 #include "locks/central/ask.h"
 
 #include "locks/central/operation.h"
+#include "locks/quarantine/guard.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +109,8 @@ static void answered(void *context, const struct store_result *result)
     inner.reply = take_beside(asking.locks, result->reply);
     bool is_unfinished = reply_says(inner.reply, "unfinished");
     if (result->outcome == STORE_LATE)
-        guard_late(asking.locks, asking.is_at ? asking.part : store_mark(asking.locks->store).part,
+        guard_late(asking.locks->guard,
+                   asking.is_at ? asking.part : store_mark(asking.locks->store).part,
                    result->error);
     if (is_to_be_made_again(&asking, result->outcome, is_unfinished)) {
         *result->again = true;

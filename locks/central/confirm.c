@@ -1,5 +1,6 @@
 #include "locks/central/confirm.h"
 
+#include "locks/central/operation.h"
 #include "locks/quarantine/horizon.h"
 
 #include <stdlib.h>
@@ -63,7 +64,8 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
                    int64_t replicas, locks_done *done, void *context)
 {
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
-    bool is_covered = !holds || horizon_covers(locks, mark.part, reply->hold.ttl_ms, replicas);
+    bool is_covered =
+        !holds || horizon_covers(locks->guard, mark.part, reply->hold.ttl_ms, replicas);
     if (!holds || (is_covered && replicas == 0))
         return false;
     struct confirm *confirm = calloc(1, sizeof *confirm);
@@ -85,6 +87,6 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
     if (is_covered)
         ask_replicas(confirm);
     else
-        horizon_await(locks, mark.part, covered, confirm);
+        horizon_await(locks->guard, mark.part, covered, confirm);
     return true;
 }

@@ -1,19 +1,11 @@
 #include "locks/central/operation.h"
 
-#include "base/decimal.h"
-#include "locks/quarantine/fence_floor.h"
+#include "locks/central/numbers.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 enum { ARGUMENTS_MOST = 16 };
-
-struct slice number_text(int64_t number, char text[NUMBER_TEXT])
-{
-    char *end = decimal_put(text, number);
-    *end = '\0';
-    return (struct slice){text, (size_t)(end - text)};
-}
 
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH])
 {
@@ -60,7 +52,7 @@ static void operation_done(void *context, const struct store_result *result)
     struct operation *operation = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, operation->read, &reply);
-    fence_floor_heard(operation->locks, &reply);
+    numbers_heard(operation->locks, &reply);
     operation->done(operation->context, &reply);
     free(operation);
 }

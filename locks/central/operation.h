@@ -5,19 +5,16 @@
 
 #include "locks/central/ask.h"
 #include "locks/locks.h"
-#include "locks/quarantine/guard.h"
+#include "locks/types/number_text.h"
+#include "locks/types/server_name.h"
+#include "locks/types/stamp.h"
 #include "locks/waiting/doubt.h"
 #include "locks/waiting/interest.h"
 #include "locks/waiting/lookout.h"
 
+struct guard;
 struct majority;
 struct prefixes;
-
-enum {
-    NUMBER_TEXT = 24,
-    PROCESS_LENGTH = 8, /* characters */
-    SERVER_LENGTH = 16, /* the process, and 8 for the worker */
-};
 
 struct locks {
     struct store *store;
@@ -33,23 +30,18 @@ struct locks {
     int64_t waiter_lease_ms;
     int64_t claim_window_ms;
     int64_t confirm_timeout_ms;
-    int64_t replicas;      /* that confirm each grant, at least */
-    int64_t quarantine_ms; /* or QUARANTINE_AUTO, _OFF */
-    bool keeps_all;
     void (*expired)(void *context, const struct expiry *expiry); /* may be NULL */
-    void (*quarantined)(void *context, const struct quarantine *quarantine);
     void (*serving)(void *context, unsigned part);
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
-    void (*warning)(void *context, const char *text);
     void (*damaged)(void *context, struct slice key, const char *error);
-    void *expired_context;         /* of all six */
+    void *expired_context;         /* of all four */
     uint64_t damages;              /* see locks_damages */
     char rights[STORE_ERROR_TEXT]; /* what is missing, by the last answer of script_ready; "": none
                                     */
     bool draining;
     bool check_again; /* Redis failed to answer what is to be asked once more */
     uint64_t next_attempt;
-    struct guard guard;
+    struct guard *guard; /* see locks/quarantine/guard.h */
     struct doubts doubts;
     struct interests interests;
     struct lookout lookout;
@@ -96,9 +88,6 @@ void locks_serve(struct locks *locks, unsigned part);
 
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);
-
-/* A number as an argument; `text` holds it. */
-struct slice number_text(int64_t number, char text[NUMBER_TEXT]);
 
 /* Whether element 0 of a reply is this word. */
 bool reply_says(const struct value *value, const char *word);

@@ -1,5 +1,5 @@
+#include "locks/central/numbers.h"
 #include "locks/central/operation.h"
-#include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/waiting.h"
@@ -46,7 +46,7 @@ static void released(void *context, const struct store_result *result)
     struct hold hold;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_released, &reply);
-    fence_floor_heard(releasing->locks, &reply);
+    numbers_heard(releasing->locks, &reply);
     const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)

@@ -1,6 +1,6 @@
 #include "locks/central/confirm.h"
+#include "locks/central/numbers.h"
 #include "locks/central/operation.h"
-#include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 
@@ -36,7 +36,7 @@ static void renewed(void *context, const struct store_result *result)
     struct renewing *renewing = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_renewed, &reply);
-    fence_floor_heard(renewing->locks, &reply);
+    numbers_heard(renewing->locks, &reply);
     struct slice key = {renewing->key, renewing->key_length};
     if (reply.result == LOCKS_DONE)
         lookout_note(renewing->locks, key, &reply.hold);

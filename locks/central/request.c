@@ -118,7 +118,7 @@ void request_send_at(struct locks *locks, unsigned part, struct slice key,
                      enum request_kind kind, const struct ask_events *events, void *context)
 {
     struct packed packed;
-    horizon_move(locks, part, acquire->ttl_ms);
+    horizon_move(locks->guard, part, acquire->ttl_ms);
     pack(locks, acquire, attempt, kind, &packed);
     ask_redis_at_once(locks, part, events, &script_acquire, key, packed.arguments, packed.count,
                       context);

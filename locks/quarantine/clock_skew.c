@@ -3,6 +3,7 @@
 #include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/identity.h"
+#include "locks/quarantine/shard.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static int64_t last_end(const struct guard *guard)
 /* Any other shard whose holds still run may have handed over a slot before this process started. */
 static void suppose_any(struct shard *shard, int64_t now)
 {
-    const struct guard *guard = &shard->locks->guard;
+    const struct guard *guard = shard->guard;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *other = guard->shards[i];
         if (other && other != shard && other->clock.is_known && other->ends[HORIZON_ALL] > now &&
@@ -43,16 +44,18 @@ static void suppose_any(struct shard *shard, int64_t now)
  */
 static void review(struct shard *shard, int64_t now)
 {
-    const struct locks *locks = shard->locks;
-    int64_t ends = shard->came_at + DATA_LOSS_GRACE_US, last = last_end(&locks->guard);
+    const struct guard *guard = shard->guard;
+    int64_t ends = shard->came_at + DATA_LOSS_GRACE_US, last = last_end(guard);
     if (now >= ends)
         shard->came_before = false;
-    if (locks->quarantine_ms == QUARANTINE_OFF || now >= ends)
+    if (guard->options.quarantine_ms == QUARANTINE_OFF || now >= ends)
         return;
     if (shard->came_before)
         suppose_any(shard, now);
     if (last > ends)
-        ends = locks->quarantine_ms > 0 ? shard->came_at + locks->quarantine_ms * US_PER_MS : last;
+        ends = guard->options.quarantine_ms > 0
+                   ? shard->came_at + guard->options.quarantine_ms * US_PER_MS
+                   : last;
     if (ends > shard->came_ends)
         shard->came_ends = ends;
 }
@@ -62,7 +65,7 @@ void clock_skew_taken(struct shard *shard, const struct shard *before)
     int64_t now = our_now();
     if (!before->clock.is_known)
         return;
-    int64_t numbers = fence_floor_now(before) + fence_floor_headroom(shard->locks);
+    int64_t numbers = fence_floor_now(before) + fence_floor_headroom(shard->guard);
     if (shard->came_ends <= now || before->clock.high < shard->came_by)
         shard->came_by = before->clock.high;
     shard->came_at = now;
@@ -107,7 +110,7 @@ void clock_skew_judge(struct shard *shard)
         return;
     review(shard, now);
     if (shard->came_numbers >
-        fence_floor_now(shard) + fence_floor_headroom(shard->locks) + CLOCK_JUMP_US) {
+        fence_floor_now(shard) + fence_floor_headroom(shard->guard) + CLOCK_JUMP_US) {
         fence_floor_raise(shard, shard->came_numbers);
         is_raised = true;
     }
@@ -115,16 +118,16 @@ void clock_skew_judge(struct shard *shard)
     int64_t until = is_ahead && shard->came_ends > now ? clock_theirs(clock, shard->came_ends) : 0;
     bool is_longer = until > shard->opens + TOLERANCE_US;
     if (is_longer)
-        guard_set_quarantine(shard, until, QUARANTINE_CLOCK, true, shard->locks->server);
+        shard_set_quarantine(shard, until, QUARANTINE_CLOCK, true, shard->guard->process);
     if (is_longer || is_raised)
         identity_extend(shard);
 }
 
-void clock_skew_judge_new(const struct locks *locks)
+void clock_skew_judge_new(const struct guard *guard)
 {
-    for (unsigned i = 0; i < locks->guard.count; i++)
-        if (locks->guard.shards[i] && locks->guard.shards[i]->came_before)
-            clock_skew_judge(locks->guard.shards[i]);
+    for (unsigned i = 0; i < guard->count; i++)
+        if (guard->shards[i] && guard->shards[i]->came_before)
+            clock_skew_judge(guard->shards[i]);
 }
 
 /* How it is */
@@ -134,14 +137,13 @@ struct extremes {
     int64_t apart;        /* at least; us */
 };
 
-static struct extremes find_extremes(const struct locks *locks)
+static struct extremes find_extremes(const struct guard *guard)
 {
-    const struct guard *guard = &locks->guard;
     const struct shard *first = NULL, *last = NULL;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *shard = guard->shards[i];
-        if (!shard || !shard->clock.is_known || !store_part_serves(locks->store, i) ||
-            !store_part_is_up(locks->store, i))
+        if (!shard || !shard->clock.is_known || !store_part_serves(guard->store, i) ||
+            !store_part_is_up(guard->store, i))
             continue;
         first = !first || shard->clock.high < first->clock.high ? shard : first;
         last = !last || shard->clock.low > last->clock.low ? shard : last;
@@ -151,33 +153,33 @@ static struct extremes find_extremes(const struct locks *locks)
     return (struct extremes){first->number, last->number, last->clock.low - first->clock.high};
 }
 
-int64_t locks_clocks_apart(const struct locks *locks)
+int64_t clock_skew_ms(const struct guard *guard)
 {
-    int64_t apart = locks->majority ? 0 : find_extremes(locks).apart;
+    int64_t apart = guard->options.members_share_holds ? 0 : find_extremes(guard).apart;
     return apart > CLOCK_JUMP_US ? apart / US_PER_MS : 0;
 }
 
-static void warn(struct locks *locks, const struct extremes *extremes)
+static void warn(struct guard *guard, const struct extremes *extremes)
 {
     struct failure text;
     char first[200];
-    snprintf(first, sizeof first, "%s", store_part_place(locks->store, extremes->first));
+    snprintf(first, sizeof first, "%s", store_part_place(guard->store, extremes->first));
     failure_set(&text, 0,
                 "the clock of %s is %" PRId64 " ms ahead of that of %s: where a slot moves between "
                 "them nothing is granted until its locks must have ended; set them right (NTP, "
                 "chrony)",
-                store_part_place(locks->store, extremes->last), extremes->apart / US_PER_MS, first);
-    if (locks->warning)
-        locks->warning(locks->expired_context, text.text);
+                store_part_place(guard->store, extremes->last), extremes->apart / US_PER_MS, first);
+    if (guard->options.warning)
+        guard->options.warning(guard->options.observer, text.text);
 }
 
-void clock_skew_watch(struct locks *locks)
+void clock_skew_watch(struct guard *guard)
 {
-    if (locks->majority) /* each member judges by itself */
+    if (guard->options.members_share_holds) /* each member judges by itself */
         return;
-    struct extremes extremes = find_extremes(locks);
+    struct extremes extremes = find_extremes(guard);
     bool is_apart = extremes.apart > CLOCK_JUMP_US;
-    if (is_apart && !locks->guard.is_apart)
-        warn(locks, &extremes);
-    locks->guard.is_apart = is_apart;
+    if (is_apart && !guard->is_apart)
+        warn(guard, &extremes);
+    guard->is_apart = is_apart;
 }

@@ -3,7 +3,10 @@
 #ifndef BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
 #define BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
 
-#include "locks/quarantine/guard.h"
+#include <stdint.h>
+
+struct guard;
+struct shard;
 
 /* At a node whose clock is ahead, what comes there looks as if it had ended before it has: there
  * nothing is granted until all that may have come must have ended. At one whose clock is behind,
@@ -21,7 +24,7 @@ void clock_skew_taken(struct shard *shard, const struct shard *before);
 void clock_skew_begin(struct shard *shard);
 
 /* To be called when another shard has told of its holds for the first time: judges those again. */
-void clock_skew_judge_new(const struct locks *locks);
+void clock_skew_judge_new(const struct guard *guard);
 
 /* As succession_continue: what was known of it before, as `mine`, goes on. */
 void clock_skew_continue(struct shard *shard, const struct shard *mine);
@@ -33,6 +36,10 @@ void clock_skew_forgive(struct shard *shard);
 void clock_skew_judge(struct shard *shard);
 
 /* Every second: tells where clocks have come to differ. */
-void clock_skew_watch(struct locks *locks);
+void clock_skew_watch(struct guard *guard);
+
+/* By how many milliseconds the clocks of the nodes of a Redis Cluster differ, at least; 0: by
+ * nothing that matters. */
+int64_t clock_skew_ms(const struct guard *guard);
 
 #endif

@@ -39,17 +39,17 @@ static bool is_promoted(const struct shard *shard, const struct store_peer *peer
 static bool keeps_all(const struct shard *shard, const struct identity_record *record,
                       enum quarantine_reason reason)
 {
-    return reason == QUARANTINE_IDENTITY && shard->locks->keeps_all && record->id[0] &&
+    return reason == QUARANTINE_IDENTITY && shard->guard->options.keeps_all && record->id[0] &&
            !is_ahead(shard) && (!shard->is_known || strcmp(record->id, shard->id) == 0);
 }
 
 int64_t data_loss_until(const struct shard *shard, const struct identity_record *record,
                         enum quarantine_reason reason)
 {
-    const struct locks *locks = shard->locks;
-    const struct store_peer *peer = store_peer(locks->store, shard->number);
+    const struct guard *guard = shard->guard;
+    const struct store_peer *peer = store_peer(guard->store, shard->number);
     bool is_restart = reason == QUARANTINE_IDENTITY;
-    if (reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF)
+    if (reason == QUARANTINE_NONE || guard->options.quarantine_ms == QUARANTINE_OFF)
         return 0;
     if (keeps_all(shard, record, reason))
         return 0;
@@ -63,26 +63,28 @@ int64_t data_loss_until(const struct shard *shard, const struct identity_record 
         until = restarted;
     if (until <= record->time)
         return 0;
-    return locks->quarantine_ms > 0 ? record->time + locks->quarantine_ms * US_PER_MS : until;
+    return guard->options.quarantine_ms > 0
+               ? record->time + guard->options.quarantine_ms * US_PER_MS
+               : until;
 }
 
 /* Whether whatever anybody has granted is on the replica that was promoted. */
 static bool all_is_confirmed(const struct shard *shard, enum quarantine_reason reason)
 {
-    const struct locks *locks = shard->locks;
+    const struct guard *guard = shard->guard;
     return reason == QUARANTINE_IDENTITY && shard->followers > 0 &&
-           locks->replicas >= shard->followers &&
-           is_promoted(shard, store_peer(locks->store, shard->number));
+           guard->options.replicas >= shard->followers &&
+           is_promoted(shard, store_peer(guard->store, shard->number));
 }
 
 int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_record *record,
                                enum quarantine_reason reason)
 {
-    const struct locks *locks = shard->locks;
-    int64_t sight = store_sight_ms(locks->store) * US_PER_MS;
-    bool is_other = sight > 0 || is_promoted(shard, store_peer(locks->store, shard->number));
-    if (reason != QUARANTINE_IDENTITY || locks->quarantine_ms != QUARANTINE_AUTO || !is_other ||
-        all_is_confirmed(shard, reason))
+    const struct guard *guard = shard->guard;
+    int64_t sight = store_sight_ms(guard->store) * US_PER_MS;
+    bool is_other = sight > 0 || is_promoted(shard, store_peer(guard->store, shard->number));
+    if (reason != QUARANTINE_IDENTITY || guard->options.quarantine_ms != QUARANTINE_AUTO ||
+        !is_other || all_is_confirmed(shard, reason))
         return 0;
     return record->time + sight + shard->span;
 }
@@ -90,10 +92,11 @@ int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_
 int64_t data_loss_at_least(const struct shard *shard, const struct identity_record *record,
                            enum quarantine_reason reason)
 {
-    const struct locks *locks = shard->locks;
+    const struct guard *guard = shard->guard;
     int64_t until = data_loss_until(shard, record, reason);
-    if (!shard->is_known || reason == QUARANTINE_NONE || locks->quarantine_ms == QUARANTINE_OFF ||
-        keeps_all(shard, record, reason) || all_is_confirmed(shard, reason))
+    if (!shard->is_known || reason == QUARANTINE_NONE ||
+        guard->options.quarantine_ms == QUARANTINE_OFF || keeps_all(shard, record, reason) ||
+        all_is_confirmed(shard, reason))
         return until;
     int64_t least = record->time + DATA_LOSS_GRACE_US;
     return until > least ? until : least;
@@ -101,6 +104,6 @@ int64_t data_loss_at_least(const struct shard *shard, const struct identity_reco
 
 int64_t data_loss_set_length(const struct shard *shard, int64_t ends)
 {
-    int64_t set = shard->locks->quarantine_ms * US_PER_MS;
+    int64_t set = shard->guard->options.quarantine_ms * US_PER_MS;
     return clock_theirs(&shard->clock, set > 0 ? shard->heard + set : ends);
 }

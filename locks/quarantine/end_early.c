@@ -1,15 +1,18 @@
-#include "locks/central/operation.h"
+#include "locks/quarantine/end_early.h"
+
 #include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
+#include "locks/quarantine/pause.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Every server that serves names is asked, also where nothing is known of a quarantine: another
  * worker may have noticed first. */
 struct ending {
-    struct locks *locks;
-    locks_quarantines_ended *done;
+    struct guard *guard;
+    end_early_done *done;
     void *context;
     unsigned asking, answered, ended; /* servers */
     char error[STORE_ERROR_TEXT];     /* why one was not */
@@ -24,7 +27,7 @@ struct ending_shard {
 static void finish(struct ending *ending)
 {
     enum quarantine_reason reason;
-    bool is_left = locks_pause(ending->locks, &reason) > 0;
+    bool is_left = pause_of_any_ms(ending->guard, &reason) > 0;
     bool is_unheard = ending->answered == 0;
     if (!ending->error[0])
         snprintf(ending->error, sizeof ending->error, "another loss was noticed just now");
@@ -32,7 +35,7 @@ static void finish(struct ending *ending)
     free(ending);
 }
 
-static void asked(void *context, const struct store_result *result)
+static void end_early_on_reply(void *context, const struct store_result *result)
 {
     struct ending_shard *asked = context;
     struct ending *ending = asked->ending;
@@ -58,19 +61,19 @@ static void ask(struct ending *ending, struct shard *shard)
     *ask = (struct ending_shard){.ending = ending, .shard = shard};
     identity_record_make_era(ask->era);
     ending->asking++;
-    identity_record_end(shard, ask->era, asked, ask);
+    identity_record_end(shard, ask->era, end_early_on_reply, ask);
 }
 
-bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context)
+bool end_early(struct guard *guard, end_early_done *done, void *context)
 {
-    unsigned count = store_part_count(locks->store);
+    unsigned count = store_part_count(guard->store);
     struct ending *ending = calloc(1, sizeof *ending);
     if (!ending)
         abort();
-    *ending = (struct ending){.locks = locks, .done = done, .context = context};
-    for (unsigned i = 0; i < count && !store_is_closing(locks->store); i++)
-        if (store_part_serves(locks->store, i))
-            ask(ending, guard_shard(locks, i));
+    *ending = (struct ending){.guard = guard, .done = done, .context = context};
+    for (unsigned i = 0; i < count && !store_is_closing(guard->store); i++)
+        if (store_part_serves(guard->store, i))
+            ask(ending, shard_at(guard, i));
     if (ending->asking > 0)
         return true;
     free(ending);

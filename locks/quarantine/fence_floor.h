@@ -3,8 +3,10 @@
 #ifndef BATON_LOCKS_QUARANTINE_FENCE_FLOOR_H
 #define BATON_LOCKS_QUARANTINE_FENCE_FLOOR_H
 
-#include "locks/locks.h"
-#include "locks/quarantine/guard.h"
+#include <stdint.h>
+
+struct guard;
+struct shard;
 
 /* A new number of a name is the time by Redis' clock, or one more than the name's last where that
  * is greater. So what Redis has lost was numbered below the time at which it was lost. Where the
@@ -19,21 +21,16 @@
 
 /* New numbers are greater by so much than all that were seen: what had them before may go on for as
  * long as it is in sight (store_sight_ms), with a clock that has gone faster than is known here. */
-int64_t fence_floor_headroom(const struct locks *locks);
+int64_t fence_floor_headroom(const struct guard *guard);
 
 /* No number was greater when Redis' clock was at `time`, or now. */
 int64_t fence_floor_at(const struct shard *shard, int64_t time);
 int64_t fence_floor_now(const struct shard *shard);
 
 /* The same of the shard whose numbers are furthest ahead, of those whose clock is known. */
-int64_t fence_floor_latest(const struct locks *locks);
+int64_t fence_floor_latest(const struct guard *guard);
 
 /* From now on all are as great at least. */
 void fence_floor_raise(struct shard *shard, int64_t number);
-
-/* To be called with each reply that tells a client of a number, while the answer of Redis is the
- * last. The number may be ahead of what is known here: the clock went back while no batond was
- * there. Then all go on from it, and the record says so. */
-void fence_floor_heard(struct locks *locks, const struct locks_reply *reply);
 
 #endif

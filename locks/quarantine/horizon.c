@@ -2,6 +2,7 @@
 
 #include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
+#include "locks/quarantine/shard.h"
 
 #include <stdlib.h>
 
@@ -44,7 +45,7 @@ static void raised(void *context, const struct store_result *result)
     if (shard->raising == raising)
         shard->raising = NULL;
     if (!identity_record_is_still(shard, result))
-        identity_check(shard->locks);
+        identity_check(shard->guard);
     tell(raising, is_known ? NULL
                            : "the connection to Redis was lost before it was certain that the hold "
                              "would be remembered");
@@ -52,7 +53,7 @@ static void raised(void *context, const struct store_result *result)
 
 void horizon_write(struct shard *shard)
 {
-    if (!shard->is_known || shard->is_closed || store_is_closing(shard->locks->store))
+    if (!shard->is_known || shard->is_closed || store_is_closing(shard->guard->store))
         return;
     struct raising *raising = calloc(1, sizeof *raising);
     if (!raising)
@@ -63,9 +64,9 @@ void horizon_write(struct shard *shard)
     identity_record_raise(shard, raised, raising);
 }
 
-void horizon_await(struct locks *locks, unsigned number, horizon_done *done, void *context)
+void horizon_await(struct guard *guard, unsigned number, horizon_done *done, void *context)
 {
-    struct raising *raising = guard_shard(locks, number)->raising;
+    struct raising *raising = shard_at(guard, number)->raising;
     struct awaiting *awaiting = malloc(sizeof *awaiting);
     if (!awaiting)
         abort();
@@ -80,12 +81,12 @@ static bool may_be_unreplicated(const struct shard *shard, int64_t replicas)
     return shard->followers == 0 || replicas < shard->followers;
 }
 
-bool horizon_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t replicas)
+bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_t replicas)
 {
-    if (number >= store_part_count(locks->store)) /* nobody serves it now */
+    if (number >= store_part_count(guard->store)) /* nobody serves it now */
         return true;
-    struct shard *shard = guard_shard(locks, number);
-    int64_t now = (int64_t)uv_now(locks->loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
+    struct shard *shard = shard_at(guard, number);
+    int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
     int64_t more = ttl / 2 < MOST_US ? ttl / 2 : MOST_US;
     int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + more + LEAD_US;
     if (least <= shard->written[HORIZON_ALL] && least <= shard->written[HORIZON_UNREPLICATED])
@@ -104,27 +105,26 @@ bool horizon_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_
         horizon_write(shard);
     bool is_written = needed[HORIZON_ALL] <= shard->written[HORIZON_ALL] &&
                       needed[HORIZON_UNREPLICATED] <= shard->written[HORIZON_UNREPLICATED];
-    return is_written || !shard->raising || locks->keeps_all ||
-           locks->quarantine_ms == QUARANTINE_OFF;
+    return is_written || !shard->raising || guard->options.keeps_all ||
+           guard->options.quarantine_ms == QUARANTINE_OFF;
 }
 
-void horizon_move(struct locks *locks, unsigned number, int64_t ttl_ms)
+void horizon_move(struct guard *guard, unsigned number, int64_t ttl_ms)
 {
-    if (store_part_is_up(locks->store, number)) /* else it will not be asked */
-        horizon_covers(locks, number, ttl_ms, 0);
+    if (store_part_is_up(guard->store, number)) /* else it will not be asked */
+        horizon_covers(guard, number, ttl_ms, 0);
 }
 
-void horizon_move_all(struct locks *locks, int64_t ttl_ms)
+void horizon_move_all(struct guard *guard, int64_t ttl_ms)
 {
-    for (unsigned i = 0; i < store_part_count(locks->store); i++)
-        horizon_move(locks, i, ttl_ms);
+    for (unsigned i = 0; i < store_part_count(guard->store); i++)
+        horizon_move(guard, i, ttl_ms);
 }
 
 /* As it is ahead of all holds, it may lag a little; else two shards whose clocks are known with
  * different errors would raise each other for ever. */
-static void level(struct locks *locks, enum horizon_of kind)
+static void level(struct guard *guard, enum horizon_of kind)
 {
-    const struct guard *guard = &locks->guard;
     int64_t last = 0, span = 0;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *shard = guard->shards[i];
@@ -134,7 +134,7 @@ static void level(struct locks *locks, enum horizon_of kind)
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
         if (!shard || last - shard->ends[kind] < LEAD_US / 2 ||
-            !store_part_serves(locks->store, i) || !store_part_is_up(locks->store, i))
+            !store_part_serves(guard->store, i) || !store_part_is_up(guard->store, i))
             continue;
         shard->ends[kind] = last;
         shard->span = span;
@@ -142,8 +142,8 @@ static void level(struct locks *locks, enum horizon_of kind)
     }
 }
 
-void horizon_level(struct locks *locks)
+void horizon_level(struct guard *guard)
 {
-    level(locks, HORIZON_ALL);
-    level(locks, HORIZON_UNREPLICATED);
+    level(guard, HORIZON_ALL);
+    level(guard, HORIZON_UNREPLICATED);
 }

@@ -3,7 +3,11 @@
 #ifndef BATON_LOCKS_QUARANTINE_HORIZON_H
 #define BATON_LOCKS_QUARANTINE_HORIZON_H
 
-#include "locks/central/operation.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct guard;
+struct shard;
 
 /* Of each shard there is a time by which every hold has ended of which somebody was told: here, and
  * in its record in Redis (identity_record.h). Before somebody is told of one that ends later, the
@@ -18,22 +22,22 @@
 
 /* Of a hold that was made just now, or prolonged, and is to be told when so many replicas have it:
  * whether the time is late enough. If not, it is on its way to be. */
-bool horizon_covers(struct locks *locks, unsigned number, int64_t ttl_ms, int64_t replicas);
+bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_t replicas);
 
 /* Runs when it is, once, from the loop and never before horizon_await has returned. With an
  * `error`, for clients, where it is not known whether Redis has it. */
 typedef void horizon_done(void *context, const char *error);
 
 /* Right after horizon_covers has said no. */
-void horizon_await(struct locks *locks, unsigned number, horizon_done *done, void *context);
+void horizon_await(struct guard *guard, unsigned number, horizon_done *done, void *context);
 
 /* For who does not wait for that: before a shard is asked for a hold, or all of them. */
-void horizon_move(struct locks *locks, unsigned number, int64_t ttl_ms);
-void horizon_move_all(struct locks *locks, int64_t ttl_ms);
+void horizon_move(struct guard *guard, unsigned number, int64_t ttl_ms);
+void horizon_move_all(struct guard *guard, int64_t ttl_ms);
 
 /* Names may have gone from one shard to another, and their holds with them: any shard may have
  * those that end last. */
-void horizon_level(struct locks *locks);
+void horizon_level(struct guard *guard);
 
 /* Writes it, late or not. */
 void horizon_write(struct shard *shard);

@@ -4,6 +4,7 @@
 #include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/horizon.h"
+#include "locks/quarantine/shard.h"
 #include "locks/quarantine/slot_migration.h"
 #include "locks/quarantine/succession.h"
 
@@ -19,16 +20,16 @@ static void told_time(void *context, const struct store_result *result);
 static void open_gate(struct shard *shard)
 {
     shard->is_closed = false;
-    store_open_gate(shard->locks->store, shard->number);
-    locks_serve(shard->locks, shard->number);
+    store_open_gate(shard->guard->store, shard->number);
+    shard->guard->options.serve(shard->guard->options.context, shard->number);
 }
 
 void identity_look(struct shard *shard)
 {
     /* The end of one shard's calls is no cause to look at the others. */
-    if (store_is_closing(shard->locks->store))
+    if (store_is_closing(shard->guard->store))
         return;
-    if (store_part_serves(shard->locks->store, shard->number)) {
+    if (store_part_serves(shard->guard->store, shard->number)) {
         identity_record_ask(shard, answered);
         return;
     }
@@ -43,7 +44,7 @@ static void extended(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     if (!identity_record_is_still(shard, result))
-        identity_check(shard->locks);
+        identity_check(shard->guard);
 }
 
 void identity_extend(struct shard *shard)
@@ -87,7 +88,7 @@ static void raise_what_it_lacks(struct shard *shard, const struct identity_recor
 
 static void adopt(struct shard *shard, const struct identity_record *record)
 {
-    int followers = store_peer(shard->locks->store, shard->number)->replicas;
+    int followers = store_peer(shard->guard->store, shard->number)->replicas;
     if (record->followers > followers)
         followers = record->followers;
     if (shard->followers < followers || identity_record_is_another_run(shard->run, record->run))
@@ -116,12 +117,12 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
                       enum quarantine_reason reason, bool is_of_another)
 {
     succession_learn(shard);
-    if (!shard->is_known && !shard->locks->majority)
+    if (!shard->is_known && !shard->guard->options.members_share_holds)
         clock_skew_begin(shard);
     if (reason != QUARANTINE_NONE &&
-        !shard->locks->keeps_all) /* at most what was given until now */
+        !shard->guard->options.keeps_all) /* at most what was given until now */
         shard->floor = fence_floor_at(shard, record->time);
-    if (shard->locks->majority && reason == QUARANTINE_NONE)
+    if (shard->guard->options.members_share_holds && reason == QUARANTINE_NONE)
         reason = QUARANTINE_EPOCH;
     int64_t until = data_loss_at_least(shard, record, reason);
     int64_t unseen = data_loss_unseen_until(shard, record, reason);
@@ -132,7 +133,7 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
         until = shard->opens;
         reason = reason == QUARANTINE_NONE ? shard->reason : reason;
     }
-    guard_set_quarantine(shard, until, reason, until > 0, shard->locks->server);
+    shard_set_quarantine(shard, until, reason, until > 0, shard->guard->process);
     identity_record_replace(shard, record, reason, is_of_another, answered);
 }
 
@@ -147,16 +148,16 @@ static void follow(struct shard *shard, const struct identity_record *record,
     int64_t opens = record->opens > record->time ? record->opens : 0;
     if (is_missing && shard->opens > opens)
         opens = shard->opens;
-    bool is_auto = shard->locks->quarantine_ms == QUARANTINE_AUTO;
+    bool is_auto = shard->guard->options.quarantine_ms == QUARANTINE_AUTO;
     bool is_known_better = is_auto ? until > opens + TOLERANCE_US
                                    : until > 0 && opens < record->time + DATA_LOSS_GRACE_US;
-    if (shard->locks->quarantine_ms == QUARANTINE_OFF)
+    if (shard->guard->options.quarantine_ms == QUARANTINE_OFF)
         opens = 0;
     if (!is_known_better)
         reason = is_missing ? shard->reason : identity_record_reason(record);
     adopt(shard, record);
     raise_what_it_lacks(shard, record);
-    guard_set_quarantine(shard, is_known_better ? until : opens, reason, false, record->by);
+    shard_set_quarantine(shard, is_known_better ? until : opens, reason, false, record->by);
     if (record->since && record->opens > record->time)
         shard->since = record->since;
     if (is_known_better || is_missing || shard->floor > record->floor ||
@@ -199,12 +200,12 @@ static void use(struct shard *shard, bool is_same)
     if (shard->is_closed)
         open_gate(shard);
     else if (!is_same) /* names may be gone, and with them those who wait for them */
-        interests_check_part(shard->locks, shard->number);
+        shard->guard->options.replaced(shard->guard->options.context, shard->number);
 }
 
 static void judge(struct shard *shard, const struct identity_record *record)
 {
-    const struct store_peer *peer = store_peer(shard->locks->store, shard->number);
+    const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
     bool is_same = shard->is_known && strcmp(record->id, shard->id) == 0 &&
                    strcmp(record->era, shard->era) == 0;
     bool is_another = identity_record_is_another_run(shard->run, peer->run_id);
@@ -248,13 +249,13 @@ static void judge_before(struct shard *shard, const struct identity_record *befo
 {
     bool is_kept = strcmp(before->id, shard->before_id) == 0;
     int64_t until = is_kept ? 0 : data_loss_at_least(shard, before, QUARANTINE_EPOCH);
-    if (before->opens > until && shard->locks->quarantine_ms != QUARANTINE_OFF)
+    if (before->opens > until && shard->guard->options.quarantine_ms != QUARANTINE_OFF)
         until = before->opens;
     shard->before_tag[0] = '\0';
     if (until > shard->opens && until > before->time) {
-        guard_set_quarantine(shard, until,
+        shard_set_quarantine(shard, until,
                              is_kept ? identity_record_reason(before) : QUARANTINE_EPOCH, !is_kept,
-                             is_kept ? before->by : shard->locks->server);
+                             is_kept ? before->by : shard->guard->process);
         identity_extend(shard);
     }
     use(shard, false);
@@ -271,10 +272,10 @@ static void told_before(void *context, const struct store_result *result)
         use(shard, false);
 }
 
-static void look_at_those_that_wait(struct locks *locks)
+static void look_at_those_that_wait(struct guard *guard)
 {
-    for (unsigned i = 0; i < locks->guard.count; i++) {
-        struct shard *shard = locks->guard.shards[i];
+    for (unsigned i = 0; i < guard->count; i++) {
+        struct shard *shard = guard->shards[i];
         if (shard && shard->clock.is_known && !shard->is_known && !shard->asking)
             identity_look(shard);
     }
@@ -284,11 +285,11 @@ static void look_at_those_that_wait(struct locks *locks)
  * first time its clock is another one. */
 static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
 {
-    const char *run = store_peer(shard->locks->store, shard->number)->run_id;
+    const char *run = store_peer(shard->guard->store, shard->number)->run_id;
     if (identity_record_is_another_run(shard->clock_run, run))
-        guard_forget_clock(shard, sent, heard, time);
+        shard_forget_clock(shard, sent, heard, time);
     else
-        guard_measure(shard, sent, heard, time);
+        shard_measure(shard, sent, heard, time);
     snprintf(shard->clock_run, sizeof shard->clock_run, "%s", run);
 }
 
@@ -296,14 +297,14 @@ static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t ti
 static void look_where_it_has_moved(struct shard *shard)
 {
     if (shard->is_known && !shard->asking &&
-        store_part_serves(shard->locks->store, shard->number) && identity_record_has_moved(shard))
+        store_part_serves(shard->guard->store, shard->number) && identity_record_has_moved(shard))
         identity_look(shard);
 }
 
 void identity_hear(struct shard *shard, const struct store_result *result)
 {
     struct identity_record record;
-    struct store *store = shard->locks->store;
+    struct store *store = shard->guard->store;
     if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &record)) {
         shard->asking = false;
         return; /* in a second it is asked again */
@@ -318,7 +319,7 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     int64_t sent = (int64_t)(store_mark_at(store, shard->number).sent / NS_PER_US);
     int64_t heard = (int64_t)(uv_hrtime() / NS_PER_US);
     bool is_first = !shard->clock.is_known;
-    guard_wake(shard->locks);
+    shard_wake_all(shard->guard);
     const struct shard *before = succession_find(shard, &record);
     if (before)
         succession_continue(shard, before);
@@ -328,10 +329,10 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     judge(shard, &record);
     clock_skew_judge(shard);
     slot_migration_settle(shard);
-    if (is_first && shard->locks->majority)
-        look_at_those_that_wait(shard->locks);
+    if (is_first && shard->guard->options.members_share_holds)
+        look_at_those_that_wait(shard->guard);
     else if (is_first)
-        clock_skew_judge_new(shard->locks);
+        clock_skew_judge_new(shard->guard);
     look_where_it_has_moved(shard);
 }
 
@@ -344,12 +345,12 @@ static void told_time(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     struct identity_record told;
-    const struct store *store = shard->locks->store;
+    const struct store *store = shard->guard->store;
     if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &told))
         return; /* in a second it is asked again */
     int64_t sent = (int64_t)(store_mark_at(store, shard->number).sent / NS_PER_US);
     int64_t heard_before = shard->heard;
-    guard_wake(shard->locks);
+    shard_wake_all(shard->guard);
     measure(shard, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
     shard->heard = heard_before; /* its record was not */
     clock_skew_judge(shard);
@@ -369,21 +370,21 @@ void identity_note_jump(struct shard *shard)
 
 /* Whoever has taken over all that it had tells by its record what may be missing; not so whoever
  * has its own. */
-void identity_taken(struct locks *locks, unsigned to, unsigned from)
+void identity_taken(struct guard *guard, unsigned to, unsigned from)
 {
-    const struct shard *before = from < locks->guard.count ? locks->guard.shards[from] : NULL;
+    const struct shard *before = from < guard->count ? guard->shards[from] : NULL;
     int64_t now = (int64_t)(uv_hrtime() / NS_PER_US);
     if (!before || !before->is_known)
         return;
-    look_where_it_has_moved(guard_shard(locks, to));
-    look_where_it_has_moved(guard_shard(locks, from));
-    slot_migration_taken(guard_shard(locks, to));
-    clock_skew_taken(guard_shard(locks, to), before);
-    if (locks->quarantine_ms == QUARANTINE_OFF)
+    look_where_it_has_moved(shard_at(guard, to));
+    look_where_it_has_moved(shard_at(guard, from));
+    slot_migration_taken(shard_at(guard, to));
+    clock_skew_taken(shard_at(guard, to), before);
+    if (guard->options.quarantine_ms == QUARANTINE_OFF)
         return;
-    int64_t ends = store_part_is_up(locks->store, from) ? 0 : before->ends[HORIZON_ALL];
-    int64_t left = guard_left_us(before, now);
-    struct shard *shard = guard_shard(locks, to);
+    int64_t ends = store_part_is_up(guard->store, from) ? 0 : before->ends[HORIZON_ALL];
+    int64_t left = shard_left_us(before, now);
+    struct shard *shard = shard_at(guard, to);
     if (left > 0 && now + left > ends)
         ends = now + left;
     if (ends <= now)
@@ -396,29 +397,29 @@ void identity_taken(struct locks *locks, unsigned to, unsigned from)
     int64_t until = data_loss_set_length(shard, ends);
     if (until <= shard->opens)
         return;
-    guard_set_quarantine(shard, until, QUARANTINE_IDENTITY, true, locks->server);
+    shard_set_quarantine(shard, until, QUARANTINE_IDENTITY, true, guard->process);
     identity_extend(shard);
 }
 
-void identity_connected(struct locks *locks, unsigned number)
+void identity_connected(struct guard *guard, unsigned number)
 {
-    struct shard *shard = guard_shard(locks, number);
+    struct shard *shard = shard_at(guard, number);
     shard->is_closed = true;
     shard->asking = shard->is_waiting = false;
     shard->connected = (int64_t)(uv_hrtime() / NS_PER_US);
-    store_close_gate(locks->store, number);
+    store_close_gate(guard->store, number);
     identity_look(shard);
 }
 
-void identity_check(struct locks *locks)
+void identity_check(struct guard *guard)
 {
-    guard_wake(locks);
-    for (unsigned i = 0; i < locks->guard.count; i++) {
-        struct shard *shard = locks->guard.shards[i];
-        if (shard && shard->opens && guard_left_us(shard, (int64_t)(uv_hrtime() / NS_PER_US)) == 0)
-            guard_set_quarantine(shard, 0, QUARANTINE_NONE, false, locks->server);
+    shard_wake_all(guard);
+    for (unsigned i = 0; i < guard->count; i++) {
+        struct shard *shard = guard->shards[i];
+        if (shard && shard->opens && shard_left_us(shard, (int64_t)(uv_hrtime() / NS_PER_US)) == 0)
+            shard_set_quarantine(shard, 0, QUARANTINE_NONE, false, guard->process);
         if (shard && !shard->asking)
             identity_look(shard);
     }
-    clock_skew_watch(locks);
+    clock_skew_watch(guard);
 }

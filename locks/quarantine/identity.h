@@ -3,7 +3,10 @@
 #ifndef BATON_LOCKS_QUARANTINE_IDENTITY_H
 #define BATON_LOCKS_QUARANTINE_IDENTITY_H
 
-#include "locks/quarantine/guard.h"
+#include "redis/store.h"
+
+struct guard;
+struct shard;
 
 /* The record is a hash beside the locks: a random id of this data, its era, the run of the server
  * that has it, until when there may be holds, and of a quarantine, until when it is. It is read on
@@ -21,10 +24,10 @@
  */
 
 /* The shard has a new connection: nobody else uses it before its record was looked at. */
-void identity_connected(struct locks *locks, unsigned number);
+void identity_connected(struct guard *guard, unsigned number);
 
 /* Every second: looks at all records, and whether a quarantine has ended. */
-void identity_check(struct locks *locks);
+void identity_check(struct guard *guard);
 
 /* Looks at one record, where it is not being asked. */
 void identity_look(struct shard *shard);
@@ -37,7 +40,7 @@ void identity_extend(struct shard *shard);
 
 /* Names of one shard have come to another, and with them what there is of its quarantine; or, where
  * it is away, nothing of its holds. */
-void identity_taken(struct locks *locks, unsigned to, unsigned from);
+void identity_taken(struct guard *guard, unsigned to, unsigned from);
 
 /* Its clock has jumped. */
 void identity_note_jump(struct shard *shard);

@@ -2,10 +2,14 @@
 
 #include "base/random.h"
 #include "locks/scripts/scripts.h"
+#include "locks/types/name.h"
+#include "locks/types/number_text.h"
+#include "locks/types/stamp.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void read_text(const struct value *value, char *ret, size_t size)
 {
@@ -77,12 +81,13 @@ bool identity_record_is_still(const struct shard *shard, const struct store_resu
 /* Asking for it */
 
 /* In a Cluster it has to lie in a slot of that shard. */
-static struct slice identity_record_key(const struct locks *locks, const char *tag,
+static struct slice identity_record_key(const struct guard *guard, const char *tag,
                                         char text[KEY_LENGTH])
 {
     bool is_tagged = tag[0] != '\0';
-    int length = snprintf(text, KEY_LENGTH, "%.*sepoch%s%s%s", (int)locks->key_prefix_length,
-                          locks->key_prefix, is_tagged ? ":{" : "", tag, is_tagged ? "}" : "");
+    int length =
+        snprintf(text, KEY_LENGTH, "%.*sepoch%s%s%s", (int)guard->options.key_prefix.length,
+                 guard->options.key_prefix.bytes, is_tagged ? ":{" : "", tag, is_tagged ? "}" : "");
     return (struct slice){text, (size_t)length};
 }
 
@@ -91,7 +96,7 @@ static struct slice identity_record_key(const struct locks *locks, const char *t
 static void choose_tag(struct shard *shard)
 {
     char tag[STORE_TAG_SIZE];
-    store_first_tag(shard->locks->store, shard->number, tag);
+    store_first_tag(shard->guard->store, shard->number, tag);
     if (strcmp(tag, shard->tag) == 0)
         return;
     if (shard->is_known && shard->serves && !shard->before_tag[0]) {
@@ -105,12 +110,12 @@ static void choose_tag(struct shard *shard)
 static void ask_at(struct shard *shard, const char *tag, const struct slice *arguments,
                    size_t count, store_done *done, void *context)
 {
-    struct locks *locks = shard->locks;
+    struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
-    if (store_is_closing(locks->store))
+    if (store_is_closing(guard->store))
         return;
-    store_eval_first(locks->store, shard->number, &script_epoch,
-                     identity_record_key(locks, tag, key), arguments, count, done, context);
+    store_eval_first(guard->store, shard->number, &script_epoch,
+                     identity_record_key(guard, tag, key), arguments, count, done, context);
 }
 
 static void ask(struct shard *shard, const struct slice *arguments, size_t count, store_done *done,
@@ -123,7 +128,7 @@ void identity_record_ask(struct shard *shard, store_done *done)
 {
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of(""),
                                       slice_of("1")};
-    bool may_ask = store_peer(shard->locks->store, shard->number)->run_id[0] != '\0';
+    bool may_ask = store_peer(shard->guard->store, shard->number)->run_id[0] != '\0';
     choose_tag(shard);
     shard->asking = true;
     ask(shard, arguments, may_ask ? 5 : 4, done, shard);
@@ -132,20 +137,20 @@ void identity_record_ask(struct shard *shard, store_done *done)
 void identity_record_ask_without(struct shard *shard, store_done *done)
 {
     const struct slice arguments[] = {stamp_room()};
-    if (store_is_closing(shard->locks->store))
+    if (store_is_closing(shard->guard->store))
         return;
-    store_eval_first(shard->locks->store, shard->number, &script_epoch, slice_of(NULL), arguments,
+    store_eval_first(shard->guard->store, shard->number, &script_epoch, slice_of(NULL), arguments,
                      1, done, shard);
 }
 
 bool identity_record_ask_before(struct shard *shard, store_done *done)
 {
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of("")};
-    const struct locks *locks = shard->locks;
+    const struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
     if (!shard->before_tag[0])
         return false;
-    if (store_part(locks->store, identity_record_key(locks, shard->before_tag, key)) !=
+    if (store_part(guard->store, identity_record_key(guard, shard->before_tag, key)) !=
         shard->number) {
         shard->before_tag[0] = '\0';
         return false;
@@ -158,7 +163,7 @@ bool identity_record_ask_before(struct shard *shard, store_done *done)
 bool identity_record_has_moved(const struct shard *shard)
 {
     char tag[STORE_TAG_SIZE];
-    store_first_tag(shard->locks->store, shard->number, tag);
+    store_first_tag(shard->guard->store, shard->number, tag);
     return strcmp(tag, shard->tag) != 0;
 }
 
@@ -195,7 +200,7 @@ void identity_record_make_era(char era[IDENTITY_ERA_SIZE])
 void identity_record_replace(struct shard *shard, const struct identity_record *found,
                              enum quarantine_reason reason, bool is_of_another, store_done *done)
 {
-    const struct store_peer *peer = store_peer(shard->locks->store, shard->number);
+    const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
     bool keeps_id = found->id[0] && !is_of_another;
     char id[IDENTITY_ID_LENGTH + 1], era[IDENTITY_ERA_SIZE], process[PROCESS_LENGTH + 1];
     char ends[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT], opens[NUMBER_TEXT],
@@ -204,7 +209,7 @@ void identity_record_replace(struct shard *shard, const struct identity_record *
     random_bytes(&random, sizeof random);
     snprintf(id, sizeof id, "%016" PRIx64, random);
     identity_record_make_era(era);
-    snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, shard->locks->server);
+    snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, shard->guard->process);
     const struct slice arguments[] = {
         stamp_room(),         slice_of(found->id),
         slice_of(found->era), slice_of("replace"),
@@ -248,7 +253,7 @@ void identity_record_end(struct shard *shard, const char *era, store_done *done,
         slice_of(is_known ? shard->era : ""),
         slice_of("end"),
         slice_of(era),
-        {shard->locks->server, PROCESS_LENGTH},
+        {shard->guard->process, PROCESS_LENGTH},
     };
     choose_tag(shard);
     ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);

@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_QUARANTINE_IDENTITY_RECORD_H
 #define BATON_LOCKS_QUARANTINE_IDENTITY_RECORD_H
 
-#include "locks/central/operation.h"
+#include "locks/quarantine/shard.h"
 
 /* What it is for, identity.h says; its fields in Redis, scripts/alone/epoch.lua. Times are by
  * Redis' clock. */

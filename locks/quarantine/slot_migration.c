@@ -2,6 +2,7 @@
 
 #include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
+#include "locks/quarantine/shard.h"
 
 enum { CONFIRM_MS = 500, NS_PER_US = 1000 };
 
@@ -10,10 +11,10 @@ enum { CONFIRM_MS = 500, NS_PER_US = 1000 };
 static void confirm(struct shard *shard);
 
 /* Those that wait for what this one has said: where they wait for others, too, they go on to. */
-static void go_on(struct locks *locks)
+static void go_on(struct guard *guard)
 {
-    for (unsigned i = 0; i < locks->guard.count; i++) {
-        struct shard *shard = locks->guard.shards[i];
+    for (unsigned i = 0; i < guard->count; i++) {
+        struct shard *shard = guard->shards[i];
         if (shard && shard->is_waiting && !shard->asking)
             identity_look(shard);
     }
@@ -29,12 +30,12 @@ static void answered(void *context, const struct store_result *result)
         shard->is_migrating = moves.length > 0;
         confirm(shard);
     }
-    go_on(shard->locks);
+    go_on(shard->guard);
 }
 
 static void ask(struct shard *shard)
 {
-    if (shard->is_asked || store_is_closing(shard->locks->store))
+    if (shard->is_asked || store_is_closing(shard->guard->store))
         return;
     shard->is_asked = true;
     if (!shard->is_confirming)
@@ -44,12 +45,12 @@ static void ask(struct shard *shard)
 
 bool slot_migration_waits(struct shard *shard)
 {
-    const struct locks *locks = shard->locks;
+    const struct guard *guard = shard->guard;
     shard->is_waiting = false;
-    for (unsigned i = 0; i < locks->guard.count; i++) {
-        struct shard *other = locks->guard.shards[i];
+    for (unsigned i = 0; i < guard->count; i++) {
+        struct shard *other = guard->shards[i];
         if (!other || other == shard || other->looked >= shard->connected ||
-            !store_part_serves(locks->store, i))
+            !store_part_serves(guard->store, i))
             continue;
         shard->is_waiting = true;
         ask(other);
@@ -57,11 +58,11 @@ bool slot_migration_waits(struct shard *shard)
     return shard->is_waiting;
 }
 
-static bool slot_migration_is_anywhere(const struct locks *locks)
+static bool slot_migration_is_anywhere(const struct guard *guard)
 {
-    for (unsigned i = 0; i < locks->guard.count; i++) {
-        const struct shard *shard = locks->guard.shards[i];
-        if (shard && shard->is_migrating && store_part_serves(locks->store, i))
+    for (unsigned i = 0; i < guard->count; i++) {
+        const struct shard *shard = guard->shards[i];
+        if (shard && shard->is_migrating && store_part_serves(guard->store, i))
             return true;
     }
     return false;
@@ -85,7 +86,7 @@ static void confirmed(void *context, const char *error)
 /* All that had come when it was asked stands before its answer. */
 static void confirm(struct shard *shard)
 {
-    struct store *store = shard->locks->store;
+    struct store *store = shard->guard->store;
     int replicas = store_peer(store, shard->number)->replicas;
     if (shard->kept_comings == shard->asked_comings || shard->is_confirming ||
         shard->is_migrating || replicas == 0 || replicas > STORE_REPLICAS_MOST)
@@ -103,7 +104,7 @@ void slot_migration_settle(struct shard *shard)
 
 bool slot_migration_may_lose(const struct shard *shard)
 {
-    return shard->kept_comings != shard->comings || slot_migration_is_anywhere(shard->locks);
+    return shard->kept_comings != shard->comings || slot_migration_is_anywhere(shard->guard);
 }
 
 void slot_migration_continue(struct shard *shard, const struct shard *mine)

@@ -3,7 +3,9 @@
 #ifndef BATON_LOCKS_QUARANTINE_SLOT_MIGRATION_H
 #define BATON_LOCKS_QUARANTINE_SLOT_MIGRATION_H
 
-#include "locks/quarantine/guard.h"
+#include <stdbool.h>
+
+struct shard;
 
 /* - While a slot is on its way, some of its holds are at the node that it goes to. Only the two
  *   nodes know that; a replica that is promoted meanwhile takes the names for free. The other node

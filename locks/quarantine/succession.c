@@ -8,13 +8,13 @@
 
 const struct shard *succession_find(const struct shard *shard, const struct identity_record *record)
 {
-    const struct locks *locks = shard->locks;
+    const struct guard *guard = shard->guard;
     if (shard->is_known && strcmp(shard->era, record->era) == 0)
         return NULL;
-    for (unsigned i = 0; record->id[0] && i < locks->guard.count; i++) {
-        const struct shard *other = locks->guard.shards[i];
+    for (unsigned i = 0; record->id[0] && i < guard->count; i++) {
+        const struct shard *other = guard->shards[i];
         if (other && other != shard && other->is_known && other->heard > shard->heard &&
-            strcmp(other->id, record->id) == 0 && !store_part_serves(locks->store, i))
+            strcmp(other->id, record->id) == 0 && !store_part_serves(guard->store, i))
             return other;
     }
     return NULL;
@@ -41,11 +41,11 @@ void succession_continue(struct shard *shard, const struct shard *before)
 
 bool succession_is_of_another(const struct shard *shard, const struct identity_record *record)
 {
-    const struct locks *locks = shard->locks;
-    for (unsigned i = 0; record->run[0] && i < locks->guard.count; i++) {
-        const struct shard *other = locks->guard.shards[i];
+    const struct guard *guard = shard->guard;
+    for (unsigned i = 0; record->run[0] && i < guard->count; i++) {
+        const struct shard *other = guard->shards[i];
         if (other && other != shard && strcmp(other->run, record->run) == 0 &&
-            store_part_serves(locks->store, i) && store_part_is_up(locks->store, i))
+            store_part_serves(guard->store, i) && store_part_is_up(guard->store, i))
             return true;
     }
     return false;
@@ -53,8 +53,8 @@ bool succession_is_of_another(const struct shard *shard, const struct identity_r
 
 void succession_learn(struct shard *shard)
 {
-    const struct guard *guard = &shard->locks->guard;
-    for (unsigned i = 0; shard->locks->majority && i < guard->count; i++) {
+    const struct guard *guard = shard->guard;
+    for (unsigned i = 0; shard->guard->options.members_share_holds && i < guard->count; i++) {
         const struct shard *other = guard->shards[i];
         if (!other || !other->clock.is_known)
             continue;
@@ -72,10 +72,10 @@ void succession_learn(struct shard *shard)
 
 bool succession_wait_for_others(const struct shard *shard)
 {
-    const struct locks *locks = shard->locks;
+    const struct guard *guard = shard->guard;
     unsigned heard = 0;
-    for (unsigned i = 0; i < locks->guard.count; i++)
-        heard += locks->guard.shards[i] && locks->guard.shards[i]->clock.is_known;
-    return locks->majority && locks->quarantine_ms != QUARANTINE_OFF &&
-           heard <= store_part_count(locks->store) / 2;
+    for (unsigned i = 0; i < guard->count; i++)
+        heard += guard->shards[i] && guard->shards[i]->clock.is_known;
+    return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
+           heard <= store_part_count(guard->store) / 2;
 }

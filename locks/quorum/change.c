@@ -106,7 +106,8 @@ static void hear_renewed(struct fan *fan, unsigned member, const struct store_re
                               .ttl_ms = hold.ttl_ms,
                               .holds = hold.holds,
                               .version = hold.version};
-        horizon_move(fan->locks, member, hold.ttl_ms); /* which nobody knew before, if it was 0 */
+        horizon_move(fan->locks->guard, member,
+                     hold.ttl_ms); /* which nobody knew before, if it was 0 */
         if (change->hold.owner.bytes)
             return;
         change->hold = hold;
@@ -192,7 +193,7 @@ void majority_renew(struct locks *locks, struct slice name, struct slice token, 
     const struct slice arguments[] = {stamp_room(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     if (ttl_ms)
-        horizon_move_all(locks, ttl_ms);
+        horizon_move_all(locks->guard, ttl_ms);
     fan_send_all(&change->fan, &script_renew, key_of(change), arguments, by.length > 0 ? 4 : 3);
 }
 

@@ -69,7 +69,7 @@ static void write_back(struct looking *looking)
     for (unsigned i = 0; i < looking->views.members; i++)
         known[i] = looking->views.of[i] ? looking->views.of[i]->version : 0;
     looking->told.version =
-        ballot_above(looking->told.version, fence_floor_latest(looking->fan.locks));
+        ballot_above(looking->told.version, fence_floor_latest(looking->fan.locks->guard));
     looking->users++;
     spread(looking->fan.locks, key_of(looking), known, looking->told.version, written, looking);
 }

@@ -129,7 +129,7 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
     settling->done = done;
     settling->context = context;
     settling->ballot = *ballot;
-    settling->fence = ballot_proposal(ballot, fence_floor_latest(locks));
+    settling->fence = ballot_proposal(ballot, fence_floor_latest(locks->guard));
     settling->rounds = rounds;
     settling->key_length = key.length;
     settling->token_length = token.length;

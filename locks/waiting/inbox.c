@@ -1,6 +1,7 @@
 /* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
 #include "locks/central/operation.h"
 #include "locks/central/rights.h"
+#include "locks/quarantine/guard.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/quarantine/identity.h"
 #include "locks/quorum/majority.h"
@@ -108,7 +109,7 @@ void locks_store_message(struct locks *locks, struct slice text)
 void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
                  char stamp[STORE_STAMP_LENGTH])
 {
-    guard_stamp(locks, part, now, stamp);
+    guard_stamp(locks->guard, part, now, stamp);
 }
 
 bool locks_has_store(const struct locks *locks)
@@ -119,7 +120,7 @@ bool locks_has_store(const struct locks *locks)
 void locks_store_is_up(struct locks *locks, unsigned part)
 {
     rights_ask(locks, part);
-    identity_connected(locks, part);
+    identity_connected(locks->guard, part);
 }
 
 void locks_serve(struct locks *locks, unsigned part)
@@ -136,13 +137,13 @@ void locks_serve(struct locks *locks, unsigned part)
 
 void locks_store_has_moved(struct locks *locks)
 {
-    horizon_level(locks);
+    horizon_level(locks->guard);
     doubts_ask(locks);
 }
 
 void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from)
 {
-    identity_taken(locks, to, from);
+    identity_taken(locks->guard, to, from);
 }
 
 void locks_store_is_listening(struct locks *locks)
@@ -154,7 +155,7 @@ void locks_store_is_listening(struct locks *locks)
 
 void locks_try_again(struct locks *locks)
 {
-    identity_check(locks);
+    identity_check(locks->guard);
     if (locks->majority)
         majority_try_again(locks);
     doubts_ask(locks);

@@ -1,8 +1,9 @@
 #include "locks/waiting/waiting.h"
 
 #include "locks/central/confirm.h"
+#include "locks/central/numbers.h"
 #include "locks/central/request.h"
-#include "locks/quarantine/fence_floor.h"
+#include "locks/quarantine/pause.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/parked.h"
@@ -188,7 +189,7 @@ static void conclude(struct waiter *waiter, const struct store_result *result,
 {
     struct locks_reply *reply = &answer->reply;
     if (reply->result == LOCKS_TIMEOUT && reply->view.hold_count == 0 &&
-        guard_is_closed(locks_of(waiter), waiter->interest->key))
+        pause_covers(locks_of(waiter)->guard, waiter->interest->key))
         reply->result = LOCKS_QUARANTINED;
     if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
         reply->result = LOCKS_CANCELLED;
@@ -227,7 +228,7 @@ static void answered(void *context, const struct store_result *result)
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
-    fence_floor_heard(locks_of(waiter), &answer.reply);
+    numbers_heard(locks_of(waiter), &answer.reply);
     if (answer.waits) {
         note_queued(waiter);
         interest_plan(waiter->interest, answer.next_ms);

@@ -1,7 +1,7 @@
 #include "locks/watching/watch.h"
 
+#include "locks/central/numbers.h"
 #include "locks/central/operation.h"
-#include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/parked.h"
@@ -124,7 +124,7 @@ static void looked(void *context, const struct store_result *result)
         reply = reply_unanswered(result);
         interest->locks->check_again |= reply.result != LOCKS_DAMAGED;
     }
-    fence_floor_heard(interest->locks, &reply);
+    numbers_heard(interest->locks, &reply);
     interest_plan(interest, next_ms);
     interest->looking = false;
     if (reply.result == LOCKS_DONE)

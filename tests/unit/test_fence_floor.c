@@ -1,7 +1,7 @@
 /* Which numbers a shard's Redis may have given, as far as is known of its clock: all new ones are
  * greater, and come back to the clock. */
-#include "locks/central/operation.h"
 #include "locks/quarantine/fence_floor.h"
+#include "locks/quarantine/shard.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const char ALONE[] = "redis://127.0.0.1:1";
 /* A shard whose clock is so far ahead of ours at first. */
 struct scene {
     uv_loop_t loop;
-    struct locks locks;
+    struct guard guard;
     struct shard shard;
     int64_t now; /* ours */
 };
@@ -25,17 +25,17 @@ static void scene_open(struct scene *scene, const char *text, int64_t ahead)
     *scene = (struct scene){.now = (int64_t)(uv_hrtime() / 1000)};
     assert_int_equal(redis_url_parse(text, &url, NULL), 0);
     uv_loop_init(&scene->loop);
-    assert_int_equal(store_open(&scene->locks.store, &scene->loop, &url, &(struct store_events){0}),
+    assert_int_equal(store_open(&scene->guard.store, &scene->loop, &url, &(struct store_events){0}),
                      0);
     redis_url_free(&url);
-    store_require_sight(scene->locks.store);
-    scene->shard.locks = &scene->locks;
-    guard_measure(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+    store_require_sight(scene->guard.store);
+    scene->shard.guard = &scene->guard;
+    shard_measure(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
 }
 
 static void scene_close(struct scene *scene)
 {
-    store_close(scene->locks.store, NULL, NULL);
+    store_close(scene->guard.store, NULL, NULL);
     uv_run(&scene->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&scene->loop), 0);
 }
@@ -44,7 +44,7 @@ static void scene_close(struct scene *scene)
 static void is_replaced(struct scene *scene, int64_t ahead)
 {
     scene->now = (int64_t)(uv_hrtime() / 1000);
-    guard_forget_clock(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+    shard_forget_clock(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
 }
 
 /* It goes on granting for those who see it still, by a clock that may have gone ahead unseen. */
@@ -94,7 +94,7 @@ static void a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way(voi
     (void)state;
     scene_open(&scene, ALONE, ahead);
     is_replaced(&scene, 0);
-    const int64_t headroom = fence_floor_headroom(&scene.locks);
+    const int64_t headroom = fence_floor_headroom(&scene.guard);
     for (int i = 0; i < TIMES; i++) {
         is_replaced(&scene, ahead);
         is_replaced(&scene, 0);

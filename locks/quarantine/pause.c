@@ -1,0 +1,96 @@
+#include "locks/quarantine/pause.h"
+
+#include "locks/quarantine/shard.h"
+
+bool pause_covers(const struct guard *guard, struct slice key)
+{
+    unsigned number = store_part(guard->store, key);
+    return number < guard->count && shard_left_ms(guard->shards[number]) > 0;
+}
+
+/* The same of what is asked for any names: a node of a Cluster that has gone may have been in it.
+ */
+static int64_t left_at(const struct guard *guard, unsigned number)
+{
+    return store_part_serves(guard->store, number) ? shard_left_ms(guard->shards[number]) : 0;
+}
+
+/* Of a quorum: until so many members are out of it that they are a majority. */
+static int64_t members_left_ms(const struct guard *guard, enum quarantine_reason *ret_reason)
+{
+    unsigned majority = store_part_count(guard->store) / 2 + 1;
+    int64_t best = 0;
+    for (unsigned i = 0; i < guard->count; i++) {
+        unsigned sooner = store_part_count(guard->store) - guard->count;
+        for (unsigned j = 0; j < guard->count; j++)
+            sooner += shard_left_ms(guard->shards[j]) <= shard_left_ms(guard->shards[i]);
+        int64_t left = shard_left_ms(guard->shards[i]);
+        if (left == 0 || (best > 0 && left >= best) || sooner < majority)
+            continue;
+        best = left;
+        *ret_reason = guard->shards[i]->reason;
+    }
+    return best;
+}
+
+int64_t pause_left_ms(const struct guard *guard, struct slice key,
+                      enum quarantine_reason *ret_reason)
+{
+    int64_t longest = 0;
+    unsigned only = key.bytes ? store_part(guard->store, key) : 0;
+    *ret_reason = QUARANTINE_NONE;
+    if (guard->options.members_share_holds && key.bytes)
+        return members_left_ms(guard, ret_reason);
+    for (unsigned i = 0; i < guard->count; i++) {
+        int64_t left = key.bytes && i != only ? 0 : left_at(guard, i);
+        if (left > longest) {
+            longest = left;
+            *ret_reason = guard->shards[i]->reason;
+        }
+    }
+    return longest;
+}
+
+/* Whether more than half of the members of a quorum are there and not in it. */
+static bool most_members_grant(const struct guard *guard)
+{
+    unsigned granting = 0, count = store_part_count(guard->store);
+    for (unsigned i = 0; i < count; i++)
+        granting += store_part_is_up(guard->store, i) &&
+                    (i >= guard->count || shard_left_ms(guard->shards[i]) == 0);
+    return granting > count / 2;
+}
+
+int64_t pause_of_any_ms(const struct guard *guard, enum quarantine_reason *ret_reason)
+{
+    *ret_reason = QUARANTINE_NONE;
+    if (!guard->options.members_share_holds)
+        return pause_left_ms(guard, slice_of(NULL), ret_reason);
+    return most_members_grant(guard) ? 0 : members_left_ms(guard, ret_reason);
+}
+
+bool pause_next(const struct guard *guard, unsigned *position, struct quarantine_state *ret)
+{
+    while (*position < guard->count) {
+        unsigned number = (*position)++;
+        int64_t left = left_at(guard, number);
+        if (left == 0)
+            continue;
+        const struct shard *shard = guard->shards[number];
+        *ret = (struct quarantine_state){.server = store_part_place(guard->store, number),
+                                         .reason = shard->reason,
+                                         .since_us = shard->since,
+                                         .until_us = shard->opens,
+                                         .left_ms = left};
+        return true;
+    }
+    return false;
+}
+
+unsigned pause_count(const struct guard *guard)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < guard->count; i++)
+        count += left_at(guard, i) > 0;
+    return store_part_count(guard->store) > 1 ? count : 0;
+}

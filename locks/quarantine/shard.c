@@ -1,0 +1,147 @@
+#include "locks/quarantine/shard.h"
+
+#include "locks/quarantine/fence_floor.h"
+#include "locks/quarantine/identity.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    US_PER_MS = 1000,
+    NS_PER_US = 1000,
+    CAUGHT_UP_US = 100000,
+    SLEPT_US = 100000,
+};
+
+struct shard *shard_at(struct guard *guard, unsigned number)
+{
+    if (number >= guard->count) {
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers */
+        guard->shards = realloc(guard->shards, (number + 1) * sizeof *guard->shards);
+        if (!guard->shards)
+            abort();
+        while (guard->count <= number)
+            guard->shards[guard->count++] = NULL;
+    }
+    if (!guard->shards[number]) {
+        guard->shards[number] = calloc(1, sizeof **guard->shards);
+        if (!guard->shards[number])
+            abort();
+        guard->shards[number]->guard = guard;
+        guard->shards[number]->number = number;
+    }
+    return guard->shards[number];
+}
+
+/* The clock */
+
+/* Only where the clock is behind by more than it catches up with before anything is granted:
+ * numbers that ran ahead of all clocks without need would be fallen below by whoever does not know
+ * of it. */
+static void note_ahead(struct shard *shard, const struct redis_clock *before, int64_t heard)
+{
+    int64_t greatest = fence_floor_at(shard, clock_theirs(before, heard));
+    int64_t reached = fence_floor_at(shard, clock_theirs(&shard->clock, heard));
+    if (before->is_known && reached + CAUGHT_UP_US < greatest)
+        fence_floor_raise(shard, greatest + fence_floor_headroom(shard->guard));
+}
+
+void shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
+{
+    struct redis_clock before = shard->clock;
+    shard->heard = heard;
+    if (clock_measure(&shard->clock, sent, heard, time) == CLOCK_STEADY)
+        return;
+    note_ahead(shard, &before, heard);
+    if (!shard->has_jumped)
+        shard->clock_before = before;
+    shard->has_jumped = true;
+    /* What there was of a quarantine goes on for as long as before. */
+    if (shard->opens)
+        shard->opens += shard->clock.high - before.low;
+    identity_note_jump(shard);
+}
+
+void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
+{
+    struct redis_clock before = shard->clock;
+    shard->clock = (struct redis_clock){0};
+    clock_measure(&shard->clock, sent, heard, time);
+    shard->heard = heard;
+    note_ahead(shard, &before, heard);
+    if (before.is_known && !shard->has_jumped)
+        shard->clock_before = before;
+    if (shard->opens && before.is_known)
+        shard->opens += shard->clock.high - before.low;
+}
+
+static int64_t slept(void)
+{
+    struct timespec all, awake;
+    clock_gettime(CLOCK_MONOTONIC, &awake);
+    clock_gettime(CLOCK_BOOTTIME, &all);
+    return (all.tv_sec - awake.tv_sec) * INT64_C(1000000) +
+           (all.tv_nsec - awake.tv_nsec) / NS_PER_US;
+}
+
+void shard_wake_all(struct guard *guard)
+{
+    int64_t asleep = slept(), more = asleep - guard->asleep;
+    if (more < SLEPT_US)
+        return;
+    guard->asleep = asleep;
+    for (unsigned i = 0; i < guard->count; i++) {
+        struct shard *shard = guard->shards[i];
+        if (!shard || !shard->clock.is_known)
+            continue;
+        shard->clock.low += more;
+        shard->clock.high += more;
+        for (size_t kind = 0; kind < HORIZONS; kind++) {
+            shard->ends[kind] -= more;
+            shard->written[kind] -= more;
+        }
+    }
+}
+
+/* The quarantine */
+
+int64_t shard_left_us(const struct shard *shard, int64_t now)
+{
+    int64_t left = shard->opens ? shard->opens - clock_theirs(&shard->clock, now) : 0;
+    return left > 0 ? left : 0;
+}
+
+int64_t shard_left_ms(const struct shard *shard)
+{
+    int64_t left = shard ? shard_left_us(shard, (int64_t)(uv_hrtime() / NS_PER_US)) : 0;
+    return (left + US_PER_MS - 1) / US_PER_MS;
+}
+
+void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_reason reason,
+                          bool is_first, const char *by)
+{
+    struct guard *guard = shard->guard;
+    bool was_told = shard->is_told;
+    int64_t now = (int64_t)(uv_hrtime() / NS_PER_US), left_before = shard_left_us(shard, now);
+    shard->opens = opens;
+    int64_t left = shard_left_us(shard, now);
+    if (!was_told)
+        shard->since = clock_theirs(&shard->clock, now);
+    shard->is_told = left > 0;
+    shard->reason = left > 0 ? reason : QUARANTINE_NONE;
+    if (left == 0)
+        shard->opens = 0;
+    if (shard->is_told == was_told && !(is_first && left > 0))
+        return;
+    const struct quarantine told = {
+        .part = shard->number,
+        .reason = shard->reason,
+        .left_ms = shard_left_ms(shard),
+        .is_first = is_first,
+        .is_ended = left == 0 && left_before > 0,
+        .is_foreign = strncmp(by, guard->process, PROCESS_LENGTH) != 0,
+    };
+    if (guard->options.quarantined)
+        guard->options.quarantined(guard->options.observer, &told);
+}
