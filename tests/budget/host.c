@@ -1,6 +1,7 @@
 #include "tests/budget/host.h"
 
 #include "locks/central/operation.h"
+#include "locks/quarantine/shard.h"
 #include "tests/budget/counts.h"
 
 #include <arpa/inet.h>
@@ -152,10 +153,10 @@ void host_open(struct host *host, uv_loop_t *loop, const char *redis_url)
 void host_expect_time_to_pass(struct host *host)
 {
     static const int64_t HOUR_US = 3600 * INT64_C(1000000);
-    const struct guard *guard = &host->locks->guard;
+    const struct guard *guard = host->locks->guard;
     for (unsigned i = 0; i < guard->count; i++) {
-        guard->parts[i]->clock.low += HOUR_US;
-        guard->parts[i]->clock.high += HOUR_US;
+        guard->shards[i]->clock.low += HOUR_US;
+        guard->shards[i]->clock.high += HOUR_US;
     }
 }
 
