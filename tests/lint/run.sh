@@ -88,6 +88,11 @@ check_map() {
     return $bad
 }
 
+# The rooms of each layer keep their order, and no circle of files is large. Needs what is built.
+check_rooms() {
+    tests/lint/rooms.py "$build"
+}
+
 check_shell() {
     shellcheck --external-sources "${shell[@]}"
 }
