@@ -23,7 +23,8 @@ static int64_t last_end(const struct guard *guard)
     int64_t last = 0;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *shard = guard->shards[i];
-        last = shard && shard->ends[HORIZON_ALL] > last ? shard->ends[HORIZON_ALL] : last;
+        last = shard && shard->horizon.ends[HORIZON_ALL] > last ? shard->horizon.ends[HORIZON_ALL]
+                                                                : last;
     }
     return last;
 }
@@ -34,9 +35,10 @@ static void suppose_any(struct shard *shard, int64_t now)
     const struct guard *guard = shard->guard;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *other = guard->shards[i];
-        if (other && other != shard && other->clock.is_known && other->ends[HORIZON_ALL] > now &&
-            other->clock.high < shard->came_by)
-            shard->came_by = other->clock.high;
+        if (other && other != shard && other->clock.is_known &&
+            other->horizon.ends[HORIZON_ALL] > now &&
+            other->clock.high < shard->arrived.clock_ahead)
+            shard->arrived.clock_ahead = other->clock.high;
     }
 }
 
@@ -45,19 +47,19 @@ static void suppose_any(struct shard *shard, int64_t now)
 static void review(struct shard *shard, int64_t now)
 {
     const struct guard *guard = shard->guard;
-    int64_t ends = shard->came_at + DATA_LOSS_GRACE_US, last = last_end(guard);
+    int64_t ends = shard->arrived.at + DATA_LOSS_GRACE_US, last = last_end(guard);
     if (now >= ends)
-        shard->came_before = false;
+        shard->arrived.is_supposed = false;
     if (guard->options.quarantine_ms == QUARANTINE_OFF || now >= ends)
         return;
-    if (shard->came_before)
+    if (shard->arrived.is_supposed)
         suppose_any(shard, now);
     if (last > ends)
         ends = guard->options.quarantine_ms > 0
-                   ? shard->came_at + guard->options.quarantine_ms * US_PER_MS
+                   ? shard->arrived.at + guard->options.quarantine_ms * US_PER_MS
                    : last;
-    if (ends > shard->came_ends)
-        shard->came_ends = ends;
+    if (ends > shard->arrived.ends)
+        shard->arrived.ends = ends;
 }
 
 void clock_skew_taken(struct shard *shard, const struct shard *before)
@@ -66,39 +68,40 @@ void clock_skew_taken(struct shard *shard, const struct shard *before)
     if (!before->clock.is_known)
         return;
     int64_t numbers = fence_floor_now(before) + fence_floor_headroom(shard->guard);
-    if (shard->came_ends <= now || before->clock.high < shard->came_by)
-        shard->came_by = before->clock.high;
-    shard->came_at = now;
-    if (numbers > shard->came_numbers)
-        shard->came_numbers = numbers;
+    if (shard->arrived.ends <= now || before->clock.high < shard->arrived.clock_ahead)
+        shard->arrived.clock_ahead = before->clock.high;
+    shard->arrived.at = now;
+    if (numbers > shard->arrived.numbers)
+        shard->arrived.numbers = numbers;
     clock_skew_judge(shard);
 }
 
 void clock_skew_begin(struct shard *shard)
 {
-    shard->came_before = true;
-    shard->came_at = our_now();
-    shard->came_by = shard->clock.high; /* ahead of nobody, as long as no other shard has holds */
+    shard->arrived.is_supposed = true;
+    shard->arrived.at = our_now();
+    /* Its clock is ahead of nobody, as long as no other shard has holds. */
+    shard->arrived.clock_ahead = shard->clock.high;
 }
 
 void clock_skew_continue(struct shard *shard, const struct shard *mine)
 {
-    bool has_both = shard->came_at && mine->came_at;
-    if (mine->came_at && (!has_both || mine->came_by < shard->came_by))
-        shard->came_by = mine->came_by;
-    if (mine->came_at > shard->came_at)
-        shard->came_at = mine->came_at;
-    if (mine->came_ends > shard->came_ends)
-        shard->came_ends = mine->came_ends;
-    if (mine->came_numbers > shard->came_numbers)
-        shard->came_numbers = mine->came_numbers;
+    bool has_both = shard->arrived.at && mine->arrived.at;
+    if (mine->arrived.at && (!has_both || mine->arrived.clock_ahead < shard->arrived.clock_ahead))
+        shard->arrived.clock_ahead = mine->arrived.clock_ahead;
+    if (mine->arrived.at > shard->arrived.at)
+        shard->arrived.at = mine->arrived.at;
+    if (mine->arrived.ends > shard->arrived.ends)
+        shard->arrived.ends = mine->arrived.ends;
+    if (mine->arrived.numbers > shard->arrived.numbers)
+        shard->arrived.numbers = mine->arrived.numbers;
 }
 
 void clock_skew_forgive(struct shard *shard)
 {
-    shard->came_ends = 0;
-    if (shard->came_at)
-        shard->came_at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
+    shard->arrived.ends = 0;
+    if (shard->arrived.at)
+        shard->arrived.at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
 }
 
 void clock_skew_judge(struct shard *shard)
@@ -106,17 +109,18 @@ void clock_skew_judge(struct shard *shard)
     const struct redis_clock *clock = &shard->clock;
     int64_t now = our_now();
     bool is_raised = false;
-    if (!clock->is_known || !shard->came_at)
+    if (!clock->is_known || !shard->arrived.at)
         return;
     review(shard, now);
-    if (shard->came_numbers >
+    if (shard->arrived.numbers >
         fence_floor_now(shard) + fence_floor_headroom(shard->guard) + CLOCK_JUMP_US) {
-        fence_floor_raise(shard, shard->came_numbers);
+        fence_floor_raise(shard, shard->arrived.numbers);
         is_raised = true;
     }
-    bool is_ahead = clock->low > shard->came_by + CLOCK_JUMP_US;
-    int64_t until = is_ahead && shard->came_ends > now ? clock_theirs(clock, shard->came_ends) : 0;
-    bool is_longer = until > shard->opens + TOLERANCE_US;
+    bool is_ahead = clock->low > shard->arrived.clock_ahead + CLOCK_JUMP_US;
+    int64_t until =
+        is_ahead && shard->arrived.ends > now ? clock_theirs(clock, shard->arrived.ends) : 0;
+    bool is_longer = until > shard->quarantine.opens + TOLERANCE_US;
     if (is_longer)
         shard_set_quarantine(shard, until, QUARANTINE_CLOCK, true, shard->guard->process);
     if (is_longer || is_raised)
@@ -126,7 +130,7 @@ void clock_skew_judge(struct shard *shard)
 void clock_skew_judge_new(const struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++)
-        if (guard->shards[i] && guard->shards[i]->came_before)
+        if (guard->shards[i] && guard->shards[i]->arrived.is_supposed)
             clock_skew_judge(guard->shards[i]);
 }
 

@@ -3,10 +3,21 @@
 #ifndef BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
 #define BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct guard;
 struct shard;
+
+/* What has come to a shard with slots of others, or begins to. */
+struct arrivals {
+    int64_t at;          /* when the last of it came; our time; 0: nothing has */
+    int64_t ends;        /* when the last of its holds ends; our time */
+    int64_t clock_ahead; /* by how much the clock that it was made by is ahead of ours; the slowest
+                          * of several; us */
+    int64_t numbers;     /* all its numbers are below; Redis' time */
+    bool is_supposed;    /* something may have come before this process started, from any shard */
+};
 
 /* At a node whose clock is ahead, what comes there looks as if it had ended before it has: there
  * nothing is granted until all that may have come must have ended. At one whose clock is behind,

@@ -1,5 +1,7 @@
 #include "locks/quarantine/data_loss.h"
 
+#include "locks/quarantine/identity_record.h"
+#include "locks/quarantine/shard.h"
 #include "locks/quarantine/slot_migration.h"
 
 #include <string.h>
@@ -20,7 +22,7 @@ static int64_t up_us(const struct store_peer *peer)
  * still run. */
 static bool is_ahead(const struct shard *shard)
 {
-    const struct redis_clock *before = &shard->clock_before;
+    const struct redis_clock *before = &shard->clock_history.before;
     return before->is_known && shard->clock.low > before->high + CLOCK_JUMP_US;
 }
 
@@ -30,9 +32,10 @@ static bool is_ahead(const struct shard *shard)
 static bool is_promoted(const struct shard *shard, const struct store_peer *peer)
 {
     int64_t started = shard->heard - up_us(peer);
-    return shard->is_known && !is_ahead(shard) && !slot_migration_may_lose(shard) &&
-           shard->history[0] && strcmp(peer->history_before, shard->history) == 0 &&
-           started < shard->adopted;
+    return shard->identity.is_known && !is_ahead(shard) && !slot_migration_may_lose(shard) &&
+           shard->identity.history[0] &&
+           strcmp(peer->history_before, shard->identity.history) == 0 &&
+           started < shard->identity.adopted_at;
 }
 
 /* Whether it was only started anew, with all that it had. */
@@ -40,7 +43,8 @@ static bool keeps_all(const struct shard *shard, const struct identity_record *r
                       enum quarantine_reason reason)
 {
     return reason == QUARANTINE_IDENTITY && shard->guard->options.keeps_all && record->id[0] &&
-           !is_ahead(shard) && (!shard->is_known || strcmp(record->id, shard->id) == 0);
+           !is_ahead(shard) &&
+           (!shard->identity.is_known || strcmp(record->id, shard->identity.id) == 0);
 }
 
 int64_t data_loss_until(const struct shard *shard, const struct identity_record *record,
@@ -54,12 +58,12 @@ int64_t data_loss_until(const struct shard *shard, const struct identity_record 
     if (keeps_all(shard, record, reason))
         return 0;
     bool is_followed = is_restart && is_promoted(shard, peer);
-    int64_t ends = shard->ends[is_followed ? HORIZON_UNREPLICATED : HORIZON_ALL];
+    int64_t ends = shard->horizon.ends[is_followed ? HORIZON_UNREPLICATED : HORIZON_ALL];
     int64_t until = ends ? clock_theirs(&shard->clock, ends) : 0;
     /* What is read from a disk may be older than the last word, and nobody here has heard that: but
      * what was granted meanwhile was granted before this server was started. */
-    int64_t restarted = record->time - up_us(peer) + shard->span;
-    if (is_restart && !shard->is_known && shard->span && restarted > until)
+    int64_t restarted = record->time - up_us(peer) + shard->horizon.span;
+    if (is_restart && !shard->identity.is_known && shard->horizon.span && restarted > until)
         until = restarted;
     if (until <= record->time)
         return 0;
@@ -72,8 +76,8 @@ int64_t data_loss_until(const struct shard *shard, const struct identity_record 
 static bool all_is_confirmed(const struct shard *shard, enum quarantine_reason reason)
 {
     const struct guard *guard = shard->guard;
-    return reason == QUARANTINE_IDENTITY && shard->followers > 0 &&
-           guard->options.replicas >= shard->followers &&
+    return reason == QUARANTINE_IDENTITY && shard->identity.followers > 0 &&
+           guard->options.replicas >= shard->identity.followers &&
            is_promoted(shard, store_peer(guard->store, shard->number));
 }
 
@@ -86,7 +90,7 @@ int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_
     if (reason != QUARANTINE_IDENTITY || guard->options.quarantine_ms != QUARANTINE_AUTO ||
         !is_other || all_is_confirmed(shard, reason))
         return 0;
-    return record->time + sight + shard->span;
+    return record->time + sight + shard->horizon.span;
 }
 
 int64_t data_loss_at_least(const struct shard *shard, const struct identity_record *record,
@@ -94,7 +98,7 @@ int64_t data_loss_at_least(const struct shard *shard, const struct identity_reco
 {
     const struct guard *guard = shard->guard;
     int64_t until = data_loss_until(shard, record, reason);
-    if (!shard->is_known || reason == QUARANTINE_NONE ||
+    if (!shard->identity.is_known || reason == QUARANTINE_NONE ||
         guard->options.quarantine_ms == QUARANTINE_OFF || keeps_all(shard, record, reason) ||
         all_is_confirmed(shard, reason))
         return until;

@@ -2,7 +2,10 @@
 #ifndef BATON_LOCKS_QUARANTINE_DATA_LOSS_H
 #define BATON_LOCKS_QUARANTINE_DATA_LOSS_H
 
-#include "locks/quarantine/identity_record.h"
+#include "locks/quarantine/quarantine.h"
+
+struct identity_record;
+struct shard;
 
 enum {
     /* What others have granted within the last second, only they know: by then they are connected,

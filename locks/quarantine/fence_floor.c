@@ -16,8 +16,8 @@ int64_t fence_floor_headroom(const struct guard *guard)
 /* As scripts/shared/1-state.lua. */
 int64_t fence_floor_at(const struct shard *shard, int64_t time)
 {
-    int64_t number = shard->level > time ? (time + shard->level) / 2 : time;
-    return number > shard->floor ? number : shard->floor;
+    int64_t number = shard->fences.level > time ? (time + shard->fences.level) / 2 : time;
+    return number > shard->fences.floor ? number : shard->fences.floor;
 }
 
 int64_t fence_floor_now(const struct shard *shard)
@@ -40,8 +40,8 @@ void fence_floor_raise(struct shard *shard, int64_t number)
 {
     int64_t time = (int64_t)(uv_hrtime() / NS_PER_US) + shard->clock.low; /* it may be so early */
     int64_t level = number + (number - time);
-    if (level > shard->level)
-        shard->level = level;
-    if (number > shard->floor)
-        shard->floor = number;
+    if (level > shard->fences.level)
+        shard->fences.level = level;
+    if (number > shard->fences.floor)
+        shard->fences.floor = number;
 }

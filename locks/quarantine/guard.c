@@ -52,9 +52,9 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
     const struct stamp now_is = {
         .retention = (double)(guard->options.retention_ms * US_PER_MS),
         .latest = shard->clock.is_known ? (double)latest : INFINITY,
-        .opens = (double)shard->opens,
-        .floor = (double)shard->floor,
-        .level = (double)shard->level,
+        .opens = (double)shard->quarantine.opens,
+        .floor = (double)shard->fences.floor,
+        .level = (double)shard->fences.level,
     };
     stamp_write(&now_is, stamp);
 }

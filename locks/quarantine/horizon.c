@@ -42,8 +42,8 @@ static void raised(void *context, const struct store_result *result)
     struct raising *raising = context;
     struct shard *shard = raising->shard;
     bool is_known = result->outcome == STORE_REPLIED || result->outcome == STORE_REFUSED;
-    if (shard->raising == raising)
-        shard->raising = NULL;
+    if (shard->horizon.raising == raising)
+        shard->horizon.raising = NULL;
     if (!identity_record_is_still(shard, result))
         identity_check(shard->guard);
     tell(raising, is_known ? NULL
@@ -53,20 +53,21 @@ static void raised(void *context, const struct store_result *result)
 
 void horizon_write(struct shard *shard)
 {
-    if (!shard->is_known || shard->is_closed || store_is_closing(shard->guard->store))
+    if (!shard->identity.is_known || shard->connection.gate_is_closed ||
+        store_is_closing(shard->guard->store))
         return;
     struct raising *raising = calloc(1, sizeof *raising);
     if (!raising)
         abort();
     raising->shard = shard;
     raising->end = &raising->first;
-    shard->raising = raising;
+    shard->horizon.raising = raising;
     identity_record_raise(shard, raised, raising);
 }
 
 void horizon_await(struct guard *guard, unsigned number, horizon_done *done, void *context)
 {
-    struct raising *raising = shard_at(guard, number)->raising;
+    struct raising *raising = shard_at(guard, number)->horizon.raising;
     struct awaiting *awaiting = malloc(sizeof *awaiting);
     if (!awaiting)
         abort();
@@ -78,7 +79,7 @@ void horizon_await(struct guard *guard, unsigned number, horizon_done *done, voi
 /* Whether a hold may be missing on a replica of this Redis. */
 static bool may_be_unreplicated(const struct shard *shard, int64_t replicas)
 {
-    return shard->followers == 0 || replicas < shard->followers;
+    return shard->identity.followers == 0 || replicas < shard->identity.followers;
 }
 
 bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_t replicas)
@@ -89,23 +90,24 @@ bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
     int64_t more = ttl / 2 < MOST_US ? ttl / 2 : MOST_US;
     int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + more + LEAD_US;
-    if (least <= shard->written[HORIZON_ALL] && least <= shard->written[HORIZON_UNREPLICATED])
+    if (least <= shard->horizon.written[HORIZON_ALL] &&
+        least <= shard->horizon.written[HORIZON_UNREPLICATED])
         return true;
     const int64_t needed[HORIZONS] = {least, may_be_unreplicated(shard, replicas) ? least : 0};
-    bool is_short = needed[HORIZON_ALL] > shard->ends[HORIZON_ALL];
+    bool is_short = needed[HORIZON_ALL] > shard->horizon.ends[HORIZON_ALL];
     if (is_short)
-        shard->span = ahead - now;
+        shard->horizon.span = ahead - now;
     for (size_t i = 0; i < HORIZONS; i++) {
-        if (needed[i] <= shard->ends[i])
+        if (needed[i] <= shard->horizon.ends[i])
             continue;
-        shard->ends[i] = ahead;
+        shard->horizon.ends[i] = ahead;
         is_short = true;
     }
     if (is_short)
         horizon_write(shard);
-    bool is_written = needed[HORIZON_ALL] <= shard->written[HORIZON_ALL] &&
-                      needed[HORIZON_UNREPLICATED] <= shard->written[HORIZON_UNREPLICATED];
-    return is_written || !shard->raising || guard->options.keeps_all ||
+    bool is_written = needed[HORIZON_ALL] <= shard->horizon.written[HORIZON_ALL] &&
+                      needed[HORIZON_UNREPLICATED] <= shard->horizon.written[HORIZON_UNREPLICATED];
+    return is_written || !shard->horizon.raising || guard->options.keeps_all ||
            guard->options.quarantine_ms == QUARANTINE_OFF;
 }
 
@@ -123,21 +125,21 @@ void horizon_move_all(struct guard *guard, int64_t ttl_ms)
 
 /* As it is ahead of all holds, it may lag a little; else two shards whose clocks are known with
  * different errors would raise each other for ever. */
-static void level(struct guard *guard, enum horizon_of kind)
+static void level(struct guard *guard, enum horizon_kind kind)
 {
     int64_t last = 0, span = 0;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *shard = guard->shards[i];
-        last = shard && shard->ends[kind] > last ? shard->ends[kind] : last;
-        span = shard && shard->span > span ? shard->span : span;
+        last = shard && shard->horizon.ends[kind] > last ? shard->horizon.ends[kind] : last;
+        span = shard && shard->horizon.span > span ? shard->horizon.span : span;
     }
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
-        if (!shard || last - shard->ends[kind] < LEAD_US / 2 ||
+        if (!shard || last - shard->horizon.ends[kind] < LEAD_US / 2 ||
             !store_part_serves(guard->store, i) || !store_part_is_up(guard->store, i))
             continue;
-        shard->ends[kind] = last;
-        shard->span = span;
+        shard->horizon.ends[kind] = last;
+        shard->horizon.span = span;
         horizon_write(shard);
     }
 }

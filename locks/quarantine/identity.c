@@ -4,6 +4,7 @@
 #include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/horizon.h"
+#include "locks/quarantine/identity_record.h"
 #include "locks/quarantine/shard.h"
 #include "locks/quarantine/slot_migration.h"
 #include "locks/quarantine/succession.h"
@@ -19,7 +20,7 @@ static void told_time(void *context, const struct store_result *result);
 
 static void open_gate(struct shard *shard)
 {
-    shard->is_closed = false;
+    shard->connection.gate_is_closed = false;
     store_open_gate(shard->guard->store, shard->number);
     shard->guard->options.serve(shard->guard->options.context, shard->number);
 }
@@ -33,9 +34,10 @@ void identity_look(struct shard *shard)
         identity_record_ask(shard, answered);
         return;
     }
-    shard->serves = false; /* it has nothing that could be lost, but names may be about to come */
-    shard->before_tag[0] = '\0';
-    if (shard->is_closed)
+    /* It has nothing that could be lost, but names may be about to come. */
+    shard->identity.serves = false;
+    shard->key.before_tag[0] = '\0';
+    if (shard->connection.gate_is_closed)
         identity_record_ask_without(shard, told_time);
 }
 
@@ -49,8 +51,8 @@ static void extended(void *context, const struct store_result *result)
 
 void identity_extend(struct shard *shard)
 {
-    if (shard->is_known)
-        identity_record_extend(shard, shard->reason, extended);
+    if (shard->identity.is_known)
+        identity_record_extend(shard, shard->quarantine.reason, extended);
 }
 
 /* Judging */
@@ -61,16 +63,16 @@ static void remember_holds(struct shard *shard, const struct identity_record *re
 {
     for (size_t i = 0; i < HORIZONS; i++) {
         int64_t ends = record->ends[i] ? clock_ours(clock, record->ends[i]) : 0;
-        if (ends > shard->ends[i])
-            shard->ends[i] = ends;
-        shard->written[i] = ends;
+        if (ends > shard->horizon.ends[i])
+            shard->horizon.ends[i] = ends;
+        shard->horizon.written[i] = ends;
     }
-    if (record->span > shard->span)
-        shard->span = record->span;
-    if (record->floor > shard->floor)
-        shard->floor = record->floor;
-    if (record->level > shard->level)
-        shard->level = record->level;
+    if (record->span > shard->horizon.span)
+        shard->horizon.span = record->span;
+    if (record->floor > shard->fences.floor)
+        shard->fences.floor = record->floor;
+    if (record->level > shard->fences.level)
+        shard->fences.level = record->level;
 }
 
 /* While the gate was closed, or the record was somebody else's new one, nothing could be written.
@@ -79,7 +81,7 @@ static void raise_what_it_lacks(struct shard *shard, const struct identity_recor
 {
     for (size_t i = 0; i < HORIZONS; i++) {
         int64_t told = record->ends[i] ? clock_ours(&shard->clock, record->ends[i]) : 0;
-        if (shard->ends[i] > shard->heard && shard->ends[i] > told + TOLERANCE_US) {
+        if (shard->horizon.ends[i] > shard->heard && shard->horizon.ends[i] > told + TOLERANCE_US) {
             horizon_write(shard);
             return;
         }
@@ -91,22 +93,25 @@ static void adopt(struct shard *shard, const struct identity_record *record)
     int followers = store_peer(shard->guard->store, shard->number)->replicas;
     if (record->followers > followers)
         followers = record->followers;
-    if (shard->followers < followers || identity_record_is_another_run(shard->run, record->run))
-        shard->followers = followers;
-    shard->is_known = shard->serves = true;
-    shard->owed = 0;
-    snprintf(shard->id, sizeof shard->id, "%s", record->id);
-    snprintf(shard->era, sizeof shard->era, "%s", record->era);
-    snprintf(shard->run, sizeof shard->run, "%s", record->run);
-    snprintf(shard->history, sizeof shard->history, "%s", record->history);
-    shard->adopted = shard->heard;
-    shard->has_jumped = shard->is_moved = false;
+    if (shard->identity.followers < followers ||
+        identity_record_is_another_run(shard->identity.run, record->run))
+        shard->identity.followers = followers;
+    shard->identity.is_known = shard->identity.serves = true;
+    shard->inheritance.ends = 0;
+    snprintf(shard->identity.id, sizeof shard->identity.id, "%s", record->id);
+    snprintf(shard->identity.era, sizeof shard->identity.era, "%s", record->era);
+    snprintf(shard->identity.run, sizeof shard->identity.run, "%s", record->run);
+    snprintf(shard->identity.history, sizeof shard->identity.history, "%s", record->history);
+    shard->identity.adopted_at = shard->heard;
+    shard->clock_history.has_jumped = shard->key.is_moved = false;
 }
 
 /* Until when holds may run that it should have taken over from a shard that is away, or `until`. */
 static int64_t add_owed(const struct shard *shard, int64_t until, enum quarantine_reason *reason)
 {
-    int64_t owed = shard->owed > shard->heard ? data_loss_set_length(shard, shard->owed) : 0;
+    int64_t owed = shard->inheritance.ends > shard->heard
+                       ? data_loss_set_length(shard, shard->inheritance.ends)
+                       : 0;
     if (owed > 0 && *reason == QUARANTINE_NONE)
         *reason = QUARANTINE_IDENTITY;
     return owed > until ? owed : until;
@@ -117,11 +122,11 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
                       enum quarantine_reason reason, bool is_of_another)
 {
     succession_learn(shard);
-    if (!shard->is_known && !shard->guard->options.members_share_holds)
+    if (!shard->identity.is_known && !shard->guard->options.members_share_holds)
         clock_skew_begin(shard);
     if (reason != QUARANTINE_NONE &&
         !shard->guard->options.keeps_all) /* at most what was given until now */
-        shard->floor = fence_floor_at(shard, record->time);
+        shard->fences.floor = fence_floor_at(shard, record->time);
     if (shard->guard->options.members_share_holds && reason == QUARANTINE_NONE)
         reason = QUARANTINE_EPOCH;
     int64_t until = data_loss_at_least(shard, record, reason);
@@ -129,9 +134,9 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
     until = add_owed(shard, until, &reason);
     if (unseen > until)
         until = unseen;
-    if (shard->opens > until) {
-        until = shard->opens;
-        reason = reason == QUARANTINE_NONE ? shard->reason : reason;
+    if (shard->quarantine.opens > until) {
+        until = shard->quarantine.opens;
+        reason = reason == QUARANTINE_NONE ? shard->quarantine.reason : reason;
     }
     shard_set_quarantine(shard, until, reason, until > 0, shard->guard->process);
     identity_record_replace(shard, record, reason, is_of_another, answered);
@@ -142,26 +147,26 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
 static void follow(struct shard *shard, const struct identity_record *record,
                    enum quarantine_reason reason, int64_t until)
 {
-    bool is_same = shard->is_known && strcmp(record->era, shard->era) == 0;
+    bool is_same = shard->identity.is_known && strcmp(record->era, shard->identity.era) == 0;
     /* It is being written, or was lost on its way there: then it is written again. */
-    bool is_missing = is_same && shard->opens > record->opens;
+    bool is_missing = is_same && shard->quarantine.opens > record->opens;
     int64_t opens = record->opens > record->time ? record->opens : 0;
-    if (is_missing && shard->opens > opens)
-        opens = shard->opens;
+    if (is_missing && shard->quarantine.opens > opens)
+        opens = shard->quarantine.opens;
     bool is_auto = shard->guard->options.quarantine_ms == QUARANTINE_AUTO;
     bool is_known_better = is_auto ? until > opens + TOLERANCE_US
                                    : until > 0 && opens < record->time + DATA_LOSS_GRACE_US;
     if (shard->guard->options.quarantine_ms == QUARANTINE_OFF)
         opens = 0;
     if (!is_known_better)
-        reason = is_missing ? shard->reason : identity_record_reason(record);
+        reason = is_missing ? shard->quarantine.reason : identity_record_reason(record);
     adopt(shard, record);
     raise_what_it_lacks(shard, record);
     shard_set_quarantine(shard, is_known_better ? until : opens, reason, false, record->by);
     if (record->since && record->opens > record->time)
-        shard->since = record->since;
-    if (is_known_better || is_missing || shard->floor > record->floor ||
-        shard->level > record->level)
+        shard->quarantine.since = record->since;
+    if (is_known_better || is_missing || shard->fences.floor > record->floor ||
+        shard->fences.level > record->level)
         identity_record_extend(shard, reason, extended);
 }
 
@@ -169,9 +174,9 @@ static void follow(struct shard *shard, const struct identity_record *record,
  * is noticed, does not count any more. Not so a jump of the clock, which may have come after it. */
 static void forgive(struct shard *shard)
 {
-    shard->before_tag[0] = '\0';
-    shard->owed = 0;
-    shard->is_moved = false;
+    shard->key.before_tag[0] = '\0';
+    shard->inheritance.ends = 0;
+    shard->key.is_moved = false;
     clock_skew_forgive(shard);
 }
 
@@ -180,24 +185,25 @@ static enum quarantine_reason reason_for(const struct shard *shard,
                                          const struct identity_record *record,
                                          const struct store_peer *peer)
 {
-    if (shard->is_known &&
-        (identity_record_is_another_run(shard->run, peer->run_id) ||
-         (shard->is_closed && identity_record_was_replica(shard->history, peer))))
+    if (shard->identity.is_known &&
+        (identity_record_is_another_run(shard->identity.run, peer->run_id) ||
+         (shard->connection.gate_is_closed &&
+          identity_record_was_replica(shard->identity.history, peer))))
         return QUARANTINE_IDENTITY;
-    if (shard->has_jumped)
+    if (shard->clock_history.has_jumped)
         return QUARANTINE_CLOCK;
-    if (!shard->is_known || shard->is_moved)
+    if (!shard->identity.is_known || shard->key.is_moved)
         return QUARANTINE_NONE;
-    if (strcmp(record->id, shard->id) != 0)
+    if (strcmp(record->id, shard->identity.id) != 0)
         return QUARANTINE_EPOCH;
     /* Somebody else has noticed that the clock jumped. */
-    return strcmp(record->era, shard->era) == 0 ? QUARANTINE_NONE : QUARANTINE_CLOCK;
+    return strcmp(record->era, shard->identity.era) == 0 ? QUARANTINE_NONE : QUARANTINE_CLOCK;
 }
 
 /* What the record says is known, and the key of before, where it has another now, was asked. */
 static void use(struct shard *shard, bool is_same)
 {
-    if (shard->is_closed)
+    if (shard->connection.gate_is_closed)
         open_gate(shard);
     else if (!is_same) /* names may be gone, and with them those who wait for them */
         shard->guard->options.replaced(shard->guard->options.context, shard->number);
@@ -206,38 +212,41 @@ static void use(struct shard *shard, bool is_same)
 static void judge(struct shard *shard, const struct identity_record *record)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
-    bool is_same = shard->is_known && strcmp(record->id, shard->id) == 0 &&
-                   strcmp(record->era, shard->era) == 0;
-    bool is_another = identity_record_is_another_run(shard->run, peer->run_id);
+    bool is_same = shard->identity.is_known && strcmp(record->id, shard->identity.id) == 0 &&
+                   strcmp(record->era, shard->identity.era) == 0;
+    bool is_another = identity_record_is_another_run(shard->identity.run, peer->run_id);
     enum quarantine_reason reason = reason_for(shard, record, peer);
     bool is_strange = identity_record_is_another_run(record->run, peer->run_id) &&
-                      (shard->is_moved || succession_is_of_another(shard, record));
-    if (!record->id[0] && !shard->is_known && succession_wait_for_others(shard))
+                      (shard->key.is_moved || succession_is_of_another(shard, record));
+    if (!record->id[0] && !shard->identity.is_known && succession_wait_for_others(shard))
         return;
     if (!record->id[0] || is_strange) {
         begin_era(shard, record, reason, is_strange);
         return;
     }
-    bool is_ended =
-        shard->is_known && !is_same && !shard->has_jumped && identity_record_is_ended(record);
+    bool is_ended = shard->identity.is_known && !is_same && !shard->clock_history.has_jumped &&
+                    identity_record_is_ended(record);
     int64_t until = data_loss_until(shard, record, reason);
     if (is_ended) {
         forgive(shard);
         until = 0;
     }
-    bool is_before = is_same && (shard->has_jumped || is_another) && shard->clock_before.is_known;
-    remember_holds(shard, record, is_before ? &shard->clock_before : &shard->clock);
+    bool is_before = is_same && (shard->clock_history.has_jumped || is_another) &&
+                     shard->clock_history.before.is_known;
+    remember_holds(shard, record, is_before ? &shard->clock_history.before : &shard->clock);
     /* What the server said of its history is as old as the connection. */
     if (identity_record_is_another_run(record->run, peer->run_id) ||
-        (shard->is_closed && identity_record_was_replica(record->history, peer))) {
+        (shard->connection.gate_is_closed && identity_record_was_replica(record->history, peer))) {
         begin_era(shard, record, QUARANTINE_IDENTITY, false);
-    } else if (is_same && shard->has_jumped) {
+    } else if (is_same && shard->clock_history.has_jumped) {
         begin_era(shard, record, QUARANTINE_CLOCK, false);
     } else {
         /* Whoever wrote it under this key may not have heard of what is known from the other. */
         until = add_owed(shard, until, &reason);
-        bool is_later = shard->is_moved && shard->opens > record->time && shard->opens > until;
-        follow(shard, record, is_later ? shard->reason : reason, is_later ? shard->opens : until);
+        bool is_later = shard->key.is_moved && shard->quarantine.opens > record->time &&
+                        shard->quarantine.opens > until;
+        follow(shard, record, is_later ? shard->quarantine.reason : reason,
+               is_later ? shard->quarantine.opens : until);
         if (!identity_record_ask_before(shard, told_before))
             use(shard, is_same);
     }
@@ -245,17 +254,17 @@ static void judge(struct shard *shard, const struct identity_record *record)
 
 /* The record under its new key was found, or written, before this was asked: what is lost from now
  * on will be missing there, and what was lost until now is missing here. */
-static void judge_before(struct shard *shard, const struct identity_record *before)
+static void judge_before(struct shard *shard, const struct identity_record *old)
 {
-    bool is_kept = strcmp(before->id, shard->before_id) == 0;
-    int64_t until = is_kept ? 0 : data_loss_at_least(shard, before, QUARANTINE_EPOCH);
-    if (before->opens > until && shard->guard->options.quarantine_ms != QUARANTINE_OFF)
-        until = before->opens;
-    shard->before_tag[0] = '\0';
-    if (until > shard->opens && until > before->time) {
+    bool is_kept = strcmp(old->id, shard->key.before_id) == 0;
+    int64_t until = is_kept ? 0 : data_loss_at_least(shard, old, QUARANTINE_EPOCH);
+    if (old->opens > until && shard->guard->options.quarantine_ms != QUARANTINE_OFF)
+        until = old->opens;
+    shard->key.before_tag[0] = '\0';
+    if (until > shard->quarantine.opens && until > old->time) {
         shard_set_quarantine(shard, until,
-                             is_kept ? identity_record_reason(before) : QUARANTINE_EPOCH, !is_kept,
-                             is_kept ? before->by : shard->guard->process);
+                             is_kept ? identity_record_reason(old) : QUARANTINE_EPOCH, !is_kept,
+                             is_kept ? old->by : shard->guard->process);
         identity_extend(shard);
     }
     use(shard, false);
@@ -264,10 +273,10 @@ static void judge_before(struct shard *shard, const struct identity_record *befo
 static void told_before(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
-    struct identity_record before;
-    shard->asking = false;
-    if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &before))
-        judge_before(shard, &before);
+    struct identity_record old;
+    shard->connection.is_asking = false;
+    if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &old))
+        judge_before(shard, &old);
     else if (result->outcome == STORE_REFUSED) /* it is on its way elsewhere */
         use(shard, false);
 }
@@ -276,7 +285,8 @@ static void look_at_those_that_wait(struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
-        if (shard && shard->clock.is_known && !shard->is_known && !shard->asking)
+        if (shard && shard->clock.is_known && !shard->identity.is_known &&
+            !shard->connection.is_asking)
             identity_look(shard);
     }
 }
@@ -286,17 +296,17 @@ static void look_at_those_that_wait(struct guard *guard)
 static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
 {
     const char *run = store_peer(shard->guard->store, shard->number)->run_id;
-    if (identity_record_is_another_run(shard->clock_run, run))
+    if (identity_record_is_another_run(shard->clock_history.run, run))
         shard_forget_clock(shard, sent, heard, time);
     else
         shard_measure(shard, sent, heard, time);
-    snprintf(shard->clock_run, sizeof shard->clock_run, "%s", run);
+    snprintf(shard->clock_history.run, sizeof shard->clock_history.run, "%s", run);
 }
 
 /* Whoever comes later looks for the record in the first slot. */
 static void look_where_it_has_moved(struct shard *shard)
 {
-    if (shard->is_known && !shard->asking &&
+    if (shard->identity.is_known && !shard->connection.is_asking &&
         store_part_serves(shard->guard->store, shard->number) && identity_record_has_moved(shard))
         identity_look(shard);
 }
@@ -306,14 +316,15 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     struct identity_record record;
     struct store *store = shard->guard->store;
     if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &record)) {
-        shard->asking = false;
+        shard->connection.is_asking = false;
         return; /* in a second it is asked again */
     }
     const struct store_peer *peer = store_peer(store, shard->number);
-    bool is_another = identity_record_is_another_run(record.run, peer->run_id) ||
-                      (shard->is_closed && identity_record_was_replica(record.history, peer));
-    if (shard->tag[0] && is_another && slot_migration_waits(shard)) {
-        shard->asking = false;
+    bool is_another =
+        identity_record_is_another_run(record.run, peer->run_id) ||
+        (shard->connection.gate_is_closed && identity_record_was_replica(record.history, peer));
+    if (shard->key.tag[0] && is_another && slot_migration_waits(shard)) {
+        shard->connection.is_asking = false;
         return;
     }
     int64_t sent = (int64_t)(store_mark_at(store, shard->number).sent / NS_PER_US);
@@ -325,7 +336,7 @@ void identity_hear(struct shard *shard, const struct store_result *result)
         succession_continue(shard, before);
     shard->slack /= 2;
     measure(shard, sent, heard, record.time);
-    shard->asking = false;
+    shard->connection.is_asking = false;
     judge(shard, &record);
     clock_skew_judge(shard);
     slot_migration_settle(shard);
@@ -354,7 +365,7 @@ static void told_time(void *context, const struct store_result *result)
     measure(shard, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
     shard->heard = heard_before; /* its record was not */
     clock_skew_judge(shard);
-    if (shard->is_closed)
+    if (shard->connection.gate_is_closed)
         open_gate(shard);
 }
 
@@ -362,9 +373,9 @@ void identity_note_jump(struct shard *shard)
 {
     const struct identity_record nothing = {.time = clock_theirs(&shard->clock, shard->heard)};
     int64_t until = data_loss_at_least(shard, &nothing, QUARANTINE_CLOCK);
-    if (until > shard->opens)
-        shard->opens = until;
-    if (!shard->asking)
+    if (until > shard->quarantine.opens)
+        shard->quarantine.opens = until;
+    if (!shard->connection.is_asking)
         identity_look(shard);
 }
 
@@ -374,7 +385,7 @@ void identity_taken(struct guard *guard, unsigned to, unsigned from)
 {
     const struct shard *before = from < guard->count ? guard->shards[from] : NULL;
     int64_t now = (int64_t)(uv_hrtime() / NS_PER_US);
-    if (!before || !before->is_known)
+    if (!before || !before->identity.is_known)
         return;
     look_where_it_has_moved(shard_at(guard, to));
     look_where_it_has_moved(shard_at(guard, from));
@@ -382,20 +393,21 @@ void identity_taken(struct guard *guard, unsigned to, unsigned from)
     clock_skew_taken(shard_at(guard, to), before);
     if (guard->options.quarantine_ms == QUARANTINE_OFF)
         return;
-    int64_t ends = store_part_is_up(guard->store, from) ? 0 : before->ends[HORIZON_ALL];
+    int64_t ends = store_part_is_up(guard->store, from) ? 0 : before->horizon.ends[HORIZON_ALL];
     int64_t left = shard_left_us(before, now);
     struct shard *shard = shard_at(guard, to);
     if (left > 0 && now + left > ends)
         ends = now + left;
     if (ends <= now)
         return;
-    if (!shard->is_known || !shard->serves) {
-        shard->owes = shard->owed && shard->owes != before ? NULL : before;
-        shard->owed = ends > shard->owed ? ends : shard->owed;
+    if (!shard->identity.is_known || !shard->identity.serves) {
+        shard->inheritance.from =
+            shard->inheritance.ends && shard->inheritance.from != before ? NULL : before;
+        shard->inheritance.ends = ends > shard->inheritance.ends ? ends : shard->inheritance.ends;
         return;
     }
     int64_t until = data_loss_set_length(shard, ends);
-    if (until <= shard->opens)
+    if (until <= shard->quarantine.opens)
         return;
     shard_set_quarantine(shard, until, QUARANTINE_IDENTITY, true, guard->process);
     identity_extend(shard);
@@ -404,9 +416,9 @@ void identity_taken(struct guard *guard, unsigned to, unsigned from)
 void identity_connected(struct guard *guard, unsigned number)
 {
     struct shard *shard = shard_at(guard, number);
-    shard->is_closed = true;
-    shard->asking = shard->is_waiting = false;
-    shard->connected = (int64_t)(uv_hrtime() / NS_PER_US);
+    shard->connection.gate_is_closed = true;
+    shard->connection.is_asking = shard->migration.is_waiting = false;
+    shard->connection.opened_at = (int64_t)(uv_hrtime() / NS_PER_US);
     store_close_gate(guard->store, number);
     identity_look(shard);
 }
@@ -416,9 +428,10 @@ void identity_check(struct guard *guard)
     shard_wake_all(guard);
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
-        if (shard && shard->opens && shard_left_us(shard, (int64_t)(uv_hrtime() / NS_PER_US)) == 0)
+        if (shard && shard->quarantine.opens &&
+            shard_left_us(shard, (int64_t)(uv_hrtime() / NS_PER_US)) == 0)
             shard_set_quarantine(shard, 0, QUARANTINE_NONE, false, guard->process);
-        if (shard && !shard->asking)
+        if (shard && !shard->connection.is_asking)
             identity_look(shard);
     }
     clock_skew_watch(guard);

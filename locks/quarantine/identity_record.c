@@ -75,7 +75,8 @@ bool identity_record_is_still(const struct shard *shard, const struct store_resu
 {
     struct identity_record record;
     return result->outcome == STORE_REPLIED && identity_record_read(result->reply, &record) &&
-           strcmp(record.id, shard->id) == 0 && strcmp(record.era, shard->era) == 0;
+           strcmp(record.id, shard->identity.id) == 0 &&
+           strcmp(record.era, shard->identity.era) == 0;
 }
 
 /* Asking for it */
@@ -97,14 +98,14 @@ static void choose_tag(struct shard *shard)
 {
     char tag[STORE_TAG_SIZE];
     store_first_tag(shard->guard->store, shard->number, tag);
-    if (strcmp(tag, shard->tag) == 0)
+    if (strcmp(tag, shard->key.tag) == 0)
         return;
-    if (shard->is_known && shard->serves && !shard->before_tag[0]) {
-        memcpy(shard->before_tag, shard->tag, sizeof shard->before_tag);
-        memcpy(shard->before_id, shard->id, sizeof shard->before_id);
+    if (shard->identity.is_known && shard->identity.serves && !shard->key.before_tag[0]) {
+        memcpy(shard->key.before_tag, shard->key.tag, sizeof shard->key.before_tag);
+        memcpy(shard->key.before_id, shard->identity.id, sizeof shard->key.before_id);
     }
-    snprintf(shard->tag, sizeof shard->tag, "%s", tag);
-    shard->is_moved = shard->is_known;
+    snprintf(shard->key.tag, sizeof shard->key.tag, "%s", tag);
+    shard->key.is_moved = shard->identity.is_known;
 }
 
 static void ask_at(struct shard *shard, const char *tag, const struct slice *arguments,
@@ -121,7 +122,7 @@ static void ask_at(struct shard *shard, const char *tag, const struct slice *arg
 static void ask(struct shard *shard, const struct slice *arguments, size_t count, store_done *done,
                 void *context)
 {
-    ask_at(shard, shard->tag, arguments, count, done, context);
+    ask_at(shard, shard->key.tag, arguments, count, done, context);
 }
 
 void identity_record_ask(struct shard *shard, store_done *done)
@@ -130,7 +131,7 @@ void identity_record_ask(struct shard *shard, store_done *done)
                                       slice_of("1")};
     bool may_ask = store_peer(shard->guard->store, shard->number)->run_id[0] != '\0';
     choose_tag(shard);
-    shard->asking = true;
+    shard->connection.is_asking = true;
     ask(shard, arguments, may_ask ? 5 : 4, done, shard);
 }
 
@@ -148,15 +149,15 @@ bool identity_record_ask_before(struct shard *shard, store_done *done)
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of("")};
     const struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
-    if (!shard->before_tag[0])
+    if (!shard->key.before_tag[0])
         return false;
-    if (store_part(guard->store, identity_record_key(guard, shard->before_tag, key)) !=
+    if (store_part(guard->store, identity_record_key(guard, shard->key.before_tag, key)) !=
         shard->number) {
-        shard->before_tag[0] = '\0';
+        shard->key.before_tag[0] = '\0';
         return false;
     }
-    shard->asking = true;
-    ask_at(shard, shard->before_tag, arguments, 4, done, shard);
+    shard->connection.is_asking = true;
+    ask_at(shard, shard->key.before_tag, arguments, 4, done, shard);
     return true;
 }
 
@@ -164,7 +165,7 @@ bool identity_record_has_moved(const struct shard *shard)
 {
     char tag[STORE_TAG_SIZE];
     store_first_tag(shard->guard->store, shard->number, tag);
-    return strcmp(tag, shard->tag) != 0;
+    return strcmp(tag, shard->key.tag) != 0;
 }
 
 /* Writing it */
@@ -180,12 +181,12 @@ void identity_record_raise(struct shard *shard, store_done *done, void *context)
     char all[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT];
     const struct slice arguments[] = {
         stamp_room(),
-        slice_of(shard->id),
-        slice_of(shard->era),
+        slice_of(shard->identity.id),
+        slice_of(shard->identity.era),
         slice_of("raise"),
-        their_text(shard, shard->ends[HORIZON_ALL], all),
-        their_text(shard, shard->ends[HORIZON_UNREPLICATED], loose),
-        number_text(shard->span, span),
+        their_text(shard, shard->horizon.ends[HORIZON_ALL], all),
+        their_text(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
+        number_text(shard->horizon.span, span),
     };
     ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }
@@ -217,16 +218,16 @@ void identity_record_replace(struct shard *shard, const struct identity_record *
         slice_of("era"),      slice_of(era),
         slice_of("run"),      slice_of(peer->run_id),
         slice_of("history"),  slice_of(peer->history),
-        slice_of("ends"),     their_text(shard, shard->ends[HORIZON_ALL], ends),
-        slice_of("loose"),    their_text(shard, shard->ends[HORIZON_UNREPLICATED], loose),
-        slice_of("span"),     number_text(shard->span, span),
-        slice_of("until"),    number_text(shard->opens, opens),
+        slice_of("ends"),     their_text(shard, shard->horizon.ends[HORIZON_ALL], ends),
+        slice_of("loose"),    their_text(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
+        slice_of("span"),     number_text(shard->horizon.span, span),
+        slice_of("until"),    number_text(shard->quarantine.opens, opens),
         slice_of("reason"),   slice_of(quarantine_word(reason)),
-        slice_of("floor"),    number_text(shard->floor, floor),
-        slice_of("level"),    number_text(shard->level, level),
+        slice_of("floor"),    number_text(shard->fences.floor, floor),
+        slice_of("level"),    number_text(shard->fences.level, level),
         slice_of("by"),       slice_of(process),
     };
-    shard->asking = true;
+    shard->connection.is_asking = true;
     ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
 }
 
@@ -234,23 +235,23 @@ void identity_record_extend(struct shard *shard, enum quarantine_reason reason, 
 {
     char opens[NUMBER_TEXT], floor[NUMBER_TEXT], level[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(),
-                                      slice_of(shard->id),
-                                      slice_of(shard->era),
+                                      slice_of(shard->identity.id),
+                                      slice_of(shard->identity.era),
                                       slice_of("extend"),
-                                      number_text(shard->opens, opens),
+                                      number_text(shard->quarantine.opens, opens),
                                       slice_of(quarantine_word(reason)),
-                                      number_text(shard->floor, floor),
-                                      number_text(shard->level, level)};
+                                      number_text(shard->fences.floor, floor),
+                                      number_text(shard->fences.level, level)};
     ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
 }
 
 void identity_record_end(struct shard *shard, const char *era, store_done *done, void *context)
 {
-    bool is_known = shard->is_known && shard->opens;
+    bool is_known = shard->identity.is_known && shard->quarantine.opens;
     const struct slice arguments[] = {
         stamp_room(),
-        slice_of(is_known ? shard->id : ""),
-        slice_of(is_known ? shard->era : ""),
+        slice_of(is_known ? shard->identity.id : ""),
+        slice_of(is_known ? shard->identity.era : ""),
         slice_of("end"),
         slice_of(era),
         {shard->guard->process, PROCESS_LENGTH},

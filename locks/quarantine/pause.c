@@ -28,7 +28,7 @@ static int64_t members_left_ms(const struct guard *guard, enum quarantine_reason
         if (left == 0 || (best > 0 && left >= best) || sooner < majority)
             continue;
         best = left;
-        *ret_reason = guard->shards[i]->reason;
+        *ret_reason = guard->shards[i]->quarantine.reason;
     }
     return best;
 }
@@ -45,7 +45,7 @@ int64_t pause_left_ms(const struct guard *guard, struct slice key,
         int64_t left = key.bytes && i != only ? 0 : left_at(guard, i);
         if (left > longest) {
             longest = left;
-            *ret_reason = guard->shards[i]->reason;
+            *ret_reason = guard->shards[i]->quarantine.reason;
         }
     }
     return longest;
@@ -78,9 +78,9 @@ bool pause_next(const struct guard *guard, unsigned *position, struct quarantine
             continue;
         const struct shard *shard = guard->shards[number];
         *ret = (struct quarantine_state){.server = store_part_place(guard->store, number),
-                                         .reason = shard->reason,
-                                         .since_us = shard->since,
-                                         .until_us = shard->opens,
+                                         .reason = shard->quarantine.reason,
+                                         .since_us = shard->quarantine.since,
+                                         .until_us = shard->quarantine.opens,
                                          .left_ms = left};
         return true;
     }

@@ -54,12 +54,12 @@ void shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t tim
     if (clock_measure(&shard->clock, sent, heard, time) == CLOCK_STEADY)
         return;
     note_ahead(shard, &before, heard);
-    if (!shard->has_jumped)
-        shard->clock_before = before;
-    shard->has_jumped = true;
+    if (!shard->clock_history.has_jumped)
+        shard->clock_history.before = before;
+    shard->clock_history.has_jumped = true;
     /* What there was of a quarantine goes on for as long as before. */
-    if (shard->opens)
-        shard->opens += shard->clock.high - before.low;
+    if (shard->quarantine.opens)
+        shard->quarantine.opens += shard->clock.high - before.low;
     identity_note_jump(shard);
 }
 
@@ -70,10 +70,10 @@ void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_
     clock_measure(&shard->clock, sent, heard, time);
     shard->heard = heard;
     note_ahead(shard, &before, heard);
-    if (before.is_known && !shard->has_jumped)
-        shard->clock_before = before;
-    if (shard->opens && before.is_known)
-        shard->opens += shard->clock.high - before.low;
+    if (before.is_known && !shard->clock_history.has_jumped)
+        shard->clock_history.before = before;
+    if (shard->quarantine.opens && before.is_known)
+        shard->quarantine.opens += shard->clock.high - before.low;
 }
 
 static int64_t slept(void)
@@ -98,8 +98,8 @@ void shard_wake_all(struct guard *guard)
         shard->clock.low += more;
         shard->clock.high += more;
         for (size_t kind = 0; kind < HORIZONS; kind++) {
-            shard->ends[kind] -= more;
-            shard->written[kind] -= more;
+            shard->horizon.ends[kind] -= more;
+            shard->horizon.written[kind] -= more;
         }
     }
 }
@@ -108,7 +108,8 @@ void shard_wake_all(struct guard *guard)
 
 int64_t shard_left_us(const struct shard *shard, int64_t now)
 {
-    int64_t left = shard->opens ? shard->opens - clock_theirs(&shard->clock, now) : 0;
+    int64_t left =
+        shard->quarantine.opens ? shard->quarantine.opens - clock_theirs(&shard->clock, now) : 0;
     return left > 0 ? left : 0;
 }
 
@@ -122,21 +123,21 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
                           bool is_first, const char *by)
 {
     struct guard *guard = shard->guard;
-    bool was_told = shard->is_told;
+    bool was_told = shard->quarantine.is_told;
     int64_t now = (int64_t)(uv_hrtime() / NS_PER_US), left_before = shard_left_us(shard, now);
-    shard->opens = opens;
+    shard->quarantine.opens = opens;
     int64_t left = shard_left_us(shard, now);
     if (!was_told)
-        shard->since = clock_theirs(&shard->clock, now);
-    shard->is_told = left > 0;
-    shard->reason = left > 0 ? reason : QUARANTINE_NONE;
+        shard->quarantine.since = clock_theirs(&shard->clock, now);
+    shard->quarantine.is_told = left > 0;
+    shard->quarantine.reason = left > 0 ? reason : QUARANTINE_NONE;
     if (left == 0)
-        shard->opens = 0;
-    if (shard->is_told == was_told && !(is_first && left > 0))
+        shard->quarantine.opens = 0;
+    if (shard->quarantine.is_told == was_told && !(is_first && left > 0))
         return;
     const struct quarantine told = {
         .part = shard->number,
-        .reason = shard->reason,
+        .reason = shard->quarantine.reason,
         .left_ms = shard_left_ms(shard),
         .is_first = is_first,
         .is_ended = left == 0 && left_before > 0,

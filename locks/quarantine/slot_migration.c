@@ -15,7 +15,7 @@ static void go_on(struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
-        if (shard && shard->is_waiting && !shard->asking)
+        if (shard && shard->migration.is_waiting && !shard->connection.is_asking)
             identity_look(shard);
     }
 }
@@ -24,10 +24,10 @@ static void answered(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     struct slice moves;
-    shard->is_asked = false;
-    shard->looked = (int64_t)(uv_hrtime() / NS_PER_US);
+    shard->migration.is_asked = false;
+    shard->migration.asked_at = (int64_t)(uv_hrtime() / NS_PER_US);
     if (result->outcome == STORE_REPLIED && value_text(value_at(result->reply, 1), &moves)) {
-        shard->is_migrating = moves.length > 0;
+        shard->migration.is_under_way = moves.length > 0;
         confirm(shard);
     }
     go_on(shard->guard);
@@ -35,34 +35,34 @@ static void answered(void *context, const struct store_result *result)
 
 static void ask(struct shard *shard)
 {
-    if (shard->is_asked || store_is_closing(shard->guard->store))
+    if (shard->migration.is_asked || store_is_closing(shard->guard->store))
         return;
-    shard->is_asked = true;
-    if (!shard->is_confirming)
-        shard->asked_comings = shard->comings;
+    shard->migration.is_asked = true;
+    if (!shard->migration.is_confirming)
+        shard->migration.asked_arrivals = shard->migration.arrivals;
     identity_record_ask_without(shard, answered);
 }
 
 bool slot_migration_waits(struct shard *shard)
 {
     const struct guard *guard = shard->guard;
-    shard->is_waiting = false;
+    shard->migration.is_waiting = false;
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *other = guard->shards[i];
-        if (!other || other == shard || other->looked >= shard->connected ||
+        if (!other || other == shard || other->migration.asked_at >= shard->connection.opened_at ||
             !store_part_serves(guard->store, i))
             continue;
-        shard->is_waiting = true;
+        shard->migration.is_waiting = true;
         ask(other);
     }
-    return shard->is_waiting;
+    return shard->migration.is_waiting;
 }
 
 static bool slot_migration_is_anywhere(const struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *shard = guard->shards[i];
-        if (shard && shard->is_migrating && store_part_serves(guard->store, i))
+        if (shard && shard->migration.is_under_way && store_part_serves(guard->store, i))
             return true;
     }
     return false;
@@ -72,15 +72,15 @@ static bool slot_migration_is_anywhere(const struct guard *guard)
 
 void slot_migration_taken(struct shard *shard)
 {
-    shard->comings++;
+    shard->migration.arrivals++;
 }
 
 static void confirmed(void *context, const char *error)
 {
     struct shard *shard = context;
-    shard->is_confirming = false;
+    shard->migration.is_confirming = false;
     if (!error)
-        shard->kept_comings = shard->asked_comings;
+        shard->migration.confirmed_arrivals = shard->migration.asked_arrivals;
 }
 
 /* All that had come when it was asked stands before its answer. */
@@ -88,31 +88,33 @@ static void confirm(struct shard *shard)
 {
     struct store *store = shard->guard->store;
     int replicas = store_peer(store, shard->number)->replicas;
-    if (shard->kept_comings == shard->asked_comings || shard->is_confirming ||
-        shard->is_migrating || replicas == 0 || replicas > STORE_REPLICAS_MOST)
+    if (shard->migration.confirmed_arrivals == shard->migration.asked_arrivals ||
+        shard->migration.is_confirming || shard->migration.is_under_way || replicas == 0 ||
+        replicas > STORE_REPLICAS_MOST)
         return;
-    shard->is_confirming = true;
+    shard->migration.is_confirming = true;
     store_confirm(store, store_mark_at(store, shard->number), replicas, CONFIRM_MS, confirmed,
                   shard);
 }
 
 void slot_migration_settle(struct shard *shard)
 {
-    if (shard->kept_comings != shard->comings)
+    if (shard->migration.confirmed_arrivals != shard->migration.arrivals)
         ask(shard);
 }
 
 bool slot_migration_may_lose(const struct shard *shard)
 {
-    return shard->kept_comings != shard->comings || slot_migration_is_anywhere(shard->guard);
+    return shard->migration.confirmed_arrivals != shard->migration.arrivals ||
+           slot_migration_is_anywhere(shard->guard);
 }
 
 void slot_migration_continue(struct shard *shard, const struct shard *mine)
 {
-    shard->is_migrating = mine->is_migrating;
-    shard->is_asked = mine->is_asked;
-    shard->is_confirming = mine->is_confirming;
-    shard->is_waiting = false;
-    shard->connected = mine->connected;
-    shard->looked = mine->looked;
+    shard->migration.is_under_way = mine->migration.is_under_way;
+    shard->migration.is_asked = mine->migration.is_asked;
+    shard->migration.is_confirming = mine->migration.is_confirming;
+    shard->migration.is_waiting = false;
+    shard->connection.opened_at = mine->connection.opened_at;
+    shard->migration.asked_at = mine->migration.asked_at;
 }

@@ -4,8 +4,20 @@
 #define BATON_LOCKS_QUARANTINE_SLOT_MIGRATION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct shard;
+
+struct slot_migration {
+    bool is_under_way;  /* slots are on their way to the shard or from it, or nobody may know */
+    bool is_asked;      /* the shard is being asked whether they are */
+    bool is_waiting;    /* for what the other shards say of that, before its record is judged */
+    bool is_confirming; /* what has arrived is being confirmed by replicas */
+    int64_t asked_at;   /* when it last answered, or could not be asked; our time */
+    unsigned arrivals;  /* how often slots have come to it, */
+    unsigned asked_arrivals;     /* how often they had when it was last asked, */
+    unsigned confirmed_arrivals; /* and how many of those all replicas have */
+};
 
 /* - While a slot is on its way, some of its holds are at the node that it goes to. Only the two
  *   nodes know that; a replica that is promoted meanwhile takes the names for free. The other node

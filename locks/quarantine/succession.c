@@ -2,6 +2,8 @@
 
 #include "locks/quarantine/clock_skew.h"
 #include "locks/quarantine/fence_floor.h"
+#include "locks/quarantine/identity_record.h"
+#include "locks/quarantine/shard.h"
 #include "locks/quarantine/slot_migration.h"
 
 #include <string.h>
@@ -9,12 +11,12 @@
 const struct shard *succession_find(const struct shard *shard, const struct identity_record *record)
 {
     const struct guard *guard = shard->guard;
-    if (shard->is_known && strcmp(shard->era, record->era) == 0)
+    if (shard->identity.is_known && strcmp(shard->identity.era, record->era) == 0)
         return NULL;
     for (unsigned i = 0; record->id[0] && i < guard->count; i++) {
         const struct shard *other = guard->shards[i];
-        if (other && other != shard && other->is_known && other->heard > shard->heard &&
-            strcmp(other->id, record->id) == 0 && !store_part_serves(guard->store, i))
+        if (other && other != shard && other->identity.is_known && other->heard > shard->heard &&
+            strcmp(other->identity.id, record->id) == 0 && !store_part_serves(guard->store, i))
             return other;
     }
     return NULL;
@@ -25,16 +27,17 @@ void succession_continue(struct shard *shard, const struct shard *before)
     struct shard mine = *shard;
     *shard = *before;
     shard->number = mine.number;
-    memcpy(shard->tag, mine.tag, sizeof shard->tag);
-    shard->is_closed = mine.is_closed;
-    shard->asking = mine.asking;
-    shard->is_told = mine.is_told;
-    shard->serves = mine.serves;
-    shard->owed = mine.owes == before ? 0 : mine.owed; /* that one's it has */
-    shard->owes = mine.owes;
-    shard->raising = mine.raising;
-    shard->reason = mine.reason;
-    shard->has_jumped = shard->is_moved = false;
+    memcpy(shard->key.tag, mine.key.tag, sizeof shard->key.tag);
+    shard->connection.gate_is_closed = mine.connection.gate_is_closed;
+    shard->connection.is_asking = mine.connection.is_asking;
+    shard->quarantine.is_told = mine.quarantine.is_told;
+    shard->identity.serves = mine.identity.serves;
+    /* It has what was of `before`. */
+    shard->inheritance.ends = mine.inheritance.from == before ? 0 : mine.inheritance.ends;
+    shard->inheritance.from = mine.inheritance.from;
+    shard->horizon.raising = mine.horizon.raising;
+    shard->quarantine.reason = mine.quarantine.reason;
+    shard->clock_history.has_jumped = shard->key.is_moved = false;
     clock_skew_continue(shard, &mine);
     slot_migration_continue(shard, &mine);
 }
@@ -44,7 +47,7 @@ bool succession_is_of_another(const struct shard *shard, const struct identity_r
     const struct guard *guard = shard->guard;
     for (unsigned i = 0; record->run[0] && i < guard->count; i++) {
         const struct shard *other = guard->shards[i];
-        if (other && other != shard && strcmp(other->run, record->run) == 0 &&
+        if (other && other != shard && strcmp(other->identity.run, record->run) == 0 &&
             store_part_serves(guard->store, i) && store_part_is_up(guard->store, i))
             return true;
     }
@@ -59,10 +62,10 @@ void succession_learn(struct shard *shard)
         if (!other || !other->clock.is_known)
             continue;
         for (size_t kind = 0; kind < HORIZONS; kind++)
-            if (other->ends[kind] > shard->ends[kind])
-                shard->ends[kind] = other->ends[kind];
-        if (other->span > shard->span)
-            shard->span = other->span;
+            if (other->horizon.ends[kind] > shard->horizon.ends[kind])
+                shard->horizon.ends[kind] = other->horizon.ends[kind];
+        if (other->horizon.span > shard->horizon.span)
+            shard->horizon.span = other->horizon.span;
         /* By less than that it has caught up when grants begin again. */
         int64_t numbers = fence_floor_now(other) + CLOCK_JUMP_US;
         if (numbers > fence_floor_now(shard) + 2 * CLOCK_JUMP_US)

@@ -113,8 +113,8 @@ static void without_a_clock_that_went_back_they_are_the_clocks(void **state)
         is_replaced(&scene, i * SECOND_US);
         assert_int_equal(fence_floor_at(&scene.shard, scene.now), scene.now);
     }
-    assert_int_equal(scene.shard.floor, 0);
-    assert_int_equal(scene.shard.level, 0);
+    assert_int_equal(scene.shard.fences.floor, 0);
+    assert_int_equal(scene.shard.fences.level, 0);
     scene_close(&scene);
 }
 
