@@ -1,6 +1,7 @@
 /* store_preflight: a link on a loop of its own, for as long as it takes to hear from Redis once. */
 #include "redis/preflight.h"
 #include "redis/sentinel/sentinel.h"
+#include "redis/store.h"
 #include "redis/wire/link.h"
 
 #include <errno.h>

@@ -5,6 +5,10 @@
 #include "base/failure.h"
 #include "base/slice.h"
 #include "redis/address/url.h"
+#include "redis/types/confirm.h"
+#include "redis/types/events.h"
+#include "redis/types/peer.h"
+#include "redis/types/result.h"
 #include "redis/types/script.h"
 #include "redis/types/value.h"
 
@@ -25,79 +29,7 @@ struct store;
  * one of them (store_eval) asks the wrong question. Confirming, tracking and marks are not for a
  * quorum. */
 
-enum {
-    /* A command without a reply for this long, to it or to those before it, counts as lost: its
-     * connection is given up, and every call on it ends. Short enough for "503 within a second". */
-    STORE_DEADLINE_MS = 800,
-    STORE_REPLICAS_MOST = 8, /* that can be asked to confirm */
-    STORE_STAMP_LENGTH = 40, /* bytes */
-    STORE_TAG_SIZE = 8,
-    STORE_ERROR_TEXT = 384, /* room for any `error`, NUL included */
-};
-
-enum store_outcome {
-    STORE_REPLIED,  /* the script ran to its end: `reply` is what it returned */
-    STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` says what that
-                     * means, what to do, and what the reply was */
-    STORE_UNSENT,   /* there was no usable connection: nothing happened */
-    STORE_LATE,     /* the script says that it came too late (LATE in its `error`), and has done
-                     * nothing */
-    STORE_IN_DOUBT, /* the connection was lost before the reply, or the script failed in a way that
-                     * may have come after a write: it may have run or not */
-};
-
-struct store_result {
-    enum store_outcome outcome;
-    const struct value *reply; /* with STORE_REPLIED, else NULL; valid during the callback */
-    const char *error;         /* a line for a log, else NULL; valid during the callback */
-    /* With STORE_IN_DOUBT: the key under which something is stored that the script cannot read, so
-     * that it would fail again; else NULL. Valid during the callback. */
-    const struct slice *damaged;
-    bool *again; /* with STORE_LATE and STORE_REPLIED, else NULL: to be set where the same call is
-                  * to be made again, behind those made meanwhile; `done` runs once more then. Of
-                  * what is late, some few times at most; the other is for a script that does a part
-                  * of its work at a time */
-};
-
-typedef void store_done(void *context, const struct store_result *result);
-
-/* What the store tells whoever opened it, always from the loop and never from inside a call to the
- * store (but for `stamp`). Each may be NULL. */
-struct store_events {
-    void *context;
-    /* The part has a new connection. What is called from in here for this part reaches it before
-     * anything else. */
-    void (*up)(void *context, unsigned part);
-    /* That was lost or could not be made; `reason` says why and what to look at. Told once for each
-     * loss and, while this part of Redis stays away, again only when the reason changes. */
-    void (*down)(void *context, unsigned part, const char *reason);
-    /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), told after
-     * each connect; or it answers scripts with errors, told every 10 s at most. */
-    void (*warning)(void *context, const char *text);
-    /* Names may be served by other parts than before, which have their connections already. */
-    void (*moved)(void *context);
-    /* Before that, and before anything is sent there that `from` has sent away: the part `to`
-     * serves names that `from` has served, or begins to. May be told often. */
-    void (*taken)(void *context, unsigned to, unsigned from);
-    /* The inbox (store_listen) is subscribed, for the first time or again after a loss: whatever
-     * was published to it before may have been missed. */
-    void (*listening)(void *context);
-    /* A message came in the inbox. Valid during the call. */
-    void (*message)(void *context, struct slice text);
-    /* A key that store_track asked about has changed; without bytes: any of them may have. */
-    void (*touched)(void *context, struct slice key);
-    /* A script has run, and replied so long after it was given to store_eval. */
-    void (*answered)(void *context, uint64_t nanoseconds);
-    /* The first argument of each script is a stamp: this writes it whenever the script is sent to a
-     * part, at `now` (uv_hrtime). NULL: scripts have no such argument. */
-    void (*stamp)(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
-};
-
-struct store_figures {
-    uint64_t calls;    /* scripts sent to Redis, those of store_eval_first left out */
-    uint64_t connects; /* connections that became usable */
-    uint64_t switches; /* those of them to another server than the one before */
-};
+enum { STORE_TAG_SIZE = 8 };
 
 /* Starts connecting; `up` or `down` will tell. `url` is copied. With rediss:// the process has to
  * ignore SIGPIPE. Returns 0 or a negative errno. */
@@ -165,15 +97,6 @@ void store_eval_first(struct store *store, unsigned part, const struct script *s
  * pause. */
 void store_retire(struct store *store, const char *reason);
 
-/* What the server of a part said of itself when it was connected to. */
-struct store_peer {
-    char run_id[48];         /* of this run of it; "" where it does not say, as below */
-    char history[48];        /* of its data, as replicas follow it (master_replid) */
-    char history_before[48]; /* what it followed itself before it was promoted; zeros: nothing */
-    int64_t up_s;            /* for how long it had been running */
-    int replicas;            /* that followed it */
-};
-
 /* Valid until the loop goes on. */
 const char *store_part_place(const struct store *store, unsigned part); /* as store_place */
 const struct store_peer *store_peer(const struct store *store, unsigned part);
@@ -189,23 +112,11 @@ int store_listen(struct store *store, struct slice channel);
 void store_track(struct store *store, struct slice prefix);
 void store_untrack(struct store *store);
 
-/* Where an answer of Redis stands among all: which connection it came by, and when its script was
- * sent (uv_hrtime). */
-struct store_mark {
-    unsigned part;
-    uint64_t connection; /* of that part; 0: none */
-    uint64_t sent;
-};
-
 /* That of the last answer: to be taken while its `done` runs, with STORE_REPLIED or _LATE. */
 struct store_mark store_mark(const struct store *store);
 
 /* The same of that part's last answer, also where that was LATE. */
 struct store_mark store_mark_at(const struct store *store, unsigned part);
-
-/* `error` is NULL where enough replicas have it, else says why not or why that is not known, for
- * clients; valid during the callback. */
-typedef void store_confirmed(void *context, const char *error);
 
 /* To be called once, before store_confirm. The markers that replicas are asked for are written to
  * `key`, copied. With `replicas` > 0, as many are expected to be there from now on: the connection

@@ -1,6 +1,6 @@
 #include "locks/types/replicas.h"
 
-#include "redis/store.h"
+#include "redis/types/confirm.h"
 
 static const char REPLICAS[] = "replicas:";
 

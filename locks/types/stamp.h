@@ -4,7 +4,7 @@
 #define BATON_LOCKS_STAMP_H
 
 #include "base/slice.h"
-#include "redis/store.h"
+#include "redis/types/events.h"
 
 /* Numbers as Lua has them, in microseconds: see scripts/shared/1-state.lua. */
 struct stamp {

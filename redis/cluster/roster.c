@@ -1,6 +1,6 @@
 #include "redis/cluster/roster.h"
 
-#include "redis/store.h"
+#include "redis/types/result.h"
 
 #include <errno.h>
 #include <stdio.h>

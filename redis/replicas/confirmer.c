@@ -2,6 +2,7 @@
 
 #include "redis/replicas/durability.h"
 #include "redis/replicas/questions.h"
+#include "redis/types/result.h"
 #include "redis/wire/errors.h"
 #include "redis/wire/facts.h"
 #include "redis/wire/session.h"

@@ -2,8 +2,12 @@
 #ifndef BATON_REDIS_CONFIRMER_H
 #define BATON_REDIS_CONFIRMER_H
 
-#include "redis/store.h"
+#include "base/slice.h"
+#include "redis/types/confirm.h"
+#include "redis/types/peer.h"
 #include "redis/wire/guide.h"
+
+#include <uv.h>
 
 /* WAIT blocks the connection that sends it, and inside a script it does not wait at all: on the
  * link that runs the scripts it would hold up everybody's. So a confirmer has a connection of its

@@ -2,7 +2,10 @@
 #ifndef BATON_REDIS_QUESTIONS_H
 #define BATON_REDIS_QUESTIONS_H
 
-#include "redis/store.h"
+#include "redis/types/confirm.h"
+#include "redis/types/peer.h"
+
+#include <stdbool.h>
 
 struct question;
 

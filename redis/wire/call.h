@@ -2,7 +2,8 @@
 #ifndef BATON_REDIS_CALL_H
 #define BATON_REDIS_CALL_H
 
-#include "redis/store.h"
+#include "redis/types/result.h"
+#include "redis/types/script.h"
 
 enum call_kind {
     CALL_BARE,  /* only bytes: of the greeting, or of the inbox */

@@ -2,7 +2,7 @@
 #ifndef BATON_REDIS_COUNTERPART_H
 #define BATON_REDIS_COUNTERPART_H
 
-#include "redis/store.h"
+#include "redis/types/peer.h"
 #include "redis/wire/session.h"
 
 /* Zeroed before the first connection. */

@@ -2,8 +2,14 @@
 #ifndef BATON_REDIS_LINK_H
 #define BATON_REDIS_LINK_H
 
-#include "redis/store.h"
+#include "redis/types/confirm.h"
+#include "redis/types/events.h"
+#include "redis/types/peer.h"
+#include "redis/types/result.h"
+#include "redis/types/script.h"
 #include "redis/wire/guide.h"
+
+#include <uv.h>
 
 struct link;
 struct call;

@@ -1,0 +1,44 @@
+/* result.h: what came of a script that was sent to Redis. */
+#ifndef BATON_REDIS_TYPES_RESULT_H
+#define BATON_REDIS_TYPES_RESULT_H
+
+#include "base/slice.h"
+#include "redis/types/value.h"
+
+#include <stdbool.h>
+
+enum {
+    /* Redis has this long to reply to a command and to those before it. Then the command counts as
+     * lost: its connection is given up, and every call on it ends. Short enough for "503 within a
+     * second". */
+    STORE_DEADLINE_MS = 800,
+    STORE_ERROR_TEXT = 384, /* room for any `error`, NUL included */
+};
+
+enum store_outcome {
+    STORE_REPLIED,  /* the script ran to its end: `reply` is what it returned */
+    STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` says what that
+                     * means, what to do, and what the reply was */
+    STORE_UNSENT,   /* there was no usable connection: nothing happened */
+    STORE_LATE,     /* the script says that it came too late (LATE in its `error`), and has done
+                     * nothing */
+    STORE_IN_DOUBT, /* the connection was lost before the reply, or the script failed in a way that
+                     * may have come after a write: it may have run or not */
+};
+
+struct store_result {
+    enum store_outcome outcome;
+    const struct value *reply; /* with STORE_REPLIED, else NULL; valid during the callback */
+    const char *error;         /* a line for a log, else NULL; valid during the callback */
+    /* With STORE_IN_DOUBT: the key under which something is stored that the script cannot read, so
+     * that it would fail again; else NULL. Valid during the callback. */
+    const struct slice *damaged;
+    bool *again; /* with STORE_LATE and STORE_REPLIED, else NULL: to be set where the same call is
+                  * to be made again, behind those made meanwhile; `done` runs once more then. Of
+                  * what is late, some few times at most; the other is for a script that does a part
+                  * of its work at a time */
+};
+
+typedef void store_done(void *context, const struct store_result *result);
+
+#endif
