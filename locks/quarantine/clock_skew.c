@@ -2,7 +2,6 @@
 
 #include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/fence_floor.h"
-#include "locks/quarantine/identity.h"
 #include "locks/quarantine/shard.h"
 
 #include <inttypes.h>
@@ -62,18 +61,18 @@ static void review(struct shard *shard, int64_t now)
         shard->arrived.ends = ends;
 }
 
-void clock_skew_taken(struct shard *shard, const struct shard *before)
+bool clock_skew_taken(struct shard *shard, const struct shard *before)
 {
     int64_t now = our_now();
     if (!before->clock.is_known)
-        return;
+        return false;
     int64_t numbers = fence_floor_now(before) + fence_floor_headroom(shard->guard);
     if (shard->arrived.ends <= now || before->clock.high < shard->arrived.clock_ahead)
         shard->arrived.clock_ahead = before->clock.high;
     shard->arrived.at = now;
     if (numbers > shard->arrived.numbers)
         shard->arrived.numbers = numbers;
-    clock_skew_judge(shard);
+    return clock_skew_judge(shard);
 }
 
 void clock_skew_begin(struct shard *shard)
@@ -104,13 +103,13 @@ void clock_skew_forgive(struct shard *shard)
         shard->arrived.at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
 }
 
-void clock_skew_judge(struct shard *shard)
+bool clock_skew_judge(struct shard *shard)
 {
     const struct redis_clock *clock = &shard->clock;
     int64_t now = our_now();
     bool is_raised = false;
     if (!clock->is_known || !shard->arrived.at)
-        return;
+        return false;
     review(shard, now);
     if (shard->arrived.numbers >
         fence_floor_now(shard) + fence_floor_headroom(shard->guard) + CLOCK_JUMP_US) {
@@ -123,15 +122,7 @@ void clock_skew_judge(struct shard *shard)
     bool is_longer = until > shard->quarantine.opens + TOLERANCE_US;
     if (is_longer)
         shard_set_quarantine(shard, until, QUARANTINE_CLOCK, true, shard->guard->process);
-    if (is_longer || is_raised)
-        identity_extend(shard);
-}
-
-void clock_skew_judge_new(const struct guard *guard)
-{
-    for (unsigned i = 0; i < guard->count; i++)
-        if (guard->shards[i] && guard->shards[i]->arrived.is_supposed)
-            clock_skew_judge(guard->shards[i]);
+    return is_longer || is_raised;
 }
 
 /* How it is */

@@ -9,16 +9,6 @@
 struct guard;
 struct shard;
 
-/* What has come to a shard with slots of others, or begins to. */
-struct arrivals {
-    int64_t at;          /* when the last of it came; our time; 0: nothing has */
-    int64_t ends;        /* when the last of its holds ends; our time */
-    int64_t clock_ahead; /* by how much the clock that it was made by is ahead of ours; the slowest
-                          * of several; us */
-    int64_t numbers;     /* all its numbers are below; Redis' time */
-    bool is_supposed;    /* something may have come before this process started, from any shard */
-};
-
 /* At a node whose clock is ahead, what comes there looks as if it had ended before it has: there
  * nothing is granted until all that may have come must have ended. At one whose clock is behind,
  * holds last longer; but what was forgotten on the way, such as the last number of a name that was
@@ -26,16 +16,13 @@ struct arrivals {
  * (CLOCK_JUMP_US) is no difference. */
 
 /* Names have come to a shard, or begin to, from one that is known. */
-void clock_skew_taken(struct shard *shard, const struct shard *before);
+bool clock_skew_taken(struct shard *shard, const struct shard *before);
 
 /* A shard has no record although this process knows nothing of it: it may be new, or its slots may
  * have changed, and with them the key of its record, while nobody has written another yet. For
  * DATA_LOSS_GRACE_US it is judged as if a slot had just come from any shard whose holds still run.
  */
 void clock_skew_begin(struct shard *shard);
-
-/* To be called when another shard has told of its holds for the first time: judges those again. */
-void clock_skew_judge_new(const struct guard *guard);
 
 /* As succession_continue: what was known of it before, as `mine`, goes on. */
 void clock_skew_continue(struct shard *shard, const struct shard *mine);
@@ -44,7 +31,7 @@ void clock_skew_continue(struct shard *shard, const struct shard *mine);
 void clock_skew_forgive(struct shard *shard);
 
 /* To be called when the shard's clock was measured, and its record is known or there is none. */
-void clock_skew_judge(struct shard *shard);
+bool clock_skew_judge(struct shard *shard);
 
 /* Every second: tells where clocks have come to differ. */
 void clock_skew_watch(struct guard *guard);

@@ -8,12 +8,6 @@
 struct guard;
 struct shard;
 
-/* Redis' time, in microseconds. */
-struct fence_floor {
-    int64_t floor; /* at least every number that was given and then lost */
-    int64_t level; /* until the clock has reached this, numbers are ahead of it */
-};
-
 /* A new number of a name is the time by Redis' clock, or one more than the name's last where that
  * is greater. So what Redis has lost was numbered below the time at which it was lost. Where the
  * clock goes back, or what has a clock ahead gives way to what has none, the numbers stay ahead of

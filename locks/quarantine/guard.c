@@ -70,7 +70,8 @@ void guard_late(struct guard *guard, unsigned number, const char *error)
         return;
     if (heard - sent > shard->slack)
         shard->slack = heard - sent < LATEST_US ? heard - sent : LATEST_US;
-    shard_measure(shard, sent, heard, time);
+    if (shard_measure(shard, sent, heard, time))
+        identity_note_jump(shard);
 }
 
 void guard_heard_number(struct guard *guard, int64_t number)

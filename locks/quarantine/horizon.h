@@ -9,19 +9,6 @@
 struct guard;
 struct shard;
 
-enum horizon_kind {
-    HORIZON_ALL,          /* of all holds */
-    HORIZON_UNREPLICATED, /* of those that a replica of this Redis may not have */
-    HORIZONS,
-};
-
-struct horizon {
-    int64_t ends[HORIZONS]; /* every hold that a client was told of has ended by then; our time */
-    int64_t written[HORIZONS]; /* what the record had of that when it was last read; our time */
-    int64_t span;              /* no recent hold lasts longer; us */
-    struct raising *raising;   /* the write that is under way; NULL: none is */
-};
-
 /* Of each shard there is a time by which every hold has ended of which somebody was told: here, and
  * in its record in Redis (identity_record.h). Before somebody is told of one that ends later, the
  * time is moved on, here and there, by half as much again as the hold lasts, 30 s at most, so that

@@ -55,6 +55,22 @@ void identity_extend(struct shard *shard)
         identity_record_extend(shard, shard->quarantine.reason, extended);
 }
 
+/* Clocks that differ */
+
+static void judge_skew(struct shard *shard)
+{
+    if (clock_skew_judge(shard))
+        identity_extend(shard);
+}
+
+/* Another shard has told of its holds for the first time: they may have come from there. */
+static void judge_supposed(const struct guard *guard)
+{
+    for (unsigned i = 0; i < guard->count; i++)
+        if (guard->shards[i] && guard->shards[i]->arrived.is_supposed)
+            judge_skew(guard->shards[i]);
+}
+
 /* Judging */
 
 /* What the record says of holds is remembered here, too. */
@@ -262,9 +278,8 @@ static void judge_before(struct shard *shard, const struct identity_record *old)
         until = old->opens;
     shard->key.before_tag[0] = '\0';
     if (until > shard->quarantine.opens && until > old->time) {
-        shard_set_quarantine(shard, until,
-                             is_kept ? identity_record_reason(old) : QUARANTINE_EPOCH, !is_kept,
-                             is_kept ? old->by : shard->guard->process);
+        shard_set_quarantine(shard, until, is_kept ? identity_record_reason(old) : QUARANTINE_EPOCH,
+                             !is_kept, is_kept ? old->by : shard->guard->process);
         identity_extend(shard);
     }
     use(shard, false);
@@ -298,8 +313,8 @@ static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t ti
     const char *run = store_peer(shard->guard->store, shard->number)->run_id;
     if (identity_record_is_another_run(shard->clock_history.run, run))
         shard_forget_clock(shard, sent, heard, time);
-    else
-        shard_measure(shard, sent, heard, time);
+    else if (shard_measure(shard, sent, heard, time))
+        identity_note_jump(shard);
     snprintf(shard->clock_history.run, sizeof shard->clock_history.run, "%s", run);
 }
 
@@ -323,7 +338,7 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     bool is_another =
         identity_record_is_another_run(record.run, peer->run_id) ||
         (shard->connection.gate_is_closed && identity_record_was_replica(record.history, peer));
-    if (shard->key.tag[0] && is_another && slot_migration_waits(shard)) {
+    if (shard->key.tag[0] && is_another && slot_migration_waits(shard, identity_look)) {
         shard->connection.is_asking = false;
         return;
     }
@@ -338,12 +353,12 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     measure(shard, sent, heard, record.time);
     shard->connection.is_asking = false;
     judge(shard, &record);
-    clock_skew_judge(shard);
+    judge_skew(shard);
     slot_migration_settle(shard);
     if (is_first && shard->guard->options.members_share_holds)
         look_at_those_that_wait(shard->guard);
     else if (is_first)
-        clock_skew_judge_new(shard->guard);
+        judge_supposed(shard->guard);
     look_where_it_has_moved(shard);
 }
 
@@ -364,7 +379,7 @@ static void told_time(void *context, const struct store_result *result)
     shard_wake_all(shard->guard);
     measure(shard, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
     shard->heard = heard_before; /* its record was not */
-    clock_skew_judge(shard);
+    judge_skew(shard);
     if (shard->connection.gate_is_closed)
         open_gate(shard);
 }
@@ -390,7 +405,8 @@ void identity_taken(struct guard *guard, unsigned to, unsigned from)
     look_where_it_has_moved(shard_at(guard, to));
     look_where_it_has_moved(shard_at(guard, from));
     slot_migration_taken(shard_at(guard, to));
-    clock_skew_taken(shard_at(guard, to), before);
+    if (clock_skew_taken(shard_at(guard, to), before))
+        identity_extend(shard_at(guard, to));
     if (guard->options.quarantine_ms == QUARANTINE_OFF)
         return;
     int64_t ends = store_part_is_up(guard->store, from) ? 0 : before->horizon.ends[HORIZON_ALL];
@@ -417,7 +433,8 @@ void identity_connected(struct guard *guard, unsigned number)
 {
     struct shard *shard = shard_at(guard, number);
     shard->connection.gate_is_closed = true;
-    shard->connection.is_asking = shard->migration.is_waiting = false;
+    shard->connection.is_asking = false;
+    shard->migration.look = NULL;
     shard->connection.opened_at = (int64_t)(uv_hrtime() / NS_PER_US);
     store_close_gate(guard->store, number);
     identity_look(shard);

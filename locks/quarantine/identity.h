@@ -8,30 +8,6 @@
 struct guard;
 struct shard;
 
-enum { IDENTITY_ID_LENGTH = 16, IDENTITY_RUN_SIZE = 48, IDENTITY_ERA_SIZE = 24 };
-
-/* What the record of a shard said when it was last adopted. */
-struct identity {
-    bool is_known;
-    bool serves;        /* the shard serves some names */
-    int64_t adopted_at; /* when all this was last known to be so; our time */
-    char id[IDENTITY_ID_LENGTH + 1];
-    char era[IDENTITY_ERA_SIZE];
-    char run[IDENTITY_RUN_SIZE];     /* of the server that has the data */
-    char history[IDENTITY_RUN_SIZE]; /* of its replication */
-    int followers; /* the most replicas that server has had: those that left may be promoted, too */
-};
-
-/* Where the record lies: in a Cluster its key has a tag, so that a slot of the shard has it. When
- * the first slot of the shard changes, so does the tag. */
-struct identity_key {
-    char tag[STORE_TAG_SIZE];
-    bool is_moved;                   /* the record under the new key was not adopted yet */
-    char before_tag[STORE_TAG_SIZE]; /* the old key, while it has to be asked whether anything was
-                                      * lost meanwhile; "": it need not */
-    char before_id[IDENTITY_ID_LENGTH + 1];
-};
-
 /* The record is a hash beside the locks: a random id of this data, its era, the run of the server
  * that has it, until when there may be holds, and of a quarantine, until when it is. It is read on
  * each new connection, before that is used for anything else, and every second.

@@ -1,7 +1,6 @@
 #include "locks/quarantine/shard.h"
 
 #include "locks/quarantine/fence_floor.h"
-#include "locks/quarantine/identity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +46,12 @@ static void note_ahead(struct shard *shard, const struct redis_clock *before, in
         fence_floor_raise(shard, greatest + fence_floor_headroom(shard->guard));
 }
 
-void shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
+bool shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
 {
     struct redis_clock before = shard->clock;
     shard->heard = heard;
     if (clock_measure(&shard->clock, sent, heard, time) == CLOCK_STEADY)
-        return;
+        return false;
     note_ahead(shard, &before, heard);
     if (!shard->clock_history.has_jumped)
         shard->clock_history.before = before;
@@ -60,7 +59,7 @@ void shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t tim
     /* What there was of a quarantine goes on for as long as before. */
     if (shard->quarantine.opens)
         shard->quarantine.opens += shard->clock.high - before.low;
-    identity_note_jump(shard);
+    return true;
 }
 
 void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_t time)

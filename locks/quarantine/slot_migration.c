@@ -1,6 +1,5 @@
 #include "locks/quarantine/slot_migration.h"
 
-#include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
 #include "locks/quarantine/shard.h"
 
@@ -15,8 +14,8 @@ static void go_on(struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
-        if (shard && shard->migration.is_waiting && !shard->connection.is_asking)
-            identity_look(shard);
+        if (shard && shard->migration.look && !shard->connection.is_asking)
+            shard->migration.look(shard);
     }
 }
 
@@ -43,19 +42,19 @@ static void ask(struct shard *shard)
     identity_record_ask_without(shard, answered);
 }
 
-bool slot_migration_waits(struct shard *shard)
+bool slot_migration_waits(struct shard *shard, void (*look)(struct shard *shard))
 {
     const struct guard *guard = shard->guard;
-    shard->migration.is_waiting = false;
+    shard->migration.look = NULL;
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *other = guard->shards[i];
         if (!other || other == shard || other->migration.asked_at >= shard->connection.opened_at ||
             !store_part_serves(guard->store, i))
             continue;
-        shard->migration.is_waiting = true;
+        shard->migration.look = look;
         ask(other);
     }
-    return shard->migration.is_waiting;
+    return shard->migration.look;
 }
 
 static bool slot_migration_is_anywhere(const struct guard *guard)
@@ -114,7 +113,7 @@ void slot_migration_continue(struct shard *shard, const struct shard *mine)
     shard->migration.is_under_way = mine->migration.is_under_way;
     shard->migration.is_asked = mine->migration.is_asked;
     shard->migration.is_confirming = mine->migration.is_confirming;
-    shard->migration.is_waiting = false;
+    shard->migration.look = NULL;
     shard->connection.opened_at = mine->connection.opened_at;
     shard->migration.asked_at = mine->migration.asked_at;
 }

@@ -8,17 +8,6 @@
 
 struct shard;
 
-struct slot_migration {
-    bool is_under_way;  /* slots are on their way to the shard or from it, or nobody may know */
-    bool is_asked;      /* the shard is being asked whether they are */
-    bool is_waiting;    /* for what the other shards say of that, before its record is judged */
-    bool is_confirming; /* what has arrived is being confirmed by replicas */
-    int64_t asked_at;   /* when it last answered, or could not be asked; our time */
-    unsigned arrivals;  /* how often slots have come to it, */
-    unsigned asked_arrivals;     /* how often they had when it was last asked, */
-    unsigned confirmed_arrivals; /* and how many of those all replicas have */
-};
-
 /* - While a slot is on its way, some of its holds are at the node that it goes to. Only the two
  *   nodes know that; a replica that is promoted meanwhile takes the names for free. The other node
  *   goes on saying that the slot comes to it, until somebody mends that: so all are asked before
@@ -34,7 +23,7 @@ void slot_migration_settle(struct shard *shard);
 
 /* Whether the others have to be heard before the shard is judged: asks them, and has the shard
  * looked at again when they have answered. */
-bool slot_migration_waits(struct shard *shard);
+bool slot_migration_waits(struct shard *shard, void (*look)(struct shard *shard));
 
 /* As clock_skew_continue. */
 void slot_migration_continue(struct shard *shard, const struct shard *mine);

@@ -9,12 +9,6 @@
 struct identity_record;
 struct shard;
 
-/* Holds that this shard should have taken over from others that are away, and may not have. */
-struct inheritance {
-    int64_t ends;             /* when the last of them ends; our time; 0: there are none */
-    const struct shard *from; /* NULL: several */
-};
-
 /* In a Cluster another shard may have had this data: its server has died or stepped down, and one
  * of its replicas answers here. NULL: none is known that has. */
 const struct shard *succession_find(const struct shard *shard,
