@@ -1,7 +1,7 @@
 #include "locks/locks.h"
 
 #include "base/random.h"
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
 #include "locks/quorum/majority.h"
 #include "locks/watching/prefix.h"

@@ -1,5 +1,5 @@
 /* What clients, people and metrics are told of quarantines, and how an operator ends them. */
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quarantine/clock_skew.h"
 #include "locks/quarantine/end_early.h"
 #include "locks/quarantine/pause.h"

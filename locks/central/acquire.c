@@ -1,6 +1,6 @@
-#include "locks/central/confirm.h"
+#include "locks/calls/confirm.h"
 #include "locks/central/numbers.h"
-#include "locks/central/request.h"
+#include "locks/calls/request.h"
 #include "locks/quorum/majority.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-#include "locks/central/ask.h"
-#include "locks/central/operation.h"
+#include "locks/calls/ask.h"
+#include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/cursor.h"
 

@@ -1,6 +1,6 @@
 #include "locks/central/numbers.h"
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
 
 void numbers_heard(const struct locks *locks, const struct locks_reply *reply)

@@ -1,6 +1,6 @@
-#include "locks/central/confirm.h"
-#include "locks/central/operation.h"
-#include "locks/central/rights.h"
+#include "locks/calls/confirm.h"
+#include "locks/calls/operation.h"
+#include "locks/calls/rights.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 

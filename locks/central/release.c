@@ -1,5 +1,5 @@
 #include "locks/central/numbers.h"
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/waiting.h"

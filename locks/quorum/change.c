@@ -1,5 +1,5 @@
 /* Renewing, releasing and breaking what a quorum holds. */
-#include "locks/central/rights.h"
+#include "locks/calls/rights.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/quorum/majority.h"
 #include "locks/quorum/settle.h"

@@ -1,6 +1,6 @@
 #include "locks/quorum/errand.h"
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quorum/majority.h"
 
 #include <assert.h>

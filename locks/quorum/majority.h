@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_MAJORITY_H
 #define BATON_LOCKS_MAJORITY_H
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quorum/errand.h"
 #include "locks/quorum/fan.h"
 #include "locks/quorum/tickets.h"

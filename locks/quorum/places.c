@@ -1,7 +1,7 @@
 /* The requests that wait for a lock of a quorum, in order of arrival, and those that do not wait.
  */
 #include "base/random.h"
-#include "locks/central/request.h"
+#include "locks/calls/request.h"
 #include "locks/quorum/line.h"
 #include "locks/quorum/majority.h"
 #include "locks/quorum/try.h"

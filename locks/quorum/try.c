@@ -1,7 +1,7 @@
 #include "locks/quorum/try.h"
 
 #include "base/table.h"
-#include "locks/central/request.h"
+#include "locks/calls/request.h"
 #include "locks/quorum/majority.h"
 #include "locks/quorum/settle.h"
 #include "locks/quorum/spread.h"

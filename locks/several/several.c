@@ -1,8 +1,8 @@
 /* Acquiring several names. One is asked for after the other, also where nobody waits: so of two
  * callers that want the same names, whoever gets the first one is in front for all of them, while
  * sent all at once they could refuse each other for ever. */
-#include "locks/central/confirm.h"
-#include "locks/central/request.h"
+#include "locks/calls/confirm.h"
+#include "locks/calls/request.h"
 #include "locks/types/names.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Renewing or releasing several names: each by itself, all sent together. */
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/types/names.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 #include "locks/waiting/doubt.h"
 
 #include "base/table.h"
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 

@@ -1,6 +1,6 @@
 /* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
-#include "locks/central/operation.h"
-#include "locks/central/rights.h"
+#include "locks/calls/operation.h"
+#include "locks/calls/rights.h"
 #include "locks/quarantine/guard.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/quarantine/identity.h"

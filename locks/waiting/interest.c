@@ -1,6 +1,6 @@
 #include "locks/waiting/interest.h"
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/watch.h"

@@ -1,7 +1,7 @@
 #include "locks/waiting/lookout.h"
 
 #include "base/random.h"
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 #include "locks/waiting/waiting.h"
 
-#include "locks/central/confirm.h"
+#include "locks/calls/confirm.h"
 #include "locks/central/numbers.h"
-#include "locks/central/request.h"
+#include "locks/calls/request.h"
 #include "locks/quarantine/pause.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"

@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_REGION_H
 #define BATON_LOCKS_REGION_H
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/watching/known.h"
 
 struct region;

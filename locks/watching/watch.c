@@ -1,7 +1,7 @@
 #include "locks/watching/watch.h"
 
 #include "locks/central/numbers.h"
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/parked.h"

@@ -1,6 +1,6 @@
 #include "tests/budget/host.h"
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quarantine/shard.h"
 #include "tests/budget/counts.h"
 

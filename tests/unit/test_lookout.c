@@ -1,6 +1,6 @@
 /* The lookout by itself: a Redis that the test plays, and a clock of its own. */
 #include "base/random.h"
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "tests/support/cmocka.h"
 
 #include <hiredis/hiredis.h>

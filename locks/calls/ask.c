@@ -1,6 +1,6 @@
-#include "locks/central/ask.h"
+#include "locks/calls/ask.h"
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
 
 #include <stdio.h>

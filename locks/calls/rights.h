@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_RIGHTS_H
 #define BATON_LOCKS_RIGHTS_H
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 
 /* From within the store's event `up`: has Redis asked before anything else. Where something is
  * missing, the store's own warning names it. */

@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_OPERATION_H
 #define BATON_LOCKS_OPERATION_H
 
-#include "locks/central/ask.h"
+#include "locks/calls/ask.h"
 #include "locks/locks.h"
 #include "locks/types/number_text.h"
 #include "locks/types/server_name.h"

@@ -1,6 +1,6 @@
-#include "locks/central/confirm.h"
+#include "locks/calls/confirm.h"
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 #include "locks/quarantine/horizon.h"
 
 #include <stdlib.h>

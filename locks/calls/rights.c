@@ -1,4 +1,4 @@
-#include "locks/central/rights.h"
+#include "locks/calls/rights.h"
 
 #include "locks/scripts/scripts.h"
 

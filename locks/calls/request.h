@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_REQUEST_H
 #define BATON_LOCKS_REQUEST_H
 
-#include "locks/central/operation.h"
+#include "locks/calls/operation.h"
 
 /* What the script is to think of the token. */
 enum request_kind {

@@ -1,4 +1,4 @@
-#include "locks/central/request.h"
+#include "locks/calls/request.h"
 
 #include "base/table.h"
 #include "locks/quarantine/horizon.h"
