@@ -1,5 +1,6 @@
 #include "locks/calls/ask.h"
 
+#include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
 
@@ -53,11 +54,9 @@ static void mind(struct locks *locks, const struct value *due)
             interest_mind(locks, key, in_ms);
 }
 
-/* Of a quorum each member finds what has expired: nobody could say how often it is to be told; and
- * nobody waits there. */
 static void tell_beside(struct locks *locks, const struct value *expired, const struct value *due)
 {
-    if (locks->majority)
+    if (!locks->engine->tells_expiries)
         return;
     for (size_t i = 0; locks->expired && i < value_count(expired); i++)
         tell(locks, value_at(expired, i));

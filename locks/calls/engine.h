@@ -1,7 +1,7 @@
-/* engine.h: the operations of locks.h that a worker's engine does in its own way: central, where one
- * Redis decides about a name (alone, with Sentinel, or as a node of a Cluster), or quorum, where the
- * majority of several independent ones does. Chosen once, when the locks are opened. Internal to
- * locks/. */
+/* engine.h: the operations of locks.h that a worker's engine does in its own way: central, where
+ * one Redis decides about a name (alone, with Sentinel, or as a node of a Cluster), or quorum,
+ * where the majority of several independent ones does. Chosen once, when the locks are opened.
+ * Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_ENGINE_H
 #define BATON_LOCKS_CALLS_ENGINE_H
 
@@ -15,8 +15,8 @@ struct engine {
                            const struct acquirer *acquirer, locks_done *done);
     void (*take_back)(struct locks *locks, struct slice name, struct slice token,
                       const struct attempt *attempt, int64_t keep_ms);
-    /* `by` is empty, or "server": then the client need not know of the hold yet, and it may still be
-     * taken back. */
+    /* `by` is empty, or "server": then the client need not know of the hold yet, and it may still
+     * be taken back. */
     void (*renew)(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                   int64_t replicas, struct slice by, locks_done *done, void *context);
     /* `attempt` is NULL, or that of a connection that has ended. */
@@ -32,17 +32,20 @@ struct engine {
     bool (*are_settled)(const struct locks *locks);
     void (*drain)(struct locks *locks);
 
-    /* A part of the store may be used; the inbox listens; a message has come to it. */
+    /* A part of the store may be used; names have moved to another part; the inbox listens; a
+     * message has come to it. */
     void (*serve)(struct locks *locks, unsigned part);
+    void (*moved)(struct locks *locks);
     void (*listening)(struct locks *locks);
     void (*message)(struct locks *locks, struct slice text);
 
-    /* `close` ends its handles on the loop, then calls `closed` with the locks. */
+    /* `close` ends its handles on the loop, frees what it has, then calls `locks->closed`. */
     void (*open)(struct locks *locks, const struct locks_options *options);
-    void (*close)(struct locks *locks, void (*closed)(struct locks *locks));
+    void (*close)(struct locks *locks);
 
-    /* Each member of a quorum finds for itself what has expired: nobody could say how often that is
-     * to be told. */
+    /* Whether the holds that a script has found expired are told, and the names that it says are to
+     * be looked after. Each member of a quorum finds for itself what has expired: nobody could say
+     * how often that is to be told, and nobody waits there. */
     bool tells_expiries;
 };
 

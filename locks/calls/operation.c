@@ -1,6 +1,6 @@
 #include "locks/calls/operation.h"
 
-#include "locks/central/numbers.h"
+#include "locks/calls/numbers.h"
 
 #include <assert.h>
 #include <stdlib.h>

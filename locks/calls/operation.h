@@ -12,11 +12,14 @@
 #include "locks/waiting/interest.h"
 #include "locks/waiting/lookout.h"
 
+struct engine;
 struct guard;
 struct majority;
 struct prefixes;
 
 struct locks {
+    const struct engine *engine; /* see engine.h */
+    void (*closed)(struct locks *locks);
     struct store *store;
     uv_loop_t *loop;
     char key_prefix[KEY_PREFIX_LENGTH];
@@ -45,7 +48,7 @@ struct locks {
     struct doubts doubts;
     struct interests interests;
     struct lookout lookout;
-    struct majority *majority; /* NULL unless the store is a quorum; see majority.h */
+    struct majority *majority; /* what the engine of quorums keeps; see majority.h */
     struct prefixes *prefixes; /* NULL while no prefix was ever watched */
 };
 
@@ -71,20 +74,12 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
 void operation_read(const struct store_result *result, operation_reader *read,
                     struct locks_reply *ret);
 
-/* As locks_renew, but of the server's own accord: its client need not know of the hold yet, so that
- * it may still be taken back. */
-void operation_prolong(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                       int64_t replicas, locks_done *done, void *context);
-
 /* Why there is no answer, as far as a client may know it: where Redis is and what ails it is for
  * batond's own log. */
 const char *unavailable_because(const struct store_result *result);
 
 /* LOCKS_DAMAGED or _UNAVAILABLE, for a result that is no reply that could be read; sets `error`. */
 struct locks_reply reply_unanswered(const struct store_result *result);
-
-/* A part of the store may be used from now on: what was in doubt there is taken back. */
-void locks_serve(struct locks *locks, unsigned part);
 
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);

@@ -1,7 +1,7 @@
 #include "locks/calls/confirm.h"
-#include "locks/central/numbers.h"
+#include "locks/calls/numbers.h"
 #include "locks/calls/request.h"
-#include "locks/quorum/majority.h"
+#include "locks/central/central.h"
 
 #include <stdlib.h>
 
@@ -26,8 +26,8 @@ static void note_held(const struct acquiring *acquiring, const struct locks_repl
 
 static void take_back(const struct acquiring *acquiring)
 {
-    locks_take_back(acquiring->locks, acquiring->acquire.name, acquiring->acquire.token,
-                    &acquiring->attempt, 0);
+    central_take_back(acquiring->locks, acquiring->acquire.name, acquiring->acquire.token,
+                      &acquiring->attempt, 0);
 }
 
 static void conclude(struct acquiring *acquiring, const struct locks_reply *reply)
@@ -59,13 +59,9 @@ static void acquire_done(void *context, const struct store_result *result)
         conclude(acquiring, &answer.reply);
 }
 
-void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
-                   void *context)
+void central_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                     void *context)
 {
-    if (locks->majority) {
-        majority_acquire(locks, acquire, done, context);
-        return;
-    }
     struct acquire kept = *acquire;
     kept.meta = slice_of(NULL);
     struct acquiring *acquiring = malloc(sizeof *acquiring + request_length(&kept));

@@ -1,5 +1,5 @@
 #include "locks/calls/operation.h"
-#include "locks/quorum/majority.h"
+#include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 
 static bool read_broken(const struct value *value, struct locks_reply *ret)
@@ -9,10 +9,7 @@ static bool read_broken(const struct value *value, struct locks_reply *ret)
            value_integer(value_at(value, 1), &ret->broken.version);
 }
 
-void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+void central_break(struct locks *locks, struct slice name, locks_done *done, void *context)
 {
-    if (locks->majority)
-        majority_break(locks, name, done, context);
-    else
-        operation_run(locks, &script_break, name, NULL, 0, read_broken, done, context);
+    operation_run(locks, &script_break, name, NULL, 0, read_broken, done, context);
 }

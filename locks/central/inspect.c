@@ -1,5 +1,5 @@
 #include "locks/calls/operation.h"
-#include "locks/quorum/majority.h"
+#include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdio.h>
@@ -14,21 +14,12 @@ static bool read_inspected(const struct value *value, struct locks_reply *ret)
     return value_count(value) >= VIEW_PARTS;
 }
 
-void locks_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                   void *context)
-{
-    locks_inspect_line(locks, name, token, LOCK_WAITERS_SHOWN, done, context);
-}
-
-void locks_inspect_line(struct locks *locks, struct slice name, struct slice token, size_t waiters,
-                        locks_done *done, void *context)
+void central_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                     locks_done *done, void *context)
 {
     char most[24] = "";
     if (waiters != LOCK_WAITERS_SHOWN)
         snprintf(most, sizeof most, "%zu", waiters);
     const struct slice arguments[] = {token, slice_of(most)};
-    if (locks->majority)
-        majority_inspect(locks, name, token, done, context);
-    else
-        operation_run(locks, &script_inspect, name, arguments, 2, read_inspected, done, context);
+    operation_run(locks, &script_inspect, name, arguments, 2, read_inspected, done, context);
 }

@@ -1,7 +1,7 @@
 #include "locks/calls/confirm.h"
 #include "locks/calls/operation.h"
 #include "locks/calls/rights.h"
-#include "locks/quorum/majority.h"
+#include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdio.h>
@@ -70,7 +70,7 @@ static void nothing_to_ask(uv_timer_t *timer)
     settle(readiness, LOCKS_UNAVAILABLE, "no node of Redis is known that serves any lock");
 }
 
-/* The answer never comes before locks_ready has returned. */
+/* The answer never comes before central_ready has returned. */
 static void ask_nobody(struct readiness *readiness)
 {
     uv_timer_t *timer = malloc(sizeof *timer);
@@ -82,12 +82,8 @@ static void ask_nobody(struct readiness *readiness)
     readiness->asking++;
 }
 
-void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
+void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
 {
-    if (locks->majority) {
-        majority_ready(locks, done, context);
-        return;
-    }
     struct readiness *readiness = malloc(sizeof *readiness);
     if (!readiness)
         abort();
@@ -104,14 +100,4 @@ void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *
     }
     if (readiness->asking == 0)
         ask_nobody(readiness);
-}
-
-const char *locks_primary(const struct locks *locks)
-{
-    return store_primary(locks->store);
-}
-
-const char *locks_trouble(const struct locks *locks)
-{
-    return store_trouble(locks->store);
 }

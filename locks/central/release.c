@@ -1,6 +1,6 @@
-#include "locks/central/numbers.h"
+#include "locks/calls/numbers.h"
 #include "locks/calls/operation.h"
-#include "locks/quorum/majority.h"
+#include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/waiting.h"
 
@@ -57,14 +57,9 @@ static void released(void *context, const struct store_result *result)
     free(releasing);
 }
 
-/* `attempt` is NULL, or that of a connection that has ended. */
-static void release(struct locks *locks, struct slice name, struct slice token,
-                    const struct attempt *attempt, locks_done *done, void *context)
+void central_release(struct locks *locks, struct slice name, struct slice token,
+                     const struct attempt *attempt, locks_done *done, void *context)
 {
-    if (locks->majority) {
-        majority_release(locks, name, token, attempt, done, context);
-        return;
-    }
     char bytes[KEY_LENGTH];
     struct slice key = operation_key(locks, name, bytes);
     struct releasing *releasing = malloc(sizeof *releasing + key.length);
@@ -75,16 +70,4 @@ static void release(struct locks *locks, struct slice name, struct slice token,
     const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server), slice_of(""),
                                       slice_of(attempt ? attempt->text : "")};
     ask_redis(locks, &script_release, key, arguments, attempt ? 5 : 3, released, releasing);
-}
-
-void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                   void *context)
-{
-    release(locks, name, token, NULL, done, context);
-}
-
-void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
-                              const struct attempt *attempt, locks_done *done, void *context)
-{
-    release(locks, name, token, attempt, done, context);
 }

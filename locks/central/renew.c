@@ -1,7 +1,7 @@
 #include "locks/calls/confirm.h"
-#include "locks/central/numbers.h"
+#include "locks/calls/numbers.h"
 #include "locks/calls/operation.h"
-#include "locks/quorum/majority.h"
+#include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdlib.h>
@@ -45,13 +45,9 @@ static void renewed(void *context, const struct store_result *result)
         conclude(renewing, &reply);
 }
 
-static void renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                  int64_t replicas, struct slice by, locks_done *done, void *context)
+void central_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                   int64_t replicas, struct slice by, locks_done *done, void *context)
 {
-    if (locks->majority) {
-        majority_renew(locks, name, token, ttl_ms, by, done, context);
-        return;
-    }
     char bytes[KEY_LENGTH], text[NUMBER_TEXT];
     struct slice key = operation_key(locks, name, bytes);
     struct renewing *renewing = malloc(sizeof *renewing + key.length);
@@ -62,16 +58,4 @@ static void renew(struct locks *locks, struct slice name, struct slice token, in
     const struct slice arguments[] = {stamp_room(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     ask_redis(locks, &script_renew, key, arguments, by.length > 0 ? 4 : 3, renewed, renewing);
-}
-
-void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                 int64_t replicas, locks_done *done, void *context)
-{
-    renew(locks, name, token, ttl_ms, replicas, slice_of(NULL), done, context);
-}
-
-void operation_prolong(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                       int64_t replicas, locks_done *done, void *context)
-{
-    renew(locks, name, token, ttl_ms, replicas, slice_of("server"), done, context);
 }

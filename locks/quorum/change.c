@@ -185,8 +185,9 @@ static bool decide_renewed(struct fan *fan, bool is_last)
 }
 
 void majority_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                    struct slice by, locks_done *done, void *context)
+                    int64_t replicas, struct slice by, locks_done *done, void *context)
 {
+    (void)replicas; /* a majority of the members confirms */
     static const struct fan_kind KIND = {hear_renewed, decide_renewed, end};
     struct change *change = change_new(locks, name, token, &KIND, done, context);
     char text[NUMBER_TEXT];
@@ -372,8 +373,9 @@ static bool decide_ready(struct fan *fan, bool is_last)
     return true;
 }
 
-void majority_ready(struct locks *locks, locks_done *done, void *context)
+void majority_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
 {
+    (void)replicas;
     static const struct fan_kind KIND = {hear_ready, decide_ready, end};
     struct change *change = change_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_room()};

@@ -134,9 +134,10 @@ static void end(struct fan *fan)
     leave((struct looking *)fan);
 }
 
-void majority_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                      void *context)
+void majority_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                      locks_done *done, void *context)
 {
+    (void)waiters; /* as many as ever are shown: see locks_inspect_line */
     static const struct fan_kind KIND = {hear, decide, end};
     struct looking *looking = calloc(1, sizeof *looking);
     if (!looking)

@@ -63,7 +63,8 @@ static void inspect(struct line *line, struct slice token, locks_done *done, voi
     char name[NAME_LENGTH];
     struct slice prefix = {line->locks->key_prefix, line->locks->key_prefix_length};
     size_t length = name_from_key(prefix, line->key, name);
-    majority_inspect(line->locks, (struct slice){name, length}, token, done, context);
+    majority_inspect(line->locks, (struct slice){name, length}, token, LOCK_WAITERS_SHOWN, done,
+                     context);
 }
 
 /* Its answer is there, but for whether its token holds. */

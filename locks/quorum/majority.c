@@ -1,5 +1,6 @@
 #include "locks/quorum/majority.h"
 
+#include "locks/calls/engine.h"
 #include "locks/quorum/line.h"
 #include "locks/scripts/scripts.h"
 
@@ -13,35 +14,35 @@ struct fans *majority_fans(const struct locks *locks)
     return &locks->majority->fans;
 }
 
-void majority_open(struct locks *locks, struct tickets *tickets)
+static void majority_open(struct locks *locks, const struct locks_options *options)
 {
     locks->majority = calloc(1, sizeof *locks->majority);
     if (!locks->majority)
         abort();
     locks->majority->longest_ttl_ms = TTL_LEAST_MS;
     fans_open(locks, &locks->majority->fans);
-    desk_open(&locks->majority->desk, tickets, locks->loop, places_called, locks);
+    desk_open(&locks->majority->desk, options->tickets, locks->loop, places_called, locks);
 }
 
-static void on_desk_closed(uv_handle_t *woken)
+static void majority_fans_closed(uv_handle_t *timer)
+{
+    const struct fans *fans = timer->data;
+    struct locks *locks = fans->locks;
+    errands_free(&locks->majority->errands);
+    free(locks->majority);
+    locks->closed(locks);
+}
+
+static void majority_desk_closed(uv_handle_t *woken)
 {
     const struct desk *desk = woken->data;
     const struct locks *locks = desk->context;
-    fans_close(&locks->majority->fans, locks->majority->closed);
+    fans_close(&locks->majority->fans, majority_fans_closed);
 }
 
-void majority_close(struct locks *locks, uv_close_cb closed)
+static void majority_close(struct locks *locks)
 {
-    locks->majority->closed = closed;
-    desk_close(&locks->majority->desk, on_desk_closed);
-}
-
-void majority_free(struct locks *locks)
-{
-    if (!locks->majority)
-        return;
-    errands_free(&locks->majority->errands);
-    free(locks->majority);
+    desk_close(&locks->majority->desk, majority_desk_closed);
 }
 
 void majority_note_ttl(struct locks *locks, int64_t ttl_ms)
@@ -51,8 +52,9 @@ void majority_note_ttl(struct locks *locks, int64_t ttl_ms)
 }
 
 void majority_take_back(struct locks *locks, struct slice name, struct slice token,
-                        const struct attempt *attempt)
+                        const struct attempt *attempt, int64_t keep_ms)
 {
+    (void)keep_ms; /* a place is kept by this process, not by the members */
     char bytes[KEY_LENGTH];
     struct slice key = operation_key(locks, name, bytes);
     const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
@@ -70,23 +72,23 @@ static void check_lines(struct locks *locks)
     }
 }
 
-void majority_is_up(struct locks *locks, unsigned member)
+static void majority_is_up(struct locks *locks, unsigned member)
 {
     errands_go(locks, &locks->majority->errands, member);
     check_lines(locks);
 }
 
-void majority_is_listening(struct locks *locks)
+static void majority_is_listening(struct locks *locks)
 {
     check_lines(locks);
 }
 
-void majority_try_again(struct locks *locks)
+static void majority_try_again(struct locks *locks)
 {
     errands_try_again(locks, &locks->majority->errands);
 }
 
-void majority_drain(struct locks *locks)
+static void majority_drain(struct locks *locks)
 {
     for (struct line *line = locks->majority->first_line, *next; line; line = next) {
         line->users++;
@@ -97,7 +99,34 @@ void majority_drain(struct locks *locks)
     }
 }
 
-bool majority_is_settled(const struct locks *locks)
+static bool majority_is_settled(const struct locks *locks)
 {
     return errands_are_settled(locks, &locks->majority->errands) && !locks->majority->first_line;
 }
+
+static void majority_moved(struct locks *locks)
+{
+    (void)locks; /* names do not move between members */
+}
+
+const struct engine engine_quorum = {
+    .acquire = majority_acquire,
+    .wait = majority_wait,
+    .take_back = majority_take_back,
+    .renew = majority_renew,
+    .release = majority_release,
+    .break_all = majority_break,
+    .inspect = majority_inspect,
+    .watch = majority_watch,
+    .ready = majority_ready,
+    .try_again = majority_try_again,
+    .are_settled = majority_is_settled,
+    .drain = majority_drain,
+    .serve = majority_is_up,
+    .moved = majority_moved,
+    .listening = majority_is_listening,
+    .message = majority_message,
+    .open = majority_open,
+    .close = majority_close,
+    .tells_expiries = false,
+};

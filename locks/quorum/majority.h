@@ -34,42 +34,31 @@ struct majority {
     struct fans fans;
     struct errands errands;
     struct desk desk;
-    uv_close_cb closed;
     void *lines; /* of tsearch(3), by key */
     struct line *first_line;
     int64_t longest_ttl_ms; /* granted or renewed here */
 };
 
-void majority_open(struct locks *locks, struct tickets *tickets);
-void majority_close(struct locks *locks, uv_close_cb closed);
-void majority_free(struct locks *locks);
-
 struct fans *majority_fans(const struct locks *locks);
 
-/* The same as their namesakes of locks.h. */
+/* The engine's operations: see engine.h. */
 void majority_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
                       void *context);
 struct waiter *majority_wait(struct locks *locks, const struct acquire *acquire,
                              const struct acquirer *acquirer, locks_done *done);
 void majority_take_back(struct locks *locks, struct slice name, struct slice token,
-                        const struct attempt *attempt);
+                        const struct attempt *attempt, int64_t keep_ms);
 void majority_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                    struct slice by, locks_done *done, void *context);
-/* `attempt` may be NULL. */
+                    int64_t replicas, struct slice by, locks_done *done, void *context);
 void majority_release(struct locks *locks, struct slice name, struct slice token,
                       const struct attempt *attempt, locks_done *done, void *context);
-void majority_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                      void *context);
+void majority_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                      locks_done *done, void *context);
 struct watch *majority_watch(struct locks *locks, struct slice name, struct slice token,
                              int64_t after, int64_t wait_ms, locks_done *done, void *context);
 void majority_break(struct locks *locks, struct slice name, locks_done *done, void *context);
-void majority_ready(struct locks *locks, locks_done *done, void *context);
-void majority_is_up(struct locks *locks, unsigned member);
-void majority_is_listening(struct locks *locks);
+void majority_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
 void majority_message(struct locks *locks, struct slice text);
-void majority_try_again(struct locks *locks);
-void majority_drain(struct locks *locks);
-bool majority_is_settled(const struct locks *locks);
 
 /* What was granted for so long may be left at a member that is away. */
 void majority_note_ttl(struct locks *locks, int64_t ttl_ms);

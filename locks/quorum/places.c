@@ -169,7 +169,7 @@ static void take(struct place *place, const struct locks_reply *reply)
     if (!place->acquirer.is_connected(place->acquirer.context)) {
         size_t length = name_from_key(prefix, place->line->key, name);
         majority_take_back(locks_of(place), (struct slice){name, length}, token_of(place),
-                           &reply->attempt);
+                           &reply->attempt, 0);
         ticket_step_aside(&place->ticket);
         return;
     }
@@ -296,7 +296,8 @@ static void look(struct place *place)
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
     size_t length = name_from_key(prefix, place->line->key, name);
     place->is_looking = true;
-    majority_inspect(locks, (struct slice){name, length}, token_of(place), looked, place);
+    majority_inspect(locks, (struct slice){name, length}, token_of(place), LOCK_WAITERS_SHOWN,
+                     looked, place);
 }
 
 /* Coming */

@@ -372,8 +372,8 @@ static void end(struct fan *fan)
     free_if_over(try);
 }
 
-/* A member that has first to remove what has ended is asked again, until this has been taken back or
- * decided. */
+/* A member that has first to remove what has ended is asked again, until this has been taken back
+ * or decided. */
 static bool is_wanted(const void *context)
 {
     const struct fan *fan = ((const struct fan_leg *)context)->fan;

@@ -2,6 +2,7 @@
  * callers that want the same names, whoever gets the first one is in front for all of them, while
  * sent all at once they could refuse each other for ever. */
 #include "locks/calls/confirm.h"
+#include "locks/calls/engine.h"
 #include "locks/calls/request.h"
 #include "locks/types/names.h"
 
@@ -256,8 +257,8 @@ static void settle(struct several *several)
         if (part->result == LOCKS_DONE ? is_last : remaining_ms(part) >= acquire->ttl_ms)
             continue;
         several->asking++;
-        operation_prolong(several->locks, name_of(several, i), acquire->token, acquire->ttl_ms, 0,
-                          settled, part);
+        several->locks->engine->renew(several->locks, name_of(several, i), acquire->token,
+                                      acquire->ttl_ms, 0, slice_of("server"), settled, part);
     }
     if (several->asking == 0)
         finish(several);

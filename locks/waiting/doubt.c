@@ -2,7 +2,6 @@
 
 #include "base/table.h"
 #include "locks/calls/operation.h"
-#include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdlib.h>
@@ -124,22 +123,4 @@ void doubts_add(struct locks *locks, struct slice key, struct slice token,
     locks->doubts.first = doubt;
     if (can_ask(doubt))
         ask(doubt);
-}
-
-void locks_take_back(struct locks *locks, struct slice name, struct slice token,
-                     const struct attempt *attempt, int64_t keep_ms)
-{
-    char key[KEY_LENGTH];
-    if (locks->majority) {
-        majority_take_back(locks, name, token, attempt);
-        return;
-    }
-    doubts_add(locks, operation_key(locks, name, key), token, attempt, LEAVE_GONE, keep_ms);
-}
-
-bool locks_are_settled(const struct locks *locks)
-{
-    if (locks->majority)
-        return majority_is_settled(locks);
-    return !locks->doubts.first && !locks->interests.first;
 }

@@ -1,3 +1,4 @@
+#include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
 
 #include <stdlib.h>
@@ -88,10 +89,10 @@ static void ask(struct keeper *keeper)
 {
     keeper->asking = true;
     keeper->sent = uv_now(keeper->locks->loop);
-    operation_prolong(
+    keeper->locks->engine->renew(
         keeper->locks, (struct slice){keeper->name_and_token, keeper->name_length},
         (struct slice){keeper->name_and_token + keeper->name_length, keeper->token_length}, 0,
-        keeper->replicas, answered, keeper);
+        keeper->replicas, slice_of("server"), answered, keeper);
     sleep_until(keeper, keeper->ends);
 }
 

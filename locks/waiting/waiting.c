@@ -1,10 +1,9 @@
 #include "locks/waiting/waiting.h"
 
 #include "locks/calls/confirm.h"
-#include "locks/central/numbers.h"
+#include "locks/calls/numbers.h"
 #include "locks/calls/request.h"
 #include "locks/quarantine/pause.h"
-#include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/parked.h"
 
@@ -259,11 +258,9 @@ static void abandon(struct parked *parked)
     end(waiter);
 }
 
-struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
-                          const struct acquirer *acquirer, locks_done *done)
+struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
+                             const struct acquirer *acquirer, locks_done *done)
 {
-    if (locks->majority)
-        return majority_wait(locks, acquire, acquirer, done);
     struct waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
     if (!waiter)
         abort();
@@ -283,11 +280,6 @@ struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
     if (!locks->draining && is_connected(waiter))
         ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
     return waiter;
-}
-
-void locks_abandon(struct waiter *waiter)
-{
-    parked_give_up((struct parked *)waiter);
 }
 
 size_t waiting_check(struct interest *interest)

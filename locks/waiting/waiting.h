@@ -2,13 +2,13 @@
 #ifndef BATON_LOCKS_WAITING_H
 #define BATON_LOCKS_WAITING_H
 
-#include "base/slice.h"
+#include "locks/locks.h"
 
-#include <stdint.h>
-
-struct hold;
 struct interest;
-struct locks;
+
+/* As locks_wait. */
+struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
+                             const struct acquirer *acquirer, locks_done *done);
 
 /* Each of them whose client is there looks again what has become of it, which claims a grant that
  * it did not hear of, and queues it anew where Redis has lost it. Returns how many did. */

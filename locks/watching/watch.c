@@ -1,8 +1,8 @@
 #include "locks/watching/watch.h"
 
-#include "locks/central/numbers.h"
+#include "locks/calls/engine.h"
+#include "locks/calls/numbers.h"
 #include "locks/calls/operation.h"
-#include "locks/quorum/majority.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/parked.h"
 
@@ -95,7 +95,8 @@ static void settle(struct watch *watch, struct locks_reply *reply)
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
     size_t length = name_from_key(prefix, watch->interest->key, name);
     watch->inspecting = true;
-    locks_inspect(locks, (struct slice){name, length}, token, inspected, watch);
+    locks->engine->inspect(locks, (struct slice){name, length}, token, LOCK_WAITERS_SHOWN,
+                           inspected, watch);
 }
 
 static bool is_due(const struct watch *watch, uint64_t look, const struct locks_reply *reply)
@@ -181,11 +182,9 @@ static void unwatch(struct parked *parked)
     let_go(watch);
 }
 
-struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
+struct watch *watch_begin(struct locks *locks, struct slice name, struct slice token, int64_t after,
                           int64_t wait_ms, locks_done *done, void *context)
 {
-    if (locks->majority)
-        return majority_watch(locks, name, token, after, wait_ms, done, context);
     struct watch *watch = calloc(1, sizeof *watch + token.length);
     if (!watch)
         abort();
@@ -207,11 +206,6 @@ struct watch *locks_watch(struct locks *locks, struct slice name, struct slice t
         uv_timer_start(&watch->timer, on_over, (uint64_t)wait_ms, 0);
     watch_check(watch->interest);
     return watch;
-}
-
-void locks_unwatch(struct watch *watch)
-{
-    parked_give_up((struct parked *)watch);
 }
 
 void watch_drain(struct locks *locks)

@@ -2,8 +2,13 @@
 #ifndef BATON_LOCKS_WATCH_H
 #define BATON_LOCKS_WATCH_H
 
+#include "locks/locks.h"
+
 struct interest;
-struct locks;
+
+/* As locks_watch. */
+struct watch *watch_begin(struct locks *locks, struct slice name, struct slice token, int64_t after,
+                          int64_t wait_ms, locks_done *done, void *context);
 
 /* The name may have changed: looks at it, once for all its watches. */
 void watch_check(struct interest *interest);

@@ -1,10 +1,6 @@
-/* The store's events: what other servers' scripts tell this one, and when all has to be checked. */
+/* What the scripts of other servers tell this one, by messages to its inbox. */
 #include "locks/calls/operation.h"
-#include "locks/calls/rights.h"
-#include "locks/quarantine/guard.h"
-#include "locks/quarantine/horizon.h"
-#include "locks/quarantine/identity.h"
-#include "locks/quorum/majority.h"
+#include "locks/central/central.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
 #include "locks/watching/watch.h"
@@ -87,7 +83,7 @@ static void on_suspected(struct locks *locks, struct slice key)
         interest_check(interest);
 }
 
-void locks_store_message(struct locks *locks, struct slice text)
+void central_message(struct locks *locks, struct slice text)
 {
     static const struct {
         const char *word;
@@ -96,81 +92,8 @@ void locks_store_message(struct locks *locks, struct slice text)
         {"g", on_granted}, {"x", on_cancelled}, {"n", on_next_end},
         {"c", on_changed}, {"s", on_suspected},
     };
-    if (locks->majority) {
-        majority_message(locks, text);
-        return;
-    }
     struct slice kind = take_word(&text);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
         if (slice_equals(kind, MESSAGES[i].word))
             MESSAGES[i].handle(locks, text);
-}
-
-void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
-                 char stamp[STORE_STAMP_LENGTH])
-{
-    guard_stamp(locks->guard, part, now, stamp);
-}
-
-bool locks_has_store(const struct locks *locks)
-{
-    return store_is_up(locks->store);
-}
-
-void locks_store_is_up(struct locks *locks, unsigned part)
-{
-    rights_ask(locks, part);
-    identity_connected(locks->guard, part);
-}
-
-void locks_serve(struct locks *locks, unsigned part)
-{
-    if (locks->serving)
-        locks->serving(locks->expired_context, part);
-    if (locks->majority) {
-        majority_is_up(locks, part);
-        return;
-    }
-    doubts_ask(locks);
-    interests_check_part(locks, part);
-}
-
-void locks_store_has_moved(struct locks *locks)
-{
-    horizon_level(locks->guard);
-    doubts_ask(locks);
-}
-
-void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from)
-{
-    identity_taken(locks->guard, to, from);
-}
-
-void locks_store_is_listening(struct locks *locks)
-{
-    if (locks->majority)
-        majority_is_listening(locks);
-    interests_check(locks);
-}
-
-void locks_try_again(struct locks *locks)
-{
-    identity_check(locks->guard);
-    if (locks->majority)
-        majority_try_again(locks);
-    doubts_ask(locks);
-    if (locks->check_again)
-        interests_check(locks);
-    locks->check_again = false;
-}
-
-void locks_drain(struct locks *locks)
-{
-    locks->draining = true;
-    if (locks->majority)
-        majority_drain(locks);
-    waiting_drain(locks);
-    watch_drain(locks);
-    prefixes_drain(locks);
-    interests_drain(locks);
 }

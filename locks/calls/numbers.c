@@ -1,4 +1,4 @@
-#include "locks/central/numbers.h"
+#include "locks/calls/numbers.h"
 
 #include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"

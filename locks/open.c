@@ -1,10 +1,9 @@
 #include "locks/locks.h"
 
 #include "base/random.h"
+#include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
-#include "locks/quorum/majority.h"
-#include "locks/watching/prefix.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +32,10 @@ static void expect_replicas(struct locks *locks, int64_t replicas)
 
 static void serve_shard(void *context, unsigned shard)
 {
-    locks_serve(context, shard);
+    struct locks *locks = context;
+    if (locks->serving)
+        locks->serving(locks->expired_context, shard);
+    locks->engine->serve(locks, shard);
 }
 
 /* Those who wait for names that are gone have to be told. */
@@ -63,6 +65,12 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
     return guard_open(&locks->guard, options->store, &guard);
 }
 
+static void end(struct locks *locks)
+{
+    guard_close(locks->guard);
+    free(locks);
+}
+
 int locks_open(struct locks **ret, const struct locks_options *options)
 {
     struct locks *locks = calloc(1, sizeof *locks);
@@ -72,6 +80,8 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     random_bytes(&worker, sizeof worker);
     snprintf(locks->server, sizeof locks->server, "%08" PRIx32 "%08" PRIx32, options->process,
              worker);
+    locks->engine = options->tickets ? &engine_quorum : &engine_central;
+    locks->closed = end;
     locks->store = options->store;
     locks->loop = options->loop;
     locks->key_prefix_length = options->key_prefix.length;
@@ -94,48 +104,14 @@ int locks_open(struct locks **ret, const struct locks_options *options)
         free(locks);
         return -ENOMEM;
     }
-    doubts_init(&locks->doubts);
-    interests_open(locks);
-    lookout_open(locks);
-    if (options->tickets)
-        majority_open(locks, options->tickets);
+    locks->engine->open(locks, options);
     expect_replicas(locks, options->replicas);
     *ret = locks;
     return listen_to_inbox(locks);
 }
 
-static void end(struct locks *locks)
-{
-    doubts_free(&locks->doubts);
-    guard_close(locks->guard);
-    majority_free(locks);
-    free(locks);
-}
-
-static void on_majority_closed(uv_handle_t *timer)
-{
-    struct fans *fans = timer->data;
-    end(fans->locks);
-}
-
-static void on_interests_closed(uv_handle_t *vouch)
-{
-    struct locks *locks = vouch->data;
-    if (locks->majority)
-        majority_close(locks, on_majority_closed);
-    else
-        end(locks);
-}
-
-static void on_lookout_closed(uv_handle_t *timer)
-{
-    interests_close(timer->data, on_interests_closed);
-}
-
 void locks_close(struct locks *locks)
 {
-    if (!locks)
-        return;
-    prefixes_close(locks->prefixes);
-    lookout_close(locks, on_lookout_closed);
+    if (locks)
+        locks->engine->close(locks);
 }

@@ -1,0 +1,22 @@
+/* central.h: the operations of locks.h where one Redis decides about a name: see engine.h, whose
+ * functions these are. Each is one script. Internal to locks/. */
+#ifndef BATON_LOCKS_CENTRAL_CENTRAL_H
+#define BATON_LOCKS_CENTRAL_CENTRAL_H
+
+#include "locks/locks.h"
+
+void central_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                     void *context);
+void central_take_back(struct locks *locks, struct slice name, struct slice token,
+                       const struct attempt *attempt, int64_t keep_ms);
+void central_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                   int64_t replicas, struct slice by, locks_done *done, void *context);
+void central_release(struct locks *locks, struct slice name, struct slice token,
+                     const struct attempt *attempt, locks_done *done, void *context);
+void central_break(struct locks *locks, struct slice name, locks_done *done, void *context);
+void central_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                     locks_done *done, void *context);
+void central_message(struct locks *locks, struct slice text);
+void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
+
+#endif

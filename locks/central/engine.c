@@ -1,0 +1,89 @@
+#include "locks/calls/engine.h"
+
+#include "locks/calls/operation.h"
+#include "locks/central/central.h"
+#include "locks/waiting/waiting.h"
+#include "locks/watching/prefix.h"
+#include "locks/watching/watch.h"
+
+void central_take_back(struct locks *locks, struct slice name, struct slice token,
+                       const struct attempt *attempt, int64_t keep_ms)
+{
+    char key[KEY_LENGTH];
+    doubts_add(locks, operation_key(locks, name, key), token, attempt, LEAVE_GONE, keep_ms);
+}
+
+static void central_serve(struct locks *locks, unsigned part)
+{
+    doubts_ask(locks);
+    interests_check_part(locks, part);
+}
+
+static void central_try_again(struct locks *locks)
+{
+    doubts_ask(locks);
+    if (locks->check_again)
+        interests_check(locks);
+    locks->check_again = false;
+}
+
+static bool central_is_settled(const struct locks *locks)
+{
+    return !locks->doubts.first && !locks->interests.first;
+}
+
+static void central_drain(struct locks *locks)
+{
+    waiting_drain(locks);
+    watch_drain(locks);
+    prefixes_drain(locks);
+    interests_drain(locks);
+}
+
+static void central_open(struct locks *locks, const struct locks_options *options)
+{
+    (void)options;
+    doubts_init(&locks->doubts);
+    interests_open(locks);
+    lookout_open(locks);
+}
+
+static void central_interests_closed(uv_handle_t *vouch)
+{
+    struct locks *locks = vouch->data;
+    doubts_free(&locks->doubts);
+    locks->closed(locks);
+}
+
+static void central_lookout_closed(uv_handle_t *timer)
+{
+    interests_close(timer->data, central_interests_closed);
+}
+
+static void central_close(struct locks *locks)
+{
+    prefixes_close(locks->prefixes);
+    lookout_close(locks, central_lookout_closed);
+}
+
+const struct engine engine_central = {
+    .acquire = central_acquire,
+    .wait = waiting_begin,
+    .take_back = central_take_back,
+    .renew = central_renew,
+    .release = central_release,
+    .break_all = central_break,
+    .inspect = central_inspect,
+    .watch = watch_begin,
+    .ready = central_ready,
+    .try_again = central_try_again,
+    .are_settled = central_is_settled,
+    .drain = central_drain,
+    .serve = central_serve,
+    .moved = doubts_ask,
+    .listening = interests_check,
+    .message = central_message,
+    .open = central_open,
+    .close = central_close,
+    .tells_expiries = true,
+};

@@ -1,0 +1,151 @@
+/* The operations of locks.h that each engine does in its own way, and the events of the store. */
+#include "locks/calls/engine.h"
+#include "locks/calls/operation.h"
+#include "locks/calls/rights.h"
+#include "locks/quarantine/guard.h"
+#include "locks/quarantine/horizon.h"
+#include "locks/quarantine/identity.h"
+#include "locks/waiting/parked.h"
+
+void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                   void *context)
+{
+    locks->engine->acquire(locks, acquire, done, context);
+}
+
+void locks_take_back(struct locks *locks, struct slice name, struct slice token,
+                     const struct attempt *attempt, int64_t keep_ms)
+{
+    locks->engine->take_back(locks, name, token, attempt, keep_ms);
+}
+
+struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
+                          const struct acquirer *acquirer, locks_done *done)
+{
+    return locks->engine->wait(locks, acquire, acquirer, done);
+}
+
+void locks_abandon(struct waiter *waiter)
+{
+    parked_give_up((struct parked *)waiter);
+}
+
+struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
+                          int64_t wait_ms, locks_done *done, void *context)
+{
+    return locks->engine->watch(locks, name, token, after, wait_ms, done, context);
+}
+
+void locks_unwatch(struct watch *watch)
+{
+    parked_give_up((struct parked *)watch);
+}
+
+void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                 int64_t replicas, locks_done *done, void *context)
+{
+    locks->engine->renew(locks, name, token, ttl_ms, replicas, slice_of(NULL), done, context);
+}
+
+void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
+                   void *context)
+{
+    locks->engine->release(locks, name, token, NULL, done, context);
+}
+
+void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
+                              const struct attempt *attempt, locks_done *done, void *context)
+{
+    locks->engine->release(locks, name, token, attempt, done, context);
+}
+
+void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+{
+    locks->engine->break_all(locks, name, done, context);
+}
+
+void locks_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
+                   void *context)
+{
+    locks_inspect_line(locks, name, token, LOCK_WAITERS_SHOWN, done, context);
+}
+
+void locks_inspect_line(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                        locks_done *done, void *context)
+{
+    locks->engine->inspect(locks, name, token, waiters, done, context);
+}
+
+void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
+{
+    locks->engine->ready(locks, replicas, done, context);
+}
+
+void locks_try_again(struct locks *locks)
+{
+    identity_check(locks->guard);
+    locks->engine->try_again(locks);
+}
+
+bool locks_are_settled(const struct locks *locks)
+{
+    return locks->engine->are_settled(locks);
+}
+
+void locks_drain(struct locks *locks)
+{
+    locks->draining = true;
+    locks->engine->drain(locks);
+}
+
+/* The store's events */
+
+void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
+                 char stamp[STORE_STAMP_LENGTH])
+{
+    guard_stamp(locks->guard, part, now, stamp);
+}
+
+void locks_store_is_up(struct locks *locks, unsigned part)
+{
+    rights_ask(locks, part);
+    identity_connected(locks->guard, part);
+}
+
+void locks_store_has_moved(struct locks *locks)
+{
+    horizon_level(locks->guard);
+    locks->engine->moved(locks);
+}
+
+void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from)
+{
+    identity_taken(locks->guard, to, from);
+}
+
+void locks_store_is_listening(struct locks *locks)
+{
+    locks->engine->listening(locks);
+}
+
+void locks_store_message(struct locks *locks, struct slice text)
+{
+    locks->engine->message(locks, text);
+}
+
+/* The store's state */
+
+bool locks_has_store(const struct locks *locks)
+{
+    return store_is_up(locks->store);
+}
+
+const char *locks_primary(const struct locks *locks)
+{
+    return store_primary(locks->store);
+}
+
+const char *locks_trouble(const struct locks *locks)
+{
+    return store_trouble(locks->store);
+}
