@@ -1,12 +1,17 @@
 #include "api/api.h"
 
 #include "api/access/credentials.h"
+#include "api/access/limits.h"
 #include "api/access/ownership.h"
 #include "api/access/permission.h"
 #include "api/http/cross_site.h"
 #include "api/http/problem.h"
 #include "api/http/target.h"
+#include "api/operations/events.h"
+#include "api/operations/hold_connection.h"
 #include "api/operations/offered.h"
+#include "api/principals/principals.h"
+#include "api/routes.h"
 
 #include <ctype.h>
 #include <strings.h>
@@ -168,10 +173,7 @@ void api_drain(struct api *api)
 
 void api_set_store(struct api *api, bool is_available)
 {
-    if (api->store_is_away != is_available)
-        return;
-    api->store_is_away = !is_available;
-    events_tell_store(&api->event_streams, is_available);
+    events_set_store(api, is_available);
 }
 
 bool api_has_granted(const struct exchange *exchange)

@@ -2,25 +2,7 @@
 #ifndef BATON_API_ROUTES_H
 #define BATON_API_ROUTES_H
 
-#include "api/access/principal.h"
-
-struct exchange;
-
-/* What a handler has done with an exchange. */
-enum handling {
-    ANSWERED, /* its reply is complete */
-    PARKED,   /* exchange_resume will be called, from the loop */
-    WAITING,  /* parked, for as long as its client stays: the server watches for its hang-up */
-};
-
-struct route {
-    const char *method;
-    const char *path; /* "{name}" stands for one segment */
-    const char *operation_id;
-    unsigned fields; /* FIELD_BIT of each that it accepts */
-    enum verb needs; /* what one has to be allowed; VERB_NONE: it is for everybody */
-    enum handling (*handle)(struct exchange *exchange);
-};
+#include "api/http/route.h"
 
 extern const struct route ROUTES[];
 extern const size_t ROUTE_COUNT;

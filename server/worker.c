@@ -1,5 +1,6 @@
 #include "server/worker.h"
 
+#include "api/stats/health.h"
 #include "server/happenings.h"
 #include "server/http/http.h"
 

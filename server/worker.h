@@ -2,7 +2,7 @@
 #ifndef BATON_SERVER_WORKER_H
 #define BATON_SERVER_WORKER_H
 
-#include "api/access/principals.h"
+#include "api/principals/principals.h"
 #include "api/stats/contention.h"
 #include "redis/address/url.h"
 #include "server/http/https.h"

@@ -1,7 +1,9 @@
 #include "api/access/credentials.h"
 
-#include "api/api.h"
+#include "api/http/context.h"
 #include "api/http/problem.h"
+#include "api/http/route.h"
+#include "api/principals/principals.h"
 #include "base/base64url.h"
 
 #include <strings.h>

@@ -1,8 +1,10 @@
 #include "api/access/limits.h"
 
 #include "api/access/rate.h"
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
+#include "api/http/route.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 #include "api/access/new_token.h"
 
-#include "api/access/principal.h"
+#include "api/principals/principal.h"
 #include "base/base64url.h"
 #include "base/digest.h"
 #include "base/random.h"

@@ -1,9 +1,8 @@
 #include "api/access/permission.h"
 
-#include "api/api.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
-#include "api/routes.h"
+#include "api/http/route.h"
 
 /* Breaking needs another verb than releasing. */
 static enum verb verb_of(const struct exchange *exchange)
@@ -54,22 +53,6 @@ static bool check_prefix(struct exchange *exchange, enum verb verb)
 bool permission_to_read(const struct exchange *exchange, struct slice name)
 {
     return principal_may(exchange->principal, VERB_READ, name);
-}
-
-int64_t permission_longest_ttl(const struct exchange *exchange)
-{
-    const struct parameters *parameters = &exchange->parameters;
-    const struct principal *principal = exchange->principal;
-    int64_t setting = exchange->api->max_ttl_ms;
-    if (!parameters->names)
-        return principal_longest_ttl(
-            principal, exchange->name.length > 0 ? exchange->name : slice_of(NULL), setting);
-    int64_t shortest = INT64_MAX;
-    for (int64_t i = 0; i < parameters->numbers[FIELD_NAMES]; i++) {
-        int64_t longest = principal_longest_ttl(principal, parameters->names[i], setting);
-        shortest = longest < shortest ? longest : shortest;
-    }
-    return shortest;
 }
 
 bool permission_check(struct exchange *exchange)

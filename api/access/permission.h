@@ -13,8 +13,4 @@ bool permission_check(struct exchange *exchange);
 /* Whether whoever asks may read this lock: where it asks for many, the others are left out. */
 bool permission_to_read(const struct exchange *exchange, struct slice name);
 
-/* The longest TTL that whoever asks may give to the lock that it asks for, or to each of several,
- * as far as their names have been read; where none has, to any lock. Milliseconds. */
-int64_t permission_longest_ttl(const struct exchange *exchange);
-
 #endif

@@ -2,7 +2,7 @@
 #ifndef BATON_API_TOKENS_FILE_H
 #define BATON_API_TOKENS_FILE_H
 
-#include "api/access/principals.h"
+#include "api/principals/principals.h"
 #include "base/failure.h"
 
 enum {

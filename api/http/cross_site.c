@@ -1,7 +1,10 @@
 #include "api/http/cross_site.h"
 
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
+#include "api/http/route.h"
+#include "api/principals/principals.h"
 
 #include <strings.h>
 

@@ -1,39 +1,10 @@
 #include "api/http/exchange.h"
 
-#include "api/access/limits.h"
-#include "api/access/ownership.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { STREAM_LEAST = 512 }; /* bytes of room for what is unsent */
-
-void exchange_clear(struct exchange *exchange)
-{
-    if (exchange->hung_up)
-        exchange->hung_up(exchange);
-    json_decref(exchange->json);
-    free(exchange->decoded);
-    free(exchange->meta);
-    free(exchange->owned_body);
-    free(exchange->grants);
-    free(exchange->parameters.names);
-    free(exchange->stream.bytes);
-    limits_received(exchange);
-    limits_leave(exchange);
-    principal_drop(exchange->principal);
-    ownership_free(exchange->ownership);
-    explicit_bzero(exchange->made_token, sizeof exchange->made_token);
-    exchange->json = NULL;
-    exchange->principal = NULL;
-    exchange->ownership = NULL;
-    exchange->decoded = exchange->meta = exchange->owned_body = NULL;
-    exchange->stream.bytes = NULL;
-    exchange->grants = NULL;
-    exchange->parameters.names = NULL;
-    exchange->hung_up = NULL;
-}
 
 /* Adds one whose value has been written where the next one has its place. */
 static void add_header(struct exchange *exchange, const char *name, size_t length)
@@ -106,15 +77,6 @@ bool exchange_is_connected(void *exchange)
 {
     struct exchange *asked = exchange;
     return asked->is_connected(asked);
-}
-
-void exchange_resume(struct exchange *exchange)
-{
-    if (!exchange->stream.is_stream) /* its wait is over before its client hears of it */
-        limits_leave(exchange);
-    if (exchange->reply.status == 409)
-        limits_charge_miss(exchange);
-    exchange->answered(exchange);
 }
 
 void exchange_stream(struct exchange *exchange, unsigned status, const char *content_type)

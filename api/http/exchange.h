@@ -2,9 +2,9 @@
 #ifndef BATON_API_EXCHANGE_H
 #define BATON_API_EXCHANGE_H
 
-#include "api/access/principal.h"
 #include "api/http/dump.h"
 #include "api/http/fields.h"
+#include "api/principals/principal.h"
 #include "locks/locks.h"
 
 enum {
@@ -145,9 +145,6 @@ struct exchange {
     size_t header_text_length;
 };
 
-/* Lets go of what it still waits for, and frees what the exchange owns, its token overwritten. */
-void exchange_clear(struct exchange *exchange);
-
 /* Adds a header field, its value written as printf does. */
 void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
     __attribute__((format(printf, 3, 4)));
@@ -184,8 +181,5 @@ void exchange_finish(struct exchange *exchange);
 
 /* Whether the client of an exchange is still there, as the locks ask it. */
 bool exchange_is_connected(void *exchange);
-
-/* A parked exchange has been answered: hands it back to the server. */
-void exchange_resume(struct exchange *exchange);
 
 #endif

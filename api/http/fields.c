@@ -1,11 +1,12 @@
 #include "api/http/fields.h"
 
-#include "api/access/permission.h"
 #include "api/http/body.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/input.h"
 #include "api/http/problem.h"
+#include "api/http/route.h"
 #include "api/http/target.h"
-#include "api/routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,6 +203,22 @@ static bool read_last_event(struct exchange *exchange)
     return input_set_integer(&input, after);
 }
 
+int64_t fields_longest_ttl(const struct exchange *exchange)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    const struct principal *principal = exchange->principal;
+    int64_t setting = exchange->api->max_ttl_ms;
+    if (!parameters->names)
+        return principal_longest_ttl(
+            principal, exchange->name.length > 0 ? exchange->name : slice_of(NULL), setting);
+    int64_t shortest = INT64_MAX;
+    for (int64_t i = 0; i < parameters->numbers[FIELD_NAMES]; i++) {
+        int64_t longest = principal_longest_ttl(principal, parameters->names[i], setting);
+        shortest = longest < shortest ? longest : shortest;
+    }
+    return shortest;
+}
+
 /* Of several names, each may have a rule of its own, and some were read after the TTL. */
 static bool check_ttl(struct exchange *exchange)
 {
@@ -210,8 +227,7 @@ static bool check_ttl(struct exchange *exchange)
     const struct input input = {exchange, FIELD_TTL,
                                 is_in_query ? FIELDS[FIELD_TTL].query : FIELDS[FIELD_TTL].json,
                                 is_in_query};
-    return !parameters->names ||
-           parameters->numbers[FIELD_TTL] <= permission_longest_ttl(exchange) ||
+    return !parameters->names || parameters->numbers[FIELD_TTL] <= fields_longest_ttl(exchange) ||
            input_refuse(&input);
 }
 

@@ -77,6 +77,10 @@ struct parameters {
  * it has been answered with a problem that names the field and what was expected. */
 bool fields_read(struct exchange *exchange, unsigned accepted);
 
+/* The longest TTL that whoever asks may give to the lock that it asks for, or to each of several,
+ * as far as their names have been read; where none has, to any lock. Milliseconds. */
+int64_t fields_longest_ttl(const struct exchange *exchange);
+
 /* Answers invalid_parameter for a field whose value does not fit. */
 void field_refuse(struct exchange *exchange, enum field_id id, const char *expected);
 

@@ -1,8 +1,8 @@
 #include "api/http/input.h"
 
-#include "api/access/permission.h"
-#include "api/api.h"
 #include "api/http/body.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "base/duration.h"
 #include "base/utf8.h"
@@ -18,7 +18,7 @@ static int64_t highest_of(const struct input *input)
 {
     const struct api *api = input->exchange->api;
     if (input->id == FIELD_TTL)
-        return permission_longest_ttl(input->exchange);
+        return fields_longest_ttl(input->exchange);
     return input->id == FIELD_WAIT ? api->max_wait_ms : FIELDS[input->id].highest;
 }
 

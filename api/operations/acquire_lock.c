@@ -1,7 +1,11 @@
-#include "api/api.h"
+#include "api/access/completion.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
+#include "api/operations/hold_connection.h"
 #include "api/operations/operations.h"
+#include "api/stats/happening.h"
 
 static void answer_hold(struct exchange *exchange, const struct locks_reply *reply)
 {

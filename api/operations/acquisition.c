@@ -2,8 +2,9 @@
 
 #include "api/access/ownership.h"
 #include "api/access/permission.h"
-#include "api/api.h"
+#include "api/http/context.h"
 #include "api/http/etag.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/http/target.h"
@@ -52,7 +53,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
     if (!are_compatible(exchange))
         return false;
     if (!field_given(parameters, FIELD_TTL)) {
-        int64_t longest = permission_longest_ttl(exchange), set = exchange->api->default_ttl_ms;
+        int64_t longest = fields_longest_ttl(exchange), set = exchange->api->default_ttl_ms;
         parameters->numbers[FIELD_TTL] = set < longest ? set : longest;
     }
     bool token_is_new = !field_given(parameters, FIELD_LOCK_TOKEN);

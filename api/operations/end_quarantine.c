@@ -1,6 +1,9 @@
-#include "api/api.h"
+#include "api/access/completion.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/operations/operations.h"
+#include "api/stats/happening.h"
 
 static const char REPEAT[] = "ask for it again, until it is answered 200";
 

@@ -1,6 +1,8 @@
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/operations/operations.h"
+#include "api/stats/health.h"
 
 /* Whoever answers is alive, and speaks for the other workers, too: the kernel goes on to give one
  * that is stuck its share of connections. Redis is readiness' affair. */

@@ -1,5 +1,8 @@
-#include "api/api.h"
+#include "api/access/completion.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/operations/operations.h"
+#include "api/stats/census.h"
 
 static void answer(struct exchange *exchange)
 {

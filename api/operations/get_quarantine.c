@@ -1,5 +1,6 @@
 #include "api/access/credentials.h"
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/operations/operations.h"
 #include "base/date.h"
 

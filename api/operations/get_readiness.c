@@ -1,7 +1,10 @@
+#include "api/access/completion.h"
 #include "api/access/credentials.h"
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/operations/operations.h"
+#include "api/stats/health.h"
 
 #include <stdio.h>
 

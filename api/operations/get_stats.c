@@ -1,7 +1,9 @@
 #include "api/access/permission.h"
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/represent.h"
 #include "api/operations/operations.h"
+#include "api/stats/contention.h"
 #include "base/table.h"
 
 enum { LIMIT_DEFAULT = 10 };

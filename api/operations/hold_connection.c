@@ -1,10 +1,13 @@
 #include "api/operations/hold_connection.h"
 
+#include "api/access/completion.h"
 #include "api/access/credentials.h"
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
+#include "api/stats/happening.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

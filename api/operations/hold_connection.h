@@ -5,12 +5,6 @@
 
 #include "api/http/exchange.h"
 
-#include <sys/queue.h>
-
-/* One such stream, and all of an API's. */
-struct connection_hold;
-LIST_HEAD(connection_holds, connection_hold);
-
 /* The exchange's token has the hold, newly or as before (`repeated`): answers with the stream, and
  * releases the hold when the client goes. */
 void hold_connection(struct exchange *exchange, const struct locks_reply *reply);

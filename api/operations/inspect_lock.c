@@ -1,5 +1,7 @@
-#include "api/api.h"
+#include "api/access/completion.h"
+#include "api/http/context.h"
 #include "api/http/etag.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/operations/operations.h"

@@ -1,5 +1,7 @@
+#include "api/access/completion.h"
 #include "api/access/permission.h"
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/input.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"

@@ -1,7 +1,9 @@
 #include "api/operations/offered.h"
 
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
+#include "api/http/route.h"
 
 /* What a quorum (redis+quorum://) cannot keep, or batond's own Redis, and why. */
 static const struct refusal {

@@ -3,7 +3,7 @@
 #ifndef BATON_API_OPERATIONS_H
 #define BATON_API_OPERATIONS_H
 
-#include "api/routes.h"
+#include "api/http/route.h"
 
 enum handling acquire_lock(struct exchange *exchange);
 enum handling renew_lock(struct exchange *exchange);

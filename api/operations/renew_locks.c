@@ -1,9 +1,12 @@
-#include "api/api.h"
+#include "api/access/completion.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
 #include "api/operations/operations.h"
 #include "api/operations/several.h"
+#include "api/stats/happening.h"
 
 static void renewed(void *context, const struct several_reply *reply)
 {

@@ -1,6 +1,8 @@
 #include "api/operations/told.h"
 
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
+#include "api/stats/happening.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,10 @@
-#include "api/api.h"
+#include "api/access/completion.h"
+#include "api/http/context.h"
 #include "api/http/etag.h"
-#include "api/http/events.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/operations/events.h"
 #include "api/operations/operations.h"
 #include "base/decimal.h"
 

@@ -1,6 +1,6 @@
 #include "api/stats/happening.h"
 
-#include "api/api.h"
+#include "api/http/context.h"
 #include "base/table.h"
 
 #include <time.h>

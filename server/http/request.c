@@ -1,5 +1,7 @@
 #include "server/http/request.h"
 
+#include "api/access/completion.h"
+#include "api/routes.h"
 #include "server/http/entrance.h"
 #include "server/http/headers.h"
 #include "server/http/origin.h"

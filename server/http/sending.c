@@ -1,5 +1,7 @@
 #include "server/http/sending.h"
 
+#include "api/routes.h"
+#include "api/stats/health.h"
 #include "server/log/journal.h"
 
 #include <netinet/tcp.h>

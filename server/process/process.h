@@ -3,7 +3,7 @@
 #define BATON_SERVER_PROCESS_H
 
 #include "api/access/limits.h"
-#include "api/access/principals.h"
+#include "api/principals/principals.h"
 #include "api/stats/census.h"
 #include "api/stats/contention.h"
 #include "api/stats/health.h"

@@ -1,7 +1,7 @@
 #include "server/settings/settings.h"
 
-#include "api/access/principal.h"
 #include "api/http/cross_site.h"
+#include "api/principals/principal.h"
 #include "locks/quarantine/quarantine.h"
 #include "locks/types/name.h"
 #include "server/settings/setting.h"

@@ -2,6 +2,9 @@
 #ifndef BATON_TESTS_BUDGET_HOST_H
 #define BATON_TESTS_BUDGET_HOST_H
 
+#include "api/principals/principals.h"
+#include "api/stats/census.h"
+#include "api/stats/contention.h"
 #include "server/happenings.h"
 #include "server/http/http.h"
 

@@ -1,6 +1,7 @@
 #include "tests/fuzz/answer.h"
 
 #include "api/api.h"
+#include "api/principals/principals.h"
 #include "base/utf8.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,6 @@
 #include "tests/fuzz/play.h"
 
+#include "api/access/completion.h"
 #include "tests/fuzz/answer.h"
 #include "tests/fuzz/fuzz.h"
 

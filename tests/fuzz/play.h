@@ -3,6 +3,8 @@
 #define BATON_TESTS_FUZZ_PLAY_H
 
 #include "api/api.h"
+#include "api/principals/principals.h"
+#include "api/stats/census.h"
 #include "tests/fuzz/fake_store.h"
 #include "tests/fuzz/question.h"
 

@@ -1,7 +1,7 @@
 #include "tests/server/stage.h"
 
+#include "api/access/completion.h"
 #include "api/operations/told.h"
-
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 

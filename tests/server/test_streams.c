@@ -1,3 +1,5 @@
+#include "api/access/completion.h"
+
 /* Replies that go on: every piece reaches the client at once, and whoever ends a stream, the other
  * side hears of it. */
 #include "tests/server/wire.h"

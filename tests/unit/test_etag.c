@@ -1,3 +1,4 @@
+#include "api/access/completion.h"
 #include "api/http/etag.h"
 #include "api/http/exchange.h"
 #include "tests/support/cmocka.h"

@@ -1,4 +1,6 @@
+#include "api/access/completion.h"
 #include "api/api.h"
+#include "api/routes.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

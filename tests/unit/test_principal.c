@@ -1,5 +1,5 @@
-#include "api/access/principals.h"
 #include "api/access/tokens_file.h"
+#include "api/principals/principals.h"
 #include "base/base64url.h"
 #include "base/digest.h"
 #include "base/heap.h"

@@ -3,6 +3,7 @@
 #ifndef BATON_API_EVENTS_H
 #define BATON_API_EVENTS_H
 
+#include "api/http/context.h"
 #include "api/http/exchange.h"
 
 #include <sys/queue.h>
@@ -19,18 +20,16 @@ struct events {
     LIST_ENTRY(events) others;
 };
 
-/* All streams of an API that have begun. */
-LIST_HEAD(event_streams, events);
-
 /* Reads what the client wants to know. */
 void events_read(struct events *events, struct exchange *exchange);
 
 /* Its exchange has ended, or the client has gone. */
 void events_close(struct events *events);
 
-/* Tells every stream, by an event `store`, whether Redis can be asked. A client that is behind with
- * reading is not told: it will be by what becomes of its next round. */
-void events_tell_store(struct event_streams *streams, bool is_available);
+/* Redis can be asked, or not any more: where that has changed, tells every stream by an event
+ * `store`. A client that is behind with reading is not told: it will be by what becomes of its next
+ * round. */
+void events_set_store(struct api *api, bool is_available);
 
 /* How long to wait in the next round. */
 int64_t events_wait(const struct events *events);

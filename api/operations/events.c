@@ -1,7 +1,9 @@
-#include "api/http/events.h"
+#include "api/operations/events.h"
 
+#include "api/access/completion.h"
 #include "api/access/credentials.h"
-#include "api/api.h"
+#include "api/http/context.h"
+#include "api/http/exchange.h"
 #include "api/http/problem.h"
 
 #include <time.h>
@@ -124,7 +126,7 @@ void events_fail(struct events *events, const char *error)
     struct exchange *exchange = events->exchange;
     if (events->begun) {
         if (!locks_has_store(exchange->api->locks)) /* all streams hear why this one ends */
-            api_set_store(exchange->api, false);
+            events_set_store(exchange->api, false);
         exchange_finish(exchange); /* clients of event streams come again by themselves */
         return;
     }
@@ -132,10 +134,14 @@ void events_fail(struct events *events, const char *error)
     exchange_resume(exchange);
 }
 
-void events_tell_store(struct event_streams *streams, bool is_available)
+void events_set_store(struct api *api, bool is_available)
 {
+    if (api->store_is_away != is_available)
+        return;
+    api->store_is_away = !is_available;
     const char *data = is_available ? "{\"available\":true}" : "{\"available\":false}";
-    for (struct events *each = LIST_FIRST(streams); each; each = LIST_NEXT(each, others)) {
+    for (struct events *each = LIST_FIRST(&api->event_streams); each;
+         each = LIST_NEXT(each, others)) {
         const struct stream *stream = &each->exchange->stream;
         if (!stream->finished && stream->length < BEHIND)
             events_event(each, "store", NULL, slice_of(data));

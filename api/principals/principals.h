@@ -2,7 +2,7 @@
 #ifndef BATON_API_PRINCIPALS_H
 #define BATON_API_PRINCIPALS_H
 
-#include "api/access/principal.h"
+#include "api/principals/principal.h"
 #include "base/digest.h"
 
 /* Any thread may look somebody up. What a tokens-file says does not change; another takes its place

@@ -1,4 +1,4 @@
-#include "api/access/principal.h"
+#include "api/principals/principal.h"
 
 #include <stdlib.h>
 

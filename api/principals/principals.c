@@ -1,4 +1,4 @@
-#include "api/access/principals.h"
+#include "api/principals/principals.h"
 
 #include "base/utf8.h"
 

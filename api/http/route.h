@@ -1,0 +1,26 @@
+/* route.h: one operation of the API: its method and path, what it accepts and needs, its handler.
+ */
+#ifndef BATON_API_HTTP_ROUTE_H
+#define BATON_API_HTTP_ROUTE_H
+
+#include "api/principals/principal.h"
+
+struct exchange;
+
+/* What a handler has done with an exchange. */
+enum handling {
+    ANSWERED, /* its reply is complete */
+    PARKED,   /* exchange_resume will be called, from the loop */
+    WAITING,  /* parked, for as long as its client stays: the server watches for its hang-up */
+};
+
+struct route {
+    const char *method;
+    const char *path; /* "{name}" stands for one segment */
+    const char *operation_id;
+    unsigned fields; /* FIELD_BIT of each that it accepts */
+    enum verb needs; /* what one has to be allowed; VERB_NONE: it is for everybody */
+    enum handling (*handle)(struct exchange *exchange);
+};
+
+#endif
