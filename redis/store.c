@@ -1,7 +1,7 @@
 #include "redis/store.h"
 
-#include "redis/cluster/nodes.h"
-#include "redis/cluster/sight.h"
+#include "redis/cluster/cluster_store.h"
+#include "redis/cluster/primary_lease.h"
 #include "redis/primary/part.h"
 #include "redis/quorum/quorum.h"
 #include "redis/sentinel/sentinel.h"
@@ -15,11 +15,11 @@ enum { ONLY_PART = 0 };
 struct store {
     uv_loop_t *loop;
     struct redis_url url;
-    struct quorum *quorum;     /* NULL unless it has members: then there is nothing else */
-    struct nodes *nodes;       /* the same of a Cluster */
-    struct sentinel *sentinel; /* NULL where the URL names the server itself */
-    bool requires_sight;       /* of the sentinels */
-    struct guide *guide;       /* the same */
+    struct quorum *quorum;         /* NULL unless it has members: then there is nothing else */
+    struct cluster_store *cluster; /* the same of a Cluster */
+    struct sentinel *sentinel;     /* NULL where the URL names the server itself */
+    bool requires_primary_lease;   /* of the sentinels */
+    struct guide *guide;           /* the same */
     struct part *part;
     unsigned answering;      /* the part whose answer is being told */
     struct inbox *inbox;     /* NULL before store_listen */
@@ -146,7 +146,7 @@ static int store_open_engine(struct store *store)
     if (store->url.kind == REDIS_QUORUM)
         return quorum_open(&store->quorum, store->loop, &store->url, &store->events);
     if (store->url.kind == REDIS_CLUSTER)
-        return nodes_open(&store->nodes, store->loop, &store->url, &store->events);
+        return cluster_store_open(&store->cluster, store->loop, &store->url, &store->events);
     return store_open_parts(store);
 }
 
@@ -182,8 +182,8 @@ int store_listen(struct store *store, struct slice channel)
     };
     if (store->quorum)
         return quorum_listen(store->quorum, channel);
-    if (store->nodes)
-        return nodes_listen(store->nodes, channel);
+    if (store->cluster)
+        return cluster_store_listen(store->cluster, channel);
     int result =
         inbox_open(&store->inbox, store->loop, &store->url, store->guide, channel, &events);
     if (result == 0)
@@ -194,8 +194,8 @@ int store_listen(struct store *store, struct slice channel)
 void store_track(struct store *store, struct slice prefix)
 {
     store->tracks = true;
-    if (store->nodes)
-        nodes_track(store->nodes, prefix);
+    if (store->cluster)
+        cluster_store_track(store->cluster, prefix);
     else if (!store->quorum)
         part_track(store->part, prefix);
 }
@@ -203,8 +203,8 @@ void store_track(struct store *store, struct slice prefix)
 void store_untrack(struct store *store)
 {
     store->tracks = false;
-    if (store->nodes)
-        nodes_untrack(store->nodes);
+    if (store->cluster)
+        cluster_store_untrack(store->cluster);
     else if (!store->quorum)
         part_untrack(store->part);
 }
@@ -250,8 +250,8 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
         quorum_close(store->quorum, store_one_closed, store);
         return;
     }
-    if (store->nodes) {
-        nodes_close(store->nodes, store_one_closed, store);
+    if (store->cluster) {
+        cluster_store_close(store->cluster, store_one_closed, store);
         return;
     }
     if (store->inbox)
@@ -265,25 +265,26 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
  */
 unsigned store_part(const struct store *store, struct slice key)
 {
-    return store->nodes ? nodes_part(store->nodes, key) : ONLY_PART; /* a quorum: all do */
+    return store->cluster ? cluster_store_part(store->cluster, key)
+                          : ONLY_PART; /* a quorum: all do */
 }
 
 unsigned store_part_count(const struct store *store)
 {
-    if (store->nodes)
-        return nodes_part_count(store->nodes);
+    if (store->cluster)
+        return cluster_store_part_count(store->cluster);
     return store->quorum ? quorum_count(store->quorum) : 1;
 }
 
 bool store_part_serves(const struct store *store, unsigned part)
 {
-    return !store->nodes || nodes_part_serves(store->nodes, part);
+    return !store->cluster || cluster_store_part_serves(store->cluster, part);
 }
 
 bool store_seek_part(const struct store *store, unsigned *position, unsigned *ret_part)
 {
-    if (store->nodes)
-        return nodes_seek(store->nodes, position, ret_part);
+    if (store->cluster)
+        return cluster_store_seek(store->cluster, position, ret_part);
     *ret_part = ONLY_PART;
     return *position == 0;
 }
@@ -291,15 +292,15 @@ bool store_seek_part(const struct store *store, unsigned *position, unsigned *re
 void store_tag(struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
 {
     tag[0] = '\0';
-    if (store->nodes)
-        nodes_tag(store->nodes, part, tag);
+    if (store->cluster)
+        cluster_store_tag(store->cluster, part, tag);
 }
 
 void store_first_tag(const struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
 {
     tag[0] = '\0';
-    if (store->nodes)
-        nodes_first_tag(store->nodes, part, tag);
+    if (store->cluster)
+        cluster_store_first_tag(store->cluster, part, tag);
 }
 
 void store_eval_at(struct store *store, unsigned part, const struct script *script,
@@ -311,8 +312,9 @@ void store_eval_at(struct store *store, unsigned part, const struct script *scri
                    context);
         return;
     }
-    if (store->nodes)
-        nodes_eval_at(store->nodes, part, script, arguments, argument_count, done, context);
+    if (store->cluster)
+        cluster_store_eval_at(store->cluster, part, script, arguments, argument_count, done,
+                              context);
     else
         link_eval(part_link(store->part), script, key, arguments, argument_count, done, context);
 }
@@ -320,8 +322,8 @@ void store_eval_at(struct store *store, unsigned part, const struct script *scri
 /* The link to a part: that of a quorum's member is its own. */
 static struct link *store_link(const struct store *store, unsigned part)
 {
-    if (store->nodes)
-        return nodes_link(store->nodes, part);
+    if (store->cluster)
+        return cluster_store_link(store->cluster, part);
     return part_link(store->quorum ? quorum_member(store->quorum, part)->part : store->part);
 }
 
@@ -361,8 +363,8 @@ void store_eval(struct store *store, const struct script *script, struct slice k
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context)
 {
-    if (store->nodes)
-        nodes_eval(store->nodes, script, key, arguments, argument_count, done, context);
+    if (store->cluster)
+        cluster_store_eval(store->cluster, script, key, arguments, argument_count, done, context);
     else
         store_eval_at(store, store_part(store, key), script, key, arguments, argument_count, done,
                       context);
@@ -372,8 +374,8 @@ void store_eval(struct store *store, const struct script *script, struct slice k
 
 void store_expect_replicas(struct store *store, struct slice key, int replicas)
 {
-    if (store->nodes)
-        nodes_expect_replicas(store->nodes, key, replicas);
+    if (store->cluster)
+        cluster_store_expect_replicas(store->cluster, key, replicas);
     else if (!store->quorum)
         part_expect_replicas(store->part, key, replicas);
 }
@@ -382,8 +384,8 @@ struct store_mark store_mark(const struct store *store)
 {
     if (store->quorum)
         return (struct store_mark){0};
-    if (store->nodes)
-        return nodes_mark(store->nodes);
+    if (store->cluster)
+        return cluster_store_mark(store->cluster);
     return part_mark(store->part);
 }
 
@@ -397,8 +399,8 @@ struct store_mark store_mark_at(const struct store *store, unsigned part)
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context)
 {
-    if (store->nodes)
-        nodes_confirm(store->nodes, mark, replicas, timeout_ms, done, context);
+    if (store->cluster)
+        cluster_store_confirm(store->cluster, mark, replicas, timeout_ms, done, context);
     else
         part_confirm(store->part, mark, replicas, timeout_ms, done, context);
 }
@@ -410,15 +412,15 @@ bool store_part_is_up(const struct store *store, unsigned part)
     if (store->quorum)
         return part < quorum_count(store->quorum) &&
                store_is_up(quorum_member(store->quorum, part));
-    if (store->nodes)
-        return nodes_part_is_up(store->nodes, part);
+    if (store->cluster)
+        return cluster_store_part_is_up(store->cluster, part);
     return part == ONLY_PART && link_serves(part_link(store->part));
 }
 
 bool store_is_up(const struct store *store)
 {
-    if (store->nodes)
-        return nodes_is_up(store->nodes);
+    if (store->cluster)
+        return cluster_store_is_up(store->cluster);
     return store->quorum ? quorum_is_up(store->quorum) : store_part_is_up(store, ONLY_PART);
 }
 
@@ -426,8 +428,8 @@ const char *store_trouble(const struct store *store)
 {
     if (store->quorum)
         return quorum_trouble(store->quorum);
-    if (store->nodes)
-        return nodes_trouble(store->nodes);
+    if (store->cluster)
+        return cluster_store_trouble(store->cluster);
     return link_trouble(part_link(store->part));
 }
 
@@ -435,8 +437,8 @@ const char *store_place(const struct store *store)
 {
     if (store->quorum)
         return quorum_place(store->quorum);
-    if (store->nodes)
-        return nodes_place(store->nodes);
+    if (store->cluster)
+        return cluster_store_place(store->cluster);
     return link_place(part_link(store->part));
 }
 
@@ -444,8 +446,8 @@ const char *store_primary(const struct store *store)
 {
     if (store->quorum)
         return quorum_summary(store->quorum);
-    if (store->nodes)
-        return nodes_summary(store->nodes);
+    if (store->cluster)
+        return cluster_store_summary(store->cluster);
     return store->sentinel ? store_place(store) : "";
 }
 
@@ -458,22 +460,22 @@ struct store_figures store_figures(const struct store *store)
 {
     if (store->quorum)
         return quorum_figures(store->quorum);
-    if (store->nodes)
-        return nodes_figures(store->nodes);
+    if (store->cluster)
+        return cluster_store_figures(store->cluster);
     return link_figures(part_link(store->part));
 }
 
-void store_require_sight(struct store *store)
+void store_require_primary_lease(struct store *store)
 {
-    store->requires_sight = store->sentinel || store->nodes;
+    store->requires_primary_lease = store->sentinel || store->cluster;
     if (store->sentinel)
-        sentinel_require_sight(store->sentinel);
-    if (store->nodes)
-        nodes_require_sight(store->nodes);
+        sentinel_require_primary_lease(store->sentinel);
+    if (store->cluster)
+        cluster_store_require_primary_lease(store->cluster);
 }
 
-int64_t store_sight_ms(const struct store *store)
+int64_t store_primary_lease_ms(const struct store *store)
 {
-    int64_t sight = store->nodes ? (int64_t)SIGHT_MS : (int64_t)SENTINEL_SIGHT_MS;
-    return store->requires_sight ? sight : 0;
+    int64_t lease = store->cluster ? (int64_t)PRIMARY_LEASE_MS : (int64_t)SENTINEL_PRIMARY_LEASE_MS;
+    return store->requires_primary_lease ? lease : 0;
 }

@@ -132,14 +132,14 @@ void store_confirm(struct store *store, struct store_mark mark, int replicas, in
                    store_confirmed *done, void *context);
 
 /* From now on a primary that most of the sentinels, or of a Cluster's primaries, do not name any
- * more is not used for longer than store_sight_ms, even if none of them names another. To be called
- * right after store_open; changes nothing where nobody else can be asked. */
-void store_require_sight(struct store *store);
+ * more is not used for longer than store_primary_lease_ms, even if none of them names another. To
+ * be called right after store_open; changes nothing where nobody else can be asked. */
+void store_require_primary_lease(struct store *store);
 
 /* How long the primary before this one may have gone on serving others after the switch, in ms: 0
- * where sight is required of none. What waits for the end of what that one granted has to wait so
- * much longer. */
-int64_t store_sight_ms(const struct store *store);
+ * where no primary lease is required. What waits for the end of what that one granted has to wait
+ * so much longer. */
+int64_t store_primary_lease_ms(const struct store *store);
 
 /* Whether every name can be asked for: all parts that serve any have a connection, or of a quorum
  * more than half. */

@@ -316,7 +316,7 @@ static int open_store(struct worker *worker)
                                         .stamp = on_stamp};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
     if (result == 0 && worker->options->settings->quarantine_ms != QUARANTINE_OFF)
-        store_require_sight(worker->store);
+        store_require_primary_lease(worker->store);
     return result;
 }
 

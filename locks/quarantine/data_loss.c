@@ -85,12 +85,12 @@ int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_
                                enum quarantine_reason reason)
 {
     const struct guard *guard = shard->guard;
-    int64_t sight = store_sight_ms(guard->store) * US_PER_MS;
-    bool is_other = sight > 0 || is_promoted(shard, store_peer(guard->store, shard->number));
+    int64_t lease = store_primary_lease_ms(guard->store) * US_PER_MS;
+    bool is_other = lease > 0 || is_promoted(shard, store_peer(guard->store, shard->number));
     if (reason != QUARANTINE_IDENTITY || guard->options.quarantine_ms != QUARANTINE_AUTO ||
         !is_other || all_is_confirmed(shard, reason))
         return 0;
-    return record->time + sight + shard->horizon.span;
+    return record->time + lease + shard->horizon.span;
 }
 
 int64_t data_loss_at_least(const struct shard *shard, const struct identity_record *record,

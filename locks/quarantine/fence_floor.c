@@ -10,7 +10,7 @@ enum {
 
 int64_t fence_floor_headroom(const struct guard *guard)
 {
-    return store_sight_ms(guard->store) * US_PER_MS + HEADROOM_US;
+    return store_primary_lease_ms(guard->store) * US_PER_MS + HEADROOM_US;
 }
 
 /* As scripts/shared/1-state.lua. */

@@ -20,7 +20,8 @@ struct shard;
  * Of a shard whose clock is not known nothing is known here. Times are microseconds. */
 
 /* New numbers are greater by so much than all that were seen: what had them before may go on for as
- * long as it is in sight (store_sight_ms), with a clock that has gone faster than is known here. */
+ * long as it has its primary lease (store_primary_lease_ms), with a clock that has gone faster than
+ * is known here. */
 int64_t fence_floor_headroom(const struct guard *guard);
 
 /* No number was greater when Redis' clock was at `time`, or now. */

@@ -1,8 +1,8 @@
 #include "redis/cluster/cluster.h"
 
-#include "redis/cluster/roster.h"
-#include "redis/cluster/sight.h"
-#include "redis/cluster/survey.h"
+#include "redis/cluster/node_table.h"
+#include "redis/cluster/primary_lease.h"
+#include "redis/cluster/topology.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@ struct cluster {
     const struct redis_url *url;
     struct cluster_events events;
     struct slot_map map;
-    struct roster *roster;
-    struct survey *survey;
-    struct sight *sight; /* NULL: none is required */
-    int open;            /* the survey and the sight */
+    struct node_table *table;
+    struct topology *topology;
+    struct primary_lease *lease; /* NULL: none is required */
+    int open;                    /* the topology and the lease */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -51,36 +51,36 @@ unsigned cluster_uncovered(const struct cluster *cluster)
 
 struct guide *cluster_guide(struct cluster *cluster, unsigned number)
 {
-    return roster_guide(cluster->roster, number);
+    return node_table_guide(cluster->table, number);
 }
 
 bool cluster_is_fresh(const struct cluster *cluster, unsigned number)
 {
-    return roster_is_fresh(cluster->roster, number);
+    return node_table_is_fresh(cluster->table, number);
 }
 
 void cluster_note_up(struct cluster *cluster, unsigned number)
 {
-    roster_note_up(cluster->roster, number);
+    node_table_note_up(cluster->table, number);
 }
 
 void cluster_dismiss(struct cluster *cluster, unsigned number)
 {
-    roster_dismiss(cluster->roster, number);
+    node_table_dismiss(cluster->table, number);
 }
 
 /* What calls find out */
 
 void cluster_doubt(struct cluster *cluster)
 {
-    if (cluster->sight)
-        sight_doubt(cluster->sight);
-    survey_doubt(cluster->survey);
+    if (cluster->lease)
+        primary_lease_doubt(cluster->lease);
+    topology_doubt(cluster->topology);
 }
 
 unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by)
 {
-    return roster_meet(cluster->roster, to, by);
+    return node_table_meet(cluster->table, to, by);
 }
 
 /* A node that is new here may be one that was known by another address; and one that served nothing
@@ -88,24 +88,24 @@ unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsig
 unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
                             unsigned by)
 {
-    unsigned number = roster_find(cluster->roster, owner, by);
+    unsigned number = node_table_find(cluster->table, owner, by);
     bool is_known = cluster_slots_of(cluster, number) > 0;
     if (is_known)
         slot_map_give(&cluster->map, slot, number);
     else
-        survey_turn_to(cluster->survey, by);
+        topology_turn_to(cluster->topology, by);
     cluster_doubt(cluster);
     return is_known ? number : CLUSTER_NOBODY;
 }
 
-/* What the survey, the roster and the sight tell */
+/* What the topology, the node table and the lease tell */
 
 static void on_answered(void *context, const uint16_t owners[SLOT_COUNT])
 {
     struct cluster *cluster = context;
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
         slot_map_give(&cluster->map, slot, owners[slot]);
-    roster_note_map(cluster->roster);
+    node_table_note_map(cluster->table);
     cluster->events.mapped(cluster->events.context);
 }
 
@@ -129,20 +129,20 @@ static void on_doubted(void *context)
 static unsigned find_named(void *context, const struct slot_node *named, unsigned by)
 {
     const struct cluster *cluster = context;
-    return roster_find(cluster->roster, named, by);
+    return node_table_find(cluster->table, named, by);
 }
 
-static void on_sight_changed(void *context)
+static void on_lease_changed(void *context)
 {
     struct cluster *cluster = context;
-    roster_look(cluster->roster);
+    node_table_look(cluster->table);
 }
 
 /* The beginning and the end */
 
 static void free_all(struct cluster *cluster)
 {
-    roster_free(cluster->roster);
+    node_table_free(cluster->table);
     free(cluster);
 }
 
@@ -164,14 +164,15 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
     struct cluster *cluster = calloc(1, sizeof *cluster);
     if (!cluster)
         return failure_set(failure, -ENOMEM, "no memory");
-    const struct roster_events roster_events = {cluster, on_joined, on_doubted};
-    const struct survey_events survey_events = {cluster, on_answered, on_lost};
+    const struct node_table_events node_table_events = {cluster, on_joined, on_doubted};
+    const struct topology_events topology_events = {cluster, on_answered, on_lost};
     cluster->loop = loop;
     cluster->url = url;
     cluster->events = *events;
     slot_map_init(&cluster->map);
-    cluster->roster = roster_open(loop, &cluster->map, &roster_events);
-    int result = survey_open(&cluster->survey, loop, url, cluster->roster, &survey_events, failure);
+    cluster->table = node_table_open(loop, &cluster->map, &node_table_events);
+    int result =
+        topology_open(&cluster->topology, loop, url, cluster->table, &topology_events, failure);
     if (result < 0) {
         free_all(cluster);
         return result;
@@ -181,11 +182,11 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
     return 0;
 }
 
-void cluster_require_sight(struct cluster *cluster)
+void cluster_require_primary_lease(struct cluster *cluster)
 {
-    const struct sight_events events = {cluster, find_named, on_sight_changed};
-    cluster->sight = sight_open(cluster->loop, cluster->url, &events);
-    roster_require_sight(cluster->roster, cluster->sight);
+    const struct primary_lease_events events = {cluster, find_named, on_lease_changed};
+    cluster->lease = primary_lease_open(cluster->loop, cluster->url, &events);
+    node_table_require_primary_lease(cluster->table, cluster->lease);
     cluster->open++;
 }
 
@@ -193,7 +194,7 @@ void cluster_close(struct cluster *cluster, void (*closed)(void *context), void 
 {
     cluster->closed = closed;
     cluster->closed_context = context;
-    if (cluster->sight)
-        sight_close(cluster->sight, on_one_closed, cluster);
-    survey_close(cluster->survey, on_one_closed, cluster);
+    if (cluster->lease)
+        primary_lease_close(cluster->lease, on_one_closed, cluster);
+    topology_close(cluster->topology, on_one_closed, cluster);
 }

@@ -1,16 +1,16 @@
 /* cluster.h: learns from the nodes of a Redis Cluster which of them serves which slot, and when it
  * is another one. */
-#ifndef BATON_REDIS_CLUSTER_H
-#define BATON_REDIS_CLUSTER_H
+#ifndef BATON_REDIS_CLUSTER_CLUSTER_H
+#define BATON_REDIS_CLUSTER_CLUSTER_H
 
 #include "redis/cluster/slot_map.h"
 #include "redis/wire/guide.h"
 
 #include <uv.h>
 
-/* Somebody asks all the time (redis/cluster/survey.h) who serves what (redis/cluster/slot_map.h),
- * by numbers that nodes are given when they are first heard of (redis/cluster/roster.h). Here is
- * what the rest of the store asks of these three, and tells them.
+/* Somebody asks all the time (redis/cluster/topology.h) who serves what (redis/cluster/slot_map.h),
+ * by numbers that nodes are given when they are first heard of (redis/cluster/node_table.h). Here
+ * is what the rest of the store asks of these three, and tells them.
  *
  * A map that is behind costs a detour, and nothing else: each node knows what it serves itself, and
  * sends whoever asks for more elsewhere. Used on its loop's thread alone. */
@@ -33,10 +33,10 @@ struct cluster_events {
 int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *url,
                  const struct cluster_events *events, struct failure *failure);
 
-/* From now on the guide of a node points nowhere while it is out of sight (redis/cluster/sight.h).
- * One that is new, and was named by a node in sight, is taken for in sight as long as that would
- * have been. To be called right after cluster_open. */
-void cluster_require_sight(struct cluster *cluster);
+/* From now on the guide of a node points nowhere while the node has no primary lease
+ * (redis/cluster/primary_lease.h). A new node that a node with a lease has named counts as having
+ * one for PRIMARY_LEASE_MS. Call this right after cluster_open. */
+void cluster_require_primary_lease(struct cluster *cluster);
 
 /* Nobody may follow its guides any more. `closed` is called from the loop when the memory is gone.
  */

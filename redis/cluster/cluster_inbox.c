@@ -5,7 +5,7 @@ enum { STAYS_MS = 500 }; /* where it has gone to, unless that was long ago */
 static void move(struct cluster_inbox *inbox)
 {
     const struct cluster_inbox_options *options = &inbox->options;
-    if (!members_next(options->members, &inbox->node))
+    if (!cluster_shards_next(options->shards, &inbox->node))
         return;
     const struct guide *guide = cluster_guide(options->cluster, inbox->node);
     inbox->turned = uv_now(options->loop);
@@ -56,7 +56,8 @@ static void on_message(void *context, struct slice text)
 
 static void on_touched(void *context, struct slice key)
 {
-    (void)context, (void)key; /* each node's own inbox hears of keys: redis/cluster/member.h */
+    (void)context,
+        (void)key; /* each node's own inbox hears of keys: redis/cluster/cluster_shard.h */
 }
 
 static void on_lost(void *context, const char *reason)
@@ -64,7 +65,7 @@ static void on_lost(void *context, const char *reason)
     struct cluster_inbox *inbox = context;
     const struct store_events *events = inbox->options.events;
     struct failure warning;
-    if (inbox->loss_is_told || !members_are_up(inbox->options.members))
+    if (inbox->loss_is_told || !cluster_shards_are_up(inbox->options.shards))
         return;
     inbox->loss_is_told = true;
     failure_set(&warning, 0, "until batond hears from Redis again, waiters are served late: %s",

@@ -1,8 +1,8 @@
 /* cluster_inbox.h: one inbox for a whole Redis Cluster, at whichever of its nodes is up. */
-#ifndef BATON_REDIS_CLUSTER_INBOX_H
-#define BATON_REDIS_CLUSTER_INBOX_H
+#ifndef BATON_REDIS_CLUSTER_CLUSTER_INBOX_H
+#define BATON_REDIS_CLUSTER_CLUSTER_INBOX_H
 
-#include "redis/cluster/members.h"
+#include "redis/cluster/cluster_shards.h"
 
 /* A plain message reaches every node, so one inbox is enough, at any of them; it goes to another
  * one when that is lost, or serves nothing any more. */
@@ -10,7 +10,7 @@ struct cluster_inbox_options {
     uv_loop_t *loop;
     const struct redis_url *url; /* outlives it, as do those that follow */
     struct cluster *cluster;
-    const struct members *members;
+    const struct cluster_shards *shards;
     const struct store_events *events; /* of whom `listening`, `message` and `warning` are told */
 };
 

@@ -1,7 +1,7 @@
 /* router.h: sends each call to the node of a Redis Cluster that serves its slot, and again where
  * that turns out to be another one. */
-#ifndef BATON_REDIS_ROUTER_H
-#define BATON_REDIS_ROUTER_H
+#ifndef BATON_REDIS_CLUSTER_ROUTER_H
+#define BATON_REDIS_CLUSTER_ROUTER_H
 
 #include "redis/cluster/cluster.h"
 #include "redis/wire/link.h"

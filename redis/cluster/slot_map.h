@@ -1,13 +1,13 @@
 /* slot_map.h: which node of a Redis Cluster serves which slot, and which did before. */
-#ifndef BATON_REDIS_SLOT_MAP_H
-#define BATON_REDIS_SLOT_MAP_H
+#ifndef BATON_REDIS_CLUSTER_SLOT_MAP_H
+#define BATON_REDIS_CLUSTER_SLOT_MAP_H
 
 #include "redis/cluster/slots.h"
 
 #include <stdint.h>
 
-/* Nodes have numbers here, from 0 on: redis/cluster/roster.h knows what they are called and where
- * they are.
+/* Nodes have numbers here, from 0 on: redis/cluster/node_table.h knows what they are called and
+ * where they are.
  */
 enum {
     CLUSTER_NODES_MOST = 1024,

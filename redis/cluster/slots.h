@@ -1,6 +1,6 @@
 /* slots.h: which slot of a Redis Cluster a key is in, and what the nodes say of who serves it. */
-#ifndef BATON_REDIS_SLOTS_H
-#define BATON_REDIS_SLOTS_H
+#ifndef BATON_REDIS_CLUSTER_SLOTS_H
+#define BATON_REDIS_CLUSTER_SLOTS_H
 
 #include "redis/types/value.h"
 

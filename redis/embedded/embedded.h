@@ -1,6 +1,6 @@
 /* embedded.h: a private redis-server, started for one batond and ended with it. */
-#ifndef BATON_REDIS_EMBEDDED_H
-#define BATON_REDIS_EMBEDDED_H
+#ifndef BATON_REDIS_EMBEDDED_EMBEDDED_H
+#define BATON_REDIS_EMBEDDED_EMBEDDED_H
 
 #include "base/failure.h"
 

@@ -1,6 +1,6 @@
 /* starter.h: a small process that starts a program again for one that has given up starting any. */
-#ifndef BATON_REDIS_STARTER_H
-#define BATON_REDIS_STARTER_H
+#ifndef BATON_REDIS_EMBEDDED_STARTER_H
+#define BATON_REDIS_EMBEDDED_STARTER_H
 
 #include "base/failure.h"
 

@@ -1,6 +1,6 @@
 /* state_directory.h: the directory in which a private redis-server keeps its data. */
-#ifndef BATON_REDIS_STATE_DIRECTORY_H
-#define BATON_REDIS_STATE_DIRECTORY_H
+#ifndef BATON_REDIS_EMBEDDED_STATE_DIRECTORY_H
+#define BATON_REDIS_EMBEDDED_STATE_DIRECTORY_H
 
 #include "base/failure.h"
 

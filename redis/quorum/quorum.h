@@ -1,7 +1,7 @@
 /* quorum.h: several independent primaries as the parts of one store: each is a store of one server.
  */
-#ifndef BATON_REDIS_QUORUM_H
-#define BATON_REDIS_QUORUM_H
+#ifndef BATON_REDIS_QUORUM_QUORUM_H
+#define BATON_REDIS_QUORUM_QUORUM_H
 
 #include "redis/store.h"
 

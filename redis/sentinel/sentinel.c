@@ -1,6 +1,6 @@
 #include "redis/sentinel/sentinel.h"
 
-#include "redis/sentinel/electorate.h"
+#include "redis/sentinel/sentinel_set.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@ struct sentinel {
     uv_loop_t *loop;
     struct redis_url url;
     struct guide guide;
-    struct scout_events scout_events;
-    struct scout *scouts;
-    uv_timer_t timer; /* when sight will be lost */
-    bool requires_sight;
-    int parts_open; /* the scouts, and the timer */
+    struct sentinel_client_events sentinel_client_events;
+    struct sentinel_client *clients;
+    uv_timer_t timer; /* when the primary lease ends */
+    bool requires_primary_lease;
+    int parts_open; /* the clients, and the timer */
     bool has_current;
     struct vote current; /* the last one that the guide was told */
     void (*warning)(void *context, const char *text);
@@ -27,38 +27,38 @@ struct sentinel {
 
 /* What is to be thought of the answers */
 
-static void despair(struct sentinel *sentinel, const struct hearing *hearing)
+static void despair(struct sentinel *sentinel, const struct sentinel_tally *tally)
 {
     struct failure reason;
     const char *name = sentinel->url.master;
-    const char *trouble = hearing->worst ? hearing->worst->trouble.text : "";
+    const char *trouble = tally->worst ? tally->worst->trouble.text : "";
     int code = -EAGAIN;
-    if (hearing->count > 0)
+    if (tally->count > 0)
         failure_set(&reason, code,
                     "the few sentinels that answer know only of a former primary \"%s\"; waiting "
                     "for the others",
                     name);
-    else if (hearing->strangers == hearing->sentinels)
+    else if (tally->strangers == tally->sentinels)
         code = failure_set(&reason, -EPROTO,
                            "no sentinel knows a primary called \"%s\": correct the name in "
                            "redis-url (`SENTINEL MASTERS` lists those that there are)",
                            name);
-    else if (hearing->strangers > 0)
+    else if (tally->strangers > 0)
         failure_set(&reason, code,
                     "no sentinel that answers knows a primary called \"%s\", and not all answer: "
                     "%s",
                     name, trouble);
     else
-        code = failure_set(&reason, hearing->all_need_mending ? -EPROTO : -EAGAIN,
+        code = failure_set(&reason, tally->all_need_mending ? -EPROTO : -EAGAIN,
                            "no sentinel tells where the primary \"%s\" is: %s", name, trouble);
     guide_despair(&sentinel->guide, code, reason.text);
 }
 
 /* Until when the primary in use may be used; 0 where most of the sentinels name no such one. */
-static uint64_t sight_end(const struct sentinel *sentinel)
+static uint64_t primary_lease_end(const struct sentinel *sentinel)
 {
-    uint64_t named = electorate_named(sentinel->scouts, &sentinel->current);
-    return named > 0 ? named + SENTINEL_SIGHT_MS : 0;
+    uint64_t named = sentinel_set_named(sentinel->clients, &sentinel->current);
+    return named > 0 ? named + SENTINEL_PRIMARY_LEASE_MS : 0;
 }
 
 static void sentinel_timer(uv_timer_t *timer);
@@ -67,7 +67,7 @@ static void point(struct sentinel *sentinel)
 {
     const struct vote *current = &sentinel->current;
     uint64_t now = uv_now(sentinel->loop);
-    uint64_t end = sentinel->requires_sight ? sight_end(sentinel) : UINT64_MAX;
+    uint64_t end = sentinel->requires_primary_lease ? primary_lease_end(sentinel) : UINT64_MAX;
     struct failure reason;
     if (end > now) {
         if (end < UINT64_MAX)
@@ -80,7 +80,7 @@ static void point(struct sentinel *sentinel)
         failure_set(&reason, -EAGAIN,
                     "cannot tell whether %s:%d is still the primary \"%s\": most of the sentinels "
                     "have not said so for %d ms; can batond reach them?",
-                    current->host, current->port, sentinel->url.master, SENTINEL_SIGHT_MS);
+                    current->host, current->port, sentinel->url.master, SENTINEL_PRIMARY_LEASE_MS);
     else
         failure_set(&reason, -EAGAIN,
                     "waiting until most of the sentinels call %s:%d the primary \"%s\"",
@@ -98,10 +98,10 @@ static void sentinel_timer(uv_timer_t *timer)
 /* One of the URL is asked for as long as this runs: it may come back. */
 static void leave_out_replaced(struct sentinel *sentinel)
 {
-    electorate_renew(sentinel->scouts, uv_now(sentinel->loop));
-    for (struct scout *scout = sentinel->scouts; scout; scout = scout->next)
-        if (scout->is_left_out && scout->is_learnt)
-            scout_close(scout);
+    sentinel_set_renew(sentinel->clients, uv_now(sentinel->loop));
+    for (struct sentinel_client *client = sentinel->clients; client; client = client->next)
+        if (client->is_left_out && client->is_learnt)
+            sentinel_client_close(client);
 }
 
 static void judge(struct sentinel *sentinel)
@@ -109,77 +109,78 @@ static void judge(struct sentinel *sentinel)
     if (sentinel->closing)
         return;
     leave_out_replaced(sentinel);
-    struct hearing hearing = electorate_hear(sentinel->scouts);
+    struct sentinel_tally tally = sentinel_set_tally(sentinel->clients);
     const struct vote *winner =
-        votes_winner(hearing.votes, hearing.count, hearing.sentinels, hearing.all_heard,
+        votes_winner(tally.votes, tally.count, tally.sentinels, tally.all_heard,
                      sentinel->has_current ? &sentinel->current : NULL);
     if (winner) {
         sentinel->has_current = true;
         sentinel->current = *winner;
         point(sentinel);
-    } else if (hearing.all_heard && (hearing.count == 0 || !sentinel->guide.knows)) {
-        despair(sentinel, &hearing);
+    } else if (tally.all_heard && (tally.count == 0 || !sentinel->guide.knows)) {
+        despair(sentinel, &tally);
     }
 }
 
-/* The scouts */
+/* The clients */
 
 /* By another address it is the same as long as it answers at the one that is known: else it may
  * have moved. A learnt one that is not there any more is then forgotten in its time. */
-static bool is_same(const struct scout *scout, const struct vote *place, const char *id)
+static bool is_same(const struct sentinel_client *client, const struct vote *place, const char *id)
 {
-    return vote_names(place, scout->host, scout->port) ||
-           (id[0] && scout_answers(scout) && strcmp(id, scout->id) == 0);
+    return vote_names(place, client->host, client->port) ||
+           (id[0] && sentinel_client_answers(client) && strcmp(id, client->id) == 0);
 }
 
 /* `learnt_id` is NULL for one of the URL. */
 static int add(struct sentinel *sentinel, const char *host, int port, const char *learnt_id,
                struct failure *failure)
 {
-    struct scout *scout;
+    struct sentinel_client *client;
     if (sentinel->parts_open > SENTINELS_MOST)
         return failure_set(failure, -ENOMEM, "no memory");
-    int result = scout_open(&scout, sentinel->loop, &sentinel->url, host, port,
-                            &sentinel->scout_events, failure);
+    int result = sentinel_client_open(&client, sentinel->loop, &sentinel->url, host, port,
+                                      &sentinel->sentinel_client_events, failure);
     if (result < 0)
         return result;
-    scout->is_learnt = learnt_id != NULL;
-    snprintf(scout->id, sizeof scout->id, "%s", learnt_id ? learnt_id : "");
-    scout->mentioned = uv_now(sentinel->loop);
-    struct scout **last = &sentinel->scouts; /* those of the URL stay in front */
+    client->is_learnt = learnt_id != NULL;
+    snprintf(client->id, sizeof client->id, "%s", learnt_id ? learnt_id : "");
+    client->mentioned = uv_now(sentinel->loop);
+    struct sentinel_client **last = &sentinel->clients; /* those of the URL stay in front */
     while (*last)
         last = &(*last)->next;
-    *last = scout;
+    *last = client;
     sentinel->parts_open++;
     return 0;
 }
 
-static void scout_named(void *context, const struct vote *place, const char *id)
+static void sentinel_on_client_named(void *context, const struct vote *place, const char *id)
 {
     struct sentinel *sentinel = context;
-    for (struct scout *scout = sentinel->scouts; scout; scout = scout->next) {
-        if (scout->is_dropped || !is_same(scout, place, id))
+    for (struct sentinel_client *client = sentinel->clients; client; client = client->next) {
+        if (client->is_dropped || !is_same(client, place, id))
             continue;
-        scout->mentioned = uv_now(sentinel->loop);
-        scout->is_left_out = false;
+        client->mentioned = uv_now(sentinel->loop);
+        client->is_left_out = false;
         return;
     }
     add(sentinel, place->host, place->port, id, NULL);
 }
 
-static void scout_answered(void *context, struct scout *scout)
+static void sentinel_on_client_answered(void *context, struct sentinel_client *client)
 {
     struct sentinel *sentinel = context;
-    scout->is_left_out = false;
-    if (scout->is_learnt && electorate_is_twin(sentinel->scouts, scout))
-        scout_close(scout);
+    client->is_left_out = false;
+    if (client->is_learnt && sentinel_set_is_twin(sentinel->clients, client))
+        sentinel_client_close(client);
     judge(sentinel);
 }
 
-static void scout_lost(void *context, struct scout *scout, const struct session_loss *loss)
+static void sentinel_on_client_lost(void *context, struct sentinel_client *client,
+                                    const struct session_loss *loss)
 {
     struct sentinel *sentinel = context;
-    (void)scout;
+    (void)client;
     if (loss->is_news)
         sentinel->warning(sentinel->context, loss->reason);
     judge(sentinel);
@@ -203,13 +204,13 @@ static void sentinel_part_closed(struct sentinel *sentinel)
         sentinel_free(sentinel);
 }
 
-static void scout_closed(void *context, struct scout *scout)
+static void sentinel_on_client_closed(void *context, struct sentinel_client *client)
 {
     struct sentinel *sentinel = context;
-    struct scout **place = &sentinel->scouts;
-    while (*place != scout)
+    struct sentinel_client **place = &sentinel->clients;
+    while (*place != client)
         place = &(*place)->next;
-    *place = scout->next;
+    *place = client->next;
     sentinel_part_closed(sentinel);
 }
 
@@ -221,9 +222,10 @@ static void sentinel_timer_closed(uv_handle_t *timer)
 static void sentinel_doubted(void *context)
 {
     struct sentinel *sentinel = context;
-    for (struct scout *scout = sentinel->scouts; scout && !sentinel->closing; scout = scout->next)
-        if (!scout->is_dropped)
-            scout_ask_soon(scout);
+    for (struct sentinel_client *client = sentinel->clients; client && !sentinel->closing;
+         client = client->next)
+        if (!client->is_dropped)
+            sentinel_client_ask_soon(client);
 }
 
 int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url *url,
@@ -236,12 +238,12 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
     sentinel->loop = loop;
     sentinel->warning = warning;
     sentinel->context = context;
-    sentinel->scout_events = (struct scout_events){
+    sentinel->sentinel_client_events = (struct sentinel_client_events){
         .context = sentinel,
-        .answered = scout_answered,
-        .named = scout_named,
-        .lost = scout_lost,
-        .closed = scout_closed,
+        .answered = sentinel_on_client_answered,
+        .named = sentinel_on_client_named,
+        .lost = sentinel_on_client_lost,
+        .closed = sentinel_on_client_closed,
     };
     guide_init(&sentinel->guide, sentinel_doubted, sentinel);
     uv_timer_init(loop, &sentinel->timer);
@@ -259,9 +261,9 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
     return result;
 }
 
-void sentinel_require_sight(struct sentinel *sentinel)
+void sentinel_require_primary_lease(struct sentinel *sentinel)
 {
-    sentinel->requires_sight = true;
+    sentinel->requires_primary_lease = true;
 }
 
 struct guide *sentinel_guide(struct sentinel *sentinel)
@@ -275,6 +277,6 @@ void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), vo
     sentinel->closed = closed;
     sentinel->closed_context = context;
     uv_close((uv_handle_t *)&sentinel->timer, sentinel_timer_closed);
-    for (struct scout *scout = sentinel->scouts; scout; scout = scout->next)
-        scout_close(scout);
+    for (struct sentinel_client *client = sentinel->clients; client; client = client->next)
+        sentinel_client_close(client);
 }

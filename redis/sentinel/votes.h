@@ -1,6 +1,6 @@
 /* votes.h: which of the sentinels' answers about the primary counts. */
-#ifndef BATON_REDIS_VOTES_H
-#define BATON_REDIS_VOTES_H
+#ifndef BATON_REDIS_SENTINEL_VOTES_H
+#define BATON_REDIS_SENTINEL_VOTES_H
 
 #include "redis/address/url.h"
 

@@ -268,13 +268,13 @@ void store_confirm(struct store *store, struct store_mark mark, int replicas, in
     store->waiting++;
 }
 
-int64_t store_sight_ms(const struct store *store)
+int64_t store_primary_lease_ms(const struct store *store)
 {
     (void)store;
     return 0;
 }
 
-void store_require_sight(struct store *store)
+void store_require_primary_lease(struct store *store)
 {
     (void)store;
 }

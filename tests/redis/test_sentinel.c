@@ -200,18 +200,18 @@ static void no_primary_is_taken_on_hearsay(void **state)
     store_fixture_close(&store);
 }
 
-/* Who requires sight of them leaves a primary that most of them do not answer for, and comes back
+/* A store that requires a primary lease of them leaves a primary that most of them do not answer for, and comes back
  * to it when they do. */
-static void out_of_sight_no_primary_is_used(void **state)
+static void without_a_lease_no_primary_is_used(void **state)
 {
     enum { LEAST_MS = 1000, MOST_MS = 3500 }; /* they were asked some time before */
     struct world *world = *state;
     struct watched *watched = &world->watched;
     struct store_fixture store;
     store_fixture_open(&store, watched->url);
-    assert_int_equal(store_sight_ms(store.store), 0);
-    store_require_sight(store.store);
-    assert_in_range(store_sight_ms(store.store), LEAST_MS, MOST_MS);
+    assert_int_equal(store_primary_lease_ms(store.store), 0);
+    store_require_primary_lease(store.store);
+    assert_in_range(store_primary_lease_ms(store.store), LEAST_MS, MOST_MS);
     store_fixture_await(&store, &store.ups, 1);
     process_signal(&watched->sentinels[2].process, SIGSTOP); /* one is not most of them */
     store_fixture_idle(&store, MOST_MS);
@@ -246,7 +246,7 @@ static void stand_still(uv_async_t *wake)
 {
     struct standstill *standstill = wake->data;
     struct store_fixture *store = standstill->store;
-    clock_sleep_ms(store_sight_ms(store->store) + 500);
+    clock_sleep_ms(store_primary_lease_ms(store->store) + 500);
     uv_update_time(&store->loop);
     store_fixture_call(store, &standstill->outcome, standstill->script, "a", "");
     uv_close((uv_handle_t *)wake, NULL);
@@ -260,7 +260,7 @@ static void who_stood_still_asks_first(void **state)
     struct store_fixture store;
     struct standstill standstill = {.store = &store, .script = fixture_script("return 1")};
     store_fixture_open(&store, world->watched.url);
-    store_require_sight(store.store);
+    store_require_primary_lease(store.store);
     store_fixture_await(&store, &store.ups, 1);
     store_fixture_call(&store, &standstill.before, standstill.script, "a", "");
     store_fixture_await(&store, &store.ended, 1); /* from now on it is sent at once: it is loaded */
@@ -566,7 +566,7 @@ int main(void)
         cmocka_unit_test(a_killed_primary_is_replaced),
         cmocka_unit_test(a_frozen_primary_is_replaced),
         cmocka_unit_test(no_primary_is_taken_on_hearsay),
-        cmocka_unit_test(out_of_sight_no_primary_is_used),
+        cmocka_unit_test(without_a_lease_no_primary_is_used),
         cmocka_unit_test(who_stood_still_asks_first),
         cmocka_unit_test(a_replica_is_left_and_not_taken),
         cmocka_unit_test(a_sentinel_that_moves_is_asked_where_it_is), /* last: the URL is old */

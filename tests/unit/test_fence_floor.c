@@ -28,7 +28,7 @@ static void scene_open(struct scene *scene, const char *text, int64_t ahead)
     assert_int_equal(store_open(&scene->guard.store, &scene->loop, &url, &(struct store_events){0}),
                      0);
     redis_url_free(&url);
-    store_require_sight(scene->guard.store);
+    store_require_primary_lease(scene->guard.store);
     scene->shard.guard = &scene->guard;
     shard_measure(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
 }
@@ -52,7 +52,7 @@ static void what_was_replaced_gives_no_number_that_its_successor_gives(void **st
 {
     static const struct {
         const char *url;
-        int64_t sight;
+        int64_t lease;
     } CASES[] = {{WATCHED, SIGHT_US}, {ALONE, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -60,7 +60,7 @@ static void what_was_replaced_gives_no_number_that_its_successor_gives(void **st
         const int64_t ahead = 600 * (int64_t)SECOND_US;
         scene_open(&scene, CASES[i].url, ahead);
         is_replaced(&scene, 0);
-        int64_t last = scene.now + ahead + CASES[i].sight + UNSEEN_JUMP_US;
+        int64_t last = scene.now + ahead + CASES[i].lease + UNSEEN_JUMP_US;
         assert_true(fence_floor_at(&scene.shard, scene.now) > last);
         scene_close(&scene);
     }

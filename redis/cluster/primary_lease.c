@@ -1,4 +1,4 @@
-#include "redis/cluster/sight.h"
+#include "redis/cluster/primary_lease.h"
 
 #include "redis/cluster/slot_map.h"
 #include "redis/wire/session.h"
@@ -10,7 +10,7 @@
 
 /* A primary that is asked. */
 struct witness {
-    struct sight *sight;
+    struct primary_lease *lease;
     unsigned node;
     bool counts; /* it is one, as far as is known here */
     struct guide guide;
@@ -22,11 +22,11 @@ struct witness {
     bool names[CLUSTER_NODES_MOST];
 };
 
-struct sight {
+struct primary_lease {
     uv_loop_t *loop;
     const struct redis_url *url;
-    struct sight_events events;
-    uv_timer_t timer;                              /* of sight_wake */
+    struct primary_lease_events events;
+    uv_timer_t timer;                              /* of primary_lease_wake */
     struct witness *witnesses[CLUSTER_NODES_MOST]; /* by number; NULL: never asked */
     unsigned count;                                /* numbers so far */
     int open;                                      /* sessions, and the timer */
@@ -42,16 +42,16 @@ static void ask(struct witness *witness)
     static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
     witness->asking = true;
     witness->ask_again = false;
-    witness->asked = uv_now(witness->sight->loop);
+    witness->asked = uv_now(witness->lease->loop);
     session_send_words(witness->session, SLOTS, 2);
-    session_wake(witness->session, witness->asked + SIGHT_ANSWER_MS);
+    session_wake(witness->session, witness->asked + PRIMARY_LEASE_ANSWER_MS);
 }
 
 static uint64_t due(const struct witness *witness)
 {
-    return witness->asked + (witness->asking      ? SIGHT_ANSWER_MS
-                             : witness->ask_again ? SIGHT_SPACE_MS
-                                                  : SIGHT_ASK_MS);
+    return witness->asked + (witness->asking      ? PRIMARY_LEASE_ANSWER_MS
+                             : witness->ask_again ? PRIMARY_LEASE_SPACE_MS
+                                                  : PRIMARY_LEASE_ASK_MS);
 }
 
 static void on_ready(void *context, const struct session_peer *peer)
@@ -68,7 +68,7 @@ static void on_woken(void *context)
         ;
     if (!session_is_ready(witness->session))
         return;
-    if (uv_now(witness->sight->loop) < due(witness))
+    if (uv_now(witness->lease->loop) < due(witness))
         session_wake(witness->session, due(witness));
     else if (witness->asking)
         session_lose(witness->session, -EAGAIN, "it does not say who the primaries are");
@@ -76,11 +76,11 @@ static void on_woken(void *context)
         ask(witness);
 }
 
-void sight_doubt(struct sight *sight)
+void primary_lease_doubt(struct primary_lease *lease)
 {
-    for (unsigned node = 0; node < sight->count; node++) {
-        struct witness *witness = sight->witnesses[node];
-        if (sight->closing || !witness || !session_is_ready(witness->session))
+    for (unsigned node = 0; node < lease->count; node++) {
+        struct witness *witness = lease->witnesses[node];
+        if (lease->closing || !witness || !session_is_ready(witness->session))
             continue; /* it is asked as soon as it is */
         witness->ask_again = true;
         session_wake(witness->session, due(witness));
@@ -93,7 +93,7 @@ static void note_range(void *context, unsigned first, unsigned last,
                        const struct slot_node *primary)
 {
     struct witness *witness = context;
-    const struct sight_events *events = &witness->sight->events;
+    const struct primary_lease_events *events = &witness->lease->events;
     unsigned node = events->find(events->context, primary, witness->node);
     (void)first, (void)last;
     if (node != CLUSTER_NOBODY)
@@ -112,7 +112,7 @@ static void on_replied(void *context, const redisReply *reply)
     witness->asking = false;
     witness->spoken = witness->asked;
     session_wake(witness->session, due(witness));
-    witness->sight->events.changed(witness->sight->events.context);
+    witness->lease->events.changed(witness->lease->events.context);
 }
 
 /* What it has said goes on to count: it was asked then. */
@@ -123,12 +123,12 @@ static void on_lost(void *context, const struct session_loss *loss)
     witness->asking = false;
 }
 
-uint64_t sight_end(const struct sight *sight, unsigned node)
+uint64_t primary_lease_end(const struct primary_lease *lease, unsigned node)
 {
     uint64_t spoken[CLUSTER_NODES_MOST]; /* the latest first */
     size_t count = 0, primaries = 0;
-    for (unsigned i = 0; i < sight->count; i++) {
-        const struct witness *witness = sight->witnesses[i];
+    for (unsigned i = 0; i < lease->count; i++) {
+        const struct witness *witness = lease->witnesses[i];
         if (!witness || !witness->counts)
             continue;
         primaries++;
@@ -139,42 +139,42 @@ uint64_t sight_end(const struct sight *sight, unsigned node)
             spoken[place] = spoken[place - 1];
         spoken[place] = witness->spoken;
     }
-    return count > primaries / 2 ? spoken[primaries / 2] + SIGHT_MS : 0;
+    return count > primaries / 2 ? spoken[primaries / 2] + PRIMARY_LEASE_MS : 0;
 }
 
 /* Time */
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct sight *sight = timer->data;
-    sight->events.changed(sight->events.context);
+    struct primary_lease *lease = timer->data;
+    lease->events.changed(lease->events.context);
 }
 
-void sight_wake(struct sight *sight, uint64_t due)
+void primary_lease_wake(struct primary_lease *lease, uint64_t due)
 {
-    uint64_t now = uv_now(sight->loop), left = uv_timer_get_due_in(&sight->timer);
-    if (!sight->closing && (left == 0 || due - now < left))
-        uv_timer_start(&sight->timer, on_timer, due - now, 0);
+    uint64_t now = uv_now(lease->loop), left = uv_timer_get_due_in(&lease->timer);
+    if (!lease->closing && (left == 0 || due - now < left))
+        uv_timer_start(&lease->timer, on_timer, due - now, 0);
 }
 
 /* The beginning and the end */
 
-static void end_if_closed(struct sight *sight)
+static void end_if_closed(struct primary_lease *lease)
 {
-    if (--sight->open > 0)
+    if (--lease->open > 0)
         return;
-    void (*closed)(void *context) = sight->closed;
-    void *closed_context = sight->closed_context;
-    for (unsigned node = 0; node < sight->count; node++)
-        free(sight->witnesses[node]);
-    free(sight);
+    void (*closed)(void *context) = lease->closed;
+    void *closed_context = lease->closed_context;
+    for (unsigned node = 0; node < lease->count; node++)
+        free(lease->witnesses[node]);
+    free(lease);
     closed(closed_context);
 }
 
 static void on_closed(void *context)
 {
     struct witness *witness = context;
-    end_if_closed(witness->sight);
+    end_if_closed(witness->lease);
 }
 
 static void on_timer_closed(uv_handle_t *timer)
@@ -187,12 +187,12 @@ static void nobody_minds(void *context)
     (void)context; /* the next question is due in a second */
 }
 
-static void start(struct sight *sight, unsigned node)
+static void start(struct primary_lease *lease, unsigned node)
 {
     struct witness *witness = calloc(1, sizeof *witness);
     if (!witness)
         abort();
-    *witness = (struct witness){.sight = sight, .node = node};
+    *witness = (struct witness){.lease = lease, .node = node};
     guide_init(&witness->guide, nobody_minds, witness);
     const struct session_events events = {
         .context = witness,
@@ -203,61 +203,61 @@ static void start(struct sight *sight, unsigned node)
         .closed = on_closed,
     };
     witness->guide.takes_replicas = true; /* what it is, others have to say */
-    if (session_open(&witness->session, sight->loop, sight->url, &witness->guide, &events, NULL)) {
+    if (session_open(&witness->session, lease->loop, lease->url, &witness->guide, &events, NULL)) {
         free(witness);
         return;
     }
-    sight->witnesses[node] = witness;
-    if (node >= sight->count)
-        sight->count = node + 1;
-    sight->open++;
+    lease->witnesses[node] = witness;
+    if (node >= lease->count)
+        lease->count = node + 1;
+    lease->open++;
 }
 
-void sight_add(struct sight *sight, unsigned node, const char *host, int port)
+void primary_lease_add(struct primary_lease *lease, unsigned node, const char *host, int port)
 {
-    if (sight->closing)
+    if (lease->closing)
         return;
-    if (!sight->witnesses[node])
-        start(sight, node);
-    struct witness *witness = sight->witnesses[node];
+    if (!lease->witnesses[node])
+        start(lease, node);
+    struct witness *witness = lease->witnesses[node];
     if (!witness)
         return;
     witness->counts = true;
     guide_point(&witness->guide, host, port);
 }
 
-void sight_remove(struct sight *sight, unsigned node)
+void primary_lease_remove(struct primary_lease *lease, unsigned node)
 {
-    struct witness *witness = sight->witnesses[node];
-    if (sight->closing || !witness || !witness->counts)
+    struct witness *witness = lease->witnesses[node];
+    if (lease->closing || !witness || !witness->counts)
         return;
     witness->counts = false;
     witness->spoken = 0;
     guide_withdraw(&witness->guide, "it serves nothing any more");
 }
 
-struct sight *sight_open(uv_loop_t *loop, const struct redis_url *url,
-                         const struct sight_events *events)
+struct primary_lease *primary_lease_open(uv_loop_t *loop, const struct redis_url *url,
+                                         const struct primary_lease_events *events)
 {
-    struct sight *sight = calloc(1, sizeof *sight);
-    if (!sight)
+    struct primary_lease *lease = calloc(1, sizeof *lease);
+    if (!lease)
         abort();
-    sight->loop = loop;
-    sight->url = url;
-    sight->events = *events;
-    uv_timer_init(loop, &sight->timer);
-    sight->timer.data = sight;
-    sight->open = 1;
-    return sight;
+    lease->loop = loop;
+    lease->url = url;
+    lease->events = *events;
+    uv_timer_init(loop, &lease->timer);
+    lease->timer.data = lease;
+    lease->open = 1;
+    return lease;
 }
 
-void sight_close(struct sight *sight, void (*closed)(void *context), void *context)
+void primary_lease_close(struct primary_lease *lease, void (*closed)(void *context), void *context)
 {
-    sight->closing = true;
-    sight->closed = closed;
-    sight->closed_context = context;
-    uv_close((uv_handle_t *)&sight->timer, on_timer_closed);
-    for (unsigned node = 0; node < sight->count; node++)
-        if (sight->witnesses[node])
-            session_close(sight->witnesses[node]->session);
+    lease->closing = true;
+    lease->closed = closed;
+    lease->closed_context = context;
+    uv_close((uv_handle_t *)&lease->timer, on_timer_closed);
+    for (unsigned node = 0; node < lease->count; node++)
+        if (lease->witnesses[node])
+            session_close(lease->witnesses[node]->session);
 }

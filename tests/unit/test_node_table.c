@@ -1,6 +1,6 @@
 /* Who the nodes of a Cluster are and where, by what they say of each other, and when they may be
- * used; with a sight that is made up, and a clock that is set. */
-#include "redis/cluster/roster.h"
+ * used; with primary leases that are made up, and a clock that is set. */
+#include "redis/cluster/node_table.h"
 #include "redis/store.h"
 #include "tests/support/cmocka.h"
 
@@ -12,49 +12,49 @@ enum { NODES = 8, START_MS = 100000 };
 struct world {
     uv_loop_t loop; /* never runs: its time is set */
     struct slot_map map;
-    struct roster *roster;
+    struct node_table *table;
     struct guide *guides[NODES];
     unsigned joined;
     int doubts;
-    uint64_t ends[NODES]; /* of sight */
+    uint64_t ends[NODES]; /* of primary leases */
     uint64_t wake;        /* the earliest; 0: none */
     bool is_asked[NODES];
 };
 
 static struct world *world;
 
-/* In place of sight.c. */
+/* In place of primary_lease.c. */
 
-uint64_t sight_end(const struct sight *sight, unsigned node)
+uint64_t primary_lease_end(const struct primary_lease *lease, unsigned node)
 {
-    (void)sight;
+    (void)lease;
     return world->ends[node];
 }
 
-void sight_wake(struct sight *sight, uint64_t due)
+void primary_lease_wake(struct primary_lease *lease, uint64_t due)
 {
-    (void)sight;
+    (void)lease;
     assert_true(due > world->loop.time);
     if (world->wake == 0 || due < world->wake)
         world->wake = due;
 }
 
-void sight_add(struct sight *sight, unsigned node, const char *host, int port)
+void primary_lease_add(struct primary_lease *lease, unsigned node, const char *host, int port)
 {
-    (void)sight, (void)host, (void)port;
+    (void)lease, (void)host, (void)port;
     world->is_asked[node] = true;
 }
 
-void sight_remove(struct sight *sight, unsigned node)
+void primary_lease_remove(struct primary_lease *lease, unsigned node)
 {
-    (void)sight;
+    (void)lease;
     world->is_asked[node] = false;
 }
 
-static void require_sight(void)
+static void require_lease(void)
 {
-    static char sight;
-    roster_require_sight(world->roster, (struct sight *)&sight);
+    static char lease;
+    node_table_require_primary_lease(world->table, (struct primary_lease *)&lease);
 }
 
 /* Nodes. */
@@ -81,21 +81,21 @@ static struct slot_node named(const char *id, const char *host, int port)
 static unsigned meet(const char *id, const char *host, int port)
 {
     struct slot_node node = named(id, host, port);
-    return roster_meet_by(world->roster, &node, "10.0.0.1", 7000);
+    return node_table_meet_by(world->table, &node, "10.0.0.1", 7000);
 }
 
 /* As a redirect of `by` says. */
 static unsigned meet_by(unsigned by, const char *host, int port)
 {
     struct slot_node node = named("", host, port);
-    return roster_meet(world->roster, &node, by);
+    return node_table_meet(world->table, &node, by);
 }
 
 static void assert_points(unsigned number, const char *host, int port)
 {
     assert_true(guide_points_to(world->guides[number], host, port));
-    assert_string_equal(roster_address(world->roster, number).host, host);
-    assert_int_equal(roster_address(world->roster, number).port, port);
+    assert_string_equal(node_table_address(world->table, number).host, host);
+    assert_int_equal(node_table_address(world->table, number).port, port);
 }
 
 static int set_up(void **state)
@@ -106,15 +106,15 @@ static int set_up(void **state)
     uv_loop_init(&world->loop);
     world->loop.time = START_MS;
     slot_map_init(&world->map);
-    const struct roster_events events = {NULL, on_joined, on_doubted};
-    world->roster = roster_open(&world->loop, &world->map, &events);
+    const struct node_table_events events = {NULL, on_joined, on_doubted};
+    world->table = node_table_open(&world->loop, &world->map, &events);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    roster_free(world->roster);
+    node_table_free(world->table);
     assert_int_equal(uv_loop_close(&world->loop), 0);
     free(world);
     return 0;
@@ -162,10 +162,10 @@ static void who_is_looked_for_is_not_entered(void **state)
     (void)state;
     struct slot_node by_address = named("", "10.0.0.2", 7000);
     struct slot_node by_id = named("b", "10.0.0.2", 7000);
-    assert_int_equal(roster_find(world->roster, &by_address, 0), CLUSTER_NOBODY);
+    assert_int_equal(node_table_find(world->table, &by_address, 0), CLUSTER_NOBODY);
     assert_int_equal(meet("a", "10.0.0.2", 7000), 0);
-    assert_int_equal(roster_find(world->roster, &by_address, 0), 0);
-    assert_int_equal(roster_find(world->roster, &by_id, 0), CLUSTER_NOBODY);
+    assert_int_equal(node_table_find(world->table, &by_address, 0), 0);
+    assert_int_equal(node_table_find(world->table, &by_id, 0), CLUSTER_NOBODY);
     assert_int_equal(world->joined, 1);
 }
 
@@ -174,14 +174,14 @@ static void who_serves_nothing_can_be_dismissed(void **state)
     (void)state;
     meet("a", "10.0.0.1", 7000);
     slot_map_give(&world->map, 1, 0);
-    roster_dismiss(world->roster, 0);
-    assert_false(roster_is_dismissed(world->roster, 0));
+    node_table_dismiss(world->table, 0);
+    assert_false(node_table_is_dismissed(world->table, 0));
     slot_map_give(&world->map, 1, CLUSTER_NOBODY);
-    roster_dismiss(world->roster, 0);
-    assert_true(roster_is_dismissed(world->roster, 0));
+    node_table_dismiss(world->table, 0);
+    assert_true(node_table_is_dismissed(world->table, 0));
     assert_false(world->guides[0]->knows);
     assert_int_equal(meet_by(CLUSTER_NOBODY, "10.0.0.1", 7000), 0);
-    assert_false(roster_is_dismissed(world->roster, 0));
+    assert_false(node_table_is_dismissed(world->table, 0));
     assert_points(0, "10.0.0.1", 7000);
 }
 
@@ -192,10 +192,10 @@ static void those_that_serve_are_counted(void **state)
         meet_by(CLUSTER_NOBODY, "10.0.0.1", 7000 + i);
     slot_map_give(&world->map, 1, 2);
     slot_map_give(&world->map, 2, 0);
-    assert_int_equal(roster_count_serving(world->roster), 2);
-    assert_int_equal(roster_serving(world->roster, 0), 0);
-    assert_int_equal(roster_serving(world->roster, 1), 2);
-    assert_int_equal(roster_serving(world->roster, 2), CLUSTER_NOBODY);
+    assert_int_equal(node_table_count_serving(world->table), 2);
+    assert_int_equal(node_table_serving(world->table, 0), 0);
+    assert_int_equal(node_table_serving(world->table, 1), 2);
+    assert_int_equal(node_table_serving(world->table, 2), CLUSTER_NOBODY);
 }
 
 static void who_is_lost_is_not_fresh(void **state)
@@ -203,57 +203,57 @@ static void who_is_lost_is_not_fresh(void **state)
     (void)state;
     meet("a", "10.0.0.1", 7000);
     slot_map_give(&world->map, 1, 0);
-    assert_true(roster_is_fresh(world->roster, 0));
+    assert_true(node_table_is_fresh(world->table, 0));
     world->guides[0]->doubted(world->guides[0]->context);
     assert_int_equal(world->doubts, 1);
-    assert_true(roster_serves_lost(world->roster));
-    assert_false(roster_is_fresh(world->roster, 0));
-    roster_note_up(world->roster, 0);
-    assert_false(roster_serves_lost(world->roster));
-    assert_true(roster_is_fresh(world->roster, 0));
+    assert_true(node_table_serves_lost(world->table));
+    assert_false(node_table_is_fresh(world->table, 0));
+    node_table_note_up(world->table, 0);
+    assert_false(node_table_serves_lost(world->table));
+    assert_true(node_table_is_fresh(world->table, 0));
     world->loop.time += STORE_DEADLINE_MS;
-    assert_false(roster_is_fresh(world->roster, 0));
-    assert_false(roster_is_fresh(world->roster, 1));
+    assert_false(node_table_is_fresh(world->table, 0));
+    assert_false(node_table_is_fresh(world->table, 1));
 }
 
 /* Where it is new, those that are asked may not have answered yet. */
-static void out_of_sight_a_guide_points_nowhere(void **state)
+static void without_a_lease_a_guide_points_nowhere(void **state)
 {
     (void)state;
-    require_sight();
+    require_lease();
     meet("a", "10.0.0.1", 7000);
     assert_false(world->guides[0]->knows);
     assert_true(world->guides[0]->asks);
-    assert_int_equal(world->wake, START_MS + SIGHT_ANSWER_MS);
-    world->loop.time += SIGHT_ANSWER_MS;
-    roster_look(world->roster);
+    assert_int_equal(world->wake, START_MS + PRIMARY_LEASE_ANSWER_MS);
+    world->loop.time += PRIMARY_LEASE_ANSWER_MS;
+    node_table_look(world->table);
     assert_false(world->guides[0]->asks);
-    world->ends[0] = world->loop.time + SIGHT_MS;
+    world->ends[0] = world->loop.time + PRIMARY_LEASE_MS;
     world->wake = 0;
-    roster_look(world->roster);
+    node_table_look(world->table);
     assert_points(0, "10.0.0.1", 7000);
     assert_int_equal(world->guides[0]->until, world->ends[0]);
     assert_int_equal(world->wake, world->ends[0]);
     world->loop.time = world->ends[0];
-    roster_look(world->roster);
+    node_table_look(world->table);
     assert_false(world->guides[0]->knows);
     assert_true(world->guides[0]->forbids);
 }
 
-static void one_in_sight_vouches_for_a_new_one(void **state)
+static void one_with_a_lease_vouches_for_a_new_one(void **state)
 {
     (void)state;
-    require_sight();
+    require_lease();
     meet("a", "10.0.0.1", 7000);
-    meet("b", "10.0.0.2", 7000); /* named by one that is out of sight itself */
+    meet("b", "10.0.0.2", 7000); /* named by one that has no lease itself */
     assert_false(world->guides[1]->knows);
     world->ends[0] = START_MS + 1;
-    roster_look(world->roster);
+    node_table_look(world->table);
     meet("c", "10.0.0.3", 7000);
     assert_points(2, "10.0.0.3", 7000);
-    assert_int_equal(world->guides[2]->until, START_MS + SIGHT_MS);
+    assert_int_equal(world->guides[2]->until, START_MS + PRIMARY_LEASE_MS);
     slot_map_give(&world->map, 1, 2);
-    world->loop.time += SIGHT_MS;
+    world->loop.time += PRIMARY_LEASE_MS;
     world->ends[0] = world->loop.time + 1;
     meet("c", "10.0.0.3", 7000); /* it is no news any more: the others have to say so */
     assert_false(world->guides[2]->knows);
@@ -262,42 +262,42 @@ static void one_in_sight_vouches_for_a_new_one(void **state)
 static void nobody_vouches_for_itself(void **state)
 {
     (void)state;
-    require_sight();
+    require_lease();
     meet("a", "10.0.0.1", 7000);
     world->ends[0] = START_MS + 1;
     meet("a", "10.0.0.1", 7000);
     assert_points(0, "10.0.0.1", 7000);
     world->loop.time = world->ends[0];
-    roster_look(world->roster);
+    node_table_look(world->table);
     assert_false(world->guides[0]->knows);
 }
 
-static void who_was_dismissed_may_be_in_sight(void **state)
+static void who_was_dismissed_may_have_a_lease(void **state)
 {
     (void)state;
-    require_sight();
+    require_lease();
     meet("a", "10.0.0.1", 7000);
-    world->ends[0] = START_MS + SIGHT_MS;
-    roster_look(world->roster);
+    world->ends[0] = START_MS + PRIMARY_LEASE_MS;
+    node_table_look(world->table);
     assert_points(0, "10.0.0.1", 7000);
-    roster_dismiss(world->roster, 0);
-    roster_look(world->roster);
+    node_table_dismiss(world->table, 0);
+    node_table_look(world->table);
     assert_false(world->guides[0]->knows);
 }
 
 static void those_that_serve_are_asked(void **state)
 {
     (void)state;
-    require_sight();
+    require_lease();
     meet("a", "10.0.0.1", 7000);
     meet("b", "10.0.0.2", 7000);
     slot_map_give(&world->map, 1, 1);
-    roster_note_map(world->roster);
+    node_table_note_map(world->table);
     assert_false(world->is_asked[0]);
     assert_true(world->is_asked[1]);
     slot_map_give(&world->map, 1, 0);
-    world->ends[0] = START_MS + SIGHT_MS;
-    roster_note_map(world->roster);
+    world->ends[0] = START_MS + PRIMARY_LEASE_MS;
+    node_table_note_map(world->table);
     assert_true(world->is_asked[0]);
     assert_false(world->is_asked[1]);
     assert_points(0, "10.0.0.1", 7000);
@@ -313,10 +313,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_serves_nothing_can_be_dismissed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(those_that_serve_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_lost_is_not_fresh, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(out_of_sight_a_guide_points_nowhere, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_in_sight_vouches_for_a_new_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_lease_a_guide_points_nowhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_with_a_lease_vouches_for_a_new_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_vouches_for_itself, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_was_dismissed_may_be_in_sight, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_was_dismissed_may_have_a_lease, set_up, tear_down),
         cmocka_unit_test_setup_teardown(those_that_serve_are_asked, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "redis/sentinel/scout.h"
+#include "redis/sentinel/sentinel_client.h"
 
 #include "redis/wire/errors.h"
 
@@ -53,59 +53,59 @@ static bool read_place(struct slice host, struct slice port, struct vote *ret)
 
 /* Answers, each of which ends the connection where it returns false. */
 
-static bool left(struct scout *scout, const redisReply *reply)
+static bool left(struct sentinel_client *client, const redisReply *reply)
 {
-    (void)scout;
+    (void)client;
     return reply->type == REDIS_REPLY_ARRAY;
 }
 
-static bool told_id(struct scout *scout, const redisReply *reply)
+static bool told_id(struct sentinel_client *client, const redisReply *reply)
 {
-    return copy_text(text_of(reply), scout->id, sizeof scout->id);
+    return copy_text(text_of(reply), client->id, sizeof client->id);
 }
 
 /* Redis calls it a master, Valkey a primary. */
-static bool told_state(struct scout *scout, const redisReply *reply)
+static bool told_state(struct sentinel_client *client, const redisReply *reply)
 {
     static const char UNKNOWN[] = "ERR No such ";
     char epoch[24] = "";
-    scout->knows_no_such_name =
+    client->knows_no_such_name =
         reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, UNKNOWN, sizeof UNKNOWN - 1) == 0;
-    if (scout->knows_no_such_name)
+    if (client->knows_no_such_name)
         return true;
     if (!copy_text(field(reply, "config-epoch"), epoch, sizeof epoch))
         return false;
-    scout->draft.epoch = strtoull(epoch, NULL, 10);
+    client->draft.epoch = strtoull(epoch, NULL, 10);
     return true;
 }
 
-static bool told_address(struct scout *scout, const redisReply *reply)
+static bool told_address(struct sentinel_client *client, const redisReply *reply)
 {
-    if (scout->knows_no_such_name)
+    if (client->knows_no_such_name)
         return true;
-    return read_place(text_of(element(reply, 0)), text_of(element(reply, 1)), &scout->draft);
+    return read_place(text_of(element(reply, 0)), text_of(element(reply, 1)), &client->draft);
 }
 
-static void told_other(struct scout *scout, const redisReply *fields)
+static void told_other(struct sentinel_client *client, const redisReply *fields)
 {
     struct vote place;
-    char id[SCOUT_ID_SIZE] = "";
+    char id[SENTINEL_CLIENT_ID_SIZE] = "";
     if (!read_place(field(fields, "ip"), field(fields, "port"), &place))
         return;
     copy_text(field(fields, "runid"), id, sizeof id);
-    scout->events->named(scout->events->context, &place, id);
+    client->events->named(client->events->context, &place, id);
 }
 
-static bool told_others(struct scout *scout, const redisReply *reply)
+static bool told_others(struct sentinel_client *client, const redisReply *reply)
 {
     for (size_t i = 0; element(reply, i); i++)
-        told_other(scout, element(reply, i));
+        told_other(client, element(reply, i));
     return true;
 }
 
-static bool joined(struct scout *scout, const redisReply *reply)
+static bool joined(struct sentinel_client *client, const redisReply *reply)
 {
-    (void)scout;
+    (void)client;
     return reply->type == REDIS_REPLY_ARRAY;
 }
 
@@ -117,7 +117,7 @@ static bool joined(struct scout *scout, const redisReply *reply)
 static const struct question {
     const char *words[3]; /* the name of the primary is put behind them, where `names` */
     bool names;
-    bool (*answered)(struct scout *scout, const redisReply *reply);
+    bool (*answered)(struct sentinel_client *client, const redisReply *reply);
 } QUESTIONS[] = {
     {{"UNSUBSCRIBE", SWITCHES}, false, left},
     {{"SENTINEL", "MYID"}, false, told_id},
@@ -129,62 +129,62 @@ static const struct question {
 
 enum { QUESTION_COUNT = sizeof QUESTIONS / sizeof QUESTIONS[0] };
 
-static void scout_ask(struct scout *scout)
+static void scout_ask(struct sentinel_client *client)
 {
-    scout->asking = true;
-    scout->ask_again = false;
-    scout->answered = 0;
-    scout->draft = (struct vote){.port = 0};
-    scout->asked = uv_now(scout->loop);
+    client->asking = true;
+    client->ask_again = false;
+    client->answered = 0;
+    client->draft = (struct vote){.port = 0};
+    client->asked = uv_now(client->loop);
     for (size_t i = 0; i < QUESTION_COUNT; i++) {
         const struct question *question = &QUESTIONS[i];
         const struct slice words[] = {slice_of(question->words[0]), slice_of(question->words[1]),
-                                      slice_of(scout->master)};
-        session_send_words(scout->session, words, question->names ? 3 : 2);
+                                      slice_of(client->master)};
+        session_send_words(client->session, words, question->names ? 3 : 2);
     }
-    session_wake(scout->session, scout->asked + SCOUT_ANSWER_MS);
+    session_wake(client->session, client->asked + SENTINEL_CLIENT_ANSWER_MS);
 }
 
-void scout_ask_soon(struct scout *scout)
+void sentinel_client_ask_soon(struct sentinel_client *client)
 {
-    if (!session_is_ready(scout->session))
+    if (!session_is_ready(client->session))
         return; /* it is asked when it is */
-    scout->ask_again = true;
-    if (!scout->asking)
-        session_wake(scout->session, scout->asked + SCOUT_SPACE_MS);
+    client->ask_again = true;
+    if (!client->asking)
+        session_wake(client->session, client->asked + SENTINEL_CLIENT_SPACE_MS);
 }
 
-static void scout_round_ends(struct scout *scout)
+static void scout_round_ends(struct sentinel_client *client)
 {
-    scout->asking = false;
-    scout->is_heard = true;
-    scout->has_vote = !scout->knows_no_such_name;
-    scout->vote = scout->draft;
-    scout->voted = scout->has_vote ? scout->asked : 0;
-    scout->trouble.text[0] = '\0';
-    uint64_t pause = scout->ask_again ? SCOUT_SPACE_MS : SCOUT_ASK_MS;
-    session_wake(scout->session, scout->asked + pause);
-    scout->events->answered(scout->events->context, scout);
+    client->asking = false;
+    client->is_heard = true;
+    client->has_vote = !client->knows_no_such_name;
+    client->vote = client->draft;
+    client->voted = client->has_vote ? client->asked : 0;
+    client->trouble.text[0] = '\0';
+    uint64_t pause = client->ask_again ? SENTINEL_CLIENT_SPACE_MS : SENTINEL_CLIENT_ASK_MS;
+    session_wake(client->session, client->asked + pause);
+    client->events->answered(client->events->context, client);
 }
 
-static void scout_forbidden(struct scout *scout)
+static void scout_forbidden(struct sentinel_client *client)
 {
     struct failure reason;
     failure_set(&reason, -EPROTO,
                 "%s does not let this user ask: allow it there with `ACL SETUSER … +info "
                 "+client|id +sentinel|myid +sentinel|master +sentinel|get-master-addr-by-name "
                 "+sentinel|sentinels +subscribe +unsubscribe &%s`",
-                session_place(scout->session), SWITCHES);
-    session_lose(scout->session, -EPROTO, reason.text);
+                session_place(client->session), SWITCHES);
+    session_lose(client->session, -EPROTO, reason.text);
 }
 
-static void scout_strange(struct scout *scout, const redisReply *reply)
+static void scout_strange(struct sentinel_client *client, const redisReply *reply)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN, "%s answers as no sentinel does%s%s",
-                session_place(scout->session), reply->type == REDIS_REPLY_ERROR ? ": " : "",
+                session_place(client->session), reply->type == REDIS_REPLY_ERROR ? ": " : "",
                 reply->type == REDIS_REPLY_ERROR ? reply->str : "");
-    session_lose(scout->session, -EAGAIN, reason.text);
+    session_lose(client->session, -EAGAIN, reason.text);
 }
 
 /* What the session tells */
@@ -197,46 +197,46 @@ static bool is_message(const redisReply *reply)
 /* Its answers, and not the message, say where the primary is: they have an epoch. */
 static void scout_replied(void *context, const redisReply *reply)
 {
-    struct scout *scout = context;
-    if (scout->is_dropped)
+    struct sentinel_client *client = context;
+    if (client->is_dropped)
         return;
     if (is_message(reply)) {
-        scout_ask_soon(scout);
+        sentinel_client_ask_soon(client);
         return;
     }
     bool is_error = reply->type == REDIS_REPLY_ERROR;
     if (is_error && error_has_code(reply->str, "NOPERM"))
-        scout_forbidden(scout);
-    else if (!scout->asking || !QUESTIONS[scout->answered].answered(scout, reply))
-        scout_strange(scout, reply);
-    else if (++scout->answered == QUESTION_COUNT)
-        scout_round_ends(scout);
+        scout_forbidden(client);
+    else if (!client->asking || !QUESTIONS[client->answered].answered(client, reply))
+        scout_strange(client, reply);
+    else if (++client->answered == QUESTION_COUNT)
+        scout_round_ends(client);
 }
 
 /* Answers that came while this process itself was held up are not late. */
 static void scout_woken(void *context)
 {
-    struct scout *scout = context;
-    while (scout->asking && session_read(scout->session))
+    struct sentinel_client *client = context;
+    while (client->asking && session_read(client->session))
         ;
-    if (!session_is_ready(scout->session))
+    if (!session_is_ready(client->session))
         return;
-    uint64_t now = uv_now(scout->loop);
-    uint64_t pause = scout->asking      ? SCOUT_ANSWER_MS
-                     : scout->ask_again ? SCOUT_SPACE_MS
-                                        : SCOUT_ASK_MS;
-    if (now < scout->asked + pause) {
-        session_wake(scout->session, scout->asked + pause);
+    uint64_t now = uv_now(client->loop);
+    uint64_t pause = client->asking      ? SENTINEL_CLIENT_ANSWER_MS
+                     : client->ask_again ? SENTINEL_CLIENT_SPACE_MS
+                                         : SENTINEL_CLIENT_ASK_MS;
+    if (now < client->asked + pause) {
+        session_wake(client->session, client->asked + pause);
         return;
     }
-    if (!scout->asking) {
-        scout_ask(scout);
+    if (!client->asking) {
+        scout_ask(client);
         return;
     }
     struct failure reason;
     failure_set(&reason, -EAGAIN, "%s did not answer within %d ms; is it stopped or overloaded?",
-                session_place(scout->session), SCOUT_ANSWER_MS);
-    session_lose(scout->session, -EAGAIN, reason.text);
+                session_place(client->session), SENTINEL_CLIENT_ANSWER_MS);
+    session_lose(client->session, -EAGAIN, reason.text);
 }
 
 static void scout_ready(void *context, const struct session_peer *peer)
@@ -245,66 +245,67 @@ static void scout_ready(void *context, const struct session_peer *peer)
     scout_ask(context);
 }
 
-static void scout_lost(void *context, const struct session_loss *loss)
+static void sentinel_on_client_lost(void *context, const struct session_loss *loss)
 {
-    struct scout *scout = context;
-    scout->asking = false;
-    scout->has_vote = false;
-    if (scout->is_dropped)
+    struct sentinel_client *client = context;
+    client->asking = false;
+    client->has_vote = false;
+    if (client->is_dropped)
         return;
-    scout->is_heard = true;
-    scout->knows_no_such_name = false;
-    scout->code = loss->code;
-    failure_set(&scout->trouble, loss->code, "%s", loss->reason);
-    scout->events->lost(scout->events->context, scout, loss);
+    client->is_heard = true;
+    client->knows_no_such_name = false;
+    client->code = loss->code;
+    failure_set(&client->trouble, loss->code, "%s", loss->reason);
+    client->events->lost(client->events->context, client, loss);
 }
 
 /* The beginning and the end */
 
-static void scout_closed(void *context)
+static void sentinel_on_client_closed(void *context)
 {
-    struct scout *scout = context;
-    scout->events->closed(scout->events->context, scout);
-    free(scout);
+    struct sentinel_client *client = context;
+    client->events->closed(client->events->context, client);
+    free(client);
 }
 
-int scout_open(struct scout **ret, uv_loop_t *loop, const struct redis_url *url, const char *host,
-               int port, const struct scout_events *events, struct failure *failure)
+int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const struct redis_url *url,
+                         const char *host, int port, const struct sentinel_client_events *events,
+                         struct failure *failure)
 {
-    struct scout *scout = calloc(1, sizeof *scout);
-    if (!scout)
+    struct sentinel_client *client = calloc(1, sizeof *client);
+    if (!client)
         return failure_set(failure, -ENOMEM, "no memory");
     const struct session_events told = {
-        .context = scout,
+        .context = client,
         .ready = scout_ready,
         .replied = scout_replied,
-        .lost = scout_lost,
+        .lost = sentinel_on_client_lost,
         .woken = scout_woken,
-        .closed = scout_closed,
+        .closed = sentinel_on_client_closed,
     };
     struct redis_url its_url;
-    scout->loop = loop;
-    scout->events = events;
-    scout->master = url->master;
-    snprintf(scout->host, sizeof scout->host, "%s", host);
-    scout->port = port;
+    client->loop = loop;
+    client->events = events;
+    client->master = url->master;
+    snprintf(client->host, sizeof client->host, "%s", host);
+    client->port = port;
     int result = redis_url_of(url, REDIS_SENTINEL, host, port, &its_url);
     if (result < 0) {
         failure_set(failure, result, "no memory");
     } else {
-        result = session_open(&scout->session, loop, &its_url, NULL, &told, failure);
+        result = session_open(&client->session, loop, &its_url, NULL, &told, failure);
         redis_url_free(&its_url);
     }
     if (result < 0)
-        free(scout);
+        free(client);
     else
-        *ret = scout;
+        *ret = client;
     return result;
 }
 
-void scout_close(struct scout *scout)
+void sentinel_client_close(struct sentinel_client *client)
 {
-    if (!scout->is_dropped)
-        session_close(scout->session);
-    scout->is_dropped = true;
+    if (!client->is_dropped)
+        session_close(client->session);
+    client->is_dropped = true;
 }

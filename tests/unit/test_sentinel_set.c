@@ -1,5 +1,5 @@
 /* Which sentinels count: those that were replaced do not, those that are only away do. */
-#include "redis/sentinel/electorate.h"
+#include "redis/sentinel/sentinel_set.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-enum { NOW = 1000000, LONG_AGO = NOW - ELECTORATE_FORGET_MS, LATELY = LONG_AGO + 1, MOST = 8 };
+enum { NOW = 1000000, LONG_AGO = NOW - SENTINEL_SET_FORGET_MS, LATELY = LONG_AGO + 1, MOST = 8 };
 
 /* A sentinel is written as its id (- for none), whether it answers (+) or not, and when it was last
  * named by another: lately (l) or long ago. In upper case it counts, or is to count, afterwards. */
@@ -35,23 +35,24 @@ static const struct story {
     {{"A+l", "B+l", "c- ", "C+l"}},
 };
 
-static void read_scout(const char *text, struct scout *scout)
+static void read_client(const char *text, struct sentinel_client *client)
 {
-    *scout = (struct scout){.mentioned = text[2] == 'l' ? LATELY : LONG_AGO, .is_heard = true};
+    *client =
+        (struct sentinel_client){.mentioned = text[2] == 'l' ? LATELY : LONG_AGO, .is_heard = true};
     if (text[0] != '-')
-        snprintf(scout->id, sizeof scout->id, "%c", text[0] | 0x20);
-    scout->has_vote = text[1] == '+';
-    if (!scout->has_vote)
-        snprintf(scout->trouble.text, sizeof scout->trouble.text, "it is away");
+        snprintf(client->id, sizeof client->id, "%c", text[0] | 0x20);
+    client->has_vote = text[1] == '+';
+    if (!client->has_vote)
+        snprintf(client->trouble.text, sizeof client->trouble.text, "it is away");
 }
 
-static size_t list(const struct story *story, struct scout *scouts)
+static size_t list(const struct story *story, struct sentinel_client *clients)
 {
     size_t count = 0;
     for (; count < MOST && story->sentinels[count]; count++) {
-        read_scout(story->sentinels[count], &scouts[count]);
+        read_client(story->sentinels[count], &clients[count]);
         if (count > 0)
-            scouts[count - 1].next = &scouts[count];
+            clients[count - 1].next = &clients[count];
     }
     return count;
 }
@@ -60,14 +61,14 @@ static void those_that_were_replaced_do_not_count(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(STORIES); i++) {
-        struct scout scouts[MOST];
-        size_t count = list(&STORIES[i], scouts), expected = 0;
+        struct sentinel_client clients[MOST];
+        size_t count = list(&STORIES[i], clients), expected = 0;
         for (size_t j = 0; j < count; j++)
             expected += STORIES[i].sentinels[j][0] >= 'A' && STORIES[i].sentinels[j][0] <= 'Z';
-        electorate_renew(scouts, NOW);
-        struct hearing hearing = electorate_hear(scouts);
-        if (hearing.sentinels != expected)
-            fail_msg("story %zu: %zu count", i, hearing.sentinels);
+        sentinel_set_renew(clients, NOW);
+        struct sentinel_tally tally = sentinel_set_tally(clients);
+        if (tally.sentinels != expected)
+            fail_msg("story %zu: %zu count", i, tally.sentinels);
     }
 }
 
@@ -76,23 +77,23 @@ static void a_set_that_is_renewed_keeps_its_majority(void **state)
 {
     (void)state;
     static const struct story RENEWED = {{"a- ", "b- ", "c- ", "d+l", "e+l", "f+l"}};
-    struct scout scouts[MOST];
+    struct sentinel_client clients[MOST];
     const struct vote primary = {.host = "p", .port = 1};
-    size_t count = list(&RENEWED, scouts);
+    size_t count = list(&RENEWED, clients);
     for (size_t i = 0; i < count; i++) {
-        scouts[i].vote = primary;
-        scouts[i].voted = NOW;
+        clients[i].vote = primary;
+        clients[i].voted = NOW;
     }
-    scouts[0].voted = scouts[1].voted = scouts[2].voted = 0;
-    electorate_renew(scouts, NOW);
-    assert_int_equal(electorate_hear(scouts).sentinels,
+    clients[0].voted = clients[1].voted = clients[2].voted = 0;
+    sentinel_set_renew(clients, NOW);
+    assert_int_equal(sentinel_set_tally(clients).sentinels,
                      6); /* at once it would be anybody's guess */
-    assert_int_equal(electorate_named(scouts, &primary), 0);
-    scouts[0].is_left_out = true; /* it had been replaced before */
-    electorate_renew(scouts, NOW);
-    assert_int_equal(electorate_hear(scouts).sentinels, 3);
-    assert_int_equal(electorate_named(scouts, &primary), NOW);
-    assert_true(scouts[1].is_left_out && scouts[2].is_left_out);
+    assert_int_equal(sentinel_set_named(clients, &primary), 0);
+    clients[0].is_left_out = true; /* it had been replaced before */
+    sentinel_set_renew(clients, NOW);
+    assert_int_equal(sentinel_set_tally(clients).sentinels, 3);
+    assert_int_equal(sentinel_set_named(clients, &primary), NOW);
+    assert_true(clients[1].is_left_out && clients[2].is_left_out);
 }
 
 /* The one that it moved to counts also when that is away, and the old one is forgotten. */
@@ -100,15 +101,15 @@ static void one_that_has_moved_counts_once(void **state)
 {
     (void)state;
     static const struct story MOVED = {{"a+l", "b+l", "c- ", "c+l"}};
-    struct scout scouts[MOST];
-    list(&MOVED, scouts);
-    electorate_renew(scouts, NOW);
-    assert_true(scouts[2].is_left_out);
-    snprintf(scouts[3].trouble.text, sizeof scouts[3].trouble.text, "it is away");
-    scouts[3].has_vote = false;
-    electorate_renew(scouts, NOW);
-    assert_int_equal(electorate_hear(scouts).sentinels, 3);
-    assert_false(scouts[3].is_left_out);
+    struct sentinel_client clients[MOST];
+    list(&MOVED, clients);
+    sentinel_set_renew(clients, NOW);
+    assert_true(clients[2].is_left_out);
+    snprintf(clients[3].trouble.text, sizeof clients[3].trouble.text, "it is away");
+    clients[3].has_vote = false;
+    sentinel_set_renew(clients, NOW);
+    assert_int_equal(sentinel_set_tally(clients).sentinels, 3);
+    assert_false(clients[3].is_left_out);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* Redis Cluster: a primary is used only while most of the primaries say that it is one. */
-#include "redis/cluster/sight.h"
+#include "redis/cluster/primary_lease.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_MS = 1000, MOST_MS = SIGHT_MS + 1000 }; /* they were asked some time before */
+enum { LEAST_MS = 1000, MOST_MS = PRIMARY_LEASE_MS + 1000 }; /* they were asked some time before */
 
 struct world {
     struct clustered clustered;
@@ -23,9 +23,9 @@ static int set_up(void **state)
     clustered_start(&world->clustered,
                     &(struct clustered_options){.no_replicas = true, .partial = true});
     store_fixture_open(store, world->clustered.url);
-    assert_int_equal(store_sight_ms(store->store), 0);
-    store_require_sight(store->store);
-    assert_int_equal(store_sight_ms(store->store), SIGHT_MS);
+    assert_int_equal(store_primary_lease_ms(store->store), 0);
+    store_require_primary_lease(store->store);
+    assert_int_equal(store_primary_lease_ms(store->store), PRIMARY_LEASE_MS);
     store_fixture_await(store, &store->ups, CLUSTERED_PRIMARIES);
     *state = world;
     return 0;
@@ -56,7 +56,7 @@ static void await_use(struct store_fixture *store)
 }
 
 /* One of three is not most of them; two are, and the third does not know what they would say. */
-static void out_of_sight_no_primary_is_used(void **state)
+static void without_a_lease_no_primary_is_used(void **state)
 {
     struct world *world = *state;
     struct store_fixture *store = &world->store;
@@ -86,7 +86,7 @@ static void who_stood_still_asks_first(void **state)
     struct store_fixture *store = &world->store;
     struct outcome outcome;
     int kept = node_of(world, "a"), one = (kept + 1) % 3, other = (kept + 2) % 3;
-    clock_sleep_ms(SIGHT_MS + 500);
+    clock_sleep_ms(PRIMARY_LEASE_MS + 500);
     clustered_freeze(&world->clustered, one);
     clustered_freeze(&world->clustered, other);
     uv_update_time(&store->loop);
@@ -96,12 +96,12 @@ static void who_stood_still_asks_first(void **state)
     clustered_thaw(&world->clustered, one);
     assert_int_equal(outcome.outcome, STORE_UNSENT);
     await_use(store);
-    clock_sleep_ms(SIGHT_MS + 500);
+    clock_sleep_ms(PRIMARY_LEASE_MS + 500);
     uv_update_time(&store->loop);
     assert_int_equal(store_fixture_run(store, "return 1", "a", "").outcome, STORE_REPLIED);
 }
 
-/* A primary that takes its first slots is in sight from then on, since one that is has named it. */
+/* A primary that takes its first slots has a lease from then on, since a node with a lease has named it. */
 static void a_new_primary_is_used_at_once(void **state)
 {
     struct world *world = *state;
@@ -122,7 +122,7 @@ static void a_new_primary_is_used_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(out_of_sight_no_primary_is_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_lease_no_primary_is_used, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_stood_still_asks_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_primary_is_used_at_once, set_up, tear_down),
     };

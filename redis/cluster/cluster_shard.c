@@ -1,0 +1,149 @@
+#include "redis/cluster/cluster_shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { KEY_SIZE = sizeof((struct failure *)0)->text };
+
+struct cluster_shard {
+    const struct cluster *cluster;
+    struct part_options options;
+    struct part *part;
+    struct inbox *ear; /* hears of changed keys; NULL: nobody has asked so far */
+    bool tracks;
+    bool is_marked;
+    unsigned marked_slot;
+    int open; /* the part and the ear */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* The ear */
+
+static void ear_listening(void *context)
+{
+    struct cluster_shard *shard = context;
+    part_heard_by(shard->part, shard->ear);
+}
+
+static void ear_message(void *context, struct slice text)
+{
+    (void)context, (void)text; /* it has subscribed to no channel */
+}
+
+static void ear_touched(void *context, struct slice key)
+{
+    const struct cluster_shard *shard = context;
+    shard->options.events.touched(shard->options.events.context, key);
+}
+
+static void ear_lost(void *context, const char *reason)
+{
+    (void)context, (void)reason; /* what is missed meanwhile, the part's tracking knows */
+}
+
+static void open_ear(struct cluster_shard *shard)
+{
+    const struct inbox_events events = {
+        .context = shard,
+        .listening = ear_listening,
+        .message = ear_message,
+        .touched = ear_touched,
+        .lost = ear_lost,
+    };
+    const struct part_options *options = &shard->options;
+    if (!shard->ear && inbox_open(&shard->ear, options->loop, options->url, options->guide,
+                                  (struct slice){NULL, 0}, &events) == 0)
+        shard->open++;
+}
+
+void cluster_shard_track(struct cluster_shard *shard, struct slice prefix)
+{
+    open_ear(shard);
+    shard->tracks = true;
+    part_track(shard->part, prefix);
+}
+
+void cluster_shard_untrack(struct cluster_shard *shard)
+{
+    if (shard->tracks)
+        part_untrack(shard->part);
+    shard->tracks = false;
+}
+
+bool cluster_shard_tracks(const struct cluster_shard *shard)
+{
+    return shard->tracks;
+}
+
+/* The marker */
+
+void cluster_shard_mark(struct cluster_shard *shard, const char *marker, int replicas)
+{
+    char tag[SLOT_TAG_SIZE], key[KEY_SIZE];
+    unsigned before = shard->is_marked ? shard->marked_slot : SLOT_COUNT - 1;
+    unsigned slot = cluster_next_slot(shard->cluster, shard->options.number, before);
+    if (slot == SLOT_COUNT)
+        return;
+    slot_tag(slot, tag);
+    snprintf(key, sizeof key, "%s:{%s}", marker, tag);
+    shard->is_marked = true;
+    shard->marked_slot = slot;
+    part_expect_replicas(shard->part, slice_of(key), replicas);
+}
+
+bool cluster_shard_is_marked(const struct cluster_shard *shard)
+{
+    return shard->is_marked &&
+           cluster_owner(shard->cluster, shard->marked_slot) == shard->options.number;
+}
+
+struct part *cluster_shard_part(const struct cluster_shard *shard)
+{
+    return shard->part;
+}
+
+struct link *cluster_shard_link(const struct cluster_shard *shard)
+{
+    return part_link(shard->part);
+}
+
+/* The beginning and the end */
+
+int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
+                       const struct part_options *options)
+{
+    struct cluster_shard *shard = calloc(1, sizeof *shard);
+    if (!shard)
+        abort();
+    shard->cluster = cluster;
+    shard->options = *options;
+    shard->open = 1;
+    int result = part_open(&shard->part, options);
+    if (result < 0) {
+        free(shard);
+        return result;
+    }
+    *ret = shard;
+    return 0;
+}
+
+static void on_one_closed(void *context)
+{
+    struct cluster_shard *shard = context;
+    if (--shard->open > 0)
+        return;
+    void (*closed)(void *context) = shard->closed;
+    void *closed_context = shard->closed_context;
+    free(shard);
+    closed(closed_context);
+}
+
+void cluster_shard_close(struct cluster_shard *shard, void (*closed)(void *context), void *context)
+{
+    shard->closed = closed;
+    shard->closed_context = context;
+    if (shard->ear)
+        inbox_close(shard->ear, on_one_closed, shard);
+    part_close(shard->part, on_one_closed, shard);
+}

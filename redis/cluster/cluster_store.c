@@ -1,0 +1,407 @@
+#include "redis/cluster/cluster_store.h"
+
+#include "redis/cluster/cluster_inbox.h"
+#include "redis/cluster/cluster_shards.h"
+#include "redis/cluster/router.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_SIZE = sizeof((struct failure *)0)->text };
+
+_Static_assert((int)SLOT_TAG_SIZE == (int)STORE_TAG_SIZE,
+               "what slot_tag writes, store_tag hands out");
+
+struct cluster_store {
+    struct store_events events;
+    struct cluster *cluster;
+    struct router *router;
+    struct cluster_shards *shards;
+    struct cluster_inbox inbox;
+    unsigned answering; /* the part whose answer is being told */
+    unsigned tagged_slot;
+    unsigned up_last;
+    struct failure lost; /* why no map is known */
+    char text[TEXT_SIZE];
+    int open; /* the shards and the inbox */
+    bool closing;
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* What the parts tell */
+
+static void warn(void *context, const char *text)
+{
+    const struct cluster_store *store = context;
+    if (store->events.warning)
+        store->events.warning(store->events.context, text);
+}
+
+static void on_up(void *context, unsigned node)
+{
+    struct cluster_store *store = context;
+    store->up_last = node;
+    cluster_note_up(store->cluster, node);
+    cluster_inbox_note_up(&store->inbox);
+    if (store->events.up)
+        store->events.up(store->events.context, node);
+}
+
+static void on_down(void *context, unsigned node, const char *reason)
+{
+    struct cluster_store *store = context;
+    if (store->events.down)
+        store->events.down(store->events.context, node, reason);
+}
+
+static void on_touched(void *context, struct slice key)
+{
+    const struct cluster_store *store = context;
+    if (cluster_shards_tracks(store->shards) && store->events.touched)
+        store->events.touched(store->events.context, key);
+}
+
+static void on_answered(void *context, unsigned node, uint64_t nanoseconds)
+{
+    struct cluster_store *store = context;
+    store->answering = node;
+    if (store->events.answered)
+        store->events.answered(store->events.context, nanoseconds);
+}
+
+static void on_late(void *context, unsigned node)
+{
+    struct cluster_store *store = context;
+    store->answering = node;
+}
+
+static void on_stamp(void *context, unsigned node, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+{
+    const struct cluster_store *store = context;
+    store->events.stamp(store->events.context, node, now, stamp);
+}
+
+static void on_redirected(void *context, struct call *call, const char *error)
+{
+    struct cluster_store *store = context;
+    router_redirected(store->router, call, error);
+}
+
+static void on_marker_astray(void *context, unsigned node)
+{
+    struct cluster_store *store = context;
+    cluster_doubt(store->cluster);
+    cluster_shards_mark_anew(store->shards, node);
+}
+
+/* What the cluster tells */
+
+static void on_joined(void *context, unsigned node, struct guide *guide)
+{
+    struct cluster_store *store = context;
+    if (!cluster_shards_join(store->shards, node, guide))
+        warn(store, "a node of the Cluster cannot be connected to: see the files of redis-ca, "
+                    "redis-cert and redis-key");
+}
+
+static void tell_taken(struct cluster_store *store)
+{
+    unsigned last_to = CLUSTER_NOBODY, last_from = CLUSTER_NOBODY;
+    for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
+        unsigned from = cluster_take_former(store->cluster, slot);
+        unsigned to = cluster_owner(store->cluster, slot);
+        if (from == CLUSTER_NOBODY || (from == last_from && to == last_to) || !store->events.taken)
+            continue;
+        store->events.taken(store->events.context, to, from);
+        last_to = to;
+        last_from = from;
+    }
+}
+
+static void on_mapped(void *context)
+{
+    struct cluster_store *store = context;
+    if (store->closing)
+        return;
+    tell_taken(store); /* while it can be seen who is down, not dismissed */
+    cluster_shards_note_map(store->shards);
+    cluster_inbox_note_map(&store->inbox);
+    if (store->events.moved)
+        store->events.moved(store->events.context);
+}
+
+/* Before a map is known, the first part that there will be is down. */
+static void on_lost(void *context, int code, const char *reason)
+{
+    struct cluster_store *store = context;
+    if (store->closing)
+        return;
+    struct failure before = store->lost;
+    failure_set(&store->lost, code, "%s", reason);
+    bool is_told = strcmp(before.text, store->lost.text) == 0;
+    if (cluster_shards_count(store->shards) > 0)
+        warn(store, reason);
+    else if (store->events.down && !is_told)
+        store->events.down(store->events.context, 0, reason);
+}
+
+/* Calls */
+
+static void on_sent_away(void *context, unsigned to, unsigned from)
+{
+    struct cluster_store *store = context;
+    if (store->events.taken && to != from)
+        store->events.taken(store->events.context, to, from);
+}
+
+static struct link *link_to(void *context, unsigned node)
+{
+    const struct cluster_store *store = context;
+    const struct cluster_shard *shard = cluster_shards_at(store->shards, node);
+    return shard ? cluster_shard_link(shard) : NULL;
+}
+
+void cluster_store_eval(struct cluster_store *store, const struct script *script, struct slice key,
+                        const struct slice *arguments, size_t argument_count, store_done *done,
+                        void *context)
+{
+    router_eval(store->router, script, key, arguments, argument_count, done, context);
+}
+
+void cluster_store_eval_at(struct cluster_store *store, unsigned part, const struct script *script,
+                           const struct slice *arguments, size_t argument_count, store_done *done,
+                           void *context)
+{
+    router_eval_at(store->router, part, script, arguments, argument_count, done, context);
+}
+
+/* The beginning and the end */
+
+static void open_shards(struct cluster_store *store, uv_loop_t *loop, const struct redis_url *url)
+{
+    const struct part_options options = {.loop = loop,
+                                         .url = url,
+                                         .events = {.context = store,
+                                                    .up = on_up,
+                                                    .down = on_down,
+                                                    .warning = warn,
+                                                    .touched = on_touched,
+                                                    .answered = on_answered,
+                                                    .late = on_late,
+                                                    .stamp = store->events.stamp ? on_stamp : NULL,
+                                                    .redirected = on_redirected,
+                                                    .marker_astray = on_marker_astray}};
+    store->shards = cluster_shards_open(store->cluster, &options);
+    const struct cluster_inbox_options inbox_options = {.loop = loop,
+                                                        .url = url,
+                                                        .cluster = store->cluster,
+                                                        .shards = store->shards,
+                                                        .events = &store->events};
+    cluster_inbox_init(&store->inbox, &inbox_options);
+}
+
+int cluster_store_open(struct cluster_store **ret, uv_loop_t *loop, const struct redis_url *url,
+                       const struct store_events *events)
+{
+    struct cluster_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return -ENOMEM;
+    store->events = *events;
+    const struct cluster_events cluster_events = {store, on_joined, on_mapped, on_lost};
+    int result = cluster_open(&store->cluster, loop, url, &cluster_events, NULL);
+    if (result < 0) {
+        free(store);
+        return result;
+    }
+    open_shards(store, loop, url);
+    const struct router_options router_options = {loop, store->cluster, link_to, on_sent_away,
+                                                  store};
+    store->router = router_open(&router_options);
+    *ret = store;
+    return 0;
+}
+
+void cluster_store_require_primary_lease(struct cluster_store *store)
+{
+    cluster_require_primary_lease(store->cluster);
+}
+
+static void on_cluster_closed(void *context)
+{
+    struct cluster_store *store = context;
+    void (*closed)(void *context) = store->closed;
+    void *closed_context = store->closed_context;
+    cluster_shards_free(store->shards);
+    free(store);
+    closed(closed_context);
+}
+
+/* Shards and the inbox follow the cluster's guides, so that one goes last. */
+static void on_router_closed(void *context)
+{
+    struct cluster_store *store = context;
+    cluster_close(store->cluster, on_cluster_closed, store);
+}
+
+static void on_one_closed(void *context)
+{
+    struct cluster_store *store = context;
+    if (--store->open == 0)
+        router_close(store->router, on_router_closed, store);
+}
+
+void cluster_store_close(struct cluster_store *store, void (*closed)(void *context), void *context)
+{
+    store->closing = true;
+    store->closed = closed;
+    store->closed_context = context;
+    router_stop(store->router);
+    store->open = 1 + cluster_inbox_close(&store->inbox, on_one_closed, store);
+    cluster_shards_close(store->shards, on_one_closed, store);
+}
+
+/* What each part is asked */
+
+int cluster_store_listen(struct cluster_store *store, struct slice channel)
+{
+    return cluster_inbox_listen(&store->inbox, channel);
+}
+
+void cluster_store_track(struct cluster_store *store, struct slice prefix)
+{
+    cluster_shards_track(store->shards, prefix);
+}
+
+void cluster_store_untrack(struct cluster_store *store)
+{
+    cluster_shards_untrack(store->shards);
+}
+
+void cluster_store_expect_replicas(struct cluster_store *store, struct slice key, int replicas)
+{
+    cluster_shards_expect_replicas(store->shards, key, replicas);
+}
+
+struct store_mark cluster_store_mark(const struct cluster_store *store)
+{
+    const struct cluster_shard *shard = cluster_shards_at(store->shards, store->answering);
+    return shard ? part_mark(cluster_shard_part(shard)) : (struct store_mark){0};
+}
+
+void cluster_store_confirm(struct cluster_store *store, struct store_mark mark, int replicas,
+                           int64_t timeout_ms, store_confirmed *done, void *context)
+{
+    const struct cluster_shard *shard = cluster_shards_at(store->shards, mark.part);
+    part_confirm(cluster_shard_part(shard), mark, replicas, timeout_ms, done, context);
+}
+
+/* Which part serves what */
+
+unsigned cluster_store_part(const struct cluster_store *store, struct slice key)
+{
+    return cluster_owner(store->cluster, slot_of(key));
+}
+
+/* A part's position is the first of its slots: so all see them in the same order. */
+bool cluster_store_seek(const struct cluster_store *store, unsigned *position, unsigned *ret_part)
+{
+    bool is_seen[CLUSTER_NODES_MOST] = {false};
+    for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
+        unsigned node = cluster_owner(store->cluster, slot);
+        if (!cluster_shards_at(store->shards, node) || is_seen[node])
+            continue;
+        if (slot >= *position) {
+            *position = slot;
+            *ret_part = node;
+            return true;
+        }
+        is_seen[node] = true;
+    }
+    return false;
+}
+
+static void write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
+{
+    tag[0] = '\0';
+    if (slot != SLOT_COUNT)
+        slot_tag(slot, tag);
+}
+
+/* Another slot each time, for one of them may be on its way to another node. */
+void cluster_store_tag(struct cluster_store *store, unsigned part, char tag[STORE_TAG_SIZE])
+{
+    unsigned slot = cluster_next_slot(store->cluster, part, store->tagged_slot);
+    if (slot != SLOT_COUNT)
+        store->tagged_slot = slot;
+    write_tag(slot, tag);
+}
+
+void cluster_store_first_tag(const struct cluster_store *store, unsigned part,
+                             char tag[STORE_TAG_SIZE])
+{
+    write_tag(cluster_next_slot(store->cluster, part, SLOT_COUNT - 1), tag);
+}
+
+/* How it is */
+
+unsigned cluster_store_part_count(const struct cluster_store *store)
+{
+    return cluster_shards_count(store->shards);
+}
+
+struct link *cluster_store_link(const struct cluster_store *store, unsigned part)
+{
+    return cluster_shard_link(cluster_shards_at(store->shards, part));
+}
+
+bool cluster_store_part_serves(const struct cluster_store *store, unsigned part)
+{
+    return cluster_shards_serves(store->shards, part);
+}
+
+bool cluster_store_part_is_up(const struct cluster_store *store, unsigned part)
+{
+    return cluster_shards_is_up(store->shards, part);
+}
+
+bool cluster_store_is_up(const struct cluster_store *store)
+{
+    return cluster_shards_are_up(store->shards);
+}
+
+const char *cluster_store_trouble(struct cluster_store *store)
+{
+    const struct cluster_shard *down = cluster_shards_first_down(store->shards);
+    if (down)
+        return link_trouble(cluster_shard_link(down));
+    unsigned uncovered = cluster_uncovered(store->cluster);
+    if (cluster_shards_count(store->shards) == 0)
+        return store->lost.text;
+    snprintf(store->text, sizeof store->text,
+             "%u of the %d slots of the Redis Cluster are served by no node", uncovered,
+             SLOT_COUNT);
+    return uncovered > 0 ? store->text : "";
+}
+
+const char *cluster_store_place(const struct cluster_store *store)
+{
+    const struct cluster_shard *shard = cluster_shards_at(store->shards, store->up_last);
+    return shard ? link_place(cluster_shard_link(shard)) : "a Redis Cluster";
+}
+
+const char *cluster_store_summary(struct cluster_store *store)
+{
+    struct cluster_shards_tally tally = cluster_shards_tally(store->shards);
+    snprintf(store->text, sizeof store->text,
+             "a Redis Cluster: %u of %u primaries connected, %u of %d slots assigned", tally.up,
+             tally.serving, SLOT_COUNT - cluster_uncovered(store->cluster), SLOT_COUNT);
+    return store->text;
+}
+
+struct store_figures cluster_store_figures(const struct cluster_store *store)
+{
+    return cluster_shards_figures(store->shards);
+}

@@ -1,0 +1,324 @@
+#include "redis/cluster/node_table.h"
+
+#include "redis/types/result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct node {
+    char id[SLOT_NODE_ID_LONGEST + 1]; /* "" while it is known by its address alone */
+    struct guide guide;
+    struct node_table *table;
+    char host[REDIS_HOST_LONGEST + 1];
+    int port;
+    bool is_placed; /* it is there, and was not dismissed */
+    uint64_t since; /* when its address was last news; loop time */
+    uint64_t until; /* a node with a lease vouches for it until then; loop time */
+    bool is_lost;   /* whoever connected to it has failed, or was disconnected, since */
+};
+
+struct node_table {
+    uv_loop_t *loop;
+    const struct slot_map *map;
+    struct node_table_events events;
+    struct primary_lease *lease; /* NULL: none is required */
+    struct node *nodes[CLUSTER_NODES_MOST];
+    unsigned count;
+};
+
+static bool serves(const struct node_table *table, unsigned number)
+{
+    return slot_map_count(table->map, number) > 0;
+}
+
+/* Primary leases */
+
+static uint64_t lease_end(const struct node_table *table, unsigned number)
+{
+    if (!table->lease)
+        return UINT64_MAX;
+    uint64_t end = primary_lease_end(table->lease, number), until = table->nodes[number]->until;
+    return end > until ? end : until;
+}
+
+static bool has_no_lease(const struct node_table *table, unsigned number)
+{
+    return lease_end(table, number) <= uv_now(table->loop);
+}
+
+/* Where it is new, the others are being asked. */
+static void hide(const struct node_table *table, struct node *node)
+{
+    struct failure reason;
+    uint64_t patience = node->since + PRIMARY_LEASE_ANSWER_MS;
+    bool asks = uv_now(table->loop) < patience;
+    failure_set(&reason, -EAGAIN,
+                "cannot tell whether %s:%d is still a primary of the Redis Cluster: most of the "
+                "primaries have not said so for %d ms; can batond reach them?",
+                node->host, node->port, PRIMARY_LEASE_MS);
+    if (!asks) {
+        guide_forbid(&node->guide, reason.text);
+        return;
+    }
+    primary_lease_wake(table->lease, patience);
+    guide_withdraw(&node->guide, reason.text);
+}
+
+/* Lets the guide point to where the node is, as long as it has a lease. */
+static void show(const struct node_table *table, unsigned number)
+{
+    struct node *node = table->nodes[number];
+    uint64_t end = lease_end(table, number);
+    if (!node->is_placed)
+        return;
+    if (end <= uv_now(table->loop)) {
+        hide(table, node);
+        return;
+    }
+    if (table->lease)
+        primary_lease_wake(table->lease, end);
+    guide_limit(&node->guide, end);
+    guide_point(&node->guide, node->host, node->port);
+}
+
+void node_table_look(struct node_table *table)
+{
+    for (unsigned i = 0; table->lease && i < table->count; i++)
+        show(table, i);
+}
+
+/* Those of which nothing is heard count, too. */
+void node_table_note_map(struct node_table *table)
+{
+    for (unsigned i = 0; table->lease && i < table->count; i++)
+        if (serves(table, i))
+            primary_lease_add(table->lease, i, table->nodes[i]->host, table->nodes[i]->port);
+        else
+            primary_lease_remove(table->lease, i);
+    node_table_look(table);
+}
+
+void node_table_require_primary_lease(struct node_table *table, struct primary_lease *lease)
+{
+    table->lease = lease;
+}
+
+/* Places */
+
+/* `by` has named it; CLUSTER_NOBODY: one that has no number. */
+static void place(struct node_table *table, unsigned number, unsigned by, const char *host,
+                  int port)
+{
+    struct node *node = table->nodes[number];
+    uint64_t now = uv_now(table->loop);
+    bool is_news = !node->is_placed || node->port != port || strcmp(node->host, host) != 0;
+    if (is_news) {
+        snprintf(node->host, sizeof node->host, "%s", host);
+        node->port = port;
+        node->is_placed = true;
+        node->since = now;
+        node->is_lost = false;
+    }
+    if (table->lease && (is_news || !serves(table, number)) && by != number &&
+        by != CLUSTER_NOBODY && !has_no_lease(table, by))
+        node->until = now + PRIMARY_LEASE_MS;
+    show(table, number);
+}
+
+static void on_doubt(void *context)
+{
+    struct node *node = context;
+    node->is_lost = true;
+    node->table->events.doubted(node->table->events.context);
+}
+
+static unsigned add(struct node_table *table, unsigned by, const char *host, int port)
+{
+    if (table->count == CLUSTER_NODES_MOST)
+        return CLUSTER_NOBODY;
+    struct node *node = calloc(1, sizeof *node);
+    if (!node)
+        abort();
+    unsigned number = table->count++;
+    table->nodes[number] = node;
+    node->table = table;
+    guide_init(&node->guide, on_doubt, node);
+    place(table, number, by, host, port);
+    table->events.joined(table->events.context, number, &node->guide);
+    return number;
+}
+
+/* Names */
+
+static unsigned find_by_id(const struct node_table *table, struct slice id)
+{
+    for (unsigned i = 0; id.length > 0 && i < table->count; i++)
+        if (slice_equals(id, table->nodes[i]->id))
+            return i;
+    return CLUSTER_NOBODY;
+}
+
+/* Of those that have been at this address, the last is there. */
+static unsigned find_by_address(const struct node_table *table, const char *host, int port)
+{
+    for (unsigned i = table->count; i-- > 0;) {
+        const struct node *node = table->nodes[i];
+        if (node->port == port && strcmp(node->host, host) == 0)
+            return i;
+    }
+    return CLUSTER_NOBODY;
+}
+
+/* False where it cannot be told. */
+static bool read_host(const struct slot_node *node, const char *answering,
+                      char host[REDIS_HOST_LONGEST + 1])
+{
+    struct slice name = node->host.length > 0 ? node->host : slice_of(answering);
+    if (name.length == 0 || name.length > REDIS_HOST_LONGEST || slice_equals(name, "?") ||
+        node->port == 0)
+        return false;
+    snprintf(host, REDIS_HOST_LONGEST + 1, "%.*s", (int)name.length, name.bytes);
+    return true;
+}
+
+static const char *host_of(const struct node_table *table, unsigned number)
+{
+    return number < table->count ? table->nodes[number]->host : "";
+}
+
+unsigned node_table_find(const struct node_table *table, const struct slot_node *named, unsigned by)
+{
+    char host[REDIS_HOST_LONGEST + 1];
+    unsigned number = find_by_id(table, named->id);
+    if (number == CLUSTER_NOBODY && named->id.length == 0 &&
+        read_host(named, host_of(table, by), host))
+        number = find_by_address(table, host, named->port);
+    return number;
+}
+
+/* One that is there, but by another id, is another node that has taken its place. */
+static unsigned find_at(const struct node_table *table, const struct slot_node *named,
+                        const char *host)
+{
+    unsigned number = find_by_address(table, host, named->port);
+    bool is_other = number != CLUSTER_NOBODY && table->nodes[number]->id[0] && named->id.length > 0;
+    return is_other ? CLUSTER_NOBODY : number;
+}
+
+/* `by`, at `answering`, has named it. */
+static unsigned meet(struct node_table *table, const struct slot_node *named, unsigned by,
+                     const char *answering)
+{
+    char host[REDIS_HOST_LONGEST + 1];
+    unsigned number = find_by_id(table, named->id);
+    if (!read_host(named, answering, host))
+        return number;
+    if (number == CLUSTER_NOBODY)
+        number = find_at(table, named, host);
+    if (number != CLUSTER_NOBODY)
+        place(table, number, by, host, named->port); /* it may have been dismissed */
+    else
+        number = add(table, by, host, named->port);
+    if (number != CLUSTER_NOBODY && named->id.length > 0)
+        snprintf(table->nodes[number]->id, sizeof table->nodes[number]->id, "%.*s",
+                 (int)named->id.length, named->id.bytes);
+    return number;
+}
+
+unsigned node_table_meet(struct node_table *table, const struct slot_node *named, unsigned by)
+{
+    return meet(table, named, by, host_of(table, by));
+}
+
+unsigned node_table_meet_by(struct node_table *table, const struct slot_node *named,
+                            const char *host, int port)
+{
+    return meet(table, named, find_by_address(table, host, port), host);
+}
+
+/* How they are */
+
+struct guide *node_table_guide(struct node_table *table, unsigned number)
+{
+    return &table->nodes[number]->guide;
+}
+
+struct node_table_address node_table_address(const struct node_table *table, unsigned number)
+{
+    const struct node *node = table->nodes[number];
+    return (struct node_table_address){node->host, node->port};
+}
+
+size_t node_table_count_serving(const struct node_table *table)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < table->count; i++)
+        count += serves(table, i);
+    return count;
+}
+
+unsigned node_table_serving(const struct node_table *table, size_t index)
+{
+    for (unsigned i = 0; i < table->count; i++)
+        if (serves(table, i) && index-- == 0)
+            return i;
+    return CLUSTER_NOBODY;
+}
+
+bool node_table_serves_lost(const struct node_table *table)
+{
+    for (unsigned i = 0; i < table->count; i++)
+        if (serves(table, i) && table->nodes[i]->is_lost)
+            return true;
+    return false;
+}
+
+bool node_table_is_fresh(const struct node_table *table, unsigned number)
+{
+    if (number >= table->count)
+        return false;
+    const struct node *node = table->nodes[number];
+    return !node->is_lost && uv_now(table->loop) < node->since + STORE_DEADLINE_MS;
+}
+
+void node_table_note_up(struct node_table *table, unsigned number)
+{
+    table->nodes[number]->is_lost = false;
+}
+
+void node_table_dismiss(struct node_table *table, unsigned number)
+{
+    struct node *node = table->nodes[number];
+    if (serves(table, number))
+        return;
+    node->is_placed = false;
+    guide_withdraw(&node->guide, "it serves nothing any more");
+}
+
+bool node_table_is_dismissed(const struct node_table *table, unsigned number)
+{
+    return !table->nodes[number]->is_placed;
+}
+
+/* The beginning and the end */
+
+struct node_table *node_table_open(uv_loop_t *loop, const struct slot_map *map,
+                                   const struct node_table_events *events)
+{
+    struct node_table *table = calloc(1, sizeof *table);
+    if (!table)
+        abort();
+    table->loop = loop;
+    table->map = map;
+    table->events = *events;
+    return table;
+}
+
+void node_table_free(struct node_table *table)
+{
+    for (unsigned i = 0; i < table->count; i++)
+        free(table->nodes[i]);
+    free(table);
+}

@@ -1,0 +1,334 @@
+#include "redis/cluster/topology.h"
+
+#include "redis/wire/errors.h"
+#include "redis/wire/session.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWERS = 2 }; /* of a question: CLUSTER INFO, CLUSTER SLOTS */
+
+struct topology {
+    uv_loop_t *loop;
+    const struct redis_url *url;
+    struct node_table *table;
+    struct topology_events events;
+    struct session *session;
+    struct guide guide; /* to the one that is asked */
+    size_t candidate;   /* which that is; see point_to_candidate */
+    size_t passed_over; /* in a row, without an answer that counts */
+    bool is_turning;    /* it leaves a node that can be reached */
+    bool asks_next;     /* another one is to be asked, for this one may know less */
+
+    bool asking;
+    bool ask_again; /* when that is over */
+    size_t answered;
+    uint64_t asked;
+    bool is_cut_off; /* by what it has answered so far: it sees no majority, */
+    bool is_behind;  /* or less than others have told */
+    uint64_t epoch;  /* the greatest that a node has told */
+    bool is_mapped;  /* there was an answer that counts */
+    bool is_told;    /* that nobody can be asked */
+
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* Whom to ask: those that serve slots, then those of the URL. */
+
+static size_t count_candidates(const struct topology *topology)
+{
+    return node_table_count_serving(topology->table) + topology->url->node_count;
+}
+
+static void turn(struct topology *topology, const char *host, int port)
+{
+    topology->is_turning = true;
+    guide_point(&topology->guide, host, port);
+    topology->is_turning = false;
+}
+
+static void point_to_candidate(struct topology *topology)
+{
+    size_t index = topology->candidate % count_candidates(topology);
+    size_t serving = node_table_count_serving(topology->table);
+    if (index < serving) {
+        unsigned node = node_table_serving(topology->table, index);
+        struct node_table_address address = node_table_address(topology->table, node);
+        turn(topology, address.host, address.port);
+    } else {
+        const struct redis_node *node = &topology->url->nodes[index - serving];
+        turn(topology, node->host, node->port);
+    }
+}
+
+/* The next one is asked at once; but where all were asked in vain, after the session's pause. */
+static void pass_over(struct topology *topology)
+{
+    topology->asking = false;
+    topology->candidate++;
+    if (++topology->passed_over % count_candidates(topology) != 0)
+        point_to_candidate(topology);
+}
+
+/* It has lost its node, or could not reach it. */
+static void on_doubt(void *context)
+{
+    struct topology *topology = context;
+    if (!topology->is_turning)
+        pass_over(topology);
+}
+
+static void tell_lost(struct topology *topology, int code, const char *reason)
+{
+    size_t failed = topology->passed_over + 1, candidates = count_candidates(topology);
+    if (topology->is_mapped && (topology->is_told || failed < candidates))
+        return;
+    /* Always of the same candidate, so that who is told can see whether the reason is another. */
+    if (!topology->is_mapped && failed % candidates != 0 && code != -EPROTO)
+        return;
+    topology->is_told = true;
+    topology->events.lost(topology->events.context, code, reason);
+}
+
+void topology_turn_to(struct topology *topology, unsigned node)
+{
+    struct node_table_address address = node_table_address(topology->table, node);
+    if (!node_table_is_dismissed(topology->table, node))
+        turn(topology, address.host, address.port);
+}
+
+/* Asking */
+
+static void ask(struct topology *topology)
+{
+    static const struct slice INFO[] = {{"CLUSTER", 7}, {"INFO", 4}};
+    static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
+    topology->asking = true;
+    topology->ask_again = topology->is_cut_off = topology->is_behind = false;
+    topology->answered = 0;
+    topology->asked = uv_now(topology->loop);
+    session_send_words(topology->session, INFO, 2);
+    session_send_words(topology->session, SLOTS, 2);
+    session_wake(topology->session, topology->asked + TOPOLOGY_ANSWER_MS);
+}
+
+static void ask_next(struct topology *topology)
+{
+    if (topology->asks_next) {
+        topology->candidate++;
+        point_to_candidate(topology); /* and asks as soon as it can */
+    }
+    topology->asks_next = false;
+    if (session_is_ready(topology->session))
+        ask(topology);
+}
+
+void topology_doubt(struct topology *topology)
+{
+    if (topology->asking) {
+        topology->ask_again = true;
+        return;
+    }
+    if (!session_is_ready(topology->session))
+        return; /* it is asked as soon as somebody can be */
+    topology->ask_again = true;
+    session_wake(topology->session, topology->asked + TOPOLOGY_SPACE_MS);
+}
+
+static void on_ready(void *context, const struct session_peer *peer)
+{
+    (void)peer;
+    ask(context);
+}
+
+static void on_woken(void *context)
+{
+    struct topology *topology = context;
+    while (topology->asking && session_read(topology->session))
+        ;
+    if (!session_is_ready(topology->session))
+        return;
+    unsigned space = topology->asking      ? TOPOLOGY_ANSWER_MS
+                     : topology->ask_again ? TOPOLOGY_SPACE_MS
+                                           : TOPOLOGY_ASK_MS;
+    if (uv_now(topology->loop) < topology->asked + space)
+        session_wake(topology->session, topology->asked + space);
+    else if (topology->asking)
+        session_lose(topology->session, -EAGAIN, "it does not say which node serves what");
+    else
+        ask_next(topology);
+}
+
+/* Answers */
+
+static bool find_line(const redisReply *reply, const char *name, struct slice *ret)
+{
+    const char *found = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, name) : NULL;
+    if (!found)
+        return false;
+    found += strlen(name);
+    *ret = (struct slice){found, strcspn(found, "\r\n")};
+    return true;
+}
+
+/* A user that may not ask is believed to be well served: that costs a detour at worst. */
+static void info_answered(struct topology *topology, const redisReply *reply)
+{
+    struct slice text;
+    if (find_line(reply, "cluster_state:", &text))
+        topology->is_cut_off = !slice_equals(text, "ok");
+    if (!find_line(reply, "cluster_current_epoch:", &text))
+        return;
+    uint64_t epoch = strtoull(text.bytes, NULL, 10);
+    topology->is_behind = epoch < topology->epoch;
+    if (epoch > topology->epoch)
+        topology->epoch = epoch;
+}
+
+/* The slots of an answer, before any of them is given to anybody. */
+struct draft {
+    struct topology *topology;
+    uint16_t owners[SLOT_COUNT];
+};
+
+static void note_range(void *context, unsigned first, unsigned last,
+                       const struct slot_node *primary)
+{
+    struct draft *draft = context;
+    const struct guide *guide = &draft->topology->guide;
+    unsigned owner = node_table_meet_by(draft->topology->table, primary, guide->host, guide->port);
+    for (unsigned slot = first; slot <= last; slot++)
+        draft->owners[slot] = (uint16_t)owner;
+}
+
+/* A node that a slot is on its way to goes on naming the one that it comes from, also when that has
+ * died and another one has taken its place: as long as somebody is named who cannot be reached,
+ * others are asked, too. */
+static void take_map(struct topology *topology, const redisReply *reply)
+{
+    struct draft draft = {.topology = topology};
+    for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
+        draft.owners[slot] = CLUSTER_NOBODY;
+    if (reply->type != REDIS_REPLY_ARRAY ||
+        !slots_read((const struct value *)(const void *)reply, note_range, &draft)) {
+        session_lose(topology->session, -EAGAIN, "it does not say which node serves what");
+        return;
+    }
+    topology->is_mapped = true;
+    topology->is_told = false;
+    topology->passed_over = 0;
+    topology->events.answered(topology->events.context, draft.owners);
+    topology->asks_next = node_table_serves_lost(topology->table);
+}
+
+/* Where all say so, they are right: the Cluster is down as a whole, or was set up anew. */
+static bool counts(struct topology *topology)
+{
+    bool all = topology->passed_over + 1 >= count_candidates(topology);
+    if (all && topology->is_behind)
+        topology->epoch = 0;
+    return all || !topology->is_mapped || !(topology->is_cut_off || topology->is_behind);
+}
+
+static void slots_refused(struct topology *topology, const char *error)
+{
+    struct failure reason;
+    bool forbidden = error_has_code(error, "NOPERM");
+    bool disabled = strstr(error, "cluster support disabled") != NULL;
+    failure_set(&reason, error_passes(error) ? -EAGAIN : -EPROTO,
+                "%s does not say which node serves what: %s%s", session_place(topology->session),
+                error,
+                forbidden  ? ": allow this user `ACL SETUSER … +cluster|slots +cluster|info "
+                             "+cluster|nodes +asking`"
+                : disabled ? ": it is no node of a Redis Cluster, write redis://host:port"
+                           : "");
+    session_lose(topology->session, error_passes(error) ? -EAGAIN : -EPROTO, reason.text);
+}
+
+static void slots_answered(struct topology *topology, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR) {
+        slots_refused(topology, reply->str);
+        return;
+    }
+    topology->asking = false;
+    if (!counts(topology)) {
+        pass_over(topology);
+        return;
+    }
+    take_map(topology, reply);
+    if (session_is_ready(topology->session))
+        session_wake(topology->session,
+                     topology->asked + (topology->ask_again ? TOPOLOGY_SPACE_MS : TOPOLOGY_ASK_MS));
+}
+
+static void on_replied(void *context, const redisReply *reply)
+{
+    struct topology *topology = context;
+    if (!topology->asking)
+        session_lose(topology->session, -EAGAIN, "it sent a reply to nothing");
+    else if (++topology->answered < ANSWERS)
+        info_answered(topology, reply);
+    else
+        slots_answered(topology, reply);
+}
+
+static void on_lost(void *context, const struct session_loss *loss)
+{
+    struct topology *topology = context;
+    if (loss->code != -ECANCELED && !topology->is_turning)
+        tell_lost(topology, loss->code, loss->reason);
+}
+
+/* The beginning and the end */
+
+static void on_closed(void *context)
+{
+    struct topology *topology = context;
+    void (*closed)(void *context) = topology->closed;
+    void *closed_context = topology->closed_context;
+    free(topology);
+    closed(closed_context);
+}
+
+int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url *url,
+                  struct node_table *table, const struct topology_events *events,
+                  struct failure *failure)
+{
+    struct topology *topology = calloc(1, sizeof *topology);
+    if (!topology)
+        return failure_set(failure, -ENOMEM, "no memory");
+    topology->loop = loop;
+    topology->url = url;
+    topology->table = table;
+    topology->events = *events;
+    guide_init(&topology->guide, on_doubt, topology);
+    topology->guide.takes_replicas = true;
+    point_to_candidate(topology);
+    const struct session_events session_events = {
+        .context = topology,
+        .ready = on_ready,
+        .replied = on_replied,
+        .lost = on_lost,
+        .woken = on_woken,
+        .closed = on_closed,
+    };
+    int result =
+        session_open(&topology->session, loop, url, &topology->guide, &session_events, failure);
+    if (result < 0) {
+        free(topology);
+        return result;
+    }
+    *ret = topology;
+    return 0;
+}
+
+void topology_close(struct topology *topology, void (*closed)(void *context), void *context)
+{
+    topology->closed = closed;
+    topology->closed_context = context;
+    session_close(topology->session);
+}

@@ -1,0 +1,82 @@
+/* sentinel_client.h: asks one sentinel, again and again, where the primary is.
+ */
+#ifndef BATON_REDIS_SENTINEL_SENTINEL_CLIENT_H
+#define BATON_REDIS_SENTINEL_SENTINEL_CLIENT_H
+
+#include "base/failure.h"
+#include "redis/sentinel/votes.h"
+#include "redis/wire/session.h"
+
+enum {
+    SENTINEL_CLIENT_ASK_MS = 1000, /* between two questions to the same sentinel, at most */
+    SENTINEL_CLIENT_ANSWER_MS =
+        500,                        /* without an answer for this long its connection is given up */
+    SENTINEL_CLIENT_SPACE_MS = 100, /* between two questions to the same sentinel, at least */
+    SENTINEL_CLIENT_ID_SIZE = 48,
+};
+
+struct sentinel_client {
+    /* Its owner's. */
+    struct sentinel_client *next;
+    uint64_t mentioned; /* when another one last named it, or when it was opened */
+    bool is_learnt;     /* from another one */
+    bool is_left_out;   /* it was replaced: redis/sentinel/sentinel_set.h */
+
+    /* What is known of the sentinel, for the owner to read. Times are the loop's, in ms. */
+    bool is_dropped; /* it is being closed */
+    bool is_heard;   /* it has answered, or cannot be reached, since it was opened */
+    bool has_vote;
+    bool knows_no_such_name;
+    int port;
+    int code;               /* of `trouble` */
+    struct vote vote;       /* the last one, also where it has none any more */
+    uint64_t voted;         /* when it was asked for that; 0 where it has none */
+    struct failure trouble; /* why it has no vote */
+    char host[REDIS_HOST_LONGEST + 1];
+    char id[SENTINEL_CLIENT_ID_SIZE]; /* it may have several addresses; "" if it is not known */
+
+    /* The client's own. */
+    bool asking;    /* a round of questions is under way */
+    bool ask_again; /* when it is over */
+    uv_loop_t *loop;
+    const struct sentinel_client_events *events;
+    const char *master; /* what the sentinels call the primary */
+    struct session *session;
+    size_t answered; /* of its questions */
+    uint64_t asked;  /* when it began */
+    struct vote draft;
+};
+
+/* All are called from the loop, on its thread, and may call sentinel_client_close, for this one and
+ * others. Only `closed` is called for one that is dropped. */
+struct sentinel_client_events {
+    void *context;
+    /* It has answered all that it is asked. */
+    void (*answered)(void *context, struct sentinel_client *client);
+    /* It names another one, whose id is "" where it does not say. */
+    void (*named)(void *context, const struct vote *place, const char *id);
+    /* It cannot be reached, or not be understood; the next try follows by itself. */
+    void (*lost)(void *context, struct sentinel_client *client, const struct session_loss *loss);
+    /* To be taken off the owner's list: it is freed when this returns. */
+    void (*closed)(void *context, struct sentinel_client *client);
+};
+
+/* Starts asking the sentinel at this place for the primary of `url`, of the kind REDIS_WATCHED.
+ * `url` and `events` outlive the client. Returns 0 or a negative errno. */
+int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const struct redis_url *url,
+                         const char *host, int port, const struct sentinel_client_events *events,
+                         struct failure *failure);
+
+/* It is asked as soon as that is decent. */
+void sentinel_client_ask_soon(struct sentinel_client *client);
+
+/* May be repeated. */
+void sentinel_client_close(struct sentinel_client *client);
+
+/* Whether it answers, as far as is known: at first it does. */
+static inline bool sentinel_client_answers(const struct sentinel_client *client)
+{
+    return !client->trouble.text[0];
+}
+
+#endif
