@@ -2,7 +2,7 @@
 #ifndef BATON_SERVER_HAPPENINGS_H
 #define BATON_SERVER_HAPPENINGS_H
 
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 struct contention_part;
 struct log;
@@ -15,8 +15,8 @@ struct happenings {
     struct contention_part *contention;
 };
 
-/* For struct api's `happened`; `context` is a struct happenings. */
-void happenings_tell(void *context, const struct happening *happening,
+/* For struct api's `on_lock_event`; `context` is a struct happenings. */
+void happenings_tell(void *context, const struct lock_event *event,
                      const struct exchange *exchange);
 
 #endif

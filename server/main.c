@@ -23,7 +23,7 @@ static char *write_metrics(void *context)
     const struct process *process = context;
     return exposition_text(&(struct exposition){.metrics = process->metrics,
                                                 .workers = process->worker_count,
-                                                .census = &process->census,
+                                                .hold_counter = &process->hold_counter,
                                                 .log = &process->log,
                                                 .started = process->started});
 }
@@ -38,7 +38,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .principals = process->principals,
         .https = process->https,
         .limits = &process->limits,
-        .census = &process->census,
+        .hold_counter = &process->hold_counter,
         .contention = &process->contention,
         .tickets = process->tickets,
         .damages = &process->damages,
@@ -50,7 +50,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .metrics = write_metrics,
         .context = process,
     };
-    census_begin(&process->census);
+    hold_counter_begin(&process->hold_counter);
     contention_open(&process->contention, count);
     random_bytes(&process->worker_options.process, sizeof process->worker_options.process);
     int sockets[WORKERS_MOST];

@@ -144,7 +144,7 @@ static void on_confirmed(void *context, uint64_t nanoseconds, bool is_confirmed)
 static void on_expired(void *context, const struct expiry *expiry)
 {
     struct worker *worker = context;
-    happening_expired(&worker->api, expiry);
+    lock_event_expired(&worker->api, expiry);
 }
 
 static void on_serving(void *context, unsigned part)
@@ -382,7 +382,7 @@ static int open_layers(struct worker *worker, int listen_fd)
         (struct api){.locks = worker->locks,
                      .principals = principals_keep(worker->options->principals),
                      .limits = worker->options->limits,
-                     .census = is_quorum(worker) ? NULL : worker->options->census,
+                     .hold_counter = is_quorum(worker) ? NULL : worker->options->hold_counter,
                      .contention = worker->options->contention,
                      .health = worker->options->health,
                      .default_ttl_ms = settings->default_ttl_ms,
@@ -395,8 +395,8 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .allowed_hosts = settings->allowed_hosts,
                      .metrics = worker->options->metrics,
                      .context = worker->options->context,
-                     .happened = happenings_tell,
-                     .happened_context = &worker->happenings};
+                     .on_lock_event = happenings_tell,
+                     .lock_event_context = &worker->happenings};
     return open_http(worker, listen_fd);
 }
 

@@ -25,7 +25,7 @@ struct worker_options {
     struct addresses *admin_addresses;
     int admin_fd; /* health and figures alone are served on it, by the first worker; -1: none */
     struct limits *limits; /* the only things that they change together: these, */
-    struct census *census;
+    struct hold_counter *hold_counter;
     struct damages *damages;
     struct tickets *tickets;         /* and with a quorum, who waits */
     struct contention *contention;   /* to each worker its part */

@@ -1,7 +1,7 @@
 /* credentials.h: finds out who asks: by the token in the Authorization header, or the certificate.
  */
-#ifndef BATON_API_CREDENTIALS_H
-#define BATON_API_CREDENTIALS_H
+#ifndef BATON_API_ACCESS_CREDENTIALS_H
+#define BATON_API_ACCESS_CREDENTIALS_H
 
 #include "api/http/exchange.h"
 

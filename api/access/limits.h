@@ -1,6 +1,6 @@
 /* limits.h: how much a principal, and all of them together, may ask of one process. */
-#ifndef BATON_API_LIMITS_H
-#define BATON_API_LIMITS_H
+#ifndef BATON_API_ACCESS_LIMITS_H
+#define BATON_API_ACCESS_LIMITS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* new_token.h: makes the token of a principal, and what the tokens-file has to say of it. */
-#ifndef BATON_API_NEW_TOKEN_H
-#define BATON_API_NEW_TOKEN_H
+#ifndef BATON_API_ACCESS_NEW_TOKEN_H
+#define BATON_API_ACCESS_NEW_TOKEN_H
 
 #include "base/failure.h"
 #include "base/slice.h"

@@ -1,6 +1,6 @@
 /* ownership.h: keeps what different principals have apart, though their holds lie side by side. */
-#ifndef BATON_API_OWNERSHIP_H
-#define BATON_API_OWNERSHIP_H
+#ifndef BATON_API_ACCESS_OWNERSHIP_H
+#define BATON_API_ACCESS_OWNERSHIP_H
 
 #include "api/http/exchange.h"
 

@@ -1,6 +1,6 @@
 /* permission.h: whether whoever asks may do what it asks for. */
-#ifndef BATON_API_PERMISSION_H
-#define BATON_API_PERMISSION_H
+#ifndef BATON_API_ACCESS_PERMISSION_H
+#define BATON_API_ACCESS_PERMISSION_H
 
 #include "api/http/exchange.h"
 

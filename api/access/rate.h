@@ -1,6 +1,6 @@
 /* rate.h: so many requests a second, and no more than a second's worth at once. */
-#ifndef BATON_API_RATE_H
-#define BATON_API_RATE_H
+#ifndef BATON_API_ACCESS_RATE_H
+#define BATON_API_ACCESS_RATE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

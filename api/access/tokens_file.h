@@ -1,6 +1,6 @@
 /* tokens_file.h: reads the file that says who may make requests, and checks all of it. */
-#ifndef BATON_API_TOKENS_FILE_H
-#define BATON_API_TOKENS_FILE_H
+#ifndef BATON_API_ACCESS_TOKENS_FILE_H
+#define BATON_API_ACCESS_TOKENS_FILE_H
 
 #include "api/principals/principals.h"
 #include "base/failure.h"

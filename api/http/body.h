@@ -1,6 +1,6 @@
 /* body.h: the JSON of a request's body. */
-#ifndef BATON_API_BODY_H
-#define BATON_API_BODY_H
+#ifndef BATON_API_HTTP_BODY_H
+#define BATON_API_HTTP_BODY_H
 
 #include "api/http/exchange.h"
 

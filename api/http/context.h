@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-struct census;
+struct hold_counter;
 struct contention;
 struct exchange;
-struct happening;
+struct lock_event;
 struct health;
 struct limits;
 struct locks;
@@ -28,7 +28,7 @@ struct api {
     bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
     const char *allowed_hosts;     /* names that Host may have: cross_site.h; NULL: none more */
     struct limits *limits;         /* of the process; NULL: none */
-    struct census *census;         /* of the process; NULL: nobody counts */
+    struct hold_counter *hold_counter;   /* of the process; NULL: nobody counts */
     const struct contention *contention; /* of the process; NULL: nobody looks */
     const struct health *health;         /* of the process; NULL: it is well */
     int64_t default_ttl_ms;
@@ -41,10 +41,10 @@ struct api {
     char *(*metrics)(void *context);
     void *context;
     /* Is told all that happens to locks, in order, from the loop. The exchange is that of the
-     * request it happened by, and NULL where there is none, or no more. May be NULL. */
-    void (*happened)(void *context, const struct happening *happening,
-                     const struct exchange *exchange);
-    void *happened_context;
+     * request it came from; NULL where there is none, or no more. May be NULL. */
+    void (*on_lock_event)(void *context, const struct lock_event *event,
+                          const struct exchange *exchange);
+    void *lock_event_context;
     struct random_pool randomness; /* for tokens, owners and request ids */
     bool draining;
     bool store_is_away;                       /* as the streams were told */

@@ -1,6 +1,6 @@
 /* cross_site.h: whether a page of another site may be behind a request. */
-#ifndef BATON_API_CROSS_SITE_H
-#define BATON_API_CROSS_SITE_H
+#ifndef BATON_API_HTTP_CROSS_SITE_H
+#define BATON_API_HTTP_CROSS_SITE_H
 
 #include <stdbool.h>
 

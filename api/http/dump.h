@@ -1,6 +1,6 @@
 /* dump.h: a JSON document as compact text. */
-#ifndef BATON_API_DUMP_H
-#define BATON_API_DUMP_H
+#ifndef BATON_API_HTTP_DUMP_H
+#define BATON_API_HTTP_DUMP_H
 
 #include "base/slice.h"
 

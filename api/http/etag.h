@@ -1,6 +1,6 @@
 /* etag.h: a lock's version as an entity tag (RFC 9110, section 8.8.3). */
-#ifndef BATON_API_ETAG_H
-#define BATON_API_ETAG_H
+#ifndef BATON_API_HTTP_ETAG_H
+#define BATON_API_HTTP_ETAG_H
 
 #include <stdbool.h>
 #include <stdint.h>

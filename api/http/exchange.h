@@ -1,6 +1,6 @@
 /* exchange.h: one HTTP request and its reply, as the API sees them, free of any HTTP library. */
-#ifndef BATON_API_EXCHANGE_H
-#define BATON_API_EXCHANGE_H
+#ifndef BATON_API_HTTP_EXCHANGE_H
+#define BATON_API_HTTP_EXCHANGE_H
 
 #include "api/http/dump.h"
 #include "api/http/fields.h"

@@ -1,7 +1,7 @@
 /* fields.h: what a request may carry beside its name: a table of fields, read from the query, the
  * body and the Lock-Token header into one checked struct. */
-#ifndef BATON_API_FIELDS_H
-#define BATON_API_FIELDS_H
+#ifndef BATON_API_HTTP_FIELDS_H
+#define BATON_API_HTTP_FIELDS_H
 
 #include "base/slice.h"
 #include "locks/locks.h"

@@ -1,7 +1,7 @@
 /* input.h: one value on its way from the request into its parameters: read as its field wants it,
  * or refused with what was expected. */
-#ifndef BATON_API_INPUT_H
-#define BATON_API_INPUT_H
+#ifndef BATON_API_HTTP_INPUT_H
+#define BATON_API_HTTP_INPUT_H
 
 #include "api/http/exchange.h"
 

@@ -1,8 +1,8 @@
 /* page.h: what one round of a watch tells: locks in the order in which they changed, as many as
  * fit.
  */
-#ifndef BATON_API_PAGE_H
-#define BATON_API_PAGE_H
+#ifndef BATON_API_HTTP_PAGE_H
+#define BATON_API_HTTP_PAGE_H
 
 #include "locks/locks.h"
 

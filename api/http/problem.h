@@ -1,6 +1,6 @@
 /* problem.h: every error that a client can get, and its problem document (RFC 9457). */
-#ifndef BATON_API_PROBLEM_H
-#define BATON_API_PROBLEM_H
+#ifndef BATON_API_HTTP_PROBLEM_H
+#define BATON_API_HTTP_PROBLEM_H
 
 #include "locks/locks.h"
 

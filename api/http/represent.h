@@ -1,6 +1,6 @@
 /* represent.h: holds and locks as JSON. */
-#ifndef BATON_API_REPRESENT_H
-#define BATON_API_REPRESENT_H
+#ifndef BATON_API_HTTP_REPRESENT_H
+#define BATON_API_HTTP_REPRESENT_H
 
 #include "api/http/exchange.h"
 

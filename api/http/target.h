@@ -1,6 +1,6 @@
 /* target.h: takes the target of a request line apart, as it was sent. */
-#ifndef BATON_API_TARGET_H
-#define BATON_API_TARGET_H
+#ifndef BATON_API_HTTP_TARGET_H
+#define BATON_API_HTTP_TARGET_H
 
 #include "base/slice.h"
 

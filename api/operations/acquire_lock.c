@@ -5,7 +5,7 @@
 #include "api/operations/acquisition.h"
 #include "api/operations/hold_connection.h"
 #include "api/operations/operations.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 static void answer_hold(struct exchange *exchange, const struct locks_reply *reply)
 {
@@ -32,7 +32,7 @@ static void acquired(void *context, const struct locks_reply *reply)
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
     exchange->hung_up = NULL;
     exchange->heard = holds ? reply->heard : 0;
-    happening_acquired(exchange, exchange->name, reply->result, holds ? &reply->hold : NULL);
+    lock_event_acquired(exchange, exchange->name, reply->result, holds ? &reply->hold : NULL);
     if (holds && field_given(&exchange->parameters, FIELD_HOLD)) {
         hold_connection(exchange, reply);
         return;
@@ -47,13 +47,13 @@ static void acquired(void *context, const struct locks_reply *reply)
 static void hung_up(struct exchange *exchange)
 {
     exchange->hung_up = NULL;
-    happening_abandoned(exchange);
+    lock_event_abandoned(exchange);
     locks_abandon(exchange->below);
 }
 
 static void queued(void *context, struct slice name)
 {
-    happening_queued(context, name);
+    lock_event_queued(context, name);
 }
 
 enum handling acquire_lock(struct exchange *exchange)

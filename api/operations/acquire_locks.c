@@ -5,7 +5,7 @@
 #include "api/operations/acquisition.h"
 #include "api/operations/operations.h"
 #include "api/operations/several.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ static void granted(void *context, struct slice name, const struct locks_reply *
     if (reply->result == LOCKS_DONE)
         hold.ttl_ms = exchange->parameters.numbers[FIELD_TTL];
     keep_grant(exchange, own, reply);
-    happening_acquired(exchange, own, reply->result, &hold);
+    lock_event_acquired(exchange, own, reply->result, &hold);
 }
 
 static void answer_holds(struct exchange *exchange, const struct several_reply *reply)
@@ -60,11 +60,11 @@ static void acquired(void *context, const struct several_reply *reply)
     if (reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED) {
         answer_holds(exchange, reply);
     } else {
-        happening_acquired(exchange,
-                           exchange->queued_us ? exchange->queued_name
-                                               : reply->each[reply->refused].name,
-                           reply->result, NULL);
-        happening_all_taken_back(exchange);
+        lock_event_acquired(exchange,
+                            exchange->queued_us ? exchange->queued_name
+                                                : reply->each[reply->refused].name,
+                            reply->result, NULL);
+        lock_event_all_taken_back(exchange);
         bool refused = reply->result != LOCKS_UNAVAILABLE && reply->result != LOCKS_DRAINING &&
                        reply->result != LOCKS_UNCONFIRMED;
         acquisition_refuse(exchange, reply->result, &reply->view, reply->error,
@@ -76,15 +76,15 @@ static void acquired(void *context, const struct several_reply *reply)
 static void hung_up(struct exchange *exchange)
 {
     exchange->hung_up = NULL;
-    happening_abandoned(exchange);
-    happening_all_taken_back(exchange);
+    lock_event_abandoned(exchange);
+    lock_event_all_taken_back(exchange);
     several_abandon(exchange->below);
 }
 
 static void queued(void *context, struct slice name)
 {
     struct exchange *exchange = context;
-    happening_queued(exchange, own_name(exchange, name));
+    lock_event_queued(exchange, own_name(exchange, name));
 }
 
 enum handling acquire_locks(struct exchange *exchange)

@@ -1,7 +1,7 @@
 /* acquisition.h: what acquiring one lock and acquiring several have in common: the request with its
  * defaults, and what is answered where no hold was granted. */
-#ifndef BATON_API_ACQUISITION_H
-#define BATON_API_ACQUISITION_H
+#ifndef BATON_API_OPERATIONS_ACQUISITION_H
+#define BATON_API_OPERATIONS_ACQUISITION_H
 
 #include "api/http/exchange.h"
 

@@ -3,7 +3,7 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/operations/operations.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 static const char REPEAT[] = "ask for it again, until it is answered 200";
 
@@ -11,7 +11,7 @@ static void reopened(void *context, unsigned ended, const char *error)
 {
     struct exchange *exchange = context;
     if (ended > 0)
-        happening_reopened(exchange, ended);
+        lock_event_reopened(exchange, ended);
     if (error)
         problem_simply(
             exchange, PROBLEM_STORE_UNAVAILABLE,

@@ -1,7 +1,7 @@
 /* events.h: what both kinds of watching have in common: after which version and for how long, and
  * server-sent events (text/event-stream) where the client wants them. */
-#ifndef BATON_API_EVENTS_H
-#define BATON_API_EVENTS_H
+#ifndef BATON_API_OPERATIONS_EVENTS_H
+#define BATON_API_OPERATIONS_EVENTS_H
 
 #include "api/http/context.h"
 #include "api/http/exchange.h"

@@ -2,7 +2,7 @@
 #include "api/http/context.h"
 #include "api/http/exchange.h"
 #include "api/operations/operations.h"
-#include "api/stats/census.h"
+#include "api/stats/hold_counter.h"
 
 static void answer(struct exchange *exchange)
 {
@@ -21,7 +21,7 @@ static void counted(void *context)
 enum handling get_metrics(struct exchange *exchange)
 {
     struct api *api = exchange->api;
-    if (api->census && census_count(api->census, api->locks, counted, exchange))
+    if (api->hold_counter && hold_counter_count(api->hold_counter, api->locks, counted, exchange))
         return PARKED;
     answer(exchange);
     return ANSWERED;

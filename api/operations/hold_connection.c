@@ -7,7 +7,7 @@
 #include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void renewed(void *context, const struct hold *hold)
         lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
         return;
     }
-    happening_renewed(held->exchange, held->exchange->name, LOCKS_DONE, hold);
+    lock_event_renewed(held->exchange, held->exchange->name, LOCKS_DONE, hold);
     write_line(held->exchange,
                "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
                hold->fence, hold->ttl_ms);
@@ -94,9 +94,9 @@ static void released(void *context, const struct locks_reply *reply)
 {
     struct parting *parting = context;
     if (reply->result == LOCKS_DONE && !reply->release.repeated) {
-        struct happening happening = happening_of(HAPPENING_RELEASED, parting->name);
-        happening_set_release(&happening, &reply->release);
-        asker_tell(&parting->asker, happening);
+        struct lock_event event = lock_event_of(LOCK_EVENT_RELEASED, parting->name);
+        lock_event_set_release(&event, &reply->release);
+        asker_tell(&parting->asker, event);
     }
     asker_clear(&parting->asker);
     free(parting);
@@ -170,7 +170,7 @@ static void prolonged(void *context, const struct locks_reply *reply)
     if (!exchange) {
         free(held);
     } else if (reply->result == LOCKS_DONE) {
-        happening_renewed(exchange, exchange->name, reply->result, &reply->hold);
+        lock_event_renewed(exchange, exchange->name, reply->result, &reply->hold);
         begin(held, 200, &reply->hold);
     } else {
         exchange->hung_up = NULL;

@@ -1,7 +1,7 @@
 /* hold_connection.h: a lock that is held by a connection: a stream of JSON lines, for as long as
  * which the hold is renewed. */
-#ifndef BATON_API_HOLD_CONNECTION_H
-#define BATON_API_HOLD_CONNECTION_H
+#ifndef BATON_API_OPERATIONS_HOLD_CONNECTION_H
+#define BATON_API_OPERATIONS_HOLD_CONNECTION_H
 
 #include "api/http/exchange.h"
 

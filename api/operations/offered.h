@@ -1,7 +1,7 @@
 /* offered.h: refuses what the locks of a quorum, or of batond's own Redis, do not offer, rather
  * than do half of it. */
-#ifndef BATON_API_OFFERED_H
-#define BATON_API_OFFERED_H
+#ifndef BATON_API_OPERATIONS_OFFERED_H
+#define BATON_API_OPERATIONS_OFFERED_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* openapi.h: openapi.yaml, embedded when building. */
-#ifndef BATON_API_OPENAPI_H
-#define BATON_API_OPENAPI_H
+#ifndef BATON_API_OPERATIONS_OPENAPI_H
+#define BATON_API_OPERATIONS_OPENAPI_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* operations.h: the handlers of the routes; each has a file of its own, named as its operationId.
  */
-#ifndef BATON_API_OPERATIONS_H
-#define BATON_API_OPERATIONS_H
+#ifndef BATON_API_OPERATIONS_OPERATIONS_H
+#define BATON_API_OPERATIONS_OPERATIONS_H
 
 #include "api/http/route.h"
 

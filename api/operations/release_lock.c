@@ -5,12 +5,12 @@
 #include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/operations/operations.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 static void released(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
-    happening_released(exchange, exchange->name, reply->result, &reply->release);
+    lock_event_released(exchange, exchange->name, reply->result, &reply->release);
     if (reply->result == LOCKS_DONE) {
         if (reply->release.version > 0)
             etag_reply(exchange, reply->release.version);
@@ -30,7 +30,7 @@ static void broken(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     if (reply->result == LOCKS_DONE) {
-        happening_forced(exchange, reply->broken.count, reply->broken.cleared);
+        lock_event_forced(exchange, reply->broken.count, reply->broken.cleared);
         json_t *document = json_object();
         json_object_set_new(document, "name", represent_text(exchange->name));
         json_object_set_new(document, "broken", json_integer(reply->broken.count));

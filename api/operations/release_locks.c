@@ -6,14 +6,14 @@
 #include "api/operations/acquisition.h"
 #include "api/operations/operations.h"
 #include "api/operations/several.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 static void released(void *context, const struct several_reply *reply)
 {
     struct exchange *exchange = context;
     for (size_t i = 0; i < reply->count; i++)
-        happening_released(exchange, reply->each[i].name, reply->each[i].result,
-                           &reply->each[i].release);
+        lock_event_released(exchange, reply->each[i].name, reply->each[i].result,
+                            &reply->each[i].release);
     if (reply->result == LOCKS_DONE) {
         json_t *document = json_object(), *locks = json_array();
         for (size_t i = 0; i < reply->count; i++)

@@ -6,12 +6,12 @@
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
 #include "api/operations/operations.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 static void renewed(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
-    happening_renewed(exchange, exchange->name, reply->result, &reply->hold);
+    lock_event_renewed(exchange, exchange->name, reply->result, &reply->hold);
     if (reply->result == LOCKS_DONE) {
         etag_reply(exchange, reply->hold.version);
         reply_owned(exchange, 200, "application/json",

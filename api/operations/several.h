@@ -1,6 +1,6 @@
 /* several.h: what the operations on several names have in common. */
-#ifndef BATON_API_SEVERAL_H
-#define BATON_API_SEVERAL_H
+#ifndef BATON_API_OPERATIONS_SEVERAL_H
+#define BATON_API_OPERATIONS_SEVERAL_H
 
 #include "api/http/exchange.h"
 

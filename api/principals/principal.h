@@ -1,6 +1,6 @@
 /* principal.h: somebody who makes requests: a name, what it may do, and its limits. */
-#ifndef BATON_API_PRINCIPAL_H
-#define BATON_API_PRINCIPAL_H
+#ifndef BATON_API_PRINCIPALS_PRINCIPAL_H
+#define BATON_API_PRINCIPALS_PRINCIPAL_H
 
 #include "locks/types/owner.h"
 

@@ -1,6 +1,6 @@
 /* principals.h: all who may make requests, found by their tokens or their certificates' names. */
-#ifndef BATON_API_PRINCIPALS_H
-#define BATON_API_PRINCIPALS_H
+#ifndef BATON_API_PRINCIPALS_PRINCIPALS_H
+#define BATON_API_PRINCIPALS_PRINCIPALS_H
 
 #include "api/principals/principal.h"
 #include "base/digest.h"

@@ -115,13 +115,12 @@ static void queue(struct contention_part *part, struct window *window, uint64_t 
 }
 
 static void end_wait(struct contention_part *part, struct window *window, uint64_t hash,
-                     const struct happening *happening)
+                     const struct lock_event *event)
 {
-    struct waited **place = find(part, hash, happening->name);
+    struct waited **place = find(part, hash, event->name);
     if (*place && --(*place)->waiters == 0)
         remove_waited(part, place);
-    peaks_note(&window->longest_waits, hash, happening->name,
-               (uint64_t)happening->waited_us / 1000);
+    peaks_note(&window->longest_waits, hash, event->name, (uint64_t)event->waited_us / 1000);
 }
 
 /* What is older than two windows is forgotten. */
@@ -139,23 +138,23 @@ static struct window *current(struct contention_part *part)
     return window;
 }
 
-void contention_happened(struct contention_part *part, const struct happening *happening)
+void contention_add(struct contention_part *part, const struct lock_event *event)
 {
-    bool queued = happening->kind == HAPPENING_QUEUED, waited = happening->waited_us >= 0;
-    bool expired = happening->kind == HAPPENING_EXPIRED, held = happening->held_ms >= 0;
+    bool queued = event->kind == LOCK_EVENT_QUEUED, waited = event->waited_us >= 0;
+    bool expired = event->kind == LOCK_EVENT_EXPIRED, held = event->held_ms >= 0;
     if (!queued && !waited && !expired && !held)
         return;
     pthread_mutex_lock(&part->mutex);
     struct window *window = current(part);
-    uint64_t hash = siphash(&part->key, happening->name);
+    uint64_t hash = siphash(&part->key, event->name);
     if (queued)
-        queue(part, window, hash, happening->name);
+        queue(part, window, hash, event->name);
     if (waited)
-        end_wait(part, window, hash, happening);
+        end_wait(part, window, hash, event);
     if (expired)
-        sketch_add(&window->expirations, hash, happening->name, (uint64_t)happening->count);
+        sketch_add(&window->expirations, hash, event->name, (uint64_t)event->count);
     if (held)
-        peaks_note(&window->longest_holds, hash, happening->name, (uint64_t)happening->held_ms);
+        peaks_note(&window->longest_holds, hash, event->name, (uint64_t)event->held_ms);
     pthread_mutex_unlock(&part->mutex);
 }
 

@@ -1,9 +1,9 @@
 /* contention.h: which locks are waited for, and which are held for long, to answer "why is
  * everything waiting?". */
-#ifndef BATON_API_CONTENTION_H
-#define BATON_API_CONTENTION_H
+#ifndef BATON_API_STATS_CONTENTION_H
+#define BATON_API_STATS_CONTENTION_H
 
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 #include "base/sketch.h"
 
 enum {
@@ -27,7 +27,7 @@ void contention_open(struct contention *contention, size_t count);
 void contention_close(struct contention *contention);
 
 /* Takes note of what happened at a worker. */
-void contention_happened(struct contention_part *part, const struct happening *happening);
+void contention_add(struct contention_part *part, const struct lock_event *event);
 
 /* A name that is waited for now. */
 struct contention_waiting {

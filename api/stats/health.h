@@ -1,7 +1,7 @@
 /* health.h: what a process knows of its own state: whether it is about to leave, and whether its
  * workers' loops turn. */
-#ifndef BATON_API_HEALTH_H
-#define BATON_API_HEALTH_H
+#ifndef BATON_API_STATS_HEALTH_H
+#define BATON_API_STATS_HEALTH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* ui.h: the page of api/ui/, put together when building. */
-#ifndef BATON_API_UI_H
-#define BATON_API_UI_H
+#ifndef BATON_API_UI_UI_H
+#define BATON_API_UI_UI_H
 
 #include <stddef.h>
 

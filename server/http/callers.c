@@ -215,9 +215,9 @@ void caller_asks(struct caller *caller)
     caller_told(caller, NULL);
 }
 
-void caller_told(struct caller *caller, struct told *told)
+void caller_told(struct caller *caller, struct undelivered *told)
 {
-    told_free(caller->told);
+    undelivered_free(caller->told);
     if (told && caller->tls.https &&
         receipts_find_refused(caller->callers->options.receipts, caller->fd, told))
         told = NULL;

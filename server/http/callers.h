@@ -22,7 +22,7 @@ struct caller {
     struct address *address;      /* as it is counted, or NULL: it is trusted, or has none */
     char place[INET6_ADDRSTRLEN]; /* the same for people; "": it has none */
     int fd;
-    struct told *told;          /* the new holds that its last reply told of, if any */
+    struct undelivered *told;   /* the new holds that its last reply told of, if any */
     struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
     bool arrives;               /* has not asked for anything yet */
     bool lingers;               /* may still be sending when its connection is closed */
@@ -80,6 +80,6 @@ bool caller_write(struct caller *caller, const char *text, size_t length);
 
 /* The last of a reply has been sent, which told of these holds; NULL where of none. They are taken
  * over. */
-void caller_told(struct caller *caller, struct told *told);
+void caller_told(struct caller *caller, struct undelivered *told);
 
 #endif

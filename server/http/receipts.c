@@ -25,7 +25,7 @@ struct receipt {
     int fd;
     bool finished; /* the client had closed its end before it acknowledged the reply */
     uint64_t until;
-    struct told *told;
+    struct undelivered *told;
     TAILQ_ENTRY(receipt) others;
 };
 
@@ -62,14 +62,14 @@ static enum verdict judge(struct receipt *receipt)
     }
 }
 
-static void settle(struct receipts *receipts, struct told *told, enum verdict verdict)
+static void settle(struct receipts *receipts, struct undelivered *told, enum verdict verdict)
 {
     if (verdict != REFUSED) {
-        told_free(told);
+        undelivered_free(told);
         return;
     }
     metrics_add(&receipts->metrics->undelivered, 1);
-    told_take_back(told);
+    undelivered_take_back(told);
 }
 
 static void drop(struct receipts *receipts, struct receipt *receipt)
@@ -116,7 +116,7 @@ static void keep_open(struct receipts *receipts, const struct receipt *seen)
         uv_timer_start(&receipts->timer, look_again, LOOK_MS, LOOK_MS);
 }
 
-void receipts_examine(struct receipts *receipts, int fd, struct told *told)
+void receipts_examine(struct receipts *receipts, int fd, struct undelivered *told)
 {
     struct receipt receipt = {.fd = fd, .told = told};
     enum verdict verdict = judge(&receipt);
@@ -126,7 +126,7 @@ void receipts_examine(struct receipts *receipts, int fd, struct told *told)
         settle(receipts, told, verdict);
 }
 
-bool receipts_find_refused(struct receipts *receipts, int fd, struct told *told)
+bool receipts_find_refused(struct receipts *receipts, int fd, struct undelivered *told)
 {
     bool refused = judge(&(struct receipt){.fd = fd}) == REFUSED;
     if (refused)

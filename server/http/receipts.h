@@ -3,7 +3,7 @@
 #ifndef BATON_SERVER_RECEIPTS_H
 #define BATON_SERVER_RECEIPTS_H
 
-#include "api/operations/told.h"
+#include "api/operations/undelivered.h"
 #include "server/metrics/metrics.h"
 
 #include <uv.h>
@@ -23,12 +23,12 @@ struct receipts *receipts_open(uv_loop_t *loop, struct metrics *metrics);
 /* The reply was the last on this connection, which the library is about to close. What it told of
  * is taken back if the client had closed before the reply came; now, or when that shows. Takes
  * `told` over. */
-void receipts_examine(struct receipts *receipts, int fd, struct told *told);
+void receipts_examine(struct receipts *receipts, int fd, struct undelivered *told);
 
 /* The same before the library says goodbye to a TLS client, which would take away what the kernel
  * knows of a reset; the connection may go on. Returns true, and takes `told` over, where it has
  * shown by now that the reply did not come to its client. */
-bool receipts_find_refused(struct receipts *receipts, int fd, struct told *told);
+bool receipts_find_refused(struct receipts *receipts, int fd, struct undelivered *told);
 
 /* What has not shown yet is taken for received. Calls `closed` from the loop, by which time the
  * record is freed. */

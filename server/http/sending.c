@@ -165,13 +165,13 @@ static void count(struct record *record, enum MHD_RequestTerminationCode code)
     if (!exchange->reply.status)
         return;
     metrics_count(metrics, exchange->route, exchange->method, exchange->reply.status);
-    struct told *told = record->streaming ? NULL : told_new(exchange);
+    struct undelivered *told = record->streaming ? NULL : undelivered_new(exchange);
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         caller_told(record->caller, told);
     } else if (!record->streaming) {
         metrics_add(&metrics->undelivered, 1);
         if (told)
-            told_take_back(told);
+            undelivered_take_back(told);
     }
 }
 

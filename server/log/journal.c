@@ -118,43 +118,43 @@ void journal_answered(const struct log *log, const struct outcome *outcome)
 /* The audit log */
 
 /* NULL for what is not in it. */
-static const char *const MESSAGES[HAPPENING_KINDS] = {
-    [HAPPENING_GRANTED] = "lock granted",       [HAPPENING_RELEASED] = "lock released",
-    [HAPPENING_EXPIRED] = "lock expired",       [HAPPENING_FORCED] = "lock broken",
-    [HAPPENING_TAKEN_BACK] = "lock taken back", [HAPPENING_REOPENED] = "quarantine ended",
+static const char *const MESSAGES[LOCK_EVENT_KINDS] = {
+    [LOCK_EVENT_GRANTED] = "lock granted",       [LOCK_EVENT_RELEASED] = "lock released",
+    [LOCK_EVENT_EXPIRED] = "lock expired",       [LOCK_EVENT_FORCED] = "lock broken",
+    [LOCK_EVENT_TAKEN_BACK] = "lock taken back", [LOCK_EVENT_REOPENED] = "quarantine ended",
 };
 
 /* Of a break, whoever asked for it. */
-static struct slice principal_of(const struct happening *happening, const struct exchange *exchange)
+static struct slice principal_of(const struct lock_event *event, const struct exchange *exchange)
 {
-    if (happening->kind == HAPPENING_FORCED && exchange && exchange->principal)
+    if (event->kind == LOCK_EVENT_FORCED && exchange && exchange->principal)
         return exchange->principal->name;
-    return happening->principal;
+    return event->principal;
 }
 
-void journal_happened(const struct log *log, const struct happening *happening,
+void journal_happened(const struct log *log, const struct lock_event *event,
                       const struct exchange *exchange)
 {
     struct line line;
-    const char *message = MESSAGES[happening->kind];
+    const char *message = MESSAGES[event->kind];
     if (!log || !log->audit || !message || !log_begin(log, LOG_INFO, message, &line))
         return;
-    add_if_any(&line, "lock", happening->name);
-    add_if_any(&line, "principal", principal_of(happening, exchange));
-    add_if_any(&line, "owner", happening->owner);
-    add_if_known(&line, "fence", happening->fence);
-    if (happening->owner.length > 0 && happening->kind != HAPPENING_RELEASED)
-        line_word(&line, "mode", slice_of(MODES[happening->mode]));
-    add_if_known(&line, "ttl_ms", happening->ttl_ms);
-    add_if_known(&line, "held_ms", happening->held_ms);
-    add_ms_if_known(&line, "waited_ms", happening->waited_us);
-    add_if_any(&line, "reason", happening->reason);
-    if (happening->kind == HAPPENING_REOPENED)
-        line_number(&line, "servers", happening->count);
-    else if (happening->count != 1)
-        line_number(&line, "holds", happening->count);
-    add_word_if_any(&line, "request_id", happening->request_id);
-    add_word_if_any(&line, "trace_id", happening->trace_id);
+    add_if_any(&line, "lock", event->name);
+    add_if_any(&line, "principal", principal_of(event, exchange));
+    add_if_any(&line, "owner", event->owner);
+    add_if_known(&line, "fence", event->fence);
+    if (event->owner.length > 0 && event->kind != LOCK_EVENT_RELEASED)
+        line_word(&line, "mode", slice_of(MODES[event->mode]));
+    add_if_known(&line, "ttl_ms", event->ttl_ms);
+    add_if_known(&line, "held_ms", event->held_ms);
+    add_ms_if_known(&line, "waited_ms", event->waited_us);
+    add_if_any(&line, "reason", event->reason);
+    if (event->kind == LOCK_EVENT_REOPENED)
+        line_number(&line, "servers", event->count);
+    else if (event->count != 1)
+        line_number(&line, "holds", event->count);
+    add_word_if_any(&line, "request_id", event->request_id);
+    add_word_if_any(&line, "trace_id", event->trace_id);
     if (exchange)
         add_mark(&line, exchange->parameters.texts[FIELD_LOCK_TOKEN]);
     log_end(log, &line);

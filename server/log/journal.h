@@ -3,7 +3,7 @@
 #ifndef BATON_SERVER_JOURNAL_H
 #define BATON_SERVER_JOURNAL_H
 
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 #include "server/log/log.h"
 
 /* In both, a token stands as the first digits of its SHA-256, which is the same in the log of each
@@ -29,7 +29,7 @@ void journal_answered(const struct log *log, const struct outcome *outcome);
 
 /* The line of the audit log: at the level info, for the begin and the end of a hold; nothing for
  * all else. `exchange` may be NULL, as may `log`. */
-void journal_happened(const struct log *log, const struct happening *happening,
+void journal_happened(const struct log *log, const struct lock_event *event,
                       const struct exchange *exchange);
 
 #endif

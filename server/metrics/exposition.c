@@ -1,7 +1,7 @@
 #include "server/metrics/exposition.h"
 
 #include "api/routes.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 #include "server/metrics/process_figures.h"
 
 #include <inttypes.h>
@@ -180,12 +180,13 @@ static void write_http(FILE *out, const struct exposition *from)
 }
 
 /* All of them from the start: a rate misses the first of what was not there before. */
-static void write_happenings(FILE *out, const struct exposition *from, const char *name,
-                             const char *label, enum happening_kind first, enum happening_kind last)
+static void write_lock_events(FILE *out, const struct exposition *from, const char *name,
+                              const char *label, enum lock_event_kind first,
+                              enum lock_event_kind last)
 {
-    for (enum happening_kind kind = first; kind <= last; kind++)
-        fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, happening_word(kind),
-                together(from, offsetof(struct metrics, happenings[kind]), sum));
+    for (enum lock_event_kind kind = first; kind <= last; kind++)
+        fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, lock_event_word(kind),
+                together(from, offsetof(struct metrics, lock_events[kind]), sum));
 }
 
 /* A histogram of each label's value that was ever seen. */
@@ -216,7 +217,7 @@ static void write_acquires(FILE *out, const struct exposition *from)
     static const char *const RESULTS[METRICS_WAITS] = {"granted", "timeout", "abandoned", "other"};
     static const char ACQUIRES[] = "baton_acquires_total", WAITS[] = "baton_wait_duration_seconds";
     write_head(out, ACQUIRES, "counter", "Acquires that ended, a name each, by how they did.");
-    write_happenings(out, from, ACQUIRES, "result", 0, HAPPENING_ACQUIRE_LAST);
+    write_lock_events(out, from, ACQUIRES, "result", 0, LOCK_EVENT_ACQUIRE_LAST);
     write_head(out, WAITS, "histogram",
                "Of acquires that had to wait: in the queue, to their end.");
     for (size_t i = 0; i < METRICS_WAITS; i++)
@@ -228,20 +229,20 @@ static void write_holds(FILE *out, const struct exposition *from)
 {
     static const char ENDS[] = "baton_holds_ended_total", HOLDS[] = "baton_hold_duration_seconds";
     write_head(out, ENDS, "counter", "Holds that ended, by how they did.");
-    write_happenings(out, from, ENDS, "reason", HAPPENING_END_FIRST, HAPPENING_END_LAST);
+    write_lock_events(out, from, ENDS, "reason", LOCK_EVENT_END_FIRST, LOCK_EVENT_END_LAST);
     write_head(out, HOLDS, "histogram", "Of holds that ended, where it is known: from the grant.");
-    for (size_t kind = HAPPENING_END_FIRST; kind <= HAPPENING_END_LAST; kind++)
+    for (size_t kind = LOCK_EVENT_END_FIRST; kind <= LOCK_EVENT_END_LAST; kind++)
         write_histogram(out, from, offsetof(struct metrics, holds[kind]), HISTOGRAM_HOLDS, HOLDS,
-                        "reason", happening_word((enum happening_kind)kind));
+                        "reason", lock_event_word((enum lock_event_kind)kind));
 }
 
 /* Nothing, rather than 0, as long as nobody has counted to the end. */
-static void write_census(FILE *out, const struct census *census)
+static void write_hold_count(FILE *out, const struct hold_counter *hold_counter)
 {
-    int64_t holds = census ? census->holds : -1;
+    int64_t holds = hold_counter ? hold_counter->holds : -1;
     if (holds < 0)
         return;
-    int64_t counted_ms = census->counted_ms;
+    int64_t counted_ms = hold_counter->counted_ms;
     write_head(out, "baton_holds", "gauge",
                "Holds in Redis, of all batonds, when they were last counted to the end.");
     fprintf(out, "baton_holds %" PRId64 "\n", holds);
@@ -316,7 +317,7 @@ char *exposition_text(const struct exposition *exposition)
     write_quarantines(out, exposition);
     write_acquires(out, exposition);
     write_holds(out, exposition);
-    write_census(out, exposition->census);
+    write_hold_count(out, exposition->hold_counter);
     write_handovers(out, exposition);
     write_quick(out, exposition);
     write_log(out, exposition->log);

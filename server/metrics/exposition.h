@@ -2,7 +2,7 @@
 #ifndef BATON_SERVER_EXPOSITION_H
 #define BATON_SERVER_EXPOSITION_H
 
-#include "api/stats/census.h"
+#include "api/stats/hold_counter.h"
 #include "server/log/log.h"
 #include "server/metrics/metrics.h"
 
@@ -12,9 +12,9 @@
 struct exposition {
     const struct metrics *metrics; /* of each worker */
     size_t workers;
-    const struct census *census; /* NULL: nobody counts holds */
-    const struct log *log;       /* NULL: there is none */
-    time_t started;              /* the process was */
+    const struct hold_counter *hold_counter; /* NULL: nobody counts holds */
+    const struct log *log;                   /* NULL: there is none */
+    time_t started;                          /* the process was */
 };
 
 /* The text is the caller's, to be given to free. NULL where there is no memory. Of any thread. */

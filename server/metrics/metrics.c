@@ -1,7 +1,7 @@
 #include "server/metrics/metrics.h"
 
 #include "api/routes.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,7 +11,7 @@ const char *const METRICS_METHOD_NAMES[] = {"GET", "POST", "PUT", "DELETE", "HEA
 const unsigned METRICS_STATUS_CODES[] = {200, 201, 304, 400, 401, 403, 404, 405,
                                          406, 408, 409, 413, 415, 429, 431, 503};
 
-static_assert((int)HAPPENING_KINDS <= (int)METRICS_HAPPENINGS, "each kind is counted");
+static_assert((int)LOCK_EVENT_KINDS <= (int)METRICS_LOCK_EVENTS, "each kind is counted");
 
 /* By its first letters, as this runs twice for each request. A route has none but these methods. */
 static size_t method_index(const struct route *route, const char *method)
@@ -75,32 +75,31 @@ void metrics_handed_over(struct metrics *metrics, uint64_t nanoseconds)
     histogram_observe(&metrics->handovers, HISTOGRAM_QUICK, in_microseconds(nanoseconds));
 }
 
-static enum metrics_wait wait_of(enum happening_kind kind)
+static enum metrics_wait wait_of(enum lock_event_kind kind)
 {
     switch (kind) {
-    case HAPPENING_GRANTED:
+    case LOCK_EVENT_GRANTED:
         return WAIT_GRANTED;
-    case HAPPENING_TIMEOUT:
+    case LOCK_EVENT_TIMEOUT:
         return WAIT_TIMEOUT;
-    case HAPPENING_ABANDONED:
+    case LOCK_EVENT_ABANDONED:
         return WAIT_ABANDONED;
     default:
         return WAIT_OTHER;
     }
 }
 
-void metrics_happened(struct metrics *metrics, const struct happening *happening)
+void metrics_happened(struct metrics *metrics, const struct lock_event *event)
 {
-    enum happening_kind kind = happening->kind;
-    metrics_add(&metrics->happenings[kind], (int)happening->count);
-    if (happening->waited_us >= 0)
+    enum lock_event_kind kind = event->kind;
+    metrics_add(&metrics->lock_events[kind], (int)event->count);
+    if (event->waited_us >= 0)
         histogram_observe(&metrics->waits[wait_of(kind)], HISTOGRAM_WAITS,
-                          (uint64_t)happening->waited_us);
-    if (happening->held_ms >= 0)
-        histogram_observe(&metrics->holds[kind], HISTOGRAM_HOLDS,
-                          (uint64_t)happening->held_ms * 1000);
-    if (kind == HAPPENING_GRANTED && happening->fence > (int64_t)metrics->fence)
-        metrics_set(&metrics->fence, (uint64_t)happening->fence);
+                          (uint64_t)event->waited_us);
+    if (event->held_ms >= 0)
+        histogram_observe(&metrics->holds[kind], HISTOGRAM_HOLDS, (uint64_t)event->held_ms * 1000);
+    if (kind == LOCK_EVENT_GRANTED && event->fence > (int64_t)metrics->fence)
+        metrics_set(&metrics->fence, (uint64_t)event->fence);
 }
 
 void metrics_redis_took(struct metrics *metrics, uint64_t nanoseconds)

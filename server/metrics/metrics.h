@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct happening;
+struct lock_event;
 struct route;
 
 enum {
-    METRICS_ROUTES = 24,     /* more than there are; the last one is "none" */
-    METRICS_METHODS = 6,     /* those that metrics.c lists, and any other */
-    METRICS_STATUSES = 17,   /* the statuses that metrics.c lists, and any other */
-    METRICS_HAPPENINGS = 24, /* more kinds than there are */
+    METRICS_ROUTES = 24,      /* more than there are; the last one is "none" */
+    METRICS_METHODS = 6,      /* those that metrics.c lists, and any other */
+    METRICS_STATUSES = 17,    /* the statuses that metrics.c lists, and any other */
+    METRICS_LOCK_EVENTS = 24, /* more kinds than there are */
     METRICS_CACHE_LINE = 64,
 };
 
@@ -48,7 +48,7 @@ struct metrics {
     atomic_uint_fast64_t draining;       /* 1: the worker is about to stop */
     atomic_uint_fast64_t busy;           /* microseconds of processor time of its thread */
     atomic_uint_fast64_t fence;          /* the greatest of those that were granted; 0: none */
-    atomic_uint_fast64_t happenings[METRICS_HAPPENINGS]; /* by enum happening_kind */
+    atomic_uint_fast64_t lock_events[METRICS_LOCK_EVENTS]; /* by enum lock_event_kind */
     struct histogram redis_commands;
     struct histogram handovers;
     struct histogram confirmations;                            /* those that were given in time */
@@ -56,7 +56,7 @@ struct metrics {
     atomic_uint_fast64_t quarantine_seconds;                   /* that are left; 0: there is none */
     atomic_uint_fast64_t quarantines[QUARANTINE_REASON_COUNT]; /* that it has noticed first */
     struct histogram waits[METRICS_WAITS];
-    struct histogram holds[METRICS_HAPPENINGS]; /* of those kinds that end one */
+    struct histogram holds[METRICS_LOCK_EVENTS]; /* of those kinds that end one */
     atomic_uint_fast64_t requests[METRICS_ROUTES][METRICS_METHODS][METRICS_STATUSES];
     struct histogram durations[METRICS_ROUTES][METRICS_METHODS];
 };
@@ -89,7 +89,7 @@ void metrics_took(struct metrics *metrics, const struct route *route, const char
 void metrics_handed_over(struct metrics *metrics, uint64_t nanoseconds);
 
 /* Counts what happened to a lock. */
-void metrics_happened(struct metrics *metrics, const struct happening *happening);
+void metrics_happened(struct metrics *metrics, const struct lock_event *event);
 
 /* Counts a script's way to Redis and back. */
 void metrics_redis_took(struct metrics *metrics, uint64_t nanoseconds);

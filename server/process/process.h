@@ -4,9 +4,9 @@
 
 #include "api/access/limits.h"
 #include "api/principals/principals.h"
-#include "api/stats/census.h"
 #include "api/stats/contention.h"
 #include "api/stats/health.h"
+#include "api/stats/hold_counter.h"
 #include "redis/address/url.h"
 #include "redis/embedded/embedded.h"
 #include "server/http/https.h"
@@ -42,7 +42,7 @@ struct process {
     struct addresses *admin_addresses; /* NULL: there is no such listener */
     struct https *https;               /* what TLS clients are shown now; NULL: plain HTTP */
     struct limits limits;
-    struct census census;
+    struct hold_counter hold_counter;
     struct contention contention;
     struct tickets *tickets; /* who waits for locks of a quorum */
     struct damages damages;

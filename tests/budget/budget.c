@@ -97,7 +97,7 @@ static void release(struct scene *scene)
 static void queue(struct scene *scene)
 {
     ask(&scene->waits, "POST", scene, "?ttl=30s&wait=60s", NULL);
-    client_await(&scene->waits, HAPPENING_QUEUED);
+    client_await(&scene->waits, LOCK_EVENT_QUEUED);
 }
 
 /* Where the holder asks the batond that the other waits at, and where it asks another one. */

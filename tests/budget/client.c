@@ -75,9 +75,9 @@ void client_take(struct client *client, int status)
     exit(1);
 }
 
-void client_await(const struct client *client, enum happening_kind kind)
+void client_await(const struct client *client, enum lock_event_kind kind)
 {
-    atomic_uint_fast64_t *number = &client->host->metrics.happenings[kind];
+    atomic_uint_fast64_t *number = &client->host->metrics.lock_events[kind];
     uint64_t before = atomic_load(number);
     for (int turns = 0; atomic_load(number) == before; turns++) {
         if (turns == TURNS_MOST)

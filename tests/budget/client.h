@@ -23,6 +23,6 @@ void client_ask(struct client *client, const char *method, const char *target, c
 void client_take(struct client *client, int status);
 
 /* Waits until the server has counted one more of these, likewise. */
-void client_await(const struct client *client, enum happening_kind kind);
+void client_await(const struct client *client, enum lock_event_kind kind);
 
 #endif

@@ -93,13 +93,13 @@ static void open_api(struct host *host)
         .metrics = &host->metrics, .log = &host->log, .contention = host->contention.parts[0]};
     host->api = (struct api){.locks = host->locks,
                              .principals = principals_anonymous(),
-                             .census = &host->census,
+                             .hold_counter = &host->hold_counter,
                              .contention = &host->contention,
                              .default_ttl_ms = 30000,
                              .max_ttl_ms = 24 * HOUR_MS,
                              .max_wait_ms = 60000,
-                             .happened = happenings_tell,
-                             .happened_context = &host->happenings};
+                             .on_lock_event = happenings_tell,
+                             .lock_event_context = &host->happenings};
 }
 
 static int listen_somewhere(int *ret_port)
@@ -141,7 +141,7 @@ void host_open(struct host *host, uv_loop_t *loop, const char *redis_url)
     *host = (struct host){.loop = loop};
     uv_check_init(loop, &host->turned);
     uv_check_start(&host->turned, on_turned);
-    census_begin(&host->census);
+    hold_counter_begin(&host->hold_counter);
     open_store(host, redis_url);
     open_locks(host);
     open_api(host);

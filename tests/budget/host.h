@@ -3,8 +3,8 @@
 #define BATON_TESTS_BUDGET_HOST_H
 
 #include "api/principals/principals.h"
-#include "api/stats/census.h"
 #include "api/stats/contention.h"
+#include "api/stats/hold_counter.h"
 #include "server/happenings.h"
 #include "server/http/http.h"
 
@@ -17,7 +17,7 @@ struct host {
     struct api api;
     struct http *http;
     struct addresses *addresses;
-    struct census census;
+    struct hold_counter hold_counter;
     struct contention contention;
     struct metrics metrics;
     struct happenings happenings;

@@ -70,8 +70,8 @@ void play_open(struct play *play)
     play->api.max_ttl_ms = 24 * HOUR_MS;
     play->api.max_wait_ms = PLAY_LONGEST_WAIT_MS;
     play->api.metrics = metrics;
-    census_begin(&play->census);
-    play->api.census = &play->census;
+    hold_counter_begin(&play->hold_counter);
+    play->api.hold_counter = &play->hold_counter;
 }
 
 /* Callers. */

@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 #include "api/principals/principals.h"
-#include "api/stats/census.h"
+#include "api/stats/hold_counter.h"
 #include "tests/fuzz/fake_store.h"
 #include "tests/fuzz/question.h"
 
@@ -19,7 +19,7 @@ struct caller {
 };
 
 struct play {
-    struct census census;
+    struct hold_counter hold_counter;
     uv_loop_t loop;
     struct store *store;
     struct locks *locks;

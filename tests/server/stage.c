@@ -1,7 +1,7 @@
 #include "tests/server/stage.h"
 
 #include "api/access/completion.h"
-#include "api/operations/told.h"
+#include "api/operations/undelivered.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -135,25 +135,25 @@ bool api_has_granted(const struct exchange *exchange)
     return exchange->grant.attempt.text[0] != '\0';
 }
 
-struct told {
+struct undelivered {
     struct stage *stage;
 };
 
-struct told *told_new(const struct exchange *exchange)
+struct undelivered *undelivered_new(const struct exchange *exchange)
 {
-    struct told *told = api_has_granted(exchange) ? malloc(sizeof *told) : NULL;
+    struct undelivered *told = api_has_granted(exchange) ? malloc(sizeof *told) : NULL;
     if (told)
         told->stage = stage_of(exchange);
     return told;
 }
 
-void told_take_back(struct told *told)
+void undelivered_take_back(struct undelivered *told)
 {
     told->stage->undelivered++;
-    told_free(told);
+    undelivered_free(told);
 }
 
-void told_free(struct told *told)
+void undelivered_free(struct undelivered *told)
 {
     free(told);
 }

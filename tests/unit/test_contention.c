@@ -47,25 +47,25 @@ static int stop(void **state)
 
 static void queue(struct contention *contention, size_t part, const char *name)
 {
-    struct happening queued = happening_of(HAPPENING_QUEUED, slice_of(name));
-    contention_happened(contention->parts[part], &queued);
+    struct lock_event queued = lock_event_of(LOCK_EVENT_QUEUED, slice_of(name));
+    contention_add(contention->parts[part], &queued);
 }
 
 static void end(struct contention *contention, size_t part, const char *name,
-                enum happening_kind kind, int64_t waited_us)
+                enum lock_event_kind kind, int64_t waited_us)
 {
-    struct happening ended = happening_of(kind, slice_of(name));
+    struct lock_event ended = lock_event_of(kind, slice_of(name));
     ended.waited_us = waited_us;
-    contention_happened(contention->parts[part], &ended);
+    contention_add(contention->parts[part], &ended);
 }
 
 static void end_hold(struct contention *contention, size_t part, const char *name,
-                     enum happening_kind kind, int64_t held_ms, int64_t count)
+                     enum lock_event_kind kind, int64_t held_ms, int64_t count)
 {
-    struct happening ended = happening_of(kind, slice_of(name));
+    struct lock_event ended = lock_event_of(kind, slice_of(name));
     ended.held_ms = held_ms;
     ended.count = count;
-    contention_happened(contention->parts[part], &ended);
+    contention_add(contention->parts[part], &ended);
 }
 
 static void assert_waiting(const struct contention_view *view, size_t i, const char *name,
@@ -115,10 +115,10 @@ static void who_waits_now_is_told(void **state)
     assert_ranked(&view, CONTENTION_MOST_WAITERS, 0, "b", 2);
     contention_view_free(&view);
 
-    end(contention, 0, "a", HAPPENING_TIMEOUT, 5000000);
-    end(contention, 1, "b", HAPPENING_GRANTED, 7000);
-    end(contention, 2, "b", HAPPENING_ABANDONED, 9000);
-    end(contention, 2, "free", HAPPENING_GRANTED, -1); /* has not waited */
+    end(contention, 0, "a", LOCK_EVENT_TIMEOUT, 5000000);
+    end(contention, 1, "b", LOCK_EVENT_GRANTED, 7000);
+    end(contention, 2, "b", LOCK_EVENT_ABANDONED, 9000);
+    end(contention, 2, "free", LOCK_EVENT_GRANTED, -1); /* has not waited */
     view = contention_view(contention, all, NULL);
     assert_int_equal(view.waiting_count, 2);
     assert_waiting(&view, 0, view.waiting[0].length == 1 ? "b" : "secret", 1);
@@ -126,8 +126,8 @@ static void who_waits_now_is_told(void **state)
     assert_ranked(&view, CONTENTION_LONGEST_WAITS, 0, "a", 5000);
     assert_ranked(&view, CONTENTION_LONGEST_WAITS, 1, "b", 9);
     contention_view_free(&view);
-    end(contention, 1, "b", HAPPENING_CANCELLED, 1);
-    end(contention, 2, "secret", HAPPENING_UNAVAILABLE, 1);
+    end(contention, 1, "b", LOCK_EVENT_CANCELLED, 1);
+    end(contention, 2, "secret", LOCK_EVENT_UNAVAILABLE, 1);
     view = contention_view(contention, all, NULL);
     assert_int_equal(view.waiting_count, 0);
     contention_view_free(&view);
@@ -136,10 +136,10 @@ static void who_waits_now_is_told(void **state)
 static void ends_of_holds_are_told(void **state)
 {
     struct contention *contention = *state;
-    end_hold(contention, 0, "a", HAPPENING_RELEASED, 700, 1);
-    end_hold(contention, 1, "a", HAPPENING_EXPIRED, 300, 1);
-    end_hold(contention, 2, "a", HAPPENING_EXPIRED, -1, 40);
-    end_hold(contention, 2, "b", HAPPENING_EXPIRED, 900, 1);
+    end_hold(contention, 0, "a", LOCK_EVENT_RELEASED, 700, 1);
+    end_hold(contention, 1, "a", LOCK_EVENT_EXPIRED, 300, 1);
+    end_hold(contention, 2, "a", LOCK_EVENT_EXPIRED, -1, 40);
+    end_hold(contention, 2, "b", LOCK_EVENT_EXPIRED, 900, 1);
     struct contention_view view = contention_view(contention, all, NULL);
     assert_int_equal(view.lists[CONTENTION_LONGEST_HOLDS].count, 2);
     assert_ranked(&view, CONTENTION_LONGEST_HOLDS, 0, "b", 900);
@@ -164,12 +164,12 @@ static void what_is_older_than_two_windows_is_forgotten(void **state)
     enum { HOUR_S = CONTENTION_WINDOW_MS / 1000 };
     struct contention *contention = *state;
     uint64_t window_ms;
-    end_hold(contention, 0, "a", HAPPENING_RELEASED, 700, 1);
+    end_hold(contention, 0, "a", LOCK_EVENT_RELEASED, 700, 1);
     ahead_s += HOUR_S + 60;
     assert_int_equal(holds_told(contention, &window_ms), 1);
     ahead_s += HOUR_S;
     assert_int_equal(holds_told(contention, &window_ms), 0);
-    end_hold(contention, 0, "b", HAPPENING_RELEASED, 700, 1);
+    end_hold(contention, 0, "b", LOCK_EVENT_RELEASED, 700, 1);
     ahead_s += 10 * HOUR_S;
     assert_int_equal(holds_told(contention, &window_ms), 0);
     assert_true(window_ms <= 2 * CONTENTION_WINDOW_MS);

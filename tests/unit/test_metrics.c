@@ -1,5 +1,5 @@
 #include "api/routes.h"
-#include "api/stats/happening.h"
+#include "api/stats/lock_event.h"
 #include "server/metrics/exposition.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/samples.h"
@@ -189,20 +189,20 @@ static void a_histogram_adds_its_buckets_up(void **state)
     samples_free(&samples);
 }
 
-static void happened(struct metrics *metrics, struct happening happening)
+static void happened(struct metrics *metrics, struct lock_event event)
 {
-    happening.name = slice_of("n");
-    happening.count = happening.count ? happening.count : 1;
-    metrics_happened(metrics, &happening);
+    event.name = slice_of("n");
+    event.count = event.count ? event.count : 1;
+    metrics_happened(metrics, &event);
 }
 
-static void happenings_are_counted(void **state)
+static void lock_events_are_counted(void **state)
 {
     static struct metrics metrics[2];
     (void)state;
-    happened(&metrics[0], happening_of(HAPPENING_GRANTED, slice_of("n")));
-    happened(&metrics[1], happening_of(HAPPENING_GRANTED, slice_of("n")));
-    struct happening expired = happening_of(HAPPENING_EXPIRED, slice_of("n"));
+    happened(&metrics[0], lock_event_of(LOCK_EVENT_GRANTED, slice_of("n")));
+    happened(&metrics[1], lock_event_of(LOCK_EVENT_GRANTED, slice_of("n")));
+    struct lock_event expired = lock_event_of(LOCK_EVENT_EXPIRED, slice_of("n"));
     expired.count = 7;
     happened(&metrics[1], expired);
     struct samples samples = expose(metrics, 2);
@@ -221,23 +221,23 @@ static void waits_and_holds_have_their_times(void **state)
 {
     static struct metrics metrics[2];
     static const struct {
-        enum happening_kind kind;
+        enum lock_event_kind kind;
         const char *result;
     } ROWS[] = {
-        {HAPPENING_GRANTED, "granted"},     {HAPPENING_TIMEOUT, "timeout"},
-        {HAPPENING_ABANDONED, "abandoned"}, {HAPPENING_DRAINED, "other"},
-        {HAPPENING_CANCELLED, "other"},
+        {LOCK_EVENT_GRANTED, "granted"},     {LOCK_EVENT_TIMEOUT, "timeout"},
+        {LOCK_EVENT_ABANDONED, "abandoned"}, {LOCK_EVENT_DRAINED, "other"},
+        {LOCK_EVENT_CANCELLED, "other"},
     };
     (void)state;
     for (size_t i = 0; i < LENGTH(ROWS); i++)
-        happened(&metrics[i % 2], (struct happening){.kind = ROWS[i].kind,
-                                                     .waited_us = 1000 * ((int64_t)i + 1),
-                                                     .held_ms = -1,
-                                                     .fence = -1});
+        happened(&metrics[i % 2], (struct lock_event){.kind = ROWS[i].kind,
+                                                      .waited_us = 1000 * ((int64_t)i + 1),
+                                                      .held_ms = -1,
+                                                      .fence = -1});
     happened(&metrics[0],
-             (struct happening){.kind = HAPPENING_RELEASED, .waited_us = -1, .held_ms = 60000});
+             (struct lock_event){.kind = LOCK_EVENT_RELEASED, .waited_us = -1, .held_ms = 60000});
     happened(&metrics[1],
-             (struct happening){.kind = HAPPENING_RELEASED, .waited_us = -1, .held_ms = 60001});
+             (struct lock_event){.kind = LOCK_EVENT_RELEASED, .waited_us = -1, .held_ms = 60001});
     struct samples samples = expose(metrics, 2);
 #define WAITS(end) "baton_wait_duration_seconds_" end
     assert_says(&samples, WAITS("count{result=\"granted\"}"), 1);
@@ -261,14 +261,14 @@ static void the_last_fence_is_the_greatest(void **state)
     static const int64_t FENCES[] = {1795255595472869, 1795255595472871, 1795255595472870};
     (void)state;
     for (size_t i = 0; i < LENGTH(FENCES); i++)
-        happened(&metrics[i % 2], (struct happening){.kind = HAPPENING_GRANTED,
-                                                     .fence = FENCES[i],
-                                                     .waited_us = -1,
-                                                     .held_ms = -1});
-    happened(&metrics[0], (struct happening){.kind = HAPPENING_RELEASED,
-                                             .fence = FENCES[1] + 1,
-                                             .waited_us = -1,
-                                             .held_ms = -1});
+        happened(&metrics[i % 2], (struct lock_event){.kind = LOCK_EVENT_GRANTED,
+                                                      .fence = FENCES[i],
+                                                      .waited_us = -1,
+                                                      .held_ms = -1});
+    happened(&metrics[0], (struct lock_event){.kind = LOCK_EVENT_RELEASED,
+                                              .fence = FENCES[1] + 1,
+                                              .waited_us = -1,
+                                              .held_ms = -1});
     struct samples samples = expose(metrics, 2);
     assert_says(&samples, "baton_last_fence", (double)FENCES[1]);
     samples_free(&samples);
@@ -335,10 +335,11 @@ static void there_are_only_so_many_series(void **state)
                 metrics_count(&metrics, any, name, METRICS_STATUS_CODES[i]);
         }
     }
-    for (enum happening_kind kind = 0; kind < HAPPENING_KINDS; kind++)
-        happened(&metrics, (struct happening){.kind = kind,
-                                              .waited_us = kind <= HAPPENING_ACQUIRE_LAST ? 1 : -1,
-                                              .held_ms = kind > HAPPENING_ACQUIRE_LAST ? 1 : -1});
+    for (enum lock_event_kind kind = 0; kind < LOCK_EVENT_KINDS; kind++)
+        happened(&metrics,
+                 (struct lock_event){.kind = kind,
+                                     .waited_us = kind <= LOCK_EVENT_ACQUIRE_LAST ? 1 : -1,
+                                     .held_ms = kind > LOCK_EVENT_ACQUIRE_LAST ? 1 : -1});
     struct samples samples = expose(&metrics, 1);
     print_message("%zu series\n", samples.count);
     assert_in_range(samples.count, 1000, 1500);
@@ -395,7 +396,7 @@ int main(void)
         cmocka_unit_test(every_route_and_status_is_told_apart),
         cmocka_unit_test(what_is_not_listed_is_other),
         cmocka_unit_test(a_histogram_adds_its_buckets_up),
-        cmocka_unit_test(happenings_are_counted),
+        cmocka_unit_test(lock_events_are_counted),
         cmocka_unit_test(waits_and_holds_have_their_times),
         cmocka_unit_test(the_last_fence_is_the_greatest),
         cmocka_unit_test(the_time_of_requests_is_told_by_route_and_method),

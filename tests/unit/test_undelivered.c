@@ -1,5 +1,5 @@
 /* What is remembered of a reply that tells of holds, and what is taken back. */
-#include "api/operations/told.h"
+#include "api/operations/undelivered.h"
 
 #include "api/api.h"
 
@@ -19,7 +19,7 @@ void locks_take_back(struct locks *locks, struct slice name, struct slice token,
 }
 
 /* An exchange that ends, and its texts with it, before what it told of is taken back. */
-static struct told *told_by(struct grant *grants, size_t count, const char *single)
+static struct undelivered *told_by(struct grant *grants, size_t count, const char *single)
 {
     static struct api api = {.locks = (struct locks *)0x10}; /* outlives what was told */
     char token[] = "the-token", name[] = "alone";
@@ -28,7 +28,7 @@ static struct told *told_by(struct grant *grants, size_t count, const char *sing
     exchange.name = slice_of(name);
     exchange.grant.name = exchange.name;
     strcpy(exchange.grant.attempt.text, single);
-    struct told *told = told_new(&exchange);
+    struct undelivered *told = undelivered_new(&exchange);
     memset(token, 'x', sizeof token - 1);
     memset(name, 'x', sizeof name - 1);
     return told;
@@ -44,7 +44,7 @@ static int setup(void **state)
 static void one_hold_is_taken_back(void **state)
 {
     (void)state;
-    told_take_back(told_by(NULL, 0, "attempt"));
+    undelivered_take_back(told_by(NULL, 0, "attempt"));
     assert_string_equal(taken_back, "0x10 alone the-token attempt 7\n");
 }
 
@@ -55,10 +55,10 @@ static void each_of_several_is_taken_back(void **state)
     struct grant grants[] = {{{names, 1}, 0, {"p"}, true},
                              {{names + 1, 1}, 0, {"q"}, false},
                              {{names + 2, 1}, 0, {"r"}, true}};
-    struct told *told = told_by(grants, 3, "");
+    struct undelivered *told = told_by(grants, 3, "");
     memset(names, 'x', sizeof names - 1);
     memset(grants, 0, sizeof grants);
-    told_take_back(told);
+    undelivered_take_back(told);
     assert_string_equal(taken_back, "0x10 a the-token p 7\n0x10 b the-token q 7\n"
                                     "0x10 c the-token r 7\n");
 }
@@ -67,13 +67,13 @@ static void no_hold_is_nothing_to_remember(void **state)
 {
     (void)state;
     assert_null(told_by(NULL, 0, ""));
-    told_free(NULL);
+    undelivered_free(NULL);
 }
 
 static void what_arrived_is_not_taken_back(void **state)
 {
     (void)state;
-    told_free(told_by(NULL, 0, "attempt"));
+    undelivered_free(told_by(NULL, 0, "attempt"));
     assert_string_equal(taken_back, "");
 }
 

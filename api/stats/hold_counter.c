@@ -1,4 +1,4 @@
-#include "api/stats/census.h"
+#include "api/stats/hold_counter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum {
 
 /* One worker's turn at it. */
 struct counting {
-    struct census *census;
+    struct hold_counter *hold_counter;
     struct locks *locks;
     void (*done)(void *context);
     void *context;
@@ -27,34 +27,34 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void start_again(struct census *census)
+static void start_again(struct hold_counter *hold_counter)
 {
-    census->holds_so_far = 0;
-    snprintf(census->cursor, sizeof census->cursor, "0");
+    hold_counter->holds_so_far = 0;
+    snprintf(hold_counter->cursor, sizeof hold_counter->cursor, "0");
 }
 
-void census_begin(struct census *census)
+void hold_counter_begin(struct hold_counter *hold_counter)
 {
-    *census = (struct census){.holds = -1};
-    start_again(census);
+    *hold_counter = (struct hold_counter){.holds = -1};
+    start_again(hold_counter);
 }
 
 static void end(struct counting *counting)
 {
-    struct census *census = counting->census;
+    struct hold_counter *hold_counter = counting->hold_counter;
     void (*done)(void *context) = counting->done;
     void *context = counting->context;
-    census->not_before = clock_ns(CLOCK_MONOTONIC) + PAUSE_MS * UINT64_C(1000000);
-    atomic_store_explicit(&census->taken, false, memory_order_release);
+    hold_counter->not_before = clock_ns(CLOCK_MONOTONIC) + PAUSE_MS * UINT64_C(1000000);
+    atomic_store_explicit(&hold_counter->taken, false, memory_order_release);
     free(counting);
     done(context);
 }
 
-static void publish(struct census *census)
+static void publish(struct hold_counter *hold_counter)
 {
-    atomic_store(&census->holds, census->holds_so_far);
-    atomic_store(&census->counted_ms, (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000));
-    start_again(census);
+    atomic_store(&hold_counter->holds, hold_counter->holds_so_far);
+    atomic_store(&hold_counter->counted_ms, (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000));
+    start_again(hold_counter);
 }
 
 static void go_on(struct counting *counting);
@@ -62,19 +62,19 @@ static void go_on(struct counting *counting);
 static void counted(void *context, const struct locks_count *count)
 {
     struct counting *counting = context;
-    struct census *census = counting->census;
+    struct hold_counter *hold_counter = counting->hold_counter;
     if (count->result != LOCKS_DONE) { /* another Redis may answer next, with other cursors */
-        start_again(census);
+        start_again(hold_counter);
         end(counting);
         return;
     }
-    census->holds_so_far += count->holds;
+    hold_counter->holds_so_far += count->holds;
     counting->keys += count->keys;
-    snprintf(census->cursor, sizeof census->cursor, "%.*s", (int)count->cursor.length,
+    snprintf(hold_counter->cursor, sizeof hold_counter->cursor, "%.*s", (int)count->cursor.length,
              count->cursor.bytes);
     bool complete = slice_equals(count->cursor, "0");
     if (complete)
-        publish(census);
+        publish(hold_counter);
     if (complete || counting->keys >= KEYS_MOST || clock_ns(CLOCK_MONOTONIC) >= counting->until)
         end(counting);
     else
@@ -83,24 +83,24 @@ static void counted(void *context, const struct locks_count *count)
 
 static void go_on(struct counting *counting)
 {
-    locks_count(counting->locks, slice_of(counting->census->cursor), counted, counting);
+    locks_count(counting->locks, slice_of(counting->hold_counter->cursor), counted, counting);
 }
 
-bool census_count(struct census *census, struct locks *locks, void (*done)(void *context),
-                  void *context)
+bool hold_counter_count(struct hold_counter *hold_counter, struct locks *locks,
+                        void (*done)(void *context), void *context)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    if (atomic_exchange_explicit(&census->taken, true, memory_order_acquire))
+    if (atomic_exchange_explicit(&hold_counter->taken, true, memory_order_acquire))
         return false;
-    if (now < census->not_before) {
-        atomic_store_explicit(&census->taken, false, memory_order_release);
+    if (now < hold_counter->not_before) {
+        atomic_store_explicit(&hold_counter->taken, false, memory_order_release);
         return false;
     }
     struct counting *counting = malloc(sizeof *counting);
     if (!counting)
         abort();
-    *counting =
-        (struct counting){census, locks, done, context, now + PATIENCE_MS * UINT64_C(1000000), 0};
+    *counting = (struct counting){
+        hold_counter, locks, done, context, now + PATIENCE_MS * UINT64_C(1000000), 0};
     go_on(counting);
     return true;
 }

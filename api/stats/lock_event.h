@@ -1,0 +1,131 @@
+/* lock_event.h: what happens to locks, one thing at a time, for whoever counts it, logs it or sums
+ * it up. */
+#ifndef BATON_API_STATS_LOCK_EVENT_H
+#define BATON_API_STATS_LOCK_EVENT_H
+
+#include "api/http/exchange.h"
+
+/* How an acquire ends: of a request each name gets one of these, but for several names, of which
+ * those after a refused one were not asked for. X(name, word). */
+#define ACQUIRE_ENDS(X)                                                                            \
+    X(LOCK_EVENT_GRANTED, "granted")                                                               \
+    X(LOCK_EVENT_REPEATED, "repeated") /* the token has the hold already */                        \
+    X(LOCK_EVENT_LOCKED, "locked")                                                                 \
+    X(LOCK_EVENT_TIMEOUT, "timeout")                                                               \
+    X(LOCK_EVENT_ABANDONED, "abandoned")   /* its client went while it waited for an answer */     \
+    X(LOCK_EVENT_CANCELLED, "cancelled")   /* a release with its token has ended the wait */       \
+    X(LOCK_EVENT_SUPERSEDED, "superseded") /* a later request with its token waits in its place */ \
+    X(LOCK_EVENT_DRAINED, "drained")       /* this batond stops; the place in the queue is kept */ \
+    X(LOCK_EVENT_TOO_MANY_WAITERS, "too_many_waiters") /* the queue is full */                     \
+    X(LOCK_EVENT_LIMIT_MISMATCH, "limit_mismatch")                                                 \
+    X(LOCK_EVENT_UPGRADE_CONFLICT, "upgrade_conflict")                                             \
+    X(LOCK_EVENT_SPENT, "spent") /* its token was released, or its wait cancelled, before */       \
+    X(LOCK_EVENT_UNCONFIRMED, "unconfirmed") /* too few replicas had it: what was granted is taken \
+                                              * back */                                            \
+    X(LOCK_EVENT_QUARANTINED, "quarantined") /* Redis may have lost holds that still run */        \
+    X(LOCK_EVENT_UNAVAILABLE, "unavailable")
+
+/* How a hold ends. Each end is told once in all, by one of the batonds. */
+#define HOLD_ENDS(X)                                                                               \
+    X(LOCK_EVENT_RELEASED, "released")                                                             \
+    X(LOCK_EVENT_EXPIRED, "expired")                                                               \
+    X(LOCK_EVENT_FORCED, "forced")                                                                 \
+    X(LOCK_EVENT_TAKEN_BACK, "taken_back") /* its client did not learn of it, or not of all names  \
+                                            */
+
+#define OTHER_LOCK_EVENTS(X)                                                                       \
+    X(LOCK_EVENT_QUEUED, "queued") /* an acquire waits from now on, until one of its ends */       \
+    X(LOCK_EVENT_RENEWED, "renewed")                                                               \
+    X(LOCK_EVENT_NOT_HELD, "not_held") /* renewed or released too late: the hold had ended */      \
+    X(LOCK_EVENT_REOPENED, "reopened") /* a quarantine was ended by somebody; of no name */
+
+#define LOCK_EVENT_KIND(name, word) name,
+enum lock_event_kind {
+    ACQUIRE_ENDS(LOCK_EVENT_KIND) HOLD_ENDS(LOCK_EVENT_KIND) OTHER_LOCK_EVENTS(LOCK_EVENT_KIND)
+        LOCK_EVENT_KINDS,
+    LOCK_EVENT_ACQUIRE_LAST = LOCK_EVENT_UNAVAILABLE, /* the first is GRANTED, 0 */
+    LOCK_EVENT_END_FIRST = LOCK_EVENT_RELEASED,
+    LOCK_EVENT_END_LAST = LOCK_EVENT_TAKEN_BACK,
+};
+#undef LOCK_EVENT_KIND
+
+/* One thing that happened. The texts are only good while it is told; a number that does not apply
+ * or is not known is -1, such a text absent. */
+struct lock_event {
+    enum lock_event_kind kind;
+    struct slice name;
+    struct slice owner;     /* as its client calls it */
+    struct slice principal; /* whose hold or request it is, absent for who has no name; for a break,
+                               whoever asked for it stands in the exchange */
+    struct slice reason;    /* why, as it was given */
+    struct slice request_id;
+    struct slice trace_id;
+    enum lock_mode mode; /* not known of RELEASED */
+    int64_t fence;
+    int64_t ttl_ms;    /* of a hold that was granted, repeated or renewed: what it has now; granted
+                        * as one of several: what it has when all are held */
+    int64_t held_ms;   /* of a hold's end: for how long it was held */
+    int64_t waited_us; /* of an acquire's end: since it was QUEUED; -1: it never was */
+    int64_t count;     /* how many holds this tells of: 1, but for those that ended in a crowd; of
+                        * REOPENED: servers of Redis */
+};
+
+/* The word for a kind, as above. */
+const char *lock_event_word(enum lock_event_kind kind);
+
+/* An event in which nothing is known but its kind and name. */
+struct lock_event lock_event_of(enum lock_event_kind kind, struct slice name);
+
+/* Sets owner and principal from an owner as the locks know it. */
+void lock_event_set_owner(struct lock_event *event, struct slice stored_owner);
+
+/* Sets what is known of a hold by its release, which is not a repeated one. */
+void lock_event_set_release(struct lock_event *event, const struct release *release);
+
+/* Whoever asked, as it is told of after the end of its exchange; not after that of the API. */
+struct asker {
+    struct api *api;
+    struct principal *principal; /* a reference */
+    char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
+    char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1];
+};
+
+struct asker asker_of(const struct exchange *exchange);
+void asker_clear(struct asker *asker);
+
+/* Tells of what was asked for by an exchange that is no more. */
+void asker_tell(const struct asker *asker, struct lock_event event);
+
+/* Each of these tells struct api's `on_lock_event` on the exchange's behalf. */
+
+/* An acquire waits. Of several names one is waited for at a time. */
+void lock_event_queued(struct exchange *exchange, struct slice name);
+
+/* It has ended; the hold only where there is one, else NULL. */
+void lock_event_acquired(struct exchange *exchange, struct slice name, enum locks_result result,
+                         const struct hold *hold);
+
+/* Its client has gone before that. */
+void lock_event_abandoned(struct exchange *exchange);
+
+/* What was told of as granted was taken back, with all of exchange->grants. */
+void lock_event_all_taken_back(struct exchange *exchange);
+
+/* The end of a renewal; LOCKS_UNAVAILABLE and _UNCONFIRMED are not told. */
+void lock_event_renewed(struct exchange *exchange, struct slice name, enum locks_result result,
+                        const struct hold *hold);
+
+/* The end of a release, likewise; one that was sent again is not told either. */
+void lock_event_released(struct exchange *exchange, struct slice name, enum locks_result result,
+                         const struct release *release);
+
+/* A hold was found to have expired. */
+void lock_event_expired(const struct api *api, const struct expiry *expiry);
+
+/* The name was broken, and so many holds ended. `is_cleared`: it could not be read how many. */
+void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared);
+
+/* The quarantine of so many servers of Redis was ended, for this reason. */
+void lock_event_reopened(struct exchange *exchange, int64_t count);
+
+#endif
