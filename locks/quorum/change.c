@@ -13,7 +13,7 @@ static const char TOO_FEW[] = "too few members of the quorum answered, so the ou
 
 /* One of them under way. */
 struct change {
-    struct fan fan;
+    struct broadcast broadcast;
     locks_done *done;
     void *context;
     unsigned users; /* questions under way */
@@ -43,7 +43,7 @@ static struct slice token_of(const struct change *change)
 }
 
 static struct change *change_new(struct locks *locks, struct slice name, struct slice token,
-                                 const struct fan_kind *kind, locks_done *done, void *context)
+                                 const struct broadcast_kind *kind, locks_done *done, void *context)
 {
     struct change *change = calloc(1, sizeof *change);
     if (!change)
@@ -56,7 +56,7 @@ static struct change *change_new(struct locks *locks, struct slice name, struct 
     change->token_length = token.length;
     if (token.length > 0)
         memcpy(change->token, token.bytes, token.length);
-    fan_begin(&change->fan, locks, kind);
+    broadcast_begin(&change->broadcast, locks, kind);
     return change;
 }
 
@@ -66,9 +66,9 @@ static void leave(struct change *change)
         free(change);
 }
 
-static void end(struct fan *fan)
+static void end(struct broadcast *broadcast)
 {
-    leave((struct change *)fan);
+    leave((struct change *)broadcast);
 }
 
 static void tell(struct change *change, const struct locks_reply *reply)
@@ -91,13 +91,14 @@ static void keep_owner(struct change *change, struct slice *owner)
 
 /* Renewing */
 
-static void hear_renewed(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear_renewed(struct broadcast *broadcast, unsigned member,
+                         const struct store_result *result)
 {
-    struct change *change = (struct change *)fan;
+    struct change *change = (struct change *)broadcast;
     struct vote *vote = &change->ballot.votes[member];
     struct hold hold;
     if (result->outcome != STORE_REPLIED) {
-        vote->kind = fan_silence(result);
+        vote->kind = broadcast_silence(result);
     } else if (!reply_says(result->reply, "renewed") || !read_hold(result->reply, &hold)) {
         vote->kind = reply_says(result->reply, "not_held") ? VOTE_LOCKED : VOTE_DOUBT;
     } else {
@@ -106,7 +107,7 @@ static void hear_renewed(struct fan *fan, unsigned member, const struct store_re
                               .ttl_ms = hold.ttl_ms,
                               .holds = hold.holds,
                               .version = hold.version};
-        horizon_move(fan->locks->guard, member,
+        horizon_move(broadcast->locks->guard, member,
                      hold.ttl_ms); /* which nobody knew before, if it was 0 */
         if (change->hold.owner.bytes)
             return;
@@ -119,10 +120,10 @@ static void hear_renewed(struct fan *fan, unsigned member, const struct store_re
 static void tell_renewed(struct change *change)
 {
     struct locks_reply reply = {.result = LOCKS_DONE, .hold = change->hold};
-    int64_t elapsed = fan_elapsed(&change->fan);
+    int64_t elapsed = broadcast_elapsed(&change->broadcast);
     reply.hold.holds = ballot_holds(&change->agreed);
     reply.hold.ttl_ms = ballot_validity(&change->agreed, elapsed);
-    majority_note_ttl(change->fan.locks, reply.hold.ttl_ms + elapsed);
+    majority_note_ttl(change->broadcast.locks, reply.hold.ttl_ms + elapsed);
     if (reply.hold.ttl_ms > 0)
         tell(change, &reply);
     else
@@ -150,7 +151,7 @@ static void renew_as(struct change *change, int64_t fence, const struct ballot *
         return;
     }
     change->users++;
-    spread_of(change->fan.locks, key_of(change), ballot, version, spread_renewed, change);
+    spread_of(change->broadcast.locks, key_of(change), ballot, version, spread_renewed, change);
 }
 
 static void settled(void *context, int64_t fence, const struct ballot *ballot)
@@ -163,9 +164,9 @@ static void settled(void *context, int64_t fence, const struct ballot *ballot)
     leave(change);
 }
 
-static bool decide_renewed(struct fan *fan, bool is_last)
+static bool decide_renewed(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)fan;
+    struct change *change = (struct change *)broadcast;
     int64_t fence = 0;
     enum verdict verdict = ballot_renew(&change->ballot, is_last);
     bool agrees = ballot_agrees(&change->ballot, &fence);
@@ -179,7 +180,8 @@ static bool decide_renewed(struct fan *fan, bool is_last)
         renew_as(change, fence, &change->ballot);
     } else { /* its members were lost meanwhile: those that are left agree anew */
         change->users++;
-        settle(fan->locks, key_of(change), token_of(change), &change->ballot, settled, change);
+        settle(broadcast->locks, key_of(change), token_of(change), &change->ballot, settled,
+               change);
     }
     return true;
 }
@@ -188,14 +190,15 @@ void majority_renew(struct locks *locks, struct slice name, struct slice token, 
                     int64_t replicas, struct slice by, locks_done *done, void *context)
 {
     (void)replicas; /* a majority of the members confirms */
-    static const struct fan_kind KIND = {hear_renewed, decide_renewed, end};
+    static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, end};
     struct change *change = change_new(locks, name, token, &KIND, done, context);
     char text[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     if (ttl_ms)
         horizon_move_all(locks->guard, ttl_ms);
-    fan_send_all(&change->fan, &script_renew, key_of(change), arguments, by.length > 0 ? 4 : 3);
+    broadcast_send_all(&change->broadcast, &script_renew, key_of(change), arguments,
+                       by.length > 0 ? 4 : 3);
 }
 
 /* Releasing */
@@ -209,7 +212,7 @@ static size_t release_arguments(const struct change *change,
 {
     arguments[0] = stamp_room();
     arguments[1] = token_of(change);
-    arguments[2] = slice_of(change->fan.locks->server);
+    arguments[2] = slice_of(change->broadcast.locks->server);
     arguments[3] = slice_of(change->attempt.text[0] ? "" : "1");
     arguments[4] = slice_of(change->attempt.text);
     return change->attempt.text[0] ? 5 : 4;
@@ -217,20 +220,21 @@ static size_t release_arguments(const struct change *change,
 
 static void release_at(const struct change *change, unsigned member)
 {
-    struct locks *locks = change->fan.locks;
+    struct locks *locks = change->broadcast.locks;
     struct slice arguments[RELEASE_ARGUMENTS];
     size_t count = release_arguments(change, arguments);
     errand_add(locks, &locks->majority->errands, member, &script_release, key_of(change), arguments,
                count, locks->majority->longest_ttl_ms);
 }
 
-static void hear_released(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear_released(struct broadcast *broadcast, unsigned member,
+                          const struct store_result *result)
 {
-    struct change *change = (struct change *)fan;
+    struct change *change = (struct change *)broadcast;
     struct vote *vote = &change->ballot.votes[member];
     struct release *release = &change->releases[member];
     if (result->outcome != STORE_REPLIED) {
-        vote->kind = fan_silence(result);
+        vote->kind = broadcast_silence(result);
         release_at(change, member);
     } else if (read_release(result->reply, release)) {
         vote->kind = VOTE_HOLDING;
@@ -260,9 +264,9 @@ static void tell_released(struct change *change)
     tell(change, &reply);
 }
 
-static bool decide_released(struct fan *fan, bool is_last)
+static bool decide_released(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)fan;
+    struct change *change = (struct change *)broadcast;
     enum verdict verdict = ballot_release(&change->ballot, is_last);
     if (verdict == VERDICT_OPEN)
         return false;
@@ -282,13 +286,13 @@ static bool decide_released(struct fan *fan, bool is_last)
 void majority_release(struct locks *locks, struct slice name, struct slice token,
                       const struct attempt *attempt, locks_done *done, void *context)
 {
-    static const struct fan_kind KIND = {hear_released, decide_released, end};
+    static const struct broadcast_kind KIND = {hear_released, decide_released, end};
     struct change *change = change_new(locks, name, token, &KIND, done, context);
     struct slice arguments[RELEASE_ARGUMENTS];
     if (attempt)
         change->attempt = *attempt;
-    fan_send_all(&change->fan, &script_release, key_of(change), arguments,
-                 release_arguments(change, arguments));
+    broadcast_send_all(&change->broadcast, &script_release, key_of(change), arguments,
+                       release_arguments(change, arguments));
     change->was_waiting =
         !attempt && tickets_cancel(locks->majority->desk.tickets, key_of(change), token_of(change));
 }
@@ -296,17 +300,18 @@ void majority_release(struct locks *locks, struct slice name, struct slice token
 /* Breaking: who is away keeps what it has, which is no majority, until it ends. To be told of it
  * later might break what was granted since. */
 
-static void hear_broken(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear_broken(struct broadcast *broadcast, unsigned member,
+                        const struct store_result *result)
 {
-    struct change *change = (struct change *)fan;
+    struct change *change = (struct change *)broadcast;
     struct vote *vote = &change->ballot.votes[member];
     int64_t count;
-    vote->kind = fan_silence(result);
+    vote->kind = broadcast_silence(result);
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &count) ||
         !value_integer(value_at(result->reply, 1), &vote->version))
         return;
     vote->kind = VOTE_HOLDING;
-    if (!fan->is_decided && count > change->broken)
+    if (!broadcast->is_decided && count > change->broken)
         change->broken = count;
 }
 
@@ -323,9 +328,9 @@ static void spread_broken(void *context, bool is_known)
 }
 
 /* Each member has given it another number, of which the greatest is told. */
-static bool decide_broken(struct fan *fan, bool is_last)
+static bool decide_broken(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)fan;
+    struct change *change = (struct change *)broadcast;
     if (!is_last)
         return false;
     if (ballot_renew(&change->ballot, true) != VERDICT_WON) {
@@ -334,32 +339,34 @@ static bool decide_broken(struct fan *fan, bool is_last)
     }
     change->version = ballot_version(&change->ballot);
     change->users++;
-    spread_of(fan->locks, key_of(change), &change->ballot, change->version, spread_broken, change);
+    spread_of(broadcast->locks, key_of(change), &change->ballot, change->version, spread_broken,
+              change);
     return true;
 }
 
 void majority_break(struct locks *locks, struct slice name, locks_done *done, void *context)
 {
-    static const struct fan_kind KIND = {hear_broken, decide_broken, end};
+    static const struct broadcast_kind KIND = {hear_broken, decide_broken, end};
     struct change *change = change_new(locks, name, slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_room()};
-    fan_send_all(&change->fan, &script_break, key_of(change), arguments, 1);
+    broadcast_send_all(&change->broadcast, &script_break, key_of(change), arguments, 1);
 }
 
 /* Whether a majority could store a grant. */
 
-static void hear_ready(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear_ready(struct broadcast *broadcast, unsigned member,
+                       const struct store_result *result)
 {
-    struct change *change = (struct change *)fan;
-    struct locks *locks = fan->locks;
+    struct change *change = (struct change *)broadcast;
+    struct locks *locks = broadcast->locks;
     if (result->outcome == STORE_REPLIED || result->error)
         rights_note(locks, result->error);
     change->ballot.votes[member].kind = result->outcome == STORE_REPLIED ? VOTE_HOLDING : VOTE_AWAY;
 }
 
-static bool decide_ready(struct fan *fan, bool is_last)
+static bool decide_ready(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)fan;
+    struct change *change = (struct change *)broadcast;
     enum verdict verdict = ballot_renew(&change->ballot, is_last);
     if (verdict == VERDICT_OPEN)
         return false;
@@ -367,7 +374,7 @@ static bool decide_ready(struct fan *fan, bool is_last)
         tell(change, &(struct locks_reply){.result = LOCKS_DONE});
     else
         tell(change, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
-                                           .error = rights_missing(fan->locks,
+                                           .error = rights_missing(broadcast->locks,
                                                                    "too few members of the quorum "
                                                                    "answer")});
     return true;
@@ -376,8 +383,8 @@ static bool decide_ready(struct fan *fan, bool is_last)
 void majority_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
 {
     (void)replicas;
-    static const struct fan_kind KIND = {hear_ready, decide_ready, end};
+    static const struct broadcast_kind KIND = {hear_ready, decide_ready, end};
     struct change *change = change_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_room()};
-    fan_send_all(&change->fan, &script_ready, key_of(change), arguments, 1);
+    broadcast_send_all(&change->broadcast, &script_ready, key_of(change), arguments, 1);
 }

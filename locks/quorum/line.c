@@ -69,15 +69,15 @@ static int64_t jittered(int64_t ms)
 /* Enlisting */
 
 struct enlisting {
-    struct fan fan;
+    struct broadcast broadcast;
     struct line *line;
 };
 
 static void notice(struct line *line);
 
-static void hear(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
 {
-    struct line *line = ((struct enlisting *)fan)->line;
+    struct line *line = ((struct enlisting *)broadcast)->line;
     int64_t next_ms, version;
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
         !value_integer(value_at(value_at(result->reply, 1), 0), &version))
@@ -90,9 +90,9 @@ static void hear(struct fan *fan, unsigned member, const struct store_result *re
         line_plan_look(line, next_ms < 0 ? -1 : next_ms + 1);
 }
 
-static bool decide(struct fan *fan, bool is_last)
+static bool decide(struct broadcast *broadcast, bool is_last)
 {
-    struct line *line = ((struct enlisting *)fan)->line;
+    struct line *line = ((struct enlisting *)broadcast)->line;
     if (!is_last)
         return false;
     line->is_enlisting = false;
@@ -100,16 +100,16 @@ static bool decide(struct fan *fan, bool is_last)
     return true;
 }
 
-static void end(struct fan *fan)
+static void end(struct broadcast *broadcast)
 {
-    struct line *line = ((struct enlisting *)fan)->line;
-    free(fan);
+    struct line *line = ((struct enlisting *)broadcast)->line;
+    free(broadcast);
     line_leave(line);
 }
 
 static void enlist(struct line *line)
 {
-    static const struct fan_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {hear, decide, end};
     struct locks *locks = line->locks;
     const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
                                       slice_of(locks->waiter_lease), slice_of("")};
@@ -123,9 +123,9 @@ static void enlist(struct line *line)
     enlisting->line = line;
     line->users++;
     line->is_enlisting = true;
-    fan_begin(&enlisting->fan, locks, &KIND);
-    fan_send_all(&enlisting->fan, &script_watch, line->key, arguments,
-                 sizeof arguments / sizeof arguments[0]);
+    broadcast_begin(&enlisting->broadcast, locks, &KIND);
+    broadcast_send_all(&enlisting->broadcast, &script_watch, line->key, arguments,
+                       sizeof arguments / sizeof arguments[0]);
 }
 
 void line_enlist(struct line *line)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct looking {
-    struct fan fan;
+    struct broadcast broadcast;
     locks_done *done;
     void *context;
     struct views views;
@@ -35,7 +35,7 @@ static void leave(struct looking *looking)
 
 static void tell(struct looking *looking)
 {
-    const struct locks *locks = looking->fan.locks;
+    const struct locks *locks = looking->broadcast.locks;
     struct ticket_owners owners;
     tickets_show(locks->majority->desk.tickets, key_of(looking), uv_now(locks->loop),
                  &looking->told, &owners);
@@ -69,9 +69,10 @@ static void write_back(struct looking *looking)
     for (unsigned i = 0; i < looking->views.members; i++)
         known[i] = looking->views.of[i] ? looking->views.of[i]->version : 0;
     looking->told.version =
-        ballot_above(looking->told.version, fence_floor_latest(looking->fan.locks->guard));
+        ballot_above(looking->told.version, fence_floor_latest(looking->broadcast.locks->guard));
     looking->users++;
-    spread(looking->fan.locks, key_of(looking), known, looking->told.version, written, looking);
+    spread(looking->broadcast.locks, key_of(looking), known, looking->told.version, written,
+           looking);
 }
 
 /* By a majority; `hopes`: as far as those who are silent may know it. */
@@ -92,14 +93,14 @@ static bool read_inspected(const struct value *value, struct locks_reply *ret)
     return read_view(value, &ret->view);
 }
 
-static void hear(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
 {
-    struct looking *looking = (struct looking *)fan;
+    struct looking *looking = (struct looking *)broadcast;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, read_inspected, &reply);
     if (reply.result == LOCKS_DONE)
         looking->kept[member] = view_keep(&reply.view);
-    if (!fan->is_decided)
+    if (!broadcast->is_decided)
         looking->views.of[member] = looking->kept[member];
 }
 
@@ -111,9 +112,9 @@ static bool is_answered(const struct looking *looking)
     return count > looking->views.members / 2;
 }
 
-static bool decide(struct fan *fan, bool is_last)
+static bool decide(struct broadcast *broadcast, bool is_last)
 {
-    struct looking *looking = (struct looking *)fan;
+    struct looking *looking = (struct looking *)broadcast;
     views_merge(&looking->views, &looking->told);
     int64_t version = looking->told.version;
     bool is_known_now = is_known(looking, version, false);
@@ -129,16 +130,16 @@ static bool decide(struct fan *fan, bool is_last)
     return true;
 }
 
-static void end(struct fan *fan)
+static void end(struct broadcast *broadcast)
 {
-    leave((struct looking *)fan);
+    leave((struct looking *)broadcast);
 }
 
 void majority_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                       locks_done *done, void *context)
 {
     (void)waiters; /* as many as ever are shown: see locks_inspect_line */
-    static const struct fan_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {hear, decide, end};
     struct looking *looking = calloc(1, sizeof *looking);
     if (!looking)
         abort();
@@ -148,6 +149,6 @@ void majority_inspect(struct locks *locks, struct slice name, struct slice token
     looking->views.members = store_part_count(locks->store);
     looking->key_length = operation_key(locks, name, looking->key).length;
     const struct slice arguments[] = {stamp_room(), token};
-    fan_begin(&looking->fan, locks, &KIND);
-    fan_send_all(&looking->fan, &script_inspect, key_of(looking), arguments, 2);
+    broadcast_begin(&looking->broadcast, locks, &KIND);
+    broadcast_send_all(&looking->broadcast, &script_inspect, key_of(looking), arguments, 2);
 }

@@ -9,9 +9,9 @@
 /* Another server may have granted for so long before this one began. */
 enum { TTL_LEAST_MS = 10 * 60 * 1000 };
 
-struct fans *majority_fans(const struct locks *locks)
+struct broadcasts *majority_broadcasts(const struct locks *locks)
 {
-    return &locks->majority->fans;
+    return &locks->majority->broadcasts;
 }
 
 static void majority_open(struct locks *locks, const struct locks_options *options)
@@ -20,14 +20,14 @@ static void majority_open(struct locks *locks, const struct locks_options *optio
     if (!locks->majority)
         abort();
     locks->majority->longest_ttl_ms = TTL_LEAST_MS;
-    fans_open(locks, &locks->majority->fans);
+    broadcasts_open(locks, &locks->majority->broadcasts);
     desk_open(&locks->majority->desk, options->tickets, locks->loop, places_called, locks);
 }
 
 static void majority_fans_closed(uv_handle_t *timer)
 {
-    const struct fans *fans = timer->data;
-    struct locks *locks = fans->locks;
+    const struct broadcasts *broadcasts = timer->data;
+    struct locks *locks = broadcasts->locks;
     errands_free(&locks->majority->errands);
     free(locks->majority);
     locks->closed(locks);
@@ -37,7 +37,7 @@ static void majority_desk_closed(uv_handle_t *woken)
 {
     const struct desk *desk = woken->data;
     const struct locks *locks = desk->context;
-    fans_close(&locks->majority->fans, majority_fans_closed);
+    broadcasts_close(&locks->majority->broadcasts, majority_fans_closed);
 }
 
 static void majority_close(struct locks *locks)

@@ -4,8 +4,8 @@
 #define BATON_LOCKS_MAJORITY_H
 
 #include "locks/calls/operation.h"
+#include "locks/quorum/broadcast.h"
 #include "locks/quorum/errand.h"
-#include "locks/quorum/fan.h"
 #include "locks/quorum/tickets.h"
 
 /* Each member keeps the name as a single Redis would, by the same scripts; nobody queues there, for
@@ -31,7 +31,7 @@ struct line;
 
 /* What a worker keeps of it. */
 struct majority {
-    struct fans fans;
+    struct broadcasts broadcasts;
     struct errands errands;
     struct desk desk;
     void *lines; /* of tsearch(3), by key */
@@ -39,7 +39,7 @@ struct majority {
     int64_t longest_ttl_ms; /* granted or renewed here */
 };
 
-struct fans *majority_fans(const struct locks *locks);
+struct broadcasts *majority_broadcasts(const struct locks *locks);
 
 /* The engine's operations: see engine.h. */
 void majority_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,

@@ -11,7 +11,7 @@ enum { ROUNDS_MOST = 4 }; /* another hold that is settled at the same time takes
 enum standing { STANDING_OUT, STANDING_ASKED, STANDING_IN };
 
 struct settling {
-    struct fan fan;
+    struct broadcast broadcast;
     settle_done *done;
     void *context;
     struct ballot ballot;
@@ -52,16 +52,16 @@ static void finish(struct settling *settling, int64_t fence)
     for (unsigned i = 0; fence && i < ballot.members; i++) {
         if (!is_candidate(&ballot.votes[i]) || settling->standing[i] == STANDING_IN)
             continue;
-        settle_late(settling->fan.locks, i, key_of(settling), token_of(settling), fence,
+        settle_late(settling->broadcast.locks, i, key_of(settling), token_of(settling), fence,
                     ballot.votes[i].fence);
         ballot.votes[i].kind = VOTE_DOUBT;
     }
     settling->done(settling->context, fence, &ballot);
 }
 
-static void hear(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
 {
-    struct settling *settling = (struct settling *)fan;
+    struct settling *settling = (struct settling *)broadcast;
     struct vote *vote = &settling->ballot.votes[member];
     settling->standing[member] = STANDING_OUT;
     if (result->outcome != STORE_REPLIED)
@@ -85,9 +85,9 @@ static bool can_go_on(const struct settling *settling)
            ballot_version(ballot) >= settling->fence;
 }
 
-static bool decide(struct fan *fan, bool is_last)
+static bool decide(struct broadcast *broadcast, bool is_last)
 {
-    struct settling *settling = (struct settling *)fan;
+    struct settling *settling = (struct settling *)broadcast;
     unsigned majority = ballot_majority(&settling->ballot);
     unsigned in = count(settling, STANDING_IN);
     if (in >= majority) {
@@ -97,16 +97,16 @@ static bool decide(struct fan *fan, bool is_last)
     if (!is_last && in + count(settling, STANDING_ASKED) >= majority)
         return false;
     if (can_go_on(settling))
-        begin(fan->locks, key_of(settling), token_of(settling), &settling->ballot,
+        begin(broadcast->locks, key_of(settling), token_of(settling), &settling->ballot,
               settling->rounds + 1, settling->done, settling->context);
     else
         finish(settling, 0);
     return true;
 }
 
-static void end(struct fan *fan)
+static void end(struct broadcast *broadcast)
 {
-    free(fan);
+    free(broadcast);
 }
 
 static void raise_at(struct settling *settling, unsigned member)
@@ -115,14 +115,14 @@ static void raise_at(struct settling *settling, unsigned member)
     const struct slice arguments[] = {stamp_room(), token_of(settling),
                                       number_text(settling->fence, number)};
     settling->standing[member] = STANDING_ASKED;
-    fan_send(&settling->fan, member, &script_raise, key_of(settling), arguments,
-             sizeof arguments / sizeof arguments[0]);
+    broadcast_send(&settling->broadcast, member, &script_raise, key_of(settling), arguments,
+                   sizeof arguments / sizeof arguments[0]);
 }
 
 static void begin(struct locks *locks, struct slice key, struct slice token,
                   const struct ballot *ballot, unsigned rounds, settle_done *done, void *context)
 {
-    static const struct fan_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {hear, decide, end};
     struct settling *settling = calloc(1, sizeof *settling + key.length + token.length);
     if (!settling)
         abort();
@@ -135,7 +135,7 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
     settling->token_length = token.length;
     memcpy(settling->key_and_token, key.bytes, key.length);
     memcpy(settling->key_and_token + key.length, token.bytes, token.length);
-    fan_begin(&settling->fan, locks, &KIND);
+    broadcast_begin(&settling->broadcast, locks, &KIND);
     for (unsigned i = 0; i < ballot->members; i++) {
         const struct vote *vote = &ballot->votes[i];
         if (is_candidate(vote))

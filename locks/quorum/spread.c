@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct spreading {
-    struct fan fan;
+    struct broadcast broadcast;
     spread_done *done;
     void *context;
     unsigned members;
@@ -14,16 +14,16 @@ struct spreading {
     int64_t known[BALLOT_MEMBERS];
 };
 
-static void hear(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
 {
-    struct spreading *spreading = (struct spreading *)fan;
+    struct spreading *spreading = (struct spreading *)broadcast;
     if (result->outcome == STORE_REPLIED)
         value_integer(value_at(result->reply, 1), &spreading->known[member]);
 }
 
-static bool decide(struct fan *fan, bool is_last)
+static bool decide(struct broadcast *broadcast, bool is_last)
 {
-    struct spreading *spreading = (struct spreading *)fan;
+    struct spreading *spreading = (struct spreading *)broadcast;
     unsigned count = 0;
     for (unsigned i = 0; i < spreading->members; i++)
         count += spreading->known[i] >= spreading->version;
@@ -34,15 +34,15 @@ static bool decide(struct fan *fan, bool is_last)
     return true;
 }
 
-static void end(struct fan *fan)
+static void end(struct broadcast *broadcast)
 {
-    free(fan);
+    free(broadcast);
 }
 
 void spread(struct locks *locks, struct slice key, const int64_t known[BALLOT_MEMBERS],
             int64_t version, spread_done *done, void *context)
 {
-    static const struct fan_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {hear, decide, end};
     char number[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(), slice_of(""), number_text(version, number)};
     struct spreading *spreading = calloc(1, sizeof *spreading);
@@ -53,9 +53,9 @@ void spread(struct locks *locks, struct slice key, const int64_t known[BALLOT_ME
     spreading->members = store_part_count(locks->store);
     spreading->version = version;
     memcpy(spreading->known, known, sizeof spreading->known);
-    fan_begin(&spreading->fan, locks, &KIND);
-    fan_send_all(&spreading->fan, &script_raise, key, arguments,
-                 sizeof arguments / sizeof arguments[0]);
+    broadcast_begin(&spreading->broadcast, locks, &KIND);
+    broadcast_send_all(&spreading->broadcast, &script_raise, key, arguments,
+                       sizeof arguments / sizeof arguments[0]);
 }
 
 void spread_of(struct locks *locks, struct slice key, const struct ballot *ballot, int64_t version,

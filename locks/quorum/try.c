@@ -14,7 +14,7 @@
 _Static_assert((int)BALLOT_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room for all shown");
 
 struct trying {
-    struct fan fan;
+    struct broadcast broadcast;
     try_done *done; /* NULL: told, or nobody wants to know */
     void *context;
     bool is_settling;                /* or its version is spread */
@@ -62,13 +62,13 @@ static int64_t lasts_ms(const struct trying *try, unsigned member)
     const struct vote *vote = &try->ballot.votes[member];
     int64_t found_ms = try->finds[member] ? vote->ttl_ms : 0;
     if (vote->kind == VOTE_NONE || vote->kind == VOTE_DOUBT)
-        found_ms = try->fan.locks->majority->longest_ttl_ms;
+        found_ms = try->broadcast.locks->majority->longest_ttl_ms;
     return found_ms > try->acquire.ttl_ms ? found_ms : try->acquire.ttl_ms;
 }
 
 static void take_back_at(struct trying *try, unsigned member)
 {
-    struct locks *locks = try->fan.locks;
+    struct locks *locks = try->broadcast.locks;
     const struct slice arguments[] = {
         stamp_room(),  try->acquire.token, slice_of(try->attempt.text),
         slice_of("0"), slice_of("gone"),
@@ -114,7 +114,7 @@ static void settle_at(struct trying *try, unsigned member)
     const struct vote *vote = &try->ballot.votes[member];
     bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
     if (is_hold && !try->is_settled[member] && vote->fence != try->fence && !try->is_lost)
-        settle_late(try->fan.locks, member, key_of(try), try->acquire.token, try->fence,
+        settle_late(try->broadcast.locks, member, key_of(try), try->acquire.token, try->fence,
                     vote->fence);
 }
 
@@ -132,19 +132,20 @@ static void tell_won(struct trying *try)
     bool is_exclusive = ballot_excludes(ballot);
     unsigned held = ballot_count(ballot, VOTE_HOLDING);
     bool is_repeated = held >= ballot_majority(ballot);
-    struct locks_reply reply = {.result = is_repeated ? LOCKS_REPEATED : LOCKS_DONE,
-                                .attempt = try->attempt,
-                                .hold = {.fence = try->fence,
-                                         .ttl_ms = ballot_validity(ballot, fan_elapsed(&try->fan)),
-                                         .holds = ballot_holds(ballot),
-                                         .version = try->version,
-                                         .owner = held ? try->earlier.owner : try->acquire.owner,
-                                         .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED}};
+    struct locks_reply reply = {
+        .result = is_repeated ? LOCKS_REPEATED : LOCKS_DONE,
+        .attempt = try->attempt,
+        .hold = {.fence = try->fence,
+                 .ttl_ms = ballot_validity(ballot, broadcast_elapsed(&try->broadcast)),
+                 .holds = ballot_holds(ballot),
+                 .version = try->version,
+                 .owner = held ? try->earlier.owner : try->acquire.owner,
+                 .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED}};
     if (reply.hold.ttl_ms <= 0) {
         fail(try, "the members of the quorum took longer to answer than the hold would last");
         return;
     }
-    majority_note_ttl(try->fan.locks, try->acquire.ttl_ms);
+    majority_note_ttl(try->broadcast.locks, try->acquire.ttl_ms);
     tell(try, &reply);
 }
 
@@ -177,7 +178,7 @@ static void win(struct trying *try, int64_t fence, const struct ballot *ballot)
         return;
     }
     try->is_settling = true;
-    spread_of(try->fan.locks, key_of(try), ballot, version, spread_version, try);
+    spread_of(try->broadcast.locks, key_of(try), ballot, version, spread_version, try);
 }
 
 static void settled(void *context, int64_t fence, const struct ballot *ballot)
@@ -316,9 +317,9 @@ static void weigh_those_that_differ(struct trying *try)
                 count >= ballot_majority(&try->ballot) ? VOTE_HOLDING : VOTE_LOCKED;
 }
 
-static void hear(struct fan *fan, unsigned member, const struct store_result *result)
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
 {
-    struct trying *try = (struct trying *)fan;
+    struct trying *try = (struct trying *)broadcast;
     struct vote *vote = &try->ballot.votes[member];
     struct request_answer answer;
     request_read(result, &try->acquire, &try->attempt, &answer);
@@ -337,9 +338,9 @@ static void hear(struct fan *fan, unsigned member, const struct store_result *re
         settle_at(try, member);
 }
 
-static bool decide(struct fan *fan, bool is_last)
+static bool decide(struct broadcast *broadcast, bool is_last)
 {
-    struct trying *try = (struct trying *)fan;
+    struct trying *try = (struct trying *)broadcast;
     unsigned member;
     int64_t fence = 0;
     enum verdict verdict = ballot_acquire(&try->ballot, is_last, &member);
@@ -360,14 +361,14 @@ static bool decide(struct fan *fan, bool is_last)
         try->is_settling = true;
         for (unsigned i = 0; i < try->ballot.members; i++)
             try->is_settled[i] = try->ballot.votes[i].kind >= VOTE_GRANTED;
-        settle(fan->locks, key_of(try), try->acquire.token, &try->ballot, settled, try);
+        settle(broadcast->locks, key_of(try), try->acquire.token, &try->ballot, settled, try);
     }
     return true;
 }
 
-static void end(struct fan *fan)
+static void end(struct broadcast *broadcast)
 {
-    struct trying *try = (struct trying *)fan;
+    struct trying *try = (struct trying *)broadcast;
     try->has_ended = true;
     free_if_over(try);
 }
@@ -376,15 +377,15 @@ static void end(struct fan *fan)
  * or decided. */
 static bool is_wanted(const void *context)
 {
-    const struct fan *fan = ((const struct fan_leg *)context)->fan;
-    return !fan->is_decided && ((const struct trying *)fan)->done;
+    const struct broadcast *broadcast = ((const struct broadcast_member *)context)->broadcast;
+    return !broadcast->is_decided && ((const struct trying *)broadcast)->done;
 }
 
 struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try_done *done,
                          void *context)
 {
-    static const struct fan_kind KIND = {hear, decide, end};
-    static const struct ask_events EVENTS = {is_wanted, fan_answered};
+    static const struct broadcast_kind KIND = {hear, decide, end};
+    static const struct ask_events EVENTS = {is_wanted, broadcast_answered};
     struct acquire kept = *acquire, sent = *acquire;
     kept.meta = slice_of(NULL);
     sent.wait_ms = 0;
@@ -398,12 +399,12 @@ struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try
     try->acquire.wait_ms = 0;
     try->key_length = operation_key(locks, acquire->name, try->key).length;
     try->ballot.members = store_part_count(locks->store);
-    fan_begin(&try->fan, locks, &KIND);
+    broadcast_begin(&try->broadcast, locks, &KIND);
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < try->ballot.members; i++) {
-        try->fan.open++;
+        try->broadcast.open++;
         request_send_at(locks, i, key_of(try), &sent, &try->attempt, REQUEST_FIRST, &EVENTS,
-                        &try->fan.legs[i]);
+                        &try->broadcast.members[i]);
     }
     return try;
 }

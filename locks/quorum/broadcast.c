@@ -1,0 +1,149 @@
+#include "locks/quorum/broadcast.h"
+
+#include "locks/quorum/majority.h"
+
+enum { NS_PER_MS = 1000000 };
+
+static struct broadcasts *broadcasts_of(const struct broadcast *broadcast)
+{
+    return majority_broadcasts(broadcast->locks);
+}
+
+static void on_due(uv_timer_t *timer);
+
+static void plan(struct broadcasts *broadcasts)
+{
+    const struct broadcast *first = broadcasts->first;
+    if (!first) {
+        uv_timer_stop(&broadcasts->timer);
+        return;
+    }
+    uint64_t now = uv_now(broadcasts->timer.loop);
+    uv_timer_start(&broadcasts->timer, on_due, first->due > now ? first->due - now : 0, 0);
+}
+
+static void append(struct broadcasts *broadcasts, struct broadcast *broadcast)
+{
+    broadcast->next = NULL;
+    broadcast->previous = broadcasts->last;
+    if (broadcasts->last)
+        broadcasts->last->next = broadcast;
+    else
+        broadcasts->first = broadcast;
+    broadcasts->last = broadcast;
+}
+
+static void detach(struct broadcasts *broadcasts, struct broadcast *broadcast)
+{
+    if (broadcast->previous)
+        broadcast->previous->next = broadcast->next;
+    else
+        broadcasts->first = broadcast->next;
+    if (broadcast->next)
+        broadcast->next->previous = broadcast->previous;
+    else
+        broadcasts->last = broadcast->previous;
+}
+
+static void look(struct broadcast *broadcast, bool is_last)
+{
+    if (broadcast->is_decided || !broadcast->kind->decide(broadcast, is_last))
+        return;
+    broadcast->is_decided = true;
+    detach(broadcasts_of(broadcast), broadcast);
+    if (!broadcasts_of(broadcast)->first)
+        plan(broadcasts_of(broadcast));
+}
+
+/* When this process was held up itself, answers may lie in the sockets that have come in time: the
+ * loop is let go on once. */
+static void on_due(uv_timer_t *timer)
+{
+    struct broadcasts *broadcasts = timer->data;
+    struct broadcast *broadcast = broadcasts->first;
+    while (broadcast && broadcast->due <= uv_now(timer->loop)) {
+        struct broadcast *next = broadcast->next;
+        if (!broadcast->is_late) {
+            broadcast->is_late = true;
+            broadcast->due = uv_now(timer->loop) + 1;
+        } else {
+            look(broadcast, true);
+        }
+        broadcast = next;
+    }
+    plan(broadcasts);
+}
+
+void broadcast_begin(struct broadcast *broadcast, struct locks *locks,
+                     const struct broadcast_kind *kind)
+{
+    struct broadcasts *broadcasts = majority_broadcasts(locks);
+    *broadcast = (struct broadcast){.kind = kind, .locks = locks, .sent = uv_hrtime()};
+    broadcast->due = uv_now(locks->loop) + BROADCAST_PATIENCE_MS;
+    for (unsigned i = 0; i < BALLOT_MEMBERS; i++)
+        broadcast->members[i].broadcast = broadcast;
+    append(broadcasts, broadcast);
+    if (!broadcast->previous)
+        plan(broadcasts);
+}
+
+void broadcast_answered(void *context, const struct store_result *result)
+{
+    struct broadcast_member *member = context;
+    struct broadcast *broadcast = member->broadcast;
+    broadcast->kind->hear(broadcast, (unsigned)(member - broadcast->members), result);
+    broadcast->open--;
+    look(broadcast, broadcast->open == 0);
+    if (broadcast->open == 0)
+        broadcast->kind->end(broadcast);
+}
+
+/* Of whom it was too slow for nothing is asked any more once all is decided: whoever was told has
+ * gone on since, and what a renewal or a break would find there then may be another hold, or have
+ * been renewed for longer. */
+static bool is_open(const void *context)
+{
+    const struct broadcast_member *member = context;
+    return !member->broadcast->is_decided;
+}
+
+void broadcast_send(struct broadcast *broadcast, unsigned member, const struct script *script,
+                    struct slice key, const struct slice *arguments, size_t argument_count)
+{
+    static const struct ask_events EVENTS = {is_open, broadcast_answered};
+    broadcast->open++;
+    ask_redis_at_while(broadcast->locks, member, &EVENTS, script, key, arguments, argument_count,
+                       &broadcast->members[member]);
+}
+
+void broadcast_send_all(struct broadcast *broadcast, const struct script *script, struct slice key,
+                        const struct slice *arguments, size_t argument_count)
+{
+    unsigned members = store_part_count(broadcast->locks->store);
+    for (unsigned i = 0; i < members; i++)
+        broadcast_send(broadcast, i, script, key, arguments, argument_count);
+}
+
+int64_t broadcast_elapsed(const struct broadcast *broadcast)
+{
+    return (int64_t)((uv_hrtime() - broadcast->sent + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+enum vote_kind broadcast_silence(const struct store_result *result)
+{
+    bool is_sure = result->outcome == STORE_UNSENT || result->outcome == STORE_REFUSED ||
+                   result->outcome == STORE_LATE;
+    return is_sure ? VOTE_AWAY : VOTE_DOUBT;
+}
+
+void broadcasts_open(struct locks *locks, struct broadcasts *broadcasts)
+{
+    broadcasts->locks = locks;
+    uv_timer_init(locks->loop, &broadcasts->timer);
+    broadcasts->timer.data = broadcasts;
+}
+
+void broadcasts_close(struct broadcasts *broadcasts, uv_close_cb closed)
+{
+    uv_close((uv_handle_t *)&broadcasts->timer, closed);
+}
