@@ -80,7 +80,7 @@ void broadcast_begin(struct broadcast *broadcast, struct locks *locks,
     struct broadcasts *broadcasts = majority_broadcasts(locks);
     *broadcast = (struct broadcast){.kind = kind, .locks = locks, .sent = uv_hrtime()};
     broadcast->due = uv_now(locks->loop) + BROADCAST_PATIENCE_MS;
-    for (unsigned i = 0; i < BALLOT_MEMBERS; i++)
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         broadcast->members[i].broadcast = broadcast;
     append(broadcasts, broadcast);
     if (!broadcast->previous)

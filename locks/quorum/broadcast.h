@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_QUORUM_BROADCAST_H
 #define BATON_LOCKS_QUORUM_BROADCAST_H
 
-#include "locks/quorum/ballot.h"
+#include "locks/quorum/tally.h"
 #include "redis/store.h"
 
 struct broadcast;
@@ -38,7 +38,7 @@ struct broadcast {
     bool is_late; /* one more look at what has arrived, and then it is over */
     struct broadcast_member {
         struct broadcast *broadcast;
-    } members[BALLOT_MEMBERS];
+    } members[TALLY_MEMBERS];
 };
 
 /* All that wait for a decision. */

@@ -17,10 +17,10 @@ struct change {
     locks_done *done;
     void *context;
     unsigned users; /* questions under way */
-    struct ballot ballot;
-    struct hold hold;     /* renewing: as a member told of it first, */
-    struct ballot agreed; /* and those who have it by the fence that is told */
-    struct release releases[BALLOT_MEMBERS];
+    struct tally tally;
+    struct hold hold;    /* renewing: as a member told of it first, */
+    struct tally agreed; /* and those who have it by the fence that is told */
+    struct release releases[TALLY_MEMBERS];
     bool was_waiting;       /* releasing: in this process */
     struct attempt attempt; /* of a connection that has ended; "": the hold's owner asks */
     int64_t broken;         /* breaking: the most at any member, */
@@ -51,7 +51,7 @@ static struct change *change_new(struct locks *locks, struct slice name, struct 
     change->users = 1;
     change->done = done;
     change->context = context;
-    change->ballot.members = store_part_count(locks->store);
+    change->tally.members = store_part_count(locks->store);
     change->key_length = operation_key(locks, name, change->key).length;
     change->token_length = token.length;
     if (token.length > 0)
@@ -95,7 +95,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
                          const struct store_result *result)
 {
     struct change *change = (struct change *)broadcast;
-    struct vote *vote = &change->ballot.votes[member];
+    struct vote *vote = &change->tally.votes[member];
     struct hold hold;
     if (result->outcome != STORE_REPLIED) {
         vote->kind = broadcast_silence(result);
@@ -121,8 +121,8 @@ static void tell_renewed(struct change *change)
 {
     struct locks_reply reply = {.result = LOCKS_DONE, .hold = change->hold};
     int64_t elapsed = broadcast_elapsed(&change->broadcast);
-    reply.hold.holds = ballot_holds(&change->agreed);
-    reply.hold.ttl_ms = ballot_validity(&change->agreed, elapsed);
+    reply.hold.holds = tally_holds(&change->agreed);
+    reply.hold.ttl_ms = tally_validity(&change->agreed, elapsed);
     majority_note_ttl(change->broadcast.locks, reply.hold.ttl_ms + elapsed);
     if (reply.hold.ttl_ms > 0)
         tell(change, &reply);
@@ -140,25 +140,25 @@ static void spread_renewed(void *context, bool is_known)
     leave(change);
 }
 
-static void renew_as(struct change *change, int64_t fence, const struct ballot *ballot)
+static void renew_as(struct change *change, int64_t fence, const struct tally *tally)
 {
-    int64_t version = ballot_version(ballot);
-    change->agreed = *ballot;
+    int64_t version = tally_version(tally);
+    change->agreed = *tally;
     change->hold.fence = fence;
     change->hold.version = version > fence ? version : fence;
-    if (ballot_knows(ballot, version)) {
+    if (tally_knows(tally, version)) {
         tell_renewed(change);
         return;
     }
     change->users++;
-    spread_of(change->broadcast.locks, key_of(change), ballot, version, spread_renewed, change);
+    spread_of(change->broadcast.locks, key_of(change), tally, version, spread_renewed, change);
 }
 
-static void settled(void *context, int64_t fence, const struct ballot *ballot)
+static void settled(void *context, int64_t fence, const struct tally *tally)
 {
     struct change *change = context;
     if (fence)
-        renew_as(change, fence, ballot);
+        renew_as(change, fence, tally);
     else
         fail(change);
     leave(change);
@@ -168,8 +168,8 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
 {
     struct change *change = (struct change *)broadcast;
     int64_t fence = 0;
-    enum verdict verdict = ballot_renew(&change->ballot, is_last);
-    bool agrees = ballot_agrees(&change->ballot, &fence);
+    enum verdict verdict = tally_renew(&change->tally, is_last);
+    bool agrees = tally_agrees(&change->tally, &fence);
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !agrees && !is_last))
         return false;
     if (verdict == VERDICT_LOST) {
@@ -177,11 +177,10 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
     } else if (verdict == VERDICT_UNANSWERED) {
         fail(change);
     } else if (agrees) {
-        renew_as(change, fence, &change->ballot);
+        renew_as(change, fence, &change->tally);
     } else { /* its members were lost meanwhile: those that are left agree anew */
         change->users++;
-        settle(broadcast->locks, key_of(change), token_of(change), &change->ballot, settled,
-               change);
+        settle(broadcast->locks, key_of(change), token_of(change), &change->tally, settled, change);
     }
     return true;
 }
@@ -231,7 +230,7 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
                           const struct store_result *result)
 {
     struct change *change = (struct change *)broadcast;
-    struct vote *vote = &change->ballot.votes[member];
+    struct vote *vote = &change->tally.votes[member];
     struct release *release = &change->releases[member];
     if (result->outcome != STORE_REPLIED) {
         vote->kind = broadcast_silence(result);
@@ -253,9 +252,9 @@ static void tell_released(struct change *change)
     struct locks_reply reply = {.result = LOCKS_DONE};
     struct release *best = &reply.release;
     best->repeated = true;
-    for (unsigned i = 0; i < change->ballot.members; i++) {
+    for (unsigned i = 0; i < change->tally.members; i++) {
         const struct release *release = &change->releases[i];
-        if (change->ballot.votes[i].kind != VOTE_HOLDING)
+        if (change->tally.votes[i].kind != VOTE_HOLDING)
             continue;
         if (best->repeated > release->repeated ||
             (best->repeated == release->repeated && best->fence < release->fence))
@@ -267,7 +266,7 @@ static void tell_released(struct change *change)
 static bool decide_released(struct broadcast *broadcast, bool is_last)
 {
     struct change *change = (struct change *)broadcast;
-    enum verdict verdict = ballot_release(&change->ballot, is_last);
+    enum verdict verdict = tally_release(&change->tally, is_last);
     if (verdict == VERDICT_OPEN)
         return false;
     if (verdict == VERDICT_WON)
@@ -304,7 +303,7 @@ static void hear_broken(struct broadcast *broadcast, unsigned member,
                         const struct store_result *result)
 {
     struct change *change = (struct change *)broadcast;
-    struct vote *vote = &change->ballot.votes[member];
+    struct vote *vote = &change->tally.votes[member];
     int64_t count;
     vote->kind = broadcast_silence(result);
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &count) ||
@@ -333,13 +332,13 @@ static bool decide_broken(struct broadcast *broadcast, bool is_last)
     struct change *change = (struct change *)broadcast;
     if (!is_last)
         return false;
-    if (ballot_renew(&change->ballot, true) != VERDICT_WON) {
+    if (tally_renew(&change->tally, true) != VERDICT_WON) {
         fail(change);
         return true;
     }
-    change->version = ballot_version(&change->ballot);
+    change->version = tally_version(&change->tally);
     change->users++;
-    spread_of(broadcast->locks, key_of(change), &change->ballot, change->version, spread_broken,
+    spread_of(broadcast->locks, key_of(change), &change->tally, change->version, spread_broken,
               change);
     return true;
 }
@@ -361,13 +360,13 @@ static void hear_ready(struct broadcast *broadcast, unsigned member,
     struct locks *locks = broadcast->locks;
     if (result->outcome == STORE_REPLIED || result->error)
         rights_note(locks, result->error);
-    change->ballot.votes[member].kind = result->outcome == STORE_REPLIED ? VOTE_HOLDING : VOTE_AWAY;
+    change->tally.votes[member].kind = result->outcome == STORE_REPLIED ? VOTE_HOLDING : VOTE_AWAY;
 }
 
 static bool decide_ready(struct broadcast *broadcast, bool is_last)
 {
     struct change *change = (struct change *)broadcast;
-    enum verdict verdict = ballot_renew(&change->ballot, is_last);
+    enum verdict verdict = tally_renew(&change->tally, is_last);
     if (verdict == VERDICT_OPEN)
         return false;
     if (verdict == VERDICT_WON)

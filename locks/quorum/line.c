@@ -170,21 +170,21 @@ static void on_timer(uv_timer_t *timer)
 static void notice(struct line *line)
 {
     unsigned changed = 0;
-    for (unsigned i = 0; i < BALLOT_MEMBERS; i++)
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         changed += line->refuses[i] && line->heard[i] > line->known[i];
     if (line->first && !line->is_split && line->missing > 0 && changed >= line->missing)
         line_plan_try(line, 0);
 }
 
-void line_refused(struct line *line, const struct ballot *ballot)
+void line_refused(struct line *line, const struct tally *tally)
 {
-    int64_t free_in = ballot_free_in(ballot);
-    for (unsigned i = 0; i < ballot->members; i++) {
-        line->refuses[i] = ballot->votes[i].kind >= VOTE_LOCKED;
-        line->known[i] = ballot->votes[i].version;
+    int64_t free_in = tally_free_in(tally);
+    for (unsigned i = 0; i < tally->members; i++) {
+        line->refuses[i] = tally->votes[i].kind >= VOTE_LOCKED;
+        line->known[i] = tally->votes[i].version;
     }
-    line->missing = ballot_missing(ballot);
-    line->is_split = ballot_is_split(ballot);
+    line->missing = tally_missing(tally);
+    line->is_split = tally_is_split(tally);
     line->pause_ms = !line->is_split       ? 0
                      : line->pause_ms == 0 ? LINE_PAUSE_LEAST_MS
                                            : line->pause_ms * 2;
@@ -205,7 +205,7 @@ void line_unanswered(struct line *line)
 
 void line_taken(struct line *line, int64_t version, int64_t ttl_ms)
 {
-    for (unsigned i = 0; i < BALLOT_MEMBERS; i++) {
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++) {
         line->refuses[i] = true;
         line->known[i] = version;
     }

@@ -4,7 +4,7 @@
 #define BATON_LOCKS_LINE_H
 
 #include "base/slice.h"
-#include "locks/quorum/ballot.h"
+#include "locks/quorum/tally.h"
 
 #include <uv.h>
 
@@ -38,9 +38,9 @@ struct line {
     struct looker *first_looker;
     bool is_looking;
     bool look_again;
-    int64_t heard[BALLOT_MEMBERS]; /* the greatest version that each member has told of */
-    int64_t known[BALLOT_MEMBERS]; /* the one with which it has refused */
-    bool refuses[BALLOT_MEMBERS];
+    int64_t heard[TALLY_MEMBERS]; /* the greatest version that each member has told of */
+    int64_t known[TALLY_MEMBERS]; /* the one with which it has refused */
+    bool refuses[TALLY_MEMBERS];
     unsigned missing; /* how many of those have to change */
     unsigned pause_ms;
     bool is_split;
@@ -63,7 +63,7 @@ struct line *line_find(const struct locks *locks, struct slice key);
 void line_enlist(struct line *line);
 
 /* The first in line was refused by this vote. */
-void line_refused(struct line *line, const struct ballot *ballot);
+void line_refused(struct line *line, const struct tally *tally);
 
 /* Too few members have answered it. */
 void line_unanswered(struct line *line);

@@ -12,7 +12,7 @@ struct looking {
     locks_done *done;
     void *context;
     struct views views;
-    struct lock_view *kept[BALLOT_MEMBERS];
+    struct lock_view *kept[TALLY_MEMBERS];
     struct lock_view told; /* once all is decided; its texts are those of `kept` */
     unsigned users;        /* questions under way */
     size_t key_length;
@@ -28,7 +28,7 @@ static void leave(struct looking *looking)
 {
     if (--looking->users > 0)
         return;
-    for (unsigned i = 0; i < BALLOT_MEMBERS; i++)
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         free(looking->kept[i]);
     free(looking);
 }
@@ -65,11 +65,11 @@ static void written(void *context, bool is_known)
 
 static void write_back(struct looking *looking)
 {
-    int64_t known[BALLOT_MEMBERS] = {0};
+    int64_t known[TALLY_MEMBERS] = {0};
     for (unsigned i = 0; i < looking->views.members; i++)
         known[i] = looking->views.of[i] ? looking->views.of[i]->version : 0;
     looking->told.version =
-        ballot_above(looking->told.version, fence_floor_latest(looking->broadcast.locks->guard));
+        tally_above(looking->told.version, fence_floor_latest(looking->broadcast.locks->guard));
     looking->users++;
     spread(looking->broadcast.locks, key_of(looking), known, looking->told.version, written,
            looking);

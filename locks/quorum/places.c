@@ -146,7 +146,7 @@ static void finish(struct place *place, const struct locks_reply *reply)
 
 /* Trying */
 
-static void tried(void *context, const struct locks_reply *reply, const struct ballot *ballot);
+static void tried(void *context, const struct locks_reply *reply, const struct tally *tally);
 
 static void try_now(struct place *place)
 {
@@ -190,26 +190,25 @@ static void note_queued(struct place *place)
 
 /* Who waits stays in line. Whoever has a hold already stands in front, since nobody gets the lock
  * before that has ended. */
-static void stay(struct place *place, const struct ballot *ballot)
+static void stay(struct place *place, const struct tally *tally)
 {
     if (place->is_own)
         ticket_come_first(&place->ticket);
     if (ticket_is_first(&place->ticket))
-        line_refused(place->line, ballot);
+        line_refused(place->line, tally);
     line_enlist(place->line);
     note_queued(place);
 }
 
-static void refused(struct place *place, const struct locks_reply *reply,
-                    const struct ballot *ballot)
+static void refused(struct place *place, const struct locks_reply *reply, const struct tally *tally)
 {
-    bool is_split = ballot_is_split(ballot);
+    bool is_split = tally_is_split(tally);
     struct locks_reply timeout = *reply;
     timeout.result = LOCKS_TIMEOUT;
     if (place->waits && place->is_over) {
         finish(place, &timeout);
     } else if (place->waits) {
-        stay(place, ballot);
+        stay(place, tally);
     } else if (is_split && uv_now(locks_of(place)->loop) < place->begun + INSISTENCE_MS) {
         uv_timer_start(&place->timer, on_try_again, 2 + random_below(10), 0);
     } else {
@@ -227,7 +226,7 @@ static void sit_out(struct place *place)
     line_unanswered(place->line);
 }
 
-static void tried(void *context, const struct locks_reply *reply, const struct ballot *ballot)
+static void tried(void *context, const struct locks_reply *reply, const struct tally *tally)
 {
     struct place *place = context;
     place->try = NULL;
@@ -235,7 +234,7 @@ static void tried(void *context, const struct locks_reply *reply, const struct b
     if (reply_holds(reply))
         take(place, reply);
     else if (reply->result == LOCKS_LOCKED)
-        refused(place, reply, ballot);
+        refused(place, reply, tally);
     else if (reply->result == LOCKS_UNAVAILABLE && can_stay)
         line_unanswered(place->line);
     else if (reply->result == LOCKS_QUARANTINED && place->waits && !place->is_over)

@@ -14,10 +14,10 @@ struct settling {
     struct broadcast broadcast;
     settle_done *done;
     void *context;
-    struct ballot ballot;
+    struct tally tally;
     int64_t fence; /* that is proposed */
     unsigned rounds;
-    enum standing standing[BALLOT_MEMBERS];
+    enum standing standing[TALLY_MEMBERS];
     size_t key_length;
     size_t token_length;
     char key_and_token[];
@@ -36,7 +36,7 @@ static struct slice token_of(const struct settling *settling)
 static unsigned count(const struct settling *settling, enum standing standing)
 {
     unsigned found = 0;
-    for (unsigned i = 0; i < settling->ballot.members; i++)
+    for (unsigned i = 0; i < settling->tally.members; i++)
         found += settling->standing[i] == standing;
     return found;
 }
@@ -48,21 +48,21 @@ static bool is_candidate(const struct vote *vote)
 
 static void finish(struct settling *settling, int64_t fence)
 {
-    struct ballot ballot = settling->ballot;
-    for (unsigned i = 0; fence && i < ballot.members; i++) {
-        if (!is_candidate(&ballot.votes[i]) || settling->standing[i] == STANDING_IN)
+    struct tally tally = settling->tally;
+    for (unsigned i = 0; fence && i < tally.members; i++) {
+        if (!is_candidate(&tally.votes[i]) || settling->standing[i] == STANDING_IN)
             continue;
         settle_late(settling->broadcast.locks, i, key_of(settling), token_of(settling), fence,
-                    ballot.votes[i].fence);
-        ballot.votes[i].kind = VOTE_DOUBT;
+                    tally.votes[i].fence);
+        tally.votes[i].kind = VOTE_DOUBT;
     }
-    settling->done(settling->context, fence, &ballot);
+    settling->done(settling->context, fence, &tally);
 }
 
 static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
 {
     struct settling *settling = (struct settling *)broadcast;
-    struct vote *vote = &settling->ballot.votes[member];
+    struct vote *vote = &settling->tally.votes[member];
     settling->standing[member] = STANDING_OUT;
     if (result->outcome != STORE_REPLIED)
         return;
@@ -74,21 +74,21 @@ static void hear(struct broadcast *broadcast, unsigned member, const struct stor
 }
 
 static void begin(struct locks *locks, struct slice key, struct slice token,
-                  const struct ballot *ballot, unsigned rounds, settle_done *done, void *context);
+                  const struct tally *tally, unsigned rounds, settle_done *done, void *context);
 
 /* Where somebody has a number as great by now, another round proposes a greater one. */
 static bool can_go_on(const struct settling *settling)
 {
-    const struct ballot *ballot = &settling->ballot;
-    unsigned left = ballot_count(ballot, VOTE_GRANTED) + ballot_count(ballot, VOTE_HOLDING);
-    return settling->rounds < ROUNDS_MOST && left >= ballot_majority(ballot) &&
-           ballot_version(ballot) >= settling->fence;
+    const struct tally *tally = &settling->tally;
+    unsigned left = tally_count(tally, VOTE_GRANTED) + tally_count(tally, VOTE_HOLDING);
+    return settling->rounds < ROUNDS_MOST && left >= tally_majority(tally) &&
+           tally_version(tally) >= settling->fence;
 }
 
 static bool decide(struct broadcast *broadcast, bool is_last)
 {
     struct settling *settling = (struct settling *)broadcast;
-    unsigned majority = ballot_majority(&settling->ballot);
+    unsigned majority = tally_majority(&settling->tally);
     unsigned in = count(settling, STANDING_IN);
     if (in >= majority) {
         finish(settling, settling->fence);
@@ -97,7 +97,7 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     if (!is_last && in + count(settling, STANDING_ASKED) >= majority)
         return false;
     if (can_go_on(settling))
-        begin(broadcast->locks, key_of(settling), token_of(settling), &settling->ballot,
+        begin(broadcast->locks, key_of(settling), token_of(settling), &settling->tally,
               settling->rounds + 1, settling->done, settling->context);
     else
         finish(settling, 0);
@@ -120,7 +120,7 @@ static void raise_at(struct settling *settling, unsigned member)
 }
 
 static void begin(struct locks *locks, struct slice key, struct slice token,
-                  const struct ballot *ballot, unsigned rounds, settle_done *done, void *context)
+                  const struct tally *tally, unsigned rounds, settle_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear, decide, end};
     struct settling *settling = calloc(1, sizeof *settling + key.length + token.length);
@@ -128,25 +128,25 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
         abort();
     settling->done = done;
     settling->context = context;
-    settling->ballot = *ballot;
-    settling->fence = ballot_proposal(ballot, fence_floor_latest(locks->guard));
+    settling->tally = *tally;
+    settling->fence = tally_proposal(tally, fence_floor_latest(locks->guard));
     settling->rounds = rounds;
     settling->key_length = key.length;
     settling->token_length = token.length;
     memcpy(settling->key_and_token, key.bytes, key.length);
     memcpy(settling->key_and_token + key.length, token.bytes, token.length);
     broadcast_begin(&settling->broadcast, locks, &KIND);
-    for (unsigned i = 0; i < ballot->members; i++) {
-        const struct vote *vote = &ballot->votes[i];
+    for (unsigned i = 0; i < tally->members; i++) {
+        const struct vote *vote = &tally->votes[i];
         if (is_candidate(vote))
             raise_at(settling, i);
     }
 }
 
-void settle(struct locks *locks, struct slice key, struct slice token, const struct ballot *ballot,
+void settle(struct locks *locks, struct slice key, struct slice token, const struct tally *tally,
             settle_done *done, void *context)
 {
-    begin(locks, key, token, ballot, 1, done, context);
+    begin(locks, key, token, tally, 1, done, context);
 }
 
 static void said(void *context, const struct store_result *result)

@@ -4,17 +4,17 @@
 #define BATON_LOCKS_SETTLE_H
 
 #include "locks/locks.h"
-#include "locks/quorum/ballot.h"
+#include "locks/quorum/tally.h"
 
-/* `fence` 0: no majority could be brought to one. Of `ballot` only those are left as holds that
+/* `fence` 0: no majority could be brought to one. Of `tally` only those are left as holds that
  * have it by this fence: another one may have lost it since it was asked first. Valid during the
  * call.
  */
-typedef void settle_done(void *context, int64_t fence, const struct ballot *ballot);
+typedef void settle_done(void *context, int64_t fence, const struct tally *tally);
 
-/* The holds of `ballot` (VOTE_GRANTED and _HOLDING) are a majority and do not agree yet. All is
+/* The holds of `tally` (VOTE_GRANTED and _HOLDING) are a majority and do not agree yet. All is
  * copied. `done` runs once, from the loop and never before this has returned. */
-void settle(struct locks *locks, struct slice key, struct slice token, const struct ballot *ballot,
+void settle(struct locks *locks, struct slice key, struct slice token, const struct tally *tally,
             settle_done *done, void *context);
 
 /* A member that has granted after the others had agreed: it takes their fence, whatever it has

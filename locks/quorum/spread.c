@@ -11,7 +11,7 @@ struct spreading {
     void *context;
     unsigned members;
     int64_t version;
-    int64_t known[BALLOT_MEMBERS];
+    int64_t known[TALLY_MEMBERS];
 };
 
 static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
@@ -39,7 +39,7 @@ static void end(struct broadcast *broadcast)
     free(broadcast);
 }
 
-void spread(struct locks *locks, struct slice key, const int64_t known[BALLOT_MEMBERS],
+void spread(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
             int64_t version, spread_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear, decide, end};
@@ -58,11 +58,11 @@ void spread(struct locks *locks, struct slice key, const int64_t known[BALLOT_ME
                        sizeof arguments / sizeof arguments[0]);
 }
 
-void spread_of(struct locks *locks, struct slice key, const struct ballot *ballot, int64_t version,
+void spread_of(struct locks *locks, struct slice key, const struct tally *tally, int64_t version,
                spread_done *done, void *context)
 {
-    int64_t known[BALLOT_MEMBERS] = {0};
-    for (unsigned i = 0; i < ballot->members; i++)
-        known[i] = ballot->votes[i].version;
+    int64_t known[TALLY_MEMBERS] = {0};
+    for (unsigned i = 0; i < tally->members; i++)
+        known[i] = tally->votes[i].version;
     spread(locks, key, known, version, done, context);
 }

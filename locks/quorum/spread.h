@@ -4,7 +4,7 @@
 #define BATON_LOCKS_SPREAD_H
 
 #include "locks/locks.h"
-#include "locks/quorum/ballot.h"
+#include "locks/quorum/tally.h"
 
 /* Whoever is told of a version later hears of it by one of these, so what is told never falls. */
 
@@ -13,11 +13,11 @@ typedef void spread_done(void *context, bool is_known);
 /* `known` is what each member is known to have, 0 where that is not known. The key is copied.
  * `done` runs once, from the loop and never before this has returned; not `is_known` where too few
  * members have answered. */
-void spread(struct locks *locks, struct slice key, const int64_t known[BALLOT_MEMBERS],
+void spread(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
             int64_t version, spread_done *done, void *context);
 
-/* The same where the members have told of it in `ballot`. */
-void spread_of(struct locks *locks, struct slice key, const struct ballot *ballot, int64_t version,
+/* The same where the members have told of it in `tally`. */
+void spread_of(struct locks *locks, struct slice key, const struct tally *tally, int64_t version,
                spread_done *done, void *context);
 
 #endif

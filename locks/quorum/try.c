@@ -11,26 +11,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-_Static_assert((int)BALLOT_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room for all shown");
+_Static_assert((int)TALLY_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room for all shown");
 
 struct trying {
     struct broadcast broadcast;
     try_done *done; /* NULL: told, or nobody wants to know */
     void *context;
-    bool is_settling;                /* or its version is spread */
-    bool has_ended;                  /* all members were heard */
-    bool is_quarantined;             /* a member would have granted, but may have forgotten holds */
-    bool is_lost;                    /* what is heard of a grant from now on is taken back */
-    int64_t fence;                   /* that the majority has agreed on; 0: not yet */
-    int64_t version;                 /* that is told with it */
-    bool is_settled[BALLOT_MEMBERS]; /* its hold is looked after by settle.c */
-    bool finds[BALLOT_MEMBERS];      /* the token has a hold there from before, */
-    bool differs[BALLOT_MEMBERS];    /* of another mode */
+    bool is_settling;               /* or its version is spread */
+    bool has_ended;                 /* all members were heard */
+    bool is_quarantined;            /* a member would have granted, but may have forgotten holds */
+    bool is_lost;                   /* what is heard of a grant from now on is taken back */
+    int64_t fence;                  /* that the majority has agreed on; 0: not yet */
+    int64_t version;                /* that is told with it */
+    bool is_settled[TALLY_MEMBERS]; /* its hold is looked after by settle.c */
+    bool finds[TALLY_MEMBERS];      /* the token has a hold there from before, */
+    bool differs[TALLY_MEMBERS];    /* of another mode */
     struct attempt attempt;
-    struct ballot ballot;
-    struct ballot agreed;                    /* those who have it by `fence` */
-    struct lock_view *views[BALLOT_MEMBERS]; /* of those who refuse */
-    struct hold earlier;                     /* what the token had before, by who told first */
+    struct tally tally;
+    struct tally agreed;                    /* those who have it by `fence` */
+    struct lock_view *views[TALLY_MEMBERS]; /* of those who refuse */
+    struct hold earlier;                    /* what the token had before, by who told first */
     char earlier_owner[OWNER_LENGTH];
     char error[STORE_ERROR_TEXT];
     struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
@@ -48,7 +48,7 @@ static void free_if_over(struct trying *try)
 {
     if (!try->has_ended || try->is_settling)
         return;
-    for (unsigned i = 0; i < BALLOT_MEMBERS; i++)
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         free(try->views[i]);
     free(try);
 }
@@ -59,7 +59,7 @@ static void free_if_over(struct trying *try)
  * wanted it for longer, and who has not answered may have found something. */
 static int64_t lasts_ms(const struct trying *try, unsigned member)
 {
-    const struct vote *vote = &try->ballot.votes[member];
+    const struct vote *vote = &try->tally.votes[member];
     int64_t found_ms = try->finds[member] ? vote->ttl_ms : 0;
     if (vote->kind == VOTE_NONE || vote->kind == VOTE_DOUBT)
         found_ms = try->broadcast.locks->majority->longest_ttl_ms;
@@ -84,8 +84,8 @@ static void take_back(struct trying *try)
     if (try->is_lost)
         return;
     try->is_lost = true;
-    for (unsigned i = 0; i < try->ballot.members; i++) {
-        enum vote_kind kind = try->ballot.votes[i].kind;
+    for (unsigned i = 0; i < try->tally.members; i++) {
+        enum vote_kind kind = try->tally.votes[i].kind;
         if (kind == VOTE_NONE || kind == VOTE_DOUBT || kind == VOTE_GRANTED || try->finds[i])
             take_back_at(try, i);
     }
@@ -98,7 +98,7 @@ static void tell(struct trying *try, const struct locks_reply *reply)
     try_done *done = try->done;
     try->done = NULL;
     if (done)
-        done(try->context, reply, &try->ballot);
+        done(try->context, reply, &try->tally);
 }
 
 static void fail(struct trying *try, const char *why)
@@ -111,7 +111,7 @@ static void fail(struct trying *try, const char *why)
 /* Members that the majority did not need: they are to know the hold by the same fence. */
 static void settle_at(struct trying *try, unsigned member)
 {
-    const struct vote *vote = &try->ballot.votes[member];
+    const struct vote *vote = &try->tally.votes[member];
     bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
     if (is_hold && !try->is_settled[member] && vote->fence != try->fence && !try->is_lost)
         settle_late(try->broadcast.locks, member, key_of(try), try->acquire.token, try->fence,
@@ -120,7 +120,7 @@ static void settle_at(struct trying *try, unsigned member)
 
 static void settle_others(struct trying *try)
 {
-    for (unsigned i = 0; i < try->ballot.members; i++)
+    for (unsigned i = 0; i < try->tally.members; i++)
         settle_at(try, i);
 }
 
@@ -128,16 +128,16 @@ static void settle_others(struct trying *try)
  * lock: it is a new one. */
 static void tell_won(struct trying *try)
 {
-    struct ballot *ballot = &try->agreed;
-    bool is_exclusive = ballot_excludes(ballot);
-    unsigned held = ballot_count(ballot, VOTE_HOLDING);
-    bool is_repeated = held >= ballot_majority(ballot);
+    struct tally *tally = &try->agreed;
+    bool is_exclusive = tally_excludes(tally);
+    unsigned held = tally_count(tally, VOTE_HOLDING);
+    bool is_repeated = held >= tally_majority(tally);
     struct locks_reply reply = {
         .result = is_repeated ? LOCKS_REPEATED : LOCKS_DONE,
         .attempt = try->attempt,
         .hold = {.fence = try->fence,
-                 .ttl_ms = ballot_validity(ballot, broadcast_elapsed(&try->broadcast)),
-                 .holds = ballot_holds(ballot),
+                 .ttl_ms = tally_validity(tally, broadcast_elapsed(&try->broadcast)),
+                 .holds = tally_holds(tally),
                  .version = try->version,
                  .owner = held ? try->earlier.owner : try->acquire.owner,
                  .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED}};
@@ -163,30 +163,30 @@ static void spread_version(void *context, bool is_known)
     free_if_over(try);
 }
 
-/* The hold is known by one fence to those who have it in the ballot: whatever was here before is
+/* The hold is known by one fence to those who have it in the tally: whatever was here before is
  * older. Where it was there before, others may have come and gone since. */
-static void win(struct trying *try, int64_t fence, const struct ballot *ballot)
+static void win(struct trying *try, int64_t fence, const struct tally *tally)
 {
-    bool is_new = ballot_count(ballot, VOTE_HOLDING) == 0;
-    int64_t version = is_new ? 0 : ballot_version(ballot);
+    bool is_new = tally_count(tally, VOTE_HOLDING) == 0;
+    int64_t version = is_new ? 0 : tally_version(tally);
     try->fence = fence;
     try->version = version > fence ? version : fence;
-    try->agreed = *ballot;
+    try->agreed = *tally;
     settle_others(try);
-    if (is_new || ballot_knows(ballot, version)) {
+    if (is_new || tally_knows(tally, version)) {
         tell_won(try);
         return;
     }
     try->is_settling = true;
-    spread_of(try->broadcast.locks, key_of(try), ballot, version, spread_version, try);
+    spread_of(try->broadcast.locks, key_of(try), tally, version, spread_version, try);
 }
 
-static void settled(void *context, int64_t fence, const struct ballot *ballot)
+static void settled(void *context, int64_t fence, const struct tally *tally)
 {
     struct trying *try = context;
     try->is_settling = false;
     if (try->done && fence)
-        win(try, fence, ballot);
+        win(try, fence, tally);
     else if (try->done)
         fail(try, TOO_FEW);
     free_if_over(try);
@@ -195,7 +195,7 @@ static void settled(void *context, int64_t fence, const struct ballot *ballot)
 /* One member may not have heard of a hold yet, or know one that is none. */
 static void view_refusals(const struct trying *try, unsigned member, struct lock_view *ret)
 {
-    struct views views = {.members = try->ballot.members};
+    struct views views = {.members = try->tally.members};
     for (unsigned i = 0; i < views.members; i++)
         views.of[i] = try->views[i];
     views_merge(&views, ret);
@@ -219,7 +219,7 @@ static void lose(struct trying *try, unsigned member)
 {
     static const enum locks_result RESULTS[] = {REASONS(TABLE_ROW)};
     TABLE_IS_COMPLETE(REASONS, VOTE_KINDS);
-    struct locks_reply reply = {.result = RESULTS[try->ballot.votes[member].kind],
+    struct locks_reply reply = {.result = RESULTS[try->tally.votes[member].kind],
                                 .attempt = try->attempt};
     if (try->views[member])
         view_refusals(try, member, &reply.view);
@@ -272,7 +272,7 @@ static void note_refusal(struct trying *try, unsigned member, const struct locks
         [LOCKS_UPGRADE_CONFLICT] = VOTE_UPGRADE,
         [LOCKS_TOKEN_RELEASED] = VOTE_RELEASED,
     };
-    struct vote *vote = &try->ballot.votes[member];
+    struct vote *vote = &try->tally.votes[member];
     size_t known = sizeof KINDS / sizeof KINDS[0];
     try->is_quarantined |= reply->result == LOCKS_QUARANTINED;
     vote->kind = reply->result < known ? KINDS[reply->result] : VOTE_NONE;
@@ -288,13 +288,13 @@ static void note_refusal(struct trying *try, unsigned member, const struct locks
 static void note_hold(struct trying *try, unsigned member, const struct locks_reply *reply)
 {
     bool is_new = reply->result == LOCKS_DONE;
-    try->ballot.votes[member] = (struct vote){.kind = is_new ? VOTE_GRANTED : VOTE_HOLDING,
-                                              .fence = reply->hold.fence,
-                                              .ttl_ms = reply->hold.ttl_ms,
-                                              .holds = reply->hold.holds,
-                                              .is_exclusive = reply->hold.mode == LOCK_EXCLUSIVE,
-                                              .version = reply->hold.version,
-                                              .ends_ms = reply->hold.ttl_ms};
+    try->tally.votes[member] = (struct vote){.kind = is_new ? VOTE_GRANTED : VOTE_HOLDING,
+                                             .fence = reply->hold.fence,
+                                             .ttl_ms = reply->hold.ttl_ms,
+                                             .holds = reply->hold.holds,
+                                             .is_exclusive = reply->hold.mode == LOCK_EXCLUSIVE,
+                                             .version = reply->hold.version,
+                                             .ends_ms = reply->hold.ttl_ms};
     try->finds[member] = !is_new;
     try->differs[member] = !is_new && reply->hold.mode != try->acquire.mode;
     if (is_new || try->earlier.owner.bytes)
@@ -309,18 +309,18 @@ static void note_hold(struct trying *try, unsigned member, const struct locks_re
 static void weigh_those_that_differ(struct trying *try)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < try->ballot.members; i++)
+    for (unsigned i = 0; i < try->tally.members; i++)
         count += try->differs[i];
-    for (unsigned i = 0; i < try->ballot.members; i++)
+    for (unsigned i = 0; i < try->tally.members; i++)
         if (try->differs[i])
-            try->ballot.votes[i].kind =
-                count >= ballot_majority(&try->ballot) ? VOTE_HOLDING : VOTE_LOCKED;
+            try->tally.votes[i].kind =
+                count >= tally_majority(&try->tally) ? VOTE_HOLDING : VOTE_LOCKED;
 }
 
 static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
 {
     struct trying *try = (struct trying *)broadcast;
-    struct vote *vote = &try->ballot.votes[member];
+    struct vote *vote = &try->tally.votes[member];
     struct request_answer answer;
     request_read(result, &try->acquire, &try->attempt, &answer);
     vote->ends_ms = -1;
@@ -343,10 +343,10 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     struct trying *try = (struct trying *)broadcast;
     unsigned member;
     int64_t fence = 0;
-    enum verdict verdict = ballot_acquire(&try->ballot, is_last, &member);
-    bool agrees = ballot_agrees(&try->ballot, &fence);
+    enum verdict verdict = tally_acquire(&try->tally, is_last, &member);
+    bool agrees = tally_agrees(&try->tally, &fence);
     /* Of a hold that was there before, those who have not answered may make up the majority. */
-    bool may_agree = !agrees && !is_last && ballot_count(&try->ballot, VOTE_HOLDING) > 0;
+    bool may_agree = !agrees && !is_last && tally_count(&try->tally, VOTE_HOLDING) > 0;
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && may_agree))
         return false;
     if (!try->done) {
@@ -356,12 +356,12 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     } else if (verdict == VERDICT_UNANSWERED) {
         unanswered(try);
     } else if (agrees) {
-        win(try, fence, &try->ballot);
+        win(try, fence, &try->tally);
     } else {
         try->is_settling = true;
-        for (unsigned i = 0; i < try->ballot.members; i++)
-            try->is_settled[i] = try->ballot.votes[i].kind >= VOTE_GRANTED;
-        settle(broadcast->locks, key_of(try), try->acquire.token, &try->ballot, settled, try);
+        for (unsigned i = 0; i < try->tally.members; i++)
+            try->is_settled[i] = try->tally.votes[i].kind >= VOTE_GRANTED;
+        settle(broadcast->locks, key_of(try), try->acquire.token, &try->tally, settled, try);
     }
     return true;
 }
@@ -398,10 +398,10 @@ struct trying *try_begin(struct locks *locks, const struct acquire *acquire, try
     try->acquire = request_copy(&kept, try->bytes);
     try->acquire.wait_ms = 0;
     try->key_length = operation_key(locks, acquire->name, try->key).length;
-    try->ballot.members = store_part_count(locks->store);
+    try->tally.members = store_part_count(locks->store);
     broadcast_begin(&try->broadcast, locks, &KIND);
     /* Also of a new token: where the question comes late, its hold may have been released. */
-    for (unsigned i = 0; i < try->ballot.members; i++) {
+    for (unsigned i = 0; i < try->tally.members; i++) {
         try->broadcast.open++;
         request_send_at(locks, i, key_of(try), &sent, &try->attempt, REQUEST_FIRST, &EVENTS,
                         &try->broadcast.members[i]);

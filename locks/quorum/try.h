@@ -3,12 +3,12 @@
 #define BATON_LOCKS_TRY_H
 
 #include "locks/locks.h"
-#include "locks/quorum/ballot.h"
+#include "locks/quorum/tally.h"
 
 struct trying;
 
 /* As locks_done, with what the members have said; both valid during the call. */
-typedef void try_done(void *context, const struct locks_reply *reply, const struct ballot *ballot);
+typedef void try_done(void *context, const struct locks_reply *reply, const struct tally *tally);
 
 /* Asks all members, without waiting: LOCKS_DONE and _REPEATED once their majority knows the hold by
  * one fence; what was not enough for a majority is taken back. Everything is copied. It is gone

@@ -3,7 +3,7 @@
 #define BATON_LOCKS_VIEWS_H
 
 #include "locks/locks.h"
-#include "locks/quorum/ballot.h"
+#include "locks/quorum/tally.h"
 
 /* A copy that lives until it is given to free(3). */
 struct lock_view *view_keep(const struct lock_view *view);
@@ -11,7 +11,7 @@ struct lock_view *view_keep(const struct lock_view *view);
 /* Of each member; NULL where it has not answered. */
 struct views {
     unsigned members;
-    const struct lock_view *of[BALLOT_MEMBERS];
+    const struct lock_view *of[TALLY_MEMBERS];
 };
 
 /* Whether all that those who are silent could say would not change who holds the lock. */

@@ -1,21 +1,21 @@
 /* What the answers of a quorum's members mean together. */
-#include "locks/quorum/ballot.h"
+#include "locks/quorum/tally.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-/* A ballot from a word: a letter for each member. */
-static struct ballot ballot_of(const char *letters)
+/* A tally from a word: a letter for each member. */
+static struct tally tally_of(const char *letters)
 {
     static const char KINDS[] = ".ad+hlmur"; /* in the order of enum vote_kind */
-    struct ballot ballot = {.members = (unsigned)strlen(letters)};
-    for (unsigned i = 0; i < ballot.members; i++) {
-        ballot.votes[i].kind = (enum vote_kind)(strchr(KINDS, letters[i]) - KINDS);
-        ballot.votes[i].ends_ms = -1;
+    struct tally tally = {.members = (unsigned)strlen(letters)};
+    for (unsigned i = 0; i < tally.members; i++) {
+        tally.votes[i].kind = (enum vote_kind)(strchr(KINDS, letters[i]) - KINDS);
+        tally.votes[i].ends_ms = -1;
     }
-    return ballot;
+    return tally;
 }
 
 static const struct {
@@ -68,12 +68,12 @@ static void verdicts_need_a_majority(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(VERDICTS); i++) {
-        struct ballot ballot = ballot_of(VERDICTS[i].votes);
+        struct tally tally = tally_of(VERDICTS[i].votes);
         bool is_last = VERDICTS[i].is_last;
         unsigned member;
-        enum verdict acquire = ballot_acquire(&ballot, is_last, &member);
-        enum verdict renew = ballot_renew(&ballot, is_last);
-        enum verdict release = ballot_release(&ballot, is_last);
+        enum verdict acquire = tally_acquire(&tally, is_last, &member);
+        enum verdict renew = tally_renew(&tally, is_last);
+        enum verdict release = tally_release(&tally, is_last);
         if (acquire != VERDICTS[i].acquire || renew != VERDICTS[i].renew ||
             release != VERDICTS[i].release)
             fail_msg("%s%s: %d %d %d", VERDICTS[i].votes, is_last ? " at last" : "", acquire, renew,
@@ -85,43 +85,43 @@ static void the_gravest_reason_is_told(void **state)
 {
     unsigned member;
     (void)state;
-    struct ballot ballot = ballot_of("+lrlu");
-    assert_int_equal(ballot_acquire(&ballot, true, &member), VERDICT_LOST);
+    struct tally tally = tally_of("+lrlu");
+    assert_int_equal(tally_acquire(&tally, true, &member), VERDICT_LOST);
     assert_int_equal(member, 2);
-    ballot = ballot_of("+alla");
-    assert_int_equal(ballot_acquire(&ballot, true, &member), VERDICT_LOST);
+    tally = tally_of("+alla");
+    assert_int_equal(tally_acquire(&tally, true, &member), VERDICT_LOST);
     assert_int_equal(member, 2);
 }
 
 static void what_is_left_is_what_a_majority_has(void **state)
 {
     (void)state;
-    struct ballot ballot = ballot_of("+++++");
+    struct tally tally = tally_of("+++++");
     for (unsigned i = 0; i < 5; i++)
-        ballot.votes[i].ttl_ms = 10000;
-    assert_int_equal(ballot_validity(&ballot, 0), 10000 - 102);
-    assert_int_equal(ballot_validity(&ballot, 500), 10000 - 500 - 102);
-    ballot.votes[0].ttl_ms = ballot.votes[1].ttl_ms = 1000; /* three are still there */
-    assert_int_equal(ballot_validity(&ballot, 0), 10000 - 102);
-    ballot.votes[2].ttl_ms = 4000;
-    assert_int_equal(ballot_validity(&ballot, 0), 4000 - 42);
-    ballot.votes[3].kind = VOTE_DOUBT;
-    assert_int_equal(ballot_validity(&ballot, 0), 1000 - 12);
-    ballot.votes[4].kind = VOTE_AWAY;
-    assert_int_equal(ballot_validity(&ballot, 0), 1000 - 12);
-    ballot.votes[0].kind = VOTE_LOCKED;
-    assert_true(ballot_validity(&ballot, 0) <= 0);
-    ballot = ballot_of("+++");
+        tally.votes[i].ttl_ms = 10000;
+    assert_int_equal(tally_validity(&tally, 0), 10000 - 102);
+    assert_int_equal(tally_validity(&tally, 500), 10000 - 500 - 102);
+    tally.votes[0].ttl_ms = tally.votes[1].ttl_ms = 1000; /* three are still there */
+    assert_int_equal(tally_validity(&tally, 0), 10000 - 102);
+    tally.votes[2].ttl_ms = 4000;
+    assert_int_equal(tally_validity(&tally, 0), 4000 - 42);
+    tally.votes[3].kind = VOTE_DOUBT;
+    assert_int_equal(tally_validity(&tally, 0), 1000 - 12);
+    tally.votes[4].kind = VOTE_AWAY;
+    assert_int_equal(tally_validity(&tally, 0), 1000 - 12);
+    tally.votes[0].kind = VOTE_LOCKED;
+    assert_true(tally_validity(&tally, 0) <= 0);
+    tally = tally_of("+++");
     for (unsigned i = 0; i < 3; i++)
-        ballot.votes[i].ttl_ms = 100;
-    assert_true(ballot_validity(&ballot, 97) <= 0);
+        tally.votes[i].ttl_ms = 100;
+    assert_true(tally_validity(&tally, 97) <= 0);
 }
 
-static void set_fences(struct ballot *ballot, const int64_t *fences, const int64_t *versions)
+static void set_fences(struct tally *tally, const int64_t *fences, const int64_t *versions)
 {
-    for (unsigned i = 0; i < ballot->members; i++) {
-        ballot->votes[i].fence = fences[i];
-        ballot->votes[i].version = versions[i];
+    for (unsigned i = 0; i < tally->members; i++) {
+        tally->votes[i].fence = fences[i];
+        tally->votes[i].version = versions[i];
     }
 }
 
@@ -129,29 +129,29 @@ static void a_fence_is_agreed_on_by_a_majority_of_holds(void **state)
 {
     int64_t fence = 7;
     (void)state;
-    struct ballot ballot = ballot_of("hhhll");
-    set_fences(&ballot, (int64_t[]){50, 50, 40, 50, 50}, (int64_t[]){50, 50, 40, 50, 50});
-    assert_false(ballot_agrees(&ballot, &fence));
+    struct tally tally = tally_of("hhhll");
+    set_fences(&tally, (int64_t[]){50, 50, 40, 50, 50}, (int64_t[]){50, 50, 40, 50, 50});
+    assert_false(tally_agrees(&tally, &fence));
     assert_int_equal(fence, 7);
-    ballot.votes[2].fence = 50;
-    assert_true(ballot_agrees(&ballot, &fence));
+    tally.votes[2].fence = 50;
+    assert_true(tally_agrees(&tally, &fence));
     assert_int_equal(fence, 50);
 }
 
 static void a_fence_is_proposed_above_all_that_is_known(void **state)
 {
     (void)state;
-    struct ballot ballot = ballot_of("+++ad");
-    set_fences(&ballot, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 0, 0});
-    assert_int_equal(ballot_proposal(&ballot, 31), 30 + BALLOT_AHEAD);
-    assert_int_equal(ballot_proposal(&ballot, 30), 30 + BALLOT_NEAR);
-    ballot = ballot_of("+++l.");
-    set_fences(&ballot, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 90, 0});
-    assert_int_equal(ballot_proposal(&ballot, 1000), 90 + BALLOT_AHEAD); /* somebody else's */
-    ballot = ballot_of("hh+..");
-    set_fences(&ballot, (int64_t[]){40, 40, 20, 0, 0}, (int64_t[]){45, 60, 20, 0, 0});
-    assert_int_equal(ballot_proposal(&ballot, 1000),
-                     60 + BALLOT_AHEAD); /* others were granted since */
+    struct tally tally = tally_of("+++ad");
+    set_fences(&tally, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 0, 0});
+    assert_int_equal(tally_proposal(&tally, 31), 30 + TALLY_AHEAD);
+    assert_int_equal(tally_proposal(&tally, 30), 30 + TALLY_NEAR);
+    tally = tally_of("+++l.");
+    set_fences(&tally, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 90, 0});
+    assert_int_equal(tally_proposal(&tally, 1000), 90 + TALLY_AHEAD); /* somebody else's */
+    tally = tally_of("hh+..");
+    set_fences(&tally, (int64_t[]){40, 40, 20, 0, 0}, (int64_t[]){45, 60, 20, 0, 0});
+    assert_int_equal(tally_proposal(&tally, 1000),
+                     60 + TALLY_AHEAD); /* others were granted since */
 }
 
 /* A thousand times a second somebody makes members agree for a minute. */
@@ -161,11 +161,11 @@ static void numbers_do_not_run_away_from_the_clocks(void **state)
     (void)state;
     int64_t number = 0;
     for (int64_t now = 0; now < MINUTE_US; now += BETWEEN_US) {
-        struct ballot ballot = ballot_of("+++..");
-        set_fences(&ballot, (int64_t[]){now, 0, 0, 0, 0}, (int64_t[]){number, 0, 0, 0, 0});
-        int64_t next = ballot_proposal(&ballot, now);
+        struct tally tally = tally_of("+++..");
+        set_fences(&tally, (int64_t[]){now, 0, 0, 0, 0}, (int64_t[]){number, 0, 0, 0, 0});
+        int64_t next = tally_proposal(&tally, now);
         assert_true(next > number && next > now);
-        assert_true(next <= now + BALLOT_AHEAD);
+        assert_true(next <= now + TALLY_AHEAD);
         number = next;
     }
 }
@@ -185,46 +185,46 @@ static void what_some_share_is_exclusive_where_a_majority_has_it_so(void **state
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(MODES); i++) {
-        struct ballot ballot = ballot_of(".....");
+        struct tally tally = tally_of(".....");
         for (unsigned j = 0; j < 5; j++) {
-            struct vote *vote = &ballot.votes[j];
+            struct vote *vote = &tally.votes[j];
             vote->kind = MODES[i].holds[j] == '.' ? VOTE_NONE : VOTE_HOLDING;
             vote->is_exclusive = MODES[i].holds[j] == 'X';
             vote->ttl_ms = j < 2 ? 30000 : 1000;
         }
-        if (ballot_excludes(&ballot) != MODES[i].is_exclusive ||
-            ballot_validity(&ballot, 0) != MODES[i].validity)
+        if (tally_excludes(&tally) != MODES[i].is_exclusive ||
+            tally_validity(&tally, 0) != MODES[i].validity)
             fail_msg("%s", MODES[i].holds);
     }
-    struct ballot ballot = ballot_of("hh+++");
-    ballot.votes[2].is_exclusive = ballot.votes[3].is_exclusive = true;
-    assert_false(ballot_excludes(&ballot));
-    assert_int_equal(ballot_count(&ballot, VOTE_HOLDING), 2);
-    ballot.votes[4].is_exclusive = true;
-    assert_true(ballot_excludes(&ballot));
-    assert_int_equal(ballot_count(&ballot, VOTE_HOLDING), 0);
-    assert_int_equal(ballot_count(&ballot, VOTE_LOCKED), 2);
+    struct tally tally = tally_of("hh+++");
+    tally.votes[2].is_exclusive = tally.votes[3].is_exclusive = true;
+    assert_false(tally_excludes(&tally));
+    assert_int_equal(tally_count(&tally, VOTE_HOLDING), 2);
+    tally.votes[4].is_exclusive = true;
+    assert_true(tally_excludes(&tally));
+    assert_int_equal(tally_count(&tally, VOTE_HOLDING), 0);
+    assert_int_equal(tally_count(&tally, VOTE_LOCKED), 2);
 }
 
 static void a_version_is_known_when_a_majority_has_told_of_it(void **state)
 {
     (void)state;
-    struct ballot ballot = ballot_of("hhl..");
-    set_fences(&ballot, (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){50, 40, 60, 0, 0});
-    assert_int_equal(ballot_version(&ballot), 60);
-    assert_false(ballot_knows(&ballot, 60));
-    assert_true(ballot_knows(&ballot, 40));
-    ballot.votes[3].version = ballot.votes[4].version = 70;
-    assert_int_equal(ballot_version(&ballot), 70);
-    assert_true(ballot_knows(&ballot, 60));
-    assert_false(ballot_knows(&ballot, 61));
+    struct tally tally = tally_of("hhl..");
+    set_fences(&tally, (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){50, 40, 60, 0, 0});
+    assert_int_equal(tally_version(&tally), 60);
+    assert_false(tally_knows(&tally, 60));
+    assert_true(tally_knows(&tally, 40));
+    tally.votes[3].version = tally.votes[4].version = 70;
+    assert_int_equal(tally_version(&tally), 70);
+    assert_true(tally_knows(&tally, 60));
+    assert_false(tally_knows(&tally, 61));
 }
 
 /* What each member that refuses names as in the way: a letter each; '*' is a crowd. */
-static void name_holders(struct ballot *ballot, const char *const *holders)
+static void name_holders(struct tally *tally, const char *const *holders)
 {
-    for (unsigned i = 0; i < ballot->members; i++) {
-        struct vote *vote = &ballot->votes[i];
+    for (unsigned i = 0; i < tally->members; i++) {
+        struct vote *vote = &tally->votes[i];
         vote->holder_count = 0;
         vote->is_crowd = false;
         for (const char *holder = holders[i]; *holder; holder++) {
@@ -257,9 +257,9 @@ static void a_split_vote_is_one_that_nobody_can_have_won(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(SPLITS); i++) {
-        struct ballot ballot = ballot_of(SPLITS[i].votes);
-        name_holders(&ballot, SPLITS[i].holders);
-        if (ballot_is_split(&ballot) != SPLITS[i].is_split)
+        struct tally tally = tally_of(SPLITS[i].votes);
+        name_holders(&tally, SPLITS[i].holders);
+        if (tally_is_split(&tally) != SPLITS[i].is_split)
             fail_msg("%zu: %s", i, SPLITS[i].votes);
     }
 }
@@ -267,18 +267,18 @@ static void a_split_vote_is_one_that_nobody_can_have_won(void **state)
 static void who_was_refused_comes_again_when_enough_have_ended(void **state)
 {
     (void)state;
-    struct ballot ballot = ballot_of("+llll");
+    struct tally tally = tally_of("+llll");
     int64_t ends[] = {-1, 400, 100, 300, 200};
     for (unsigned i = 0; i < 5; i++)
-        ballot.votes[i].ends_ms = ends[i];
-    assert_int_equal(ballot_missing(&ballot), 2);
-    assert_int_equal(ballot_free_in(&ballot), 200);
-    ballot.votes[0].kind = VOTE_AWAY;
-    assert_int_equal(ballot_missing(&ballot), 3);
-    assert_int_equal(ballot_free_in(&ballot), 300);
-    ballot = ballot_of("aall+");
-    ballot.votes[2].ends_ms = 5;
-    assert_int_equal(ballot_free_in(&ballot), -1);
+        tally.votes[i].ends_ms = ends[i];
+    assert_int_equal(tally_missing(&tally), 2);
+    assert_int_equal(tally_free_in(&tally), 200);
+    tally.votes[0].kind = VOTE_AWAY;
+    assert_int_equal(tally_missing(&tally), 3);
+    assert_int_equal(tally_free_in(&tally), 300);
+    tally = tally_of("aall+");
+    tally.votes[2].ends_ms = 5;
+    assert_int_equal(tally_free_in(&tally), -1);
 }
 
 int main(void)
@@ -295,5 +295,5 @@ int main(void)
         cmocka_unit_test(a_split_vote_is_one_that_nobody_can_have_won),
         cmocka_unit_test(who_was_refused_comes_again_when_enough_have_ended),
     };
-    return cmocka_run_group_tests_name("ballot", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("tally", tests, NULL, NULL);
 }

@@ -1,19 +1,19 @@
-/* ballot.h: what the members of a quorum have said to one question, and what that means together.
+/* tally.h: what the members of a quorum have said to one question, and what that means together.
  * Internal to locks/. */
-#ifndef BATON_LOCKS_BALLOT_H
-#define BATON_LOCKS_BALLOT_H
+#ifndef BATON_LOCKS_QUORUM_TALLY_H
+#define BATON_LOCKS_QUORUM_TALLY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Pure rules, without a store: tests/unit/test_ballot.c is their table. Of n members any two
+/* Pure rules, without a store: tests/unit/test_tally.c is their table. Of n members any two
  * majorities have one in common, and that one does not grant what excludes each other. */
 
 enum {
-    BALLOT_MEMBERS = 9,
-    BALLOT_AHEAD = 5000, /* microseconds, */
-    BALLOT_NEAR = 100,   /* or holds */
-    BALLOT_HOLDERS = 10, /* as many as a member tells of */
+    TALLY_MEMBERS = 9,
+    TALLY_AHEAD = 5000, /* microseconds, */
+    TALLY_NEAR = 100,   /* or holds */
+    TALLY_HOLDERS = 10, /* as many as a member tells of */
 };
 
 enum vote_kind {
@@ -37,15 +37,15 @@ struct vote {
     bool is_exclusive;
     int64_t version; /* of the name there, with any answer */
     /* With VOTE_LOCKED, of the holds there that stand in the way: */
-    uint64_t holders[BALLOT_HOLDERS]; /* tell one who holds from another; */
+    uint64_t holders[TALLY_HOLDERS]; /* tell one who holds from another; */
     unsigned holder_count;
     bool is_crowd;   /* there are more than that, which nobody can tell apart; */
     int64_t ends_ms; /* until the last of them ends; -1 where it did not say */
 };
 
-struct ballot {
+struct tally {
     unsigned members; /* odd */
-    struct vote votes[BALLOT_MEMBERS];
+    struct vote votes[TALLY_MEMBERS];
 };
 
 enum verdict {
@@ -55,60 +55,60 @@ enum verdict {
     VERDICT_UNANSWERED, /* too few have answered */
 };
 
-unsigned ballot_majority(const struct ballot *ballot);
+unsigned tally_majority(const struct tally *tally);
 
 /* How many of the votes are of this kind. */
-unsigned ballot_count(const struct ballot *ballot, enum vote_kind kind);
+unsigned tally_count(const struct tally *tally, enum vote_kind kind);
 
 /* Whether a majority holds. `is_last`: nobody else will be heard in time. When it is lost, the vote
  * of *ret_member says why, best. */
-enum verdict ballot_acquire(const struct ballot *ballot, bool is_last, unsigned *ret_member);
+enum verdict tally_acquire(const struct tally *tally, bool is_last, unsigned *ret_member);
 
 /* Lost: so many do not have the hold (VOTE_LOCKED) that no majority has. */
-enum verdict ballot_renew(const struct ballot *ballot, bool is_last);
+enum verdict tally_renew(const struct tally *tally, bool is_last);
 
 /* Won: a majority has answered, and the hold was there (VOTE_HOLDING) at so many that a majority
  * may have had it. Lost: it had not. */
-enum verdict ballot_release(const struct ballot *ballot, bool is_last);
+enum verdict tally_release(const struct tally *tally, bool is_last);
 
 /* How long a majority will hold, counted from now: as long as the one of them that ends first, less
  * the time since the question was sent and what clocks may run apart meanwhile. At most 0: it may
  * be over. */
-int64_t ballot_validity(const struct ballot *ballot, int64_t elapsed_ms);
+int64_t tally_validity(const struct tally *tally, int64_t elapsed_ms);
 
 /* The fence that a majority of holds has in common: then it is the hold's. */
-bool ballot_agrees(const struct ballot *ballot, int64_t *ret_fence);
+bool tally_agrees(const struct tally *tally, int64_t *ret_fence);
 
 /* A number above this one, and above most that members may have given meanwhile who have not
  * answered yet: numbers are microseconds, so some of those. `now` is what the numbers of the
  * part have come to that are furthest ahead (numbers.h). Beyond it numbers grow by one for each
  * hold, and must not run away: what a member has lost is made up for by the clocks (succession.c).
  */
-int64_t ballot_above(int64_t number, int64_t now);
+int64_t tally_above(int64_t number, int64_t now);
 
 /* A number to make them agree on: above any that they know. */
-int64_t ballot_proposal(const struct ballot *ballot, int64_t now);
+int64_t tally_proposal(const struct tally *tally, int64_t now);
 
 /* Whether a majority holds exclusively. Then those who do not are none of it any more
  * (VOTE_LOCKED); else what the holds are together is shared. */
-bool ballot_excludes(struct ballot *ballot);
+bool tally_excludes(struct tally *tally);
 
 /* The greatest version that anybody has told of, and whether a majority knows one. */
-int64_t ballot_version(const struct ballot *ballot);
-bool ballot_knows(const struct ballot *ballot, int64_t version);
+int64_t tally_version(const struct tally *tally);
+bool tally_knows(const struct tally *tally, int64_t version);
 
 /* How many holds of the owner a majority knows of. */
-int64_t ballot_holds(const struct ballot *ballot);
+int64_t tally_holds(const struct tally *tally);
 
 /* Refused, though nobody can have the lock: several have asked at once, and each got some. Where a
  * majority refuses because of the same one, that one has it. */
-bool ballot_is_split(const struct ballot *ballot);
+bool tally_is_split(const struct tally *tally);
 
 /* How many of those who refuse have to change their mind; */
-unsigned ballot_missing(const struct ballot *ballot);
+unsigned tally_missing(const struct tally *tally);
 
 /* and in how many milliseconds so many may have, by the holds that they told of; -1: nobody knows.
  */
-int64_t ballot_free_in(const struct ballot *ballot);
+int64_t tally_free_in(const struct tally *tally);
 
 #endif
