@@ -1,9 +1,9 @@
 /* Renewing, releasing and breaking what a quorum holds. */
 #include "locks/calls/rights.h"
 #include "locks/quarantine/horizon.h"
+#include "locks/quorum/fence_agreement.h"
 #include "locks/quorum/majority.h"
-#include "locks/quorum/settle.h"
-#include "locks/quorum/spread.h"
+#include "locks/quorum/version_agreement.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdlib.h>
@@ -130,7 +130,7 @@ static void tell_renewed(struct change *change)
         fail(change);
 }
 
-static void spread_renewed(void *context, bool is_known)
+static void renewed_version_agreed(void *context, bool is_known)
 {
     struct change *change = context;
     if (is_known)
@@ -151,10 +151,11 @@ static void renew_as(struct change *change, int64_t fence, const struct tally *t
         return;
     }
     change->users++;
-    spread_of(change->broadcast.locks, key_of(change), tally, version, spread_renewed, change);
+    version_agree_tally(change->broadcast.locks, key_of(change), tally, version,
+                        renewed_version_agreed, change);
 }
 
-static void settled(void *context, int64_t fence, const struct tally *tally)
+static void fence_agreed(void *context, int64_t fence, const struct tally *tally)
 {
     struct change *change = context;
     if (fence)
@@ -180,7 +181,8 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
         renew_as(change, fence, &change->tally);
     } else { /* its members were lost meanwhile: those that are left agree anew */
         change->users++;
-        settle(broadcast->locks, key_of(change), token_of(change), &change->tally, settled, change);
+        fence_agree(broadcast->locks, key_of(change), token_of(change), &change->tally,
+                    fence_agreed, change);
     }
     return true;
 }
@@ -314,7 +316,7 @@ static void hear_broken(struct broadcast *broadcast, unsigned member,
         change->broken = count;
 }
 
-static void spread_broken(void *context, bool is_known)
+static void broken_version_agreed(void *context, bool is_known)
 {
     struct change *change = context;
     if (is_known)
@@ -338,8 +340,8 @@ static bool decide_broken(struct broadcast *broadcast, bool is_last)
     }
     change->version = tally_version(&change->tally);
     change->users++;
-    spread_of(broadcast->locks, key_of(change), &change->tally, change->version, spread_broken,
-              change);
+    version_agree_tally(broadcast->locks, key_of(change), &change->tally, change->version,
+                        broken_version_agreed, change);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* Looking at a name of a quorum: what a majority knows of it, by a version that never falls. */
 #include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/majority.h"
-#include "locks/quorum/spread.h"
+#include "locks/quorum/version_agreement.h"
 #include "locks/quorum/views.h"
 #include "locks/scripts/scripts.h"
 
@@ -71,8 +71,8 @@ static void write_back(struct looking *looking)
     looking->told.version =
         tally_above(looking->told.version, fence_floor_latest(looking->broadcast.locks->guard));
     looking->users++;
-    spread(looking->broadcast.locks, key_of(looking), known, looking->told.version, written,
-           looking);
+    version_agree(looking->broadcast.locks, key_of(looking), known, looking->told.version, written,
+                  looking);
 }
 
 /* By a majority; `hopes`: as far as those who are silent may know it. */

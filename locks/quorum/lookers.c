@@ -68,7 +68,7 @@ static void inspect(struct line *line, struct slice token, locks_done *done, voi
 }
 
 /* Its answer is there, but for whether its token holds. */
-static void settle(struct looker *looker, const struct locks_reply *reply)
+static void answer(struct looker *looker, const struct locks_reply *reply)
 {
     looker->is_changed = reply->result == LOCKS_DONE && reply->view.version > looker->after;
     looker->is_due = true;
@@ -98,7 +98,7 @@ static void looked(void *context, const struct locks_reply *reply)
         line->look_again |= looker->is_new;
         looker->is_new = false;
         if (due)
-            settle(looker, reply);
+            answer(looker, reply);
     }
     if (reply->result == LOCKS_DONE && reply->view.holder_count > 0)
         line_plan_look(line, reply->view.holders[0].ttl_ms + 1);

@@ -2,9 +2,9 @@
 
 #include "base/table.h"
 #include "locks/calls/request.h"
+#include "locks/quorum/fence_agreement.h"
 #include "locks/quorum/majority.h"
-#include "locks/quorum/settle.h"
-#include "locks/quorum/spread.h"
+#include "locks/quorum/version_agreement.h"
 #include "locks/quorum/views.h"
 #include "locks/scripts/scripts.h"
 
@@ -17,15 +17,15 @@ struct trying {
     struct broadcast broadcast;
     try_done *done; /* NULL: told, or nobody wants to know */
     void *context;
-    bool is_settling;               /* or its version is spread */
-    bool has_ended;                 /* all members were heard */
-    bool is_quarantined;            /* a member would have granted, but may have forgotten holds */
-    bool is_lost;                   /* what is heard of a grant from now on is taken back */
-    int64_t fence;                  /* that the majority has agreed on; 0: not yet */
-    int64_t version;                /* that is told with it */
-    bool is_settled[TALLY_MEMBERS]; /* its hold is looked after by settle.c */
-    bool finds[TALLY_MEMBERS];      /* the token has a hold there from before, */
-    bool differs[TALLY_MEMBERS];    /* of another mode */
+    bool is_agreeing;              /* on a fence, or on a version */
+    bool has_ended;                /* all members were heard */
+    bool is_quarantined;           /* a member would have granted, but may have forgotten holds */
+    bool is_lost;                  /* what is heard of a grant from now on is taken back */
+    int64_t fence;                 /* that the majority has agreed on; 0: not yet */
+    int64_t version;               /* that is told with it */
+    bool is_agreed[TALLY_MEMBERS]; /* its hold is looked after by fence_agreement.c */
+    bool finds[TALLY_MEMBERS];     /* the token has a hold there from before, */
+    bool differs[TALLY_MEMBERS];   /* of another mode */
     struct attempt attempt;
     struct tally tally;
     struct tally agreed;                    /* those who have it by `fence` */
@@ -46,7 +46,7 @@ static struct slice key_of(const struct trying *try)
 
 static void free_if_over(struct trying *try)
 {
-    if (!try->has_ended || try->is_settling)
+    if (!try->has_ended || try->is_agreeing)
         return;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         free(try->views[i]);
@@ -109,19 +109,19 @@ static void fail(struct trying *try, const char *why)
 }
 
 /* Members that the majority did not need: they are to know the hold by the same fence. */
-static void settle_at(struct trying *try, unsigned member)
+static void adopt_fence_at(struct trying *try, unsigned member)
 {
     const struct vote *vote = &try->tally.votes[member];
     bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
-    if (is_hold && !try->is_settled[member] && vote->fence != try->fence && !try->is_lost)
-        settle_late(try->broadcast.locks, member, key_of(try), try->acquire.token, try->fence,
+    if (is_hold && !try->is_agreed[member] && vote->fence != try->fence && !try->is_lost)
+        fence_adopt(try->broadcast.locks, member, key_of(try), try->acquire.token, try->fence,
                     vote->fence);
 }
 
-static void settle_others(struct trying *try)
+static void adopt_fence_at_others(struct trying *try)
 {
     for (unsigned i = 0; i < try->tally.members; i++)
-        settle_at(try, i);
+        adopt_fence_at(try, i);
 }
 
 /* What fewer than a majority had before was none for a while, in which others may have had the
@@ -152,10 +152,10 @@ static void tell_won(struct trying *try)
 static const char TOO_FEW[] = "too few members of the quorum answered, so the outcome is unknown "
                               "(batond's log says why)";
 
-static void spread_version(void *context, bool is_known)
+static void version_agreed(void *context, bool is_known)
 {
     struct trying *try = context;
-    try->is_settling = false;
+    try->is_agreeing = false;
     if (try->done && is_known)
         tell_won(try);
     else if (try->done)
@@ -172,19 +172,19 @@ static void win(struct trying *try, int64_t fence, const struct tally *tally)
     try->fence = fence;
     try->version = version > fence ? version : fence;
     try->agreed = *tally;
-    settle_others(try);
+    adopt_fence_at_others(try);
     if (is_new || tally_knows(tally, version)) {
         tell_won(try);
         return;
     }
-    try->is_settling = true;
-    spread_of(try->broadcast.locks, key_of(try), tally, version, spread_version, try);
+    try->is_agreeing = true;
+    version_agree_tally(try->broadcast.locks, key_of(try), tally, version, version_agreed, try);
 }
 
-static void settled(void *context, int64_t fence, const struct tally *tally)
+static void fence_agreed(void *context, int64_t fence, const struct tally *tally)
 {
     struct trying *try = context;
-    try->is_settling = false;
+    try->is_agreeing = false;
     if (try->done && fence)
         win(try, fence, tally);
     else if (try->done)
@@ -335,7 +335,7 @@ static void hear(struct broadcast *broadcast, unsigned member, const struct stor
     }
     weigh_those_that_differ(try);
     if (try->fence)
-        settle_at(try, member);
+        adopt_fence_at(try, member);
 }
 
 static bool decide(struct broadcast *broadcast, bool is_last)
@@ -358,10 +358,11 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     } else if (agrees) {
         win(try, fence, &try->tally);
     } else {
-        try->is_settling = true;
+        try->is_agreeing = true;
         for (unsigned i = 0; i < try->tally.members; i++)
-            try->is_settled[i] = try->tally.votes[i].kind >= VOTE_GRANTED;
-        settle(broadcast->locks, key_of(try), try->acquire.token, &try->tally, settled, try);
+            try->is_agreed[i] = try->tally.votes[i].kind >= VOTE_GRANTED;
+        fence_agree(broadcast->locks, key_of(try), try->acquire.token, &try->tally, fence_agreed,
+                    try);
     }
     return true;
 }

@@ -1,7 +1,7 @@
-/* settle.h: gives a hold that a majority has the one fence by which it is known. Internal to
- * locks/. */
-#ifndef BATON_LOCKS_SETTLE_H
-#define BATON_LOCKS_SETTLE_H
+/* fence_agreement.h: gives a hold that a majority has the one fence by which it is known. Internal
+ * to locks/. */
+#ifndef BATON_LOCKS_QUORUM_FENCE_AGREEMENT_H
+#define BATON_LOCKS_QUORUM_FENCE_AGREEMENT_H
 
 #include "locks/locks.h"
 #include "locks/quorum/tally.h"
@@ -10,17 +10,17 @@
  * have it by this fence: another one may have lost it since it was asked first. Valid during the
  * call.
  */
-typedef void settle_done(void *context, int64_t fence, const struct tally *tally);
+typedef void fence_agree_done(void *context, int64_t fence, const struct tally *tally);
 
 /* The holds of `tally` (VOTE_GRANTED and _HOLDING) are a majority and do not agree yet. All is
  * copied. `done` runs once, from the loop and never before this has returned. */
-void settle(struct locks *locks, struct slice key, struct slice token, const struct tally *tally,
-            settle_done *done, void *context);
+void fence_agree(struct locks *locks, struct slice key, struct slice token,
+                 const struct tally *tally, fence_agree_done *done, void *context);
 
 /* A member that has granted after the others had agreed: it takes their fence, whatever it has
  * given. `known` is the fence by which it has told of the hold, so that a later one of the same
  * token is not taken for it. */
-void settle_late(struct locks *locks, unsigned member, struct slice key, struct slice token,
+void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct slice token,
                  int64_t fence, int64_t known);
 
 #endif

@@ -1,0 +1,167 @@
+#include "locks/quorum/fence_agreement.h"
+
+#include "locks/quarantine/fence_floor.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
+
+enum { ROUNDS_MOST = 4 }; /* another hold that is fence_agreed at the same time takes one each */
+
+enum standing { STANDING_OUT, STANDING_ASKED, STANDING_IN };
+
+struct fence_agreement {
+    struct broadcast broadcast;
+    fence_agree_done *done;
+    void *context;
+    struct tally tally;
+    int64_t fence; /* that is proposed */
+    unsigned rounds;
+    enum standing standing[TALLY_MEMBERS];
+    size_t key_length;
+    size_t token_length;
+    char key_and_token[];
+};
+
+static struct slice key_of(const struct fence_agreement *agreement)
+{
+    return (struct slice){agreement->key_and_token, agreement->key_length};
+}
+
+static struct slice token_of(const struct fence_agreement *agreement)
+{
+    return (struct slice){agreement->key_and_token + agreement->key_length,
+                          agreement->token_length};
+}
+
+static unsigned count(const struct fence_agreement *agreement, enum standing standing)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < agreement->tally.members; i++)
+        found += agreement->standing[i] == standing;
+    return found;
+}
+
+static bool is_candidate(const struct vote *vote)
+{
+    return vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
+}
+
+static void finish(struct fence_agreement *agreement, int64_t fence)
+{
+    struct tally tally = agreement->tally;
+    for (unsigned i = 0; fence && i < tally.members; i++) {
+        if (!is_candidate(&tally.votes[i]) || agreement->standing[i] == STANDING_IN)
+            continue;
+        fence_adopt(agreement->broadcast.locks, i, key_of(agreement), token_of(agreement), fence,
+                    tally.votes[i].fence);
+        tally.votes[i].kind = VOTE_DOUBT;
+    }
+    agreement->done(agreement->context, fence, &tally);
+}
+
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+{
+    struct fence_agreement *agreement = (struct fence_agreement *)broadcast;
+    struct vote *vote = &agreement->tally.votes[member];
+    agreement->standing[member] = STANDING_OUT;
+    if (result->outcome != STORE_REPLIED)
+        return;
+    if (reply_says(result->reply, "raised"))
+        agreement->standing[member] = STANDING_IN;
+    else if (reply_says(result->reply, "gone"))
+        vote->kind = VOTE_NONE;
+    value_integer(value_at(result->reply, 1), &vote->version);
+}
+
+static void begin(struct locks *locks, struct slice key, struct slice token,
+                  const struct tally *tally, unsigned rounds, fence_agree_done *done,
+                  void *context);
+
+/* Where somebody has a number as great by now, another round proposes a greater one. */
+static bool can_go_on(const struct fence_agreement *agreement)
+{
+    const struct tally *tally = &agreement->tally;
+    unsigned left = tally_count(tally, VOTE_GRANTED) + tally_count(tally, VOTE_HOLDING);
+    return agreement->rounds < ROUNDS_MOST && left >= tally_majority(tally) &&
+           tally_version(tally) >= agreement->fence;
+}
+
+static bool decide(struct broadcast *broadcast, bool is_last)
+{
+    struct fence_agreement *agreement = (struct fence_agreement *)broadcast;
+    unsigned majority = tally_majority(&agreement->tally);
+    unsigned in = count(agreement, STANDING_IN);
+    if (in >= majority) {
+        finish(agreement, agreement->fence);
+        return true;
+    }
+    if (!is_last && in + count(agreement, STANDING_ASKED) >= majority)
+        return false;
+    if (can_go_on(agreement))
+        begin(broadcast->locks, key_of(agreement), token_of(agreement), &agreement->tally,
+              agreement->rounds + 1, agreement->done, agreement->context);
+    else
+        finish(agreement, 0);
+    return true;
+}
+
+static void end(struct broadcast *broadcast)
+{
+    free(broadcast);
+}
+
+static void raise_at(struct fence_agreement *agreement, unsigned member)
+{
+    char number[NUMBER_TEXT];
+    const struct slice arguments[] = {stamp_room(), token_of(agreement),
+                                      number_text(agreement->fence, number)};
+    agreement->standing[member] = STANDING_ASKED;
+    broadcast_send(&agreement->broadcast, member, &script_raise, key_of(agreement), arguments,
+                   sizeof arguments / sizeof arguments[0]);
+}
+
+static void begin(struct locks *locks, struct slice key, struct slice token,
+                  const struct tally *tally, unsigned rounds, fence_agree_done *done, void *context)
+{
+    static const struct broadcast_kind KIND = {hear, decide, end};
+    struct fence_agreement *agreement = calloc(1, sizeof *agreement + key.length + token.length);
+    if (!agreement)
+        abort();
+    agreement->done = done;
+    agreement->context = context;
+    agreement->tally = *tally;
+    agreement->fence = tally_proposal(tally, fence_floor_latest(locks->guard));
+    agreement->rounds = rounds;
+    agreement->key_length = key.length;
+    agreement->token_length = token.length;
+    memcpy(agreement->key_and_token, key.bytes, key.length);
+    memcpy(agreement->key_and_token + key.length, token.bytes, token.length);
+    broadcast_begin(&agreement->broadcast, locks, &KIND);
+    for (unsigned i = 0; i < tally->members; i++) {
+        const struct vote *vote = &tally->votes[i];
+        if (is_candidate(vote))
+            raise_at(agreement, i);
+    }
+}
+
+void fence_agree(struct locks *locks, struct slice key, struct slice token,
+                 const struct tally *tally, fence_agree_done *done, void *context)
+{
+    begin(locks, key, token, tally, 1, done, context);
+}
+
+static void said(void *context, const struct store_result *result)
+{
+    (void)context, (void)result; /* where it was not heard, the next renewal settles it */
+}
+
+void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct slice token,
+                 int64_t fence, int64_t known)
+{
+    char number[NUMBER_TEXT], told[NUMBER_TEXT];
+    const struct slice arguments[] = {stamp_room(), token, number_text(fence, number),
+                                      number_text(known, told)};
+    ask_redis_at(locks, member, &script_raise, key, arguments,
+                 sizeof arguments / sizeof arguments[0], said, NULL);
+}

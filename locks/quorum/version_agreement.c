@@ -1,0 +1,68 @@
+#include "locks/quorum/version_agreement.h"
+
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
+
+struct version_agreement {
+    struct broadcast broadcast;
+    version_agree_done *done;
+    void *context;
+    unsigned members;
+    int64_t version;
+    int64_t known[TALLY_MEMBERS];
+};
+
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+{
+    struct version_agreement *agreement = (struct version_agreement *)broadcast;
+    if (result->outcome == STORE_REPLIED)
+        value_integer(value_at(result->reply, 1), &agreement->known[member]);
+}
+
+static bool decide(struct broadcast *broadcast, bool is_last)
+{
+    struct version_agreement *agreement = (struct version_agreement *)broadcast;
+    unsigned count = 0;
+    for (unsigned i = 0; i < agreement->members; i++)
+        count += agreement->known[i] >= agreement->version;
+    bool is_known = count > agreement->members / 2;
+    if (!is_known && !is_last)
+        return false;
+    agreement->done(agreement->context, is_known);
+    return true;
+}
+
+static void end(struct broadcast *broadcast)
+{
+    free(broadcast);
+}
+
+void version_agree(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
+                   int64_t version, version_agree_done *done, void *context)
+{
+    static const struct broadcast_kind KIND = {hear, decide, end};
+    char number[NUMBER_TEXT];
+    const struct slice arguments[] = {stamp_room(), slice_of(""), number_text(version, number)};
+    struct version_agreement *agreement = calloc(1, sizeof *agreement);
+    if (!agreement)
+        abort();
+    agreement->done = done;
+    agreement->context = context;
+    agreement->members = store_part_count(locks->store);
+    agreement->version = version;
+    memcpy(agreement->known, known, sizeof agreement->known);
+    broadcast_begin(&agreement->broadcast, locks, &KIND);
+    broadcast_send_all(&agreement->broadcast, &script_raise, key, arguments,
+                       sizeof arguments / sizeof arguments[0]);
+}
+
+void version_agree_tally(struct locks *locks, struct slice key, const struct tally *tally,
+                         int64_t version, version_agree_done *done, void *context)
+{
+    int64_t known[TALLY_MEMBERS] = {0};
+    for (unsigned i = 0; i < tally->members; i++)
+        known[i] = tally->votes[i].version;
+    version_agree(locks, key, known, version, done, context);
+}

@@ -1,0 +1,23 @@
+/* version_agreement.h: has a majority of a quorum know a version before anybody is told of it.
+ * Internal to locks/. */
+#ifndef BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H
+#define BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H
+
+#include "locks/locks.h"
+#include "locks/quorum/tally.h"
+
+/* Whoever is told of a version later hears of it by one of these, so what is told never falls. */
+
+typedef void version_agree_done(void *context, bool is_known);
+
+/* `known` is what each member is known to have, 0 where that is not known. The key is copied.
+ * `done` runs once, from the loop and never before this has returned; not `is_known` where too few
+ * members have answered. */
+void version_agree(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
+                   int64_t version, version_agree_done *done, void *context);
+
+/* The same where the members have told of it in `tally`. */
+void version_agree_tally(struct locks *locks, struct slice key, const struct tally *tally,
+                         int64_t version, version_agree_done *done, void *context);
+
+#endif
