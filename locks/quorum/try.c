@@ -4,8 +4,8 @@
 #include "locks/calls/request.h"
 #include "locks/quorum/fence_agreement.h"
 #include "locks/quorum/majority.h"
+#include "locks/quorum/member_views.h"
 #include "locks/quorum/version_agreement.h"
-#include "locks/quorum/views.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdio.h>
@@ -195,10 +195,10 @@ static void fence_agreed(void *context, int64_t fence, const struct tally *tally
 /* One member may not have heard of a hold yet, or know one that is none. */
 static void view_refusals(const struct trying *try, unsigned member, struct lock_view *ret)
 {
-    struct views views = {.members = try->tally.members};
+    struct member_views views = {.members = try->tally.members};
     for (unsigned i = 0; i < views.members; i++)
         views.of[i] = try->views[i];
-    views_merge(&views, ret);
+    member_views_merge(&views, ret);
     if (ret->holder_count == 0)
         *ret = *try->views[member];
 }
@@ -280,7 +280,7 @@ static void note_refusal(struct trying *try, unsigned member, const struct locks
         vote->kind = VOTE_AWAY;
     if (vote->kind != VOTE_LOCKED && vote->kind != VOTE_LIMIT)
         return;
-    try->views[member] = view_keep(&reply->view);
+    try->views[member] = view_copy(&reply->view);
     vote->version = reply->view.version;
     note_holders(try, vote, &reply->view);
 }

@@ -1,5 +1,5 @@
 /* What the members of a quorum say of a name, put together. */
-#include "locks/quorum/views.h"
+#include "locks/quorum/member_views.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>
@@ -22,14 +22,14 @@ static struct lock_view view_of(const char *owners, int64_t version)
 
 struct scene {
     struct lock_view views[MEMBERS];
-    struct views all;
+    struct member_views all;
     struct lock_view merged;
 };
 
 /* What each member knows; NULL: it is silent. */
 static void say(struct scene *scene, const char *const owners[MEMBERS])
 {
-    scene->all = (struct views){.members = MEMBERS};
+    scene->all = (struct member_views){.members = MEMBERS};
     for (unsigned i = 0; i < MEMBERS; i++) {
         scene->views[i] = view_of(owners[i] ? owners[i] : "", 100 + i);
         scene->all.of[i] = owners[i] ? &scene->views[i] : NULL;
@@ -38,7 +38,7 @@ static void say(struct scene *scene, const char *const owners[MEMBERS])
 
 static void merge(struct scene *scene)
 {
-    views_merge(&scene->all, &scene->merged);
+    member_views_merge(&scene->all, &scene->merged);
 }
 
 static void shows(struct scene *scene, const char *owners)
@@ -54,7 +54,7 @@ static void held_is_what_a_majority_has(void **state)
     struct scene scene;
     (void)state;
     say(&scene, (const char *const[]){"a", "a", "a", "", ""});
-    assert_true(views_suffice(&scene.all));
+    assert_true(member_views_suffice(&scene.all));
     shows(&scene, "a");
     say(&scene, (const char *const[]){"a", "a", "", "", ""});
     shows(&scene, "");
@@ -69,20 +69,20 @@ static void what_nobody_knows_is_waited_for_and_shown(void **state)
     struct scene scene;
     (void)state;
     say(&scene, (const char *const[]){"a", "a", "", NULL, NULL});
-    assert_false(views_suffice(&scene.all));
+    assert_false(member_views_suffice(&scene.all));
     shows(&scene, "a");
     say(&scene, (const char *const[]){"a", "", "", "", NULL});
-    assert_true(views_suffice(&scene.all));
+    assert_true(member_views_suffice(&scene.all));
     shows(&scene, "");
     say(&scene, (const char *const[]){"a", "a", "a", NULL, NULL});
-    assert_true(views_suffice(&scene.all));
+    assert_true(member_views_suffice(&scene.all));
     shows(&scene, "a");
     say(&scene, (const char *const[]){"a", "a", NULL, NULL, NULL});
-    assert_false(views_suffice(&scene.all));
+    assert_false(member_views_suffice(&scene.all));
     say(&scene, (const char *const[]){"", "", "", NULL, NULL});
-    assert_true(views_suffice(&scene.all));
+    assert_true(member_views_suffice(&scene.all));
     scene.views[0].mine = scene.views[1].mine = true;
-    assert_false(views_suffice(&scene.all));
+    assert_false(member_views_suffice(&scene.all));
 }
 
 /* Until all members know a hold by the fence that was agreed on, some call it by their own. */
@@ -167,7 +167,7 @@ static void what_is_kept_is_a_copy(void **state)
     view.waiters[0].owner = slice_of(owner);
     view.last_release.fence = 1;
     view.last_release.reason = slice_of(reason);
-    struct lock_view *kept = view_keep(&view);
+    struct lock_view *kept = view_copy(&view);
     owner[0] = meta[0] = reason[0] = 'x';
     assert_int_equal(kept->version, 3);
     assert_true(slice_equals(kept->holders[0].owner, "me"));

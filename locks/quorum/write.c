@@ -12,7 +12,7 @@ static const char TOO_FEW[] = "too few members of the quorum answered, so the ou
                               "(batond's log says why)";
 
 /* One of them under way. */
-struct change {
+struct quorum_write {
     struct broadcast broadcast;
     locks_done *done;
     void *context;
@@ -32,61 +32,62 @@ struct change {
     char token[TOKEN_LONGEST];
 };
 
-static struct slice key_of(const struct change *change)
+static struct slice key_of(const struct quorum_write *write)
 {
-    return (struct slice){change->key, change->key_length};
+    return (struct slice){write->key, write->key_length};
 }
 
-static struct slice token_of(const struct change *change)
+static struct slice token_of(const struct quorum_write *write)
 {
-    return (struct slice){change->token, change->token_length};
+    return (struct slice){write->token, write->token_length};
 }
 
-static struct change *change_new(struct locks *locks, struct slice name, struct slice token,
-                                 const struct broadcast_kind *kind, locks_done *done, void *context)
+static struct quorum_write *quorum_write_new(struct locks *locks, struct slice name,
+                                             struct slice token, const struct broadcast_kind *kind,
+                                             locks_done *done, void *context)
 {
-    struct change *change = calloc(1, sizeof *change);
-    if (!change)
+    struct quorum_write *write = calloc(1, sizeof *write);
+    if (!write)
         abort();
-    change->users = 1;
-    change->done = done;
-    change->context = context;
-    change->tally.members = store_part_count(locks->store);
-    change->key_length = operation_key(locks, name, change->key).length;
-    change->token_length = token.length;
+    write->users = 1;
+    write->done = done;
+    write->context = context;
+    write->tally.members = store_part_count(locks->store);
+    write->key_length = operation_key(locks, name, write->key).length;
+    write->token_length = token.length;
     if (token.length > 0)
-        memcpy(change->token, token.bytes, token.length);
-    broadcast_begin(&change->broadcast, locks, kind);
-    return change;
+        memcpy(write->token, token.bytes, token.length);
+    broadcast_begin(&write->broadcast, locks, kind);
+    return write;
 }
 
-static void leave(struct change *change)
+static void leave(struct quorum_write *write)
 {
-    if (--change->users == 0)
-        free(change);
+    if (--write->users == 0)
+        free(write);
 }
 
 static void end(struct broadcast *broadcast)
 {
-    leave((struct change *)broadcast);
+    leave((struct quorum_write *)broadcast);
 }
 
-static void tell(struct change *change, const struct locks_reply *reply)
+static void tell(struct quorum_write *write, const struct locks_reply *reply)
 {
-    change->done(change->context, reply);
+    write->done(write->context, reply);
 }
 
-static void fail(struct change *change)
+static void fail(struct quorum_write *write)
 {
-    tell(change, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = TOO_FEW});
+    tell(write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = TOO_FEW});
 }
 
 /* Outlives the reply that it stands in. Each member tells the same one. */
-static void keep_owner(struct change *change, struct slice *owner)
+static void keep_owner(struct quorum_write *write, struct slice *owner)
 {
     if (owner->length > 0)
-        memcpy(change->owner, owner->bytes, owner->length);
-    owner->bytes = change->owner;
+        memcpy(write->owner, owner->bytes, owner->length);
+    owner->bytes = write->owner;
 }
 
 /* Renewing */
@@ -94,8 +95,8 @@ static void keep_owner(struct change *change, struct slice *owner)
 static void hear_renewed(struct broadcast *broadcast, unsigned member,
                          const struct store_result *result)
 {
-    struct change *change = (struct change *)broadcast;
-    struct vote *vote = &change->tally.votes[member];
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    struct vote *vote = &write->tally.votes[member];
     struct hold hold;
     if (result->outcome != STORE_REPLIED) {
         vote->kind = broadcast_silence(result);
@@ -109,80 +110,80 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
                               .version = hold.version};
         horizon_move(broadcast->locks->guard, member,
                      hold.ttl_ms); /* which nobody knew before, if it was 0 */
-        if (change->hold.owner.bytes)
+        if (write->hold.owner.bytes)
             return;
-        change->hold = hold;
-        keep_owner(change, &change->hold.owner);
+        write->hold = hold;
+        keep_owner(write, &write->hold.owner);
     }
 }
 
 /* By those who have it so. */
-static void tell_renewed(struct change *change)
+static void tell_renewed(struct quorum_write *write)
 {
-    struct locks_reply reply = {.result = LOCKS_DONE, .hold = change->hold};
-    int64_t elapsed = broadcast_elapsed(&change->broadcast);
-    reply.hold.holds = tally_holds(&change->agreed);
-    reply.hold.ttl_ms = tally_validity(&change->agreed, elapsed);
-    majority_note_ttl(change->broadcast.locks, reply.hold.ttl_ms + elapsed);
+    struct locks_reply reply = {.result = LOCKS_DONE, .hold = write->hold};
+    int64_t elapsed = broadcast_elapsed(&write->broadcast);
+    reply.hold.holds = tally_holds(&write->agreed);
+    reply.hold.ttl_ms = tally_validity(&write->agreed, elapsed);
+    majority_note_ttl(write->broadcast.locks, reply.hold.ttl_ms + elapsed);
     if (reply.hold.ttl_ms > 0)
-        tell(change, &reply);
+        tell(write, &reply);
     else
-        fail(change);
+        fail(write);
 }
 
 static void renewed_version_agreed(void *context, bool is_known)
 {
-    struct change *change = context;
+    struct quorum_write *write = context;
     if (is_known)
-        tell_renewed(change);
+        tell_renewed(write);
     else
-        fail(change);
-    leave(change);
+        fail(write);
+    leave(write);
 }
 
-static void renew_as(struct change *change, int64_t fence, const struct tally *tally)
+static void renew_as(struct quorum_write *write, int64_t fence, const struct tally *tally)
 {
     int64_t version = tally_version(tally);
-    change->agreed = *tally;
-    change->hold.fence = fence;
-    change->hold.version = version > fence ? version : fence;
+    write->agreed = *tally;
+    write->hold.fence = fence;
+    write->hold.version = version > fence ? version : fence;
     if (tally_knows(tally, version)) {
-        tell_renewed(change);
+        tell_renewed(write);
         return;
     }
-    change->users++;
-    version_agree_tally(change->broadcast.locks, key_of(change), tally, version,
-                        renewed_version_agreed, change);
+    write->users++;
+    version_agree_tally(write->broadcast.locks, key_of(write), tally, version,
+                        renewed_version_agreed, write);
 }
 
 static void fence_agreed(void *context, int64_t fence, const struct tally *tally)
 {
-    struct change *change = context;
+    struct quorum_write *write = context;
     if (fence)
-        renew_as(change, fence, tally);
+        renew_as(write, fence, tally);
     else
-        fail(change);
-    leave(change);
+        fail(write);
+    leave(write);
 }
 
 static bool decide_renewed(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)broadcast;
+    struct quorum_write *write = (struct quorum_write *)broadcast;
     int64_t fence = 0;
-    enum verdict verdict = tally_renew(&change->tally, is_last);
-    bool agrees = tally_agrees(&change->tally, &fence);
+    enum verdict verdict = tally_renew(&write->tally, is_last);
+    bool agrees = tally_agrees(&write->tally, &fence);
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !agrees && !is_last))
         return false;
     if (verdict == VERDICT_LOST) {
-        tell(change, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+        tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
     } else if (verdict == VERDICT_UNANSWERED) {
-        fail(change);
+        fail(write);
     } else if (agrees) {
-        renew_as(change, fence, &change->tally);
+        renew_as(write, fence, &write->tally);
     } else { /* its members were lost meanwhile: those that are left agree anew */
-        change->users++;
-        fence_agree(broadcast->locks, key_of(change), token_of(change), &change->tally,
-                    fence_agreed, change);
+        write->users++;
+        fence_agree(broadcast->locks, key_of(write), token_of(write), &write->tally, fence_agreed,
+                    write);
     }
     return true;
 }
@@ -192,13 +193,13 @@ void majority_renew(struct locks *locks, struct slice name, struct slice token, 
 {
     (void)replicas; /* a majority of the members confirms */
     static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, end};
-    struct change *change = change_new(locks, name, token, &KIND, done, context);
+    struct quorum_write *write = quorum_write_new(locks, name, token, &KIND, done, context);
     char text[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     if (ttl_ms)
         horizon_move_all(locks->guard, ttl_ms);
-    broadcast_send_all(&change->broadcast, &script_renew, key_of(change), arguments,
+    broadcast_send_all(&write->broadcast, &script_renew, key_of(write), arguments,
                        by.length > 0 ? 4 : 3);
 }
 
@@ -208,38 +209,38 @@ enum { RELEASE_ARGUMENTS = 5 };
 
 /* The third says that the token is to be remembered even where it holds nothing: see release.lua.
  * Returns how many there are. */
-static size_t release_arguments(const struct change *change,
+static size_t release_arguments(const struct quorum_write *write,
                                 struct slice arguments[RELEASE_ARGUMENTS])
 {
     arguments[0] = stamp_room();
-    arguments[1] = token_of(change);
-    arguments[2] = slice_of(change->broadcast.locks->server);
-    arguments[3] = slice_of(change->attempt.text[0] ? "" : "1");
-    arguments[4] = slice_of(change->attempt.text);
-    return change->attempt.text[0] ? 5 : 4;
+    arguments[1] = token_of(write);
+    arguments[2] = slice_of(write->broadcast.locks->server);
+    arguments[3] = slice_of(write->attempt.text[0] ? "" : "1");
+    arguments[4] = slice_of(write->attempt.text);
+    return write->attempt.text[0] ? 5 : 4;
 }
 
-static void release_at(const struct change *change, unsigned member)
+static void release_at(const struct quorum_write *write, unsigned member)
 {
-    struct locks *locks = change->broadcast.locks;
+    struct locks *locks = write->broadcast.locks;
     struct slice arguments[RELEASE_ARGUMENTS];
-    size_t count = release_arguments(change, arguments);
-    errand_add(locks, &locks->majority->errands, member, &script_release, key_of(change), arguments,
+    size_t count = release_arguments(write, arguments);
+    errand_add(locks, &locks->majority->errands, member, &script_release, key_of(write), arguments,
                count, locks->majority->longest_ttl_ms);
 }
 
 static void hear_released(struct broadcast *broadcast, unsigned member,
                           const struct store_result *result)
 {
-    struct change *change = (struct change *)broadcast;
-    struct vote *vote = &change->tally.votes[member];
-    struct release *release = &change->releases[member];
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    struct vote *vote = &write->tally.votes[member];
+    struct release *release = &write->releases[member];
     if (result->outcome != STORE_REPLIED) {
         vote->kind = broadcast_silence(result);
-        release_at(change, member);
+        release_at(write, member);
     } else if (read_release(result->reply, release)) {
         vote->kind = VOTE_HOLDING;
-        keep_owner(change, &release->owner);
+        keep_owner(write, &release->owner);
         release->version = 0; /* see tell_released */
     } else {
         vote->kind = VOTE_LOCKED; /* it has no such hold */
@@ -249,36 +250,36 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
 /* What is told is what most is known of: the end of a hold before a repetition, by its fence. Each
  * member has given its end another number, so no version of it is known to a majority: none is
  * told. */
-static void tell_released(struct change *change)
+static void tell_released(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE};
     struct release *best = &reply.release;
     best->repeated = true;
-    for (unsigned i = 0; i < change->tally.members; i++) {
-        const struct release *release = &change->releases[i];
-        if (change->tally.votes[i].kind != VOTE_HOLDING)
+    for (unsigned i = 0; i < write->tally.members; i++) {
+        const struct release *release = &write->releases[i];
+        if (write->tally.votes[i].kind != VOTE_HOLDING)
             continue;
         if (best->repeated > release->repeated ||
             (best->repeated == release->repeated && best->fence < release->fence))
             *best = *release;
     }
-    tell(change, &reply);
+    tell(write, &reply);
 }
 
 static bool decide_released(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)broadcast;
-    enum verdict verdict = tally_release(&change->tally, is_last);
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    enum verdict verdict = tally_release(&write->tally, is_last);
     if (verdict == VERDICT_OPEN)
         return false;
     if (verdict == VERDICT_WON)
-        tell_released(change);
-    else if (change->was_waiting)
-        tell(change, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
+        tell_released(write);
+    else if (write->was_waiting)
+        tell(write, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
     else if (verdict == VERDICT_LOST)
-        tell(change, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+        tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
     else
-        fail(change);
+        fail(write);
     return true;
 }
 
@@ -288,14 +289,14 @@ void majority_release(struct locks *locks, struct slice name, struct slice token
                       const struct attempt *attempt, locks_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear_released, decide_released, end};
-    struct change *change = change_new(locks, name, token, &KIND, done, context);
+    struct quorum_write *write = quorum_write_new(locks, name, token, &KIND, done, context);
     struct slice arguments[RELEASE_ARGUMENTS];
     if (attempt)
-        change->attempt = *attempt;
-    broadcast_send_all(&change->broadcast, &script_release, key_of(change), arguments,
-                       release_arguments(change, arguments));
-    change->was_waiting =
-        !attempt && tickets_cancel(locks->majority->desk.tickets, key_of(change), token_of(change));
+        write->attempt = *attempt;
+    broadcast_send_all(&write->broadcast, &script_release, key_of(write), arguments,
+                       release_arguments(write, arguments));
+    write->was_waiting =
+        !attempt && tickets_cancel(locks->majority->desk.tickets, key_of(write), token_of(write));
 }
 
 /* Breaking: who is away keeps what it has, which is no majority, until it ends. To be told of it
@@ -304,53 +305,54 @@ void majority_release(struct locks *locks, struct slice name, struct slice token
 static void hear_broken(struct broadcast *broadcast, unsigned member,
                         const struct store_result *result)
 {
-    struct change *change = (struct change *)broadcast;
-    struct vote *vote = &change->tally.votes[member];
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    struct vote *vote = &write->tally.votes[member];
     int64_t count;
     vote->kind = broadcast_silence(result);
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &count) ||
         !value_integer(value_at(result->reply, 1), &vote->version))
         return;
     vote->kind = VOTE_HOLDING;
-    if (!broadcast->is_decided && count > change->broken)
-        change->broken = count;
+    if (!broadcast->is_decided && count > write->broken)
+        write->broken = count;
 }
 
 static void broken_version_agreed(void *context, bool is_known)
 {
-    struct change *change = context;
+    struct quorum_write *write = context;
     if (is_known)
-        tell(change, &(struct locks_reply){
-                         .result = LOCKS_DONE,
-                         .broken = {.count = change->broken, .version = change->version}});
+        tell(write,
+             &(struct locks_reply){.result = LOCKS_DONE,
+                                   .broken = {.count = write->broken, .version = write->version}});
     else
-        fail(change);
-    leave(change);
+        fail(write);
+    leave(write);
 }
 
 /* Each member has given it another number, of which the greatest is told. */
 static bool decide_broken(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)broadcast;
+    struct quorum_write *write = (struct quorum_write *)broadcast;
     if (!is_last)
         return false;
-    if (tally_renew(&change->tally, true) != VERDICT_WON) {
-        fail(change);
+    if (tally_renew(&write->tally, true) != VERDICT_WON) {
+        fail(write);
         return true;
     }
-    change->version = tally_version(&change->tally);
-    change->users++;
-    version_agree_tally(broadcast->locks, key_of(change), &change->tally, change->version,
-                        broken_version_agreed, change);
+    write->version = tally_version(&write->tally);
+    write->users++;
+    version_agree_tally(broadcast->locks, key_of(write), &write->tally, write->version,
+                        broken_version_agreed, write);
     return true;
 }
 
 void majority_break(struct locks *locks, struct slice name, locks_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear_broken, decide_broken, end};
-    struct change *change = change_new(locks, name, slice_of(NULL), &KIND, done, context);
+    struct quorum_write *write =
+        quorum_write_new(locks, name, slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_room()};
-    broadcast_send_all(&change->broadcast, &script_break, key_of(change), arguments, 1);
+    broadcast_send_all(&write->broadcast, &script_break, key_of(write), arguments, 1);
 }
 
 /* Whether a majority could store a grant. */
@@ -358,26 +360,26 @@ void majority_break(struct locks *locks, struct slice name, locks_done *done, vo
 static void hear_ready(struct broadcast *broadcast, unsigned member,
                        const struct store_result *result)
 {
-    struct change *change = (struct change *)broadcast;
+    struct quorum_write *write = (struct quorum_write *)broadcast;
     struct locks *locks = broadcast->locks;
     if (result->outcome == STORE_REPLIED || result->error)
         rights_note(locks, result->error);
-    change->tally.votes[member].kind = result->outcome == STORE_REPLIED ? VOTE_HOLDING : VOTE_AWAY;
+    write->tally.votes[member].kind = result->outcome == STORE_REPLIED ? VOTE_HOLDING : VOTE_AWAY;
 }
 
 static bool decide_ready(struct broadcast *broadcast, bool is_last)
 {
-    struct change *change = (struct change *)broadcast;
-    enum verdict verdict = tally_renew(&change->tally, is_last);
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    enum verdict verdict = tally_renew(&write->tally, is_last);
     if (verdict == VERDICT_OPEN)
         return false;
     if (verdict == VERDICT_WON)
-        tell(change, &(struct locks_reply){.result = LOCKS_DONE});
+        tell(write, &(struct locks_reply){.result = LOCKS_DONE});
     else
-        tell(change, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
-                                           .error = rights_missing(broadcast->locks,
-                                                                   "too few members of the quorum "
-                                                                   "answer")});
+        tell(write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
+                                          .error = rights_missing(broadcast->locks,
+                                                                  "too few members of the quorum "
+                                                                  "answer")});
     return true;
 }
 
@@ -385,7 +387,8 @@ void majority_ready(struct locks *locks, int64_t replicas, locks_done *done, voi
 {
     (void)replicas;
     static const struct broadcast_kind KIND = {hear_ready, decide_ready, end};
-    struct change *change = change_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
+    struct quorum_write *write =
+        quorum_write_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_room()};
-    broadcast_send_all(&change->broadcast, &script_ready, key_of(change), arguments, 1);
+    broadcast_send_all(&write->broadcast, &script_ready, key_of(write), arguments, 1);
 }

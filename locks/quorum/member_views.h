@@ -1,25 +1,25 @@
-/* views.h: what the members of a quorum say of a name, put together. Internal to locks/. */
-#ifndef BATON_LOCKS_VIEWS_H
-#define BATON_LOCKS_VIEWS_H
+/* member_views.h: what the members of a quorum say of a name, put together. Internal to locks/. */
+#ifndef BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
+#define BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
 
 #include "locks/locks.h"
 #include "locks/quorum/tally.h"
 
 /* A copy that lives until it is given to free(3). */
-struct lock_view *view_keep(const struct lock_view *view);
+struct lock_view *view_copy(const struct lock_view *view);
 
 /* Of each member; NULL where it has not answered. */
-struct views {
+struct member_views {
     unsigned members;
     const struct lock_view *of[TALLY_MEMBERS];
 };
 
 /* Whether all that those who are silent could say would not change who holds the lock. */
-bool views_suffice(const struct views *views);
+bool member_views_suffice(const struct member_views *views);
 
 /* Held is what a majority of members has, or may have, by those that answered: at the end of the
  * patience a hold of which nobody knows is told rather than hidden. The version is the greatest.
  * The texts of *ret are those of `views`. */
-void views_merge(const struct views *views, struct lock_view *ret);
+void member_views_merge(const struct member_views *views, struct lock_view *ret);
 
 #endif

@@ -1,4 +1,4 @@
-#include "locks/quorum/views.h"
+#include "locks/quorum/member_views.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static void keep_text(char **end, struct slice *text)
     *end += text->length;
 }
 
-struct lock_view *view_keep(const struct lock_view *view)
+struct lock_view *view_copy(const struct lock_view *view)
 {
     struct lock_view *kept = malloc(sizeof *kept + texts_length(view));
     if (!kept)
@@ -62,7 +62,7 @@ static const struct holder *find(const struct lock_view *view, const struct hold
     return NULL;
 }
 
-static unsigned silent(const struct views *views)
+static unsigned silent(const struct member_views *views)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < views->members; i++)
@@ -70,12 +70,12 @@ static unsigned silent(const struct views *views)
     return count;
 }
 
-static unsigned majority(const struct views *views)
+static unsigned majority(const struct member_views *views)
 {
     return views->members / 2 + 1;
 }
 
-static unsigned known_to(const struct views *views, const struct holder *holder)
+static unsigned known_to(const struct member_views *views, const struct holder *holder)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < views->members; i++)
@@ -83,7 +83,7 @@ static unsigned known_to(const struct views *views, const struct holder *holder)
     return count;
 }
 
-static unsigned mine_at(const struct views *views)
+static unsigned mine_at(const struct member_views *views)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < views->members; i++)
@@ -91,12 +91,12 @@ static unsigned mine_at(const struct views *views)
     return count;
 }
 
-static bool is_clear(const struct views *views, unsigned count)
+static bool is_clear(const struct member_views *views, unsigned count)
 {
     return count >= majority(views) || count + silent(views) < majority(views);
 }
 
-bool views_suffice(const struct views *views)
+bool member_views_suffice(const struct member_views *views)
 {
     if (silent(views) == 0)
         return true;
@@ -121,7 +121,7 @@ static size_t alike_in(const struct lock_view *view, const struct holder *holder
     return count;
 }
 
-static size_t alike(const struct views *views, const struct holder *holder)
+static size_t alike(const struct member_views *views, const struct holder *holder)
 {
     size_t most = 0;
     for (unsigned i = 0; i < views->members; i++) {
@@ -136,7 +136,7 @@ static size_t alike(const struct views *views, const struct holder *holder)
 }
 
 /* As it is there where it ends first among those that are needed for a majority. */
-static struct holder together(const struct views *views, const struct holder *holder)
+static struct holder together(const struct member_views *views, const struct holder *holder)
 {
     struct holder merged = *holder;
     if (known_to(views, holder) + silent(views) >= majority(views))
@@ -170,7 +170,7 @@ static void put(struct lock_view *ret, struct holder holder)
 }
 
 /* How many holds a majority knows of: more than are shown where it is a crowd. */
-static int64_t crowd(const struct views *views)
+static int64_t crowd(const struct member_views *views)
 {
     int64_t best = 0;
     for (unsigned i = 0; i < views->members; i++) {
@@ -184,7 +184,8 @@ static int64_t crowd(const struct views *views)
 }
 
 /* The holds that so many members know by the same fence, as far as there are so many. */
-static void put_those_known_to(const struct views *views, unsigned count, struct lock_view *ret)
+static void put_those_known_to(const struct member_views *views, unsigned count,
+                               struct lock_view *ret)
 {
     for (unsigned i = 0; i < views->members; i++) {
         const struct lock_view *view = views->of[i];
@@ -197,7 +198,7 @@ static void put_those_known_to(const struct views *views, unsigned count, struct
     }
 }
 
-void views_merge(const struct views *views, struct lock_view *ret)
+void member_views_merge(const struct member_views *views, struct lock_view *ret)
 {
     *ret = (struct lock_view){0};
     for (unsigned i = 0; i < views->members; i++) {

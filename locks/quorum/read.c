@@ -1,0 +1,152 @@
+/* Reads a name of a quorum: what a majority knows of it, by a version that never falls. */
+#include "locks/quarantine/fence_floor.h"
+#include "locks/quorum/majority.h"
+#include "locks/quorum/member_views.h"
+#include "locks/quorum/version_agreement.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
+
+struct quorum_read {
+    struct broadcast broadcast;
+    locks_done *done;
+    void *context;
+    struct member_views views;
+    struct lock_view *kept[TALLY_MEMBERS];
+    struct lock_view told; /* once all is decided; its texts are those of `kept` */
+    unsigned users;        /* questions under way */
+    size_t key_length;
+    char key[KEY_LENGTH];
+};
+
+static struct slice key_of(const struct quorum_read *read)
+{
+    return (struct slice){read->key, read->key_length};
+}
+
+static void leave(struct quorum_read *read)
+{
+    if (--read->users > 0)
+        return;
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++)
+        free(read->kept[i]);
+    free(read);
+}
+
+static void tell(struct quorum_read *read)
+{
+    const struct locks *locks = read->broadcast.locks;
+    struct ticket_owners owners;
+    tickets_show(locks->majority->desk.tickets, key_of(read), uv_now(locks->loop), &read->told,
+                 &owners);
+    read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
+}
+
+static void fail(struct quorum_read *read)
+{
+    read->done(read->context,
+               &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
+                                     .error = "too few members of the quorum answered (batond's "
+                                              "log says why)"});
+}
+
+/* Writing back */
+
+static void written(void *context, bool is_known)
+{
+    struct quorum_read *read = context;
+    if (is_known)
+        tell(read);
+    else
+        fail(read);
+    leave(read);
+}
+
+static void write_back(struct quorum_read *read)
+{
+    int64_t known[TALLY_MEMBERS] = {0};
+    for (unsigned i = 0; i < read->views.members; i++)
+        known[i] = read->views.of[i] ? read->views.of[i]->version : 0;
+    read->told.version =
+        tally_above(read->told.version, fence_floor_latest(read->broadcast.locks->guard));
+    read->users++;
+    version_agree(read->broadcast.locks, key_of(read), known, read->told.version, written, read);
+}
+
+/* By a majority; `hopes`: as far as those who are silent may know it. */
+static bool is_known(const struct quorum_read *read, int64_t version, bool hopes)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < read->views.members; i++) {
+        const struct lock_view *of = read->views.of[i];
+        count += of ? of->version >= version : hopes;
+    }
+    return count > read->views.members / 2;
+}
+
+/* Asking */
+
+static bool read_inspected(const struct value *value, struct locks_reply *ret)
+{
+    return read_view(value, &ret->view);
+}
+
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+{
+    struct quorum_read *read = (struct quorum_read *)broadcast;
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    operation_read(result, read_inspected, &reply);
+    if (reply.result == LOCKS_DONE)
+        read->kept[member] = view_copy(&reply.view);
+    if (!broadcast->is_decided)
+        read->views.of[member] = read->kept[member];
+}
+
+static bool is_answered(const struct quorum_read *read)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < read->views.members; i++)
+        count += read->views.of[i] != NULL;
+    return count > read->views.members / 2;
+}
+
+static bool decide(struct broadcast *broadcast, bool is_last)
+{
+    struct quorum_read *read = (struct quorum_read *)broadcast;
+    member_views_merge(&read->views, &read->told);
+    int64_t version = read->told.version;
+    bool is_known_now = is_known(read, version, false);
+    bool may_be_known = !is_known_now && is_known(read, version, true);
+    if (!is_last && (!member_views_suffice(&read->views) || may_be_known))
+        return false;
+    if (!is_answered(read))
+        fail(read);
+    else if (is_known_now)
+        tell(read);
+    else
+        write_back(read);
+    return true;
+}
+
+static void end(struct broadcast *broadcast)
+{
+    leave((struct quorum_read *)broadcast);
+}
+
+void majority_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                      locks_done *done, void *context)
+{
+    (void)waiters; /* as many as ever are shown: see locks_inspect_line */
+    static const struct broadcast_kind KIND = {hear, decide, end};
+    struct quorum_read *read = calloc(1, sizeof *read);
+    if (!read)
+        abort();
+    read->users = 1;
+    read->done = done;
+    read->context = context;
+    read->views.members = store_part_count(locks->store);
+    read->key_length = operation_key(locks, name, read->key).length;
+    const struct slice arguments[] = {stamp_room(), token};
+    broadcast_begin(&read->broadcast, locks, &KIND);
+    broadcast_send_all(&read->broadcast, &script_inspect, key_of(read), arguments, 2);
+}
