@@ -83,7 +83,7 @@ void clock_skew_begin(struct shard *shard)
     shard->arrived.clock_ahead = shard->clock.high;
 }
 
-void clock_skew_continue(struct shard *shard, const struct shard *mine)
+void clock_skew_merge(struct shard *shard, const struct shard *mine)
 {
     bool has_both = shard->arrived.at && mine->arrived.at;
     if (mine->arrived.at && (!has_both || mine->arrived.clock_ahead < shard->arrived.clock_ahead))

@@ -8,30 +8,32 @@ struct identity_record;
 struct shard;
 
 enum {
-    /* What others have granted within the last second, only they know: by then they are connected,
-     * and have said so. Microseconds. */
+    /* Only the other servers know what they have granted within the last second. After this time
+     * they have connected again, and have written it to the record. Microseconds. */
     DATA_LOSS_GRACE_US = 2500000,
 };
 
-/* Each asks of a shard, of which `record` was read just now, what follows from that something has
- * happened to it (NONE: nothing has) since what is known of it was adopted. All return times by
+/* Each function is about a shard of which `record` was read just now. `reason` says what has
+ * happened to it since its identity was adopted (QUARANTINE_NONE: nothing). All return a time by
  * Redis' clock. */
 
-/* Until when holds may run that were lost; 0: nothing is lost, or nobody knows. */
+/* Until when lost holds may run; 0: nothing is lost, or nobody knows of a loss. */
 int64_t data_loss_until(const struct shard *shard, const struct identity_record *record,
                         enum quarantine_reason reason);
 
-/* The same for who is the first to notice. */
+/* The same for the first server that notices the loss: not before the time of grace is over. */
 int64_t data_loss_at_least(const struct shard *shard, const struct identity_record *record,
                            enum quarantine_reason reason);
 
-/* Where another server was promoted, the one before it may go on granting for those who still see
- * it: of that nothing is known here. Where no hold is told of before every replica has it, it
- * cannot: the promoted one is none of its replicas any more. 0: there is no such one. */
+/* Until when holds may run that the server before has granted after another was promoted, to
+ * clients that still see it; 0: it has granted none. This process knows nothing of such holds.
+ * There are none where every replica has to confirm a hold: the promoted server no longer is a
+ * replica. */
 int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_record *record,
                                enum quarantine_reason reason);
 
-/* For what may run until our `ends`, or for as long as is set. */
+/* When a quarantine ends that begins now, for holds that end at `ends` (our time): at the latest
+ * time that Redis' clock may show then, or after the length that is set. */
 int64_t data_loss_set_length(const struct shard *shard, int64_t ends);
 
 #endif

@@ -1,5 +1,5 @@
-/* horizon.h: until when there may be holds, as far as anybody was told of them. Internal to locks/.
- */
+/* horizon.h: the expiry horizon: the time by which every hold has ended that a client was told of.
+ * Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_HORIZON_H
 #define BATON_LOCKS_QUARANTINE_HORIZON_H
 
@@ -9,37 +9,37 @@
 struct guard;
 struct shard;
 
-/* Of each shard there is a time by which every hold has ended of which somebody was told: here, and
- * in its record in Redis (identity_record.h). Before somebody is told of one that ends later, the
- * time is moved on, here and there, by half as much again as the hold lasts, 30 s at most, so that
- * it is seldom done: the answer waits until Redis has said that its record has it. So whoever comes
- * later knows that time, too, as long as Redis or any of those who told remembers it.
+/* Each shard has a horizon, here and in its record in Redis (identity_record.h). Before a client is
+ * told of a hold that ends later, the horizon is moved on, here and there: beyond the end of the
+ * hold by half of its TTL, 30 s at most, so that this happens seldom. The answer waits until Redis
+ * says that the record has it. So every server that comes later knows the horizon, too, as long as
+ * Redis or one of the servers that moved it remembers it.
  *
- * What Redis refuses moves nothing. Nor does a grant of which the answer was lost: nobody counts on
- * it, but for who asks again by its token, and is told then.
+ * Holds that Redis refuses do not move the horizon. Nor does a grant whose answer was lost: no
+ * client relies on it, unless it asks again by its token and is told then.
  *
- * Where there is no quarantine, or the very next run of Redis has all, nobody waits. */
+ * No answer waits if there are no quarantines, or if Redis keeps all its data over a restart. */
 
-/* Of a hold that was made just now, or prolonged, and is to be told when so many replicas have it:
- * whether the time is late enough. If not, it is on its way to be. */
+/* A hold was made just now, or renewed, and its client is told of it when `replicas` have it.
+ * Returns whether the horizon is late enough. If not, it is being moved. */
 bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_t replicas);
 
-/* Runs when it is, once, from the loop and never before horizon_await has returned. With an
- * `error`, for clients, where it is not known whether Redis has it. */
+/* Runs once when the horizon has moved, from the loop and never before horizon_await has returned.
+ * With an `error`, for clients, nobody knows whether Redis has it. */
 typedef void horizon_done(void *context, const char *error);
 
-/* Right after horizon_covers has said no. */
+/* Call this right after horizon_covers has returned false. */
 void horizon_await(struct guard *guard, unsigned number, horizon_done *done, void *context);
 
-/* For who does not wait for that: before a shard is asked for a hold, or all of them. */
+/* Moves the horizon of a shard, or of all, before a hold is asked for. Nobody waits for that. */
 void horizon_move(struct guard *guard, unsigned number, int64_t ttl_ms);
 void horizon_move_all(struct guard *guard, int64_t ttl_ms);
 
-/* Names may have gone from one shard to another, and their holds with them: any shard may have
- * those that end last. */
+/* Names may have gone from one shard to another with their holds: gives all shards the latest
+ * horizon of any. */
 void horizon_level(struct guard *guard);
 
-/* Writes it, late or not. */
+/* Writes the horizon to the record, whether it has moved or not. */
 void horizon_write(struct shard *shard);
 
 #endif

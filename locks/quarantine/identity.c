@@ -234,7 +234,7 @@ static void judge(struct shard *shard, const struct identity_record *record)
     enum quarantine_reason reason = reason_for(shard, record, peer);
     bool is_strange = identity_record_is_another_run(record->run, peer->run_id) &&
                       (shard->key.is_moved || succession_is_of_another(shard, record));
-    if (!record->id[0] && !shard->identity.is_known && succession_wait_for_others(shard))
+    if (!record->id[0] && !shard->identity.is_known && succession_waits_for_members(shard))
         return;
     if (!record->id[0] || is_strange) {
         begin_era(shard, record, reason, is_strange);
@@ -348,7 +348,7 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     shard_wake_all(shard->guard);
     const struct shard *before = succession_find(shard, &record);
     if (before)
-        succession_continue(shard, before);
+        succession_inherit(shard, before);
     shard->slack /= 2;
     measure(shard, sent, heard, record.time);
     shard->connection.is_asking = false;

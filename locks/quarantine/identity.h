@@ -1,4 +1,4 @@
-/* identity.h: the record of each shard of the store, by which it is known that Redis has lost data.
+/* identity.h: the identity of each shard's data, by which the guard knows that Redis has lost data.
  * Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_IDENTITY_H
 #define BATON_LOCKS_QUARANTINE_IDENTITY_H
@@ -8,41 +8,41 @@
 struct guard;
 struct shard;
 
-/* The record is a hash beside the locks: a random id of this data, its era, the run of the server
- * that has it, until when there may be holds, and of a quarantine, until when it is. It is read on
- * each new connection, before that is used for anything else, and every second.
+/* The identity is a hash in Redis beside the locks (identity_record.h): a random id of the data,
+ * its era, the run of the server that has it, the expiry horizon, and the end of a quarantine. It
+ * is read on each new connection before any other use of that connection, and then every second.
  *
- * - No record, and this process remembers one: the data was lost.
- * - It belongs to another run than the one that answers: that has come up with data of which nobody
- *   knows how old it is; or it is a replica that was promoted, and may lack what was not confirmed;
- *   or it keeps all that it has ever answered on disk (`keeps_all`), and then nothing is lost.
- * - Redis' clock has jumped: holds have ended by it that still run, or will end late.
+ * - This process knows an id, and the record is gone: the data was lost.
+ * - The record is of another run than the server that answers. That server has started with data of
+ *   unknown age, or it is a replica that was promoted and may lack what was not confirmed. If Redis
+ *   keeps all that it has ever answered (`keeps_all`), nothing is lost.
+ * - Redis' clock has jumped: by that clock, holds have ended that still run, or will end late.
  *
- * Whoever notices writes a record of a new era, which says until when the quarantine is; whoever
- * finds one of another era than it remembers goes by that, and makes it longer where it remembers
- * holds that end later. Where nobody remembers anything, and no record is there, nothing was lost.
- */
+ * The server that notices first writes a record of a new era, with the end of the quarantine. A
+ * server that finds a new era goes by it, and makes the quarantine longer if it knows of holds that
+ * end later. If there is no record, and no server knows of one, nothing was lost. */
 
-/* The shard has a new connection: nobody else uses it before its record was looked at. */
+/* The shard has a new connection: closes its gate until its record was looked at. */
 void identity_connected(struct guard *guard, unsigned number);
 
-/* Every second: looks at all records, and whether a quarantine has ended. */
+/* Call this every second: looks at all records, and ends the quarantines whose time is over. */
 void identity_check(struct guard *guard);
 
-/* Looks at one record, where it is not being asked. */
+/* Looks at the record of one shard. Call this only while the shard is not being asked. */
 void identity_look(struct shard *shard);
 
-/* Takes account of what identity_record.h has been answered of a shard. */
+/* Takes account of an answer to one of the questions in identity_record.h. */
 void identity_hear(struct shard *shard, const struct store_result *result);
 
-/* Writes until when there is a quarantine, where the record is still the one that is known. */
+/* Writes the end of the quarantine and the fence floor to the record, if it still is the record
+ * that is known here. */
 void identity_extend(struct shard *shard);
 
-/* Names of one shard have come to another, and with them what there is of its quarantine; or, where
- * it is away, nothing of its holds. */
+/* Names of the shard `from` have come to the shard `to`, and with them the rest of its quarantine.
+ * If `from` is away, its holds may not have come with them. */
 void identity_taken(struct guard *guard, unsigned to, unsigned from);
 
-/* Its clock has jumped. */
+/* The shard's clock has jumped: see shard_measure. */
 void identity_note_jump(struct shard *shard);
 
 #endif

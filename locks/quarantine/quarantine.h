@@ -1,13 +1,14 @@
-/* quarantine.h: while nothing is granted, since Redis may have lost holds that still run. */
-#ifndef BATON_LOCKS_QUARANTINE_H
-#define BATON_LOCKS_QUARANTINE_H
+/* quarantine.h: what a quarantine is: nothing is granted, since Redis may have lost holds that
+ * still run. */
+#ifndef BATON_LOCKS_QUARANTINE_QUARANTINE_H
+#define BATON_LOCKS_QUARANTINE_QUARANTINE_H
 
 #include "base/slice.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Why: in Redis' record, in metrics, and in words. */
+/* Why there is one: in the record in Redis, in metrics, and in words. */
 #define QUARANTINE_REASONS(X)                                                                      \
     X(QUARANTINE_IDENTITY, "identity",                                                             \
       "another server has taken the place of Redis, or Redis was started anew")                    \
@@ -23,30 +24,30 @@ enum quarantine_reason {
         QUARANTINE_REASON_COUNT
 };
 
-/* "" and "" for none. */
+/* Both are "" for QUARANTINE_NONE. */
 const char *quarantine_word(enum quarantine_reason reason);
 const char *quarantine_text(enum quarantine_reason reason);
 
-/* How long quarantines are: a setting. */
+/* The setting `quarantine`: how long quarantines are. */
 enum {
     QUARANTINE_AUTO = -1, /* until every hold that was granted must have ended */
-    QUARANTINE_OFF = 0,   /* else milliseconds */
+    QUARANTINE_OFF = 0,   /* never; a greater number: milliseconds */
 };
 
 /* "auto", "off" or a duration from 1 s to 24 h. False, with *ret untouched, for anything else. */
 bool quarantine_parse(struct slice text, int64_t *ret);
 
-/* What is told of one. */
+/* A quarantine has begun, has become longer, or has ended. */
 struct quarantine {
     unsigned part;
     enum quarantine_reason reason; /* _NONE: it has ended */
     int64_t left_ms;
-    bool is_ended;   /* it has, since somebody has ended it before its time */
+    bool is_ended;   /* an operator has ended it early */
     bool is_first;   /* this worker was the first to notice */
-    bool is_foreign; /* another process was */
+    bool is_foreign; /* another process was the first */
 };
 
-/* That of one server of Redis, as it is now. */
+/* The quarantine of one server of Redis, as it is now. */
 struct quarantine_state {
     const char *server; /* for people; valid until the loop goes on */
     enum quarantine_reason reason;

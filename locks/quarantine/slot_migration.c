@@ -108,7 +108,7 @@ bool slot_migration_may_lose(const struct shard *shard)
            slot_migration_is_anywhere(shard->guard);
 }
 
-void slot_migration_continue(struct shard *shard, const struct shard *mine)
+void slot_migration_keep(struct shard *shard, const struct shard *mine)
 {
     shard->migration.is_under_way = mine->migration.is_under_way;
     shard->migration.is_asked = mine->migration.is_asked;

@@ -22,7 +22,7 @@ const struct shard *succession_find(const struct shard *shard, const struct iden
     return NULL;
 }
 
-void succession_continue(struct shard *shard, const struct shard *before)
+void succession_inherit(struct shard *shard, const struct shard *before)
 {
     struct shard mine = *shard;
     *shard = *before;
@@ -38,8 +38,8 @@ void succession_continue(struct shard *shard, const struct shard *before)
     shard->horizon.raising = mine.horizon.raising;
     shard->quarantine.reason = mine.quarantine.reason;
     shard->clock_history.has_jumped = shard->key.is_moved = false;
-    clock_skew_continue(shard, &mine);
-    slot_migration_continue(shard, &mine);
+    clock_skew_merge(shard, &mine);
+    slot_migration_keep(shard, &mine);
 }
 
 bool succession_is_of_another(const struct shard *shard, const struct identity_record *record)
@@ -73,7 +73,7 @@ void succession_learn(struct shard *shard)
     }
 }
 
-bool succession_wait_for_others(const struct shard *shard)
+bool succession_waits_for_members(const struct shard *shard)
 {
     const struct guard *guard = shard->guard;
     unsigned heard = 0;

@@ -1,5 +1,5 @@
-/* succession.h: what one shard of the store tells of another: in a Cluster names and data go from
- * one to the other, in a quorum all have the same holds. Internal to locks/. */
+/* succession.h: what the guard knows of one shard by another: in a Cluster names and data go from
+ * one to the other, in a quorum all members have the same holds. Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_SUCCESSION_H
 #define BATON_LOCKS_QUARANTINE_SUCCESSION_H
 
@@ -9,23 +9,25 @@
 struct identity_record;
 struct shard;
 
-/* In a Cluster another shard may have had this data: its server has died or stepped down, and one
- * of its replicas answers here. NULL: none is known that has. */
+/* The shard of a Cluster that had this data before: its server has died or stepped down, and one of
+ * its replicas answers as this shard. NULL: no such shard is known. */
 const struct shard *succession_find(const struct shard *shard,
                                     const struct identity_record *record);
 
-/* What is known of that one is from now on known of this one, as if it were the same. */
-void succession_continue(struct shard *shard, const struct shard *before);
+/* Inherits what is known of the shard `before`, as if it were this one. */
+void succession_inherit(struct shard *shard, const struct shard *before);
 
-/* Slots may bring the record of the shard that they come from, which goes on serving others. */
+/* Whether the record is that of another shard, which goes on serving other slots: slots that came
+ * from there have brought it. */
 bool succession_is_of_another(const struct shard *shard, const struct identity_record *record);
 
-/* The other members of a quorum were told of the same holds, and their clocks have numbered some of
- * them. Does nothing elsewhere. */
+/* Learns from the other members of a quorum: they have the same holds, and have numbered some of
+ * them by their clocks. Does nothing unless members share holds. */
 void succession_learn(struct shard *shard);
 
-/* A member of a quorum without a record may be new, or have lost it together with who remembered
- * it: a majority can tell. */
-bool succession_wait_for_others(const struct shard *shard);
+/* Whether a member of a quorum that has no record has to wait until more members were heard. It may
+ * be new, or it may have lost its record when all servers that knew it were gone: a majority can
+ * tell. */
+bool succession_waits_for_members(const struct shard *shard);
 
 #endif
