@@ -14,7 +14,7 @@ enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t h
         return CLOCK_AHEAD;
     if (seen.high < old.low - CLOCK_JUMP_US)
         return CLOCK_BACK;
-    if (seen.low <= old.high && old.low <= seen.high) { /* both are true */
+    if (seen.low <= old.high && old.low <= seen.high) { /* both hold */
         clock->low = seen.low > old.low ? seen.low : old.low;
         clock->high = seen.high < old.high ? seen.high : old.high;
     }

@@ -9,15 +9,15 @@
 
 enum { US_PER_MS = 1000, NS_PER_US = 1000, TOLERANCE_US = 1000000 };
 
-/* What has come */
+/* What has arrived with slots */
 
 static int64_t our_now(void)
 {
     return (int64_t)(uv_hrtime() / NS_PER_US);
 }
 
-/* By when all that has come must have ended, as far as is known. */
-static int64_t last_end(const struct guard *guard)
+/* When the last hold of any shard ends, as far as is known; our time. */
+static int64_t clock_skew_last_end(const struct guard *guard)
 {
     int64_t last = 0;
     for (unsigned i = 0; i < guard->count; i++) {
@@ -28,8 +28,9 @@ static int64_t last_end(const struct guard *guard)
     return last;
 }
 
-/* Any other shard whose holds still run may have handed over a slot before this process started. */
-static void suppose_any(struct shard *shard, int64_t now)
+/* Before this process started, any other shard whose holds still run may have handed over a slot.
+ */
+static void clock_skew_suppose(struct shard *shard, int64_t now)
 {
     const struct guard *guard = shard->guard;
     for (unsigned i = 0; i < guard->count; i++) {
@@ -41,18 +42,18 @@ static void suppose_any(struct shard *shard, int64_t now)
     }
 }
 
-/* What others have granted of late is in the records that are looked at within the time of grace.
- */
-static void review(struct shard *shard, int64_t now)
+/* Within the time of grace the records are looked at again: they say what other servers have
+ * granted of late. */
+static void clock_skew_review(struct shard *shard, int64_t now)
 {
     const struct guard *guard = shard->guard;
-    int64_t ends = shard->arrived.at + DATA_LOSS_GRACE_US, last = last_end(guard);
+    int64_t ends = shard->arrived.at + DATA_LOSS_GRACE_US, last = clock_skew_last_end(guard);
     if (now >= ends)
         shard->arrived.is_supposed = false;
     if (guard->options.quarantine_ms == QUARANTINE_OFF || now >= ends)
         return;
     if (shard->arrived.is_supposed)
-        suppose_any(shard, now);
+        clock_skew_suppose(shard, now);
     if (last > ends)
         ends = guard->options.quarantine_ms > 0
                    ? shard->arrived.at + guard->options.quarantine_ms * US_PER_MS
@@ -100,7 +101,7 @@ void clock_skew_forgive(struct shard *shard)
 {
     shard->arrived.ends = 0;
     if (shard->arrived.at)
-        shard->arrived.at -= DATA_LOSS_GRACE_US; /* nothing that is looked at adds to it */
+        shard->arrived.at -= DATA_LOSS_GRACE_US; /* no record that is read later adds to it */
 }
 
 bool clock_skew_judge(struct shard *shard)
@@ -110,7 +111,7 @@ bool clock_skew_judge(struct shard *shard)
     bool is_raised = false;
     if (!clock->is_known || !shard->arrived.at)
         return false;
-    review(shard, now);
+    clock_skew_review(shard, now);
     if (shard->arrived.numbers >
         fence_floor_now(shard) + fence_floor_headroom(shard->guard) + CLOCK_JUMP_US) {
         fence_floor_raise(shard, shard->arrived.numbers);
@@ -125,11 +126,11 @@ bool clock_skew_judge(struct shard *shard)
     return is_longer || is_raised;
 }
 
-/* How it is */
+/* What the clocks are now */
 
 struct extremes {
-    unsigned first, last; /* the shard that is most behind, and the one that is most ahead */
-    int64_t apart;        /* at least; us */
+    unsigned first, last; /* the shards that are most behind and most ahead */
+    int64_t apart;        /* the difference at least; us */
 };
 
 static struct extremes find_extremes(const struct guard *guard)
@@ -154,7 +155,7 @@ int64_t clock_skew_ms(const struct guard *guard)
     return apart > CLOCK_JUMP_US ? apart / US_PER_MS : 0;
 }
 
-static void warn(struct guard *guard, const struct extremes *extremes)
+static void clock_skew_warn(struct guard *guard, const struct extremes *extremes)
 {
     struct failure text;
     char first[200];
@@ -170,11 +171,11 @@ static void warn(struct guard *guard, const struct extremes *extremes)
 
 void clock_skew_watch(struct guard *guard)
 {
-    if (guard->options.members_share_holds) /* each member judges by itself */
+    if (guard->options.members_share_holds) /* their clocks need not agree */
         return;
     struct extremes extremes = find_extremes(guard);
     bool is_apart = extremes.apart > CLOCK_JUMP_US;
     if (is_apart && !guard->is_apart)
-        warn(guard, &extremes);
+        clock_skew_warn(guard, &extremes);
     guard->is_apart = is_apart;
 }

@@ -11,39 +11,40 @@ enum {
     US_PER_S = 1000000,
 };
 
-/* For how long the server has been running, at least: it tells the difference of two times that
- * were both cut to whole seconds. */
+/* For how long the server has been running at least. What it says is the difference of two times,
+ * both rounded down to whole seconds. */
 static int64_t up_us(const struct store_peer *peer)
 {
     return peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
 }
 
-/* Whether the clock of what answers is ahead of that of who did before: by it holds have ended that
- * still run. */
-static bool is_ahead(const struct shard *shard)
+/* Whether the clock of the server that answers is ahead of the clock of the server before: by that
+ * clock, holds have ended that still run. */
+static bool clock_is_ahead(const struct shard *shard)
 {
     const struct redis_clock *before = &shard->clock_history.before;
     return before->is_known && shard->clock.low > before->high + CLOCK_JUMP_US;
 }
 
-/* Whether what answers is a replica that was promoted, which has followed what was there before:
- * a server that was started anew may tell the same of its data, but is younger than our last word
- * with the old one. One that slots have moved from or to may lack some. */
+/* Whether the server that answers is a replica that has followed the server before and was
+ * promoted. A server that was started anew may say the same of its data, but was started after the
+ * last answer of the server before. A replica of a shard whose slots have moved may lack some
+ * holds, and does not count. */
 static bool is_promoted(const struct shard *shard, const struct store_peer *peer)
 {
     int64_t started = shard->heard - up_us(peer);
-    return shard->identity.is_known && !is_ahead(shard) && !slot_migration_may_lose(shard) &&
+    return shard->identity.is_known && !clock_is_ahead(shard) && !slot_migration_may_lose(shard) &&
            shard->identity.history[0] &&
            strcmp(peer->history_before, shard->identity.history) == 0 &&
            started < shard->identity.adopted_at;
 }
 
-/* Whether it was only started anew, with all that it had. */
+/* Whether the server was only started anew, with all its data. */
 static bool keeps_all(const struct shard *shard, const struct identity_record *record,
                       enum quarantine_reason reason)
 {
     return reason == QUARANTINE_IDENTITY && shard->guard->options.keeps_all && record->id[0] &&
-           !is_ahead(shard) &&
+           !clock_is_ahead(shard) &&
            (!shard->identity.is_known || strcmp(record->id, shard->identity.id) == 0);
 }
 
@@ -72,7 +73,7 @@ int64_t data_loss_until(const struct shard *shard, const struct identity_record 
                : until;
 }
 
-/* Whether whatever anybody has granted is on the replica that was promoted. */
+/* Whether the replica that was promoted has every hold that any server has granted. */
 static bool all_is_confirmed(const struct shard *shard, enum quarantine_reason reason)
 {
     const struct guard *guard = shard->guard;

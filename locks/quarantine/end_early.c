@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every server that serves names is asked, also where nothing is known of a quarantine: another
- * worker may have noticed first. */
+/* Every shard that serves names is asked, even if no quarantine is known here: another worker may
+ * have noticed a loss first. */
 struct ending {
     struct guard *guard;
     end_early_done *done;
     void *context;
-    unsigned asking, answered, ended; /* servers */
-    char error[STORE_ERROR_TEXT];     /* why one was not */
+    unsigned asking, answered, ended; /* shards */
+    char error[STORE_ERROR_TEXT];     /* why a shard has not answered */
 };
 
 struct ending_shard {
@@ -24,7 +24,7 @@ struct ending_shard {
     char era[IDENTITY_ERA_SIZE];
 };
 
-static void finish(struct ending *ending)
+static void end_early_finish(struct ending *ending)
 {
     enum quarantine_reason reason;
     bool is_left = pause_of_any_ms(ending->guard, &reason) > 0;
@@ -50,18 +50,18 @@ static void end_early_on_reply(void *context, const struct store_result *result)
     }
     free(asked);
     if (--ending->asking == 0)
-        finish(ending);
+        end_early_finish(ending);
 }
 
-static void ask(struct ending *ending, struct shard *shard)
+static void end_early_ask(struct ending *ending, struct shard *shard)
 {
-    struct ending_shard *ask = malloc(sizeof *ask);
-    if (!ask)
+    struct ending_shard *asked = malloc(sizeof *asked);
+    if (!asked)
         abort();
-    *ask = (struct ending_shard){.ending = ending, .shard = shard};
-    identity_record_make_era(ask->era);
+    *asked = (struct ending_shard){.ending = ending, .shard = shard};
+    identity_record_make_era(asked->era);
     ending->asking++;
-    identity_record_end(shard, ask->era, end_early_on_reply, ask);
+    identity_record_end(shard, asked->era, end_early_on_reply, asked);
 }
 
 bool end_early(struct guard *guard, end_early_done *done, void *context)
@@ -73,7 +73,7 @@ bool end_early(struct guard *guard, end_early_done *done, void *context)
     *ending = (struct ending){.guard = guard, .done = done, .context = context};
     for (unsigned i = 0; i < count && !store_is_closing(guard->store); i++)
         if (store_part_serves(guard->store, i))
-            ask(ending, shard_at(guard, i));
+            end_early_ask(ending, shard_at(guard, i));
     if (ending->asking > 0)
         return true;
     free(ending);

@@ -13,7 +13,7 @@ int64_t fence_floor_headroom(const struct guard *guard)
     return store_primary_lease_ms(guard->store) * US_PER_MS + HEADROOM_US;
 }
 
-/* As scripts/shared/1-state.lua. */
+/* Scripts compute the same: see scripts/shared/1-state.lua. */
 int64_t fence_floor_at(const struct shard *shard, int64_t time)
 {
     int64_t number = shard->fences.level > time ? (time + shard->fences.level) / 2 : time;
@@ -38,7 +38,7 @@ int64_t fence_floor_latest(const struct guard *guard)
 
 void fence_floor_raise(struct shard *shard, int64_t number)
 {
-    int64_t time = (int64_t)(uv_hrtime() / NS_PER_US) + shard->clock.low; /* it may be so early */
+    int64_t time = (int64_t)(uv_hrtime() / NS_PER_US) + shard->clock.low; /* at the earliest */
     int64_t level = number + (number - time);
     if (level > shard->fences.level)
         shard->fences.level = level;

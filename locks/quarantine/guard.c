@@ -13,9 +13,9 @@
 enum {
     US_PER_MS = 1000,
     NS_PER_US = 1000,
-    LATE_US = CLOCK_JUMP_US, /* beyond what is known of Redis' clock */
-    LATEST_US = 10000000,    /* however slow Redis is */
-    SOON_US = 10000,         /* by which the loop's time may be behind */
+    LATE_US = CLOCK_JUMP_US, /* a script may run so long after it was sent */
+    LATEST_US = 10000000,    /* the most that is added to that while Redis is slow */
+    SOON_US = 10000,         /* the loop's time may be behind by this */
 };
 
 int guard_open(struct guard **ret, struct store *store, const struct guard_options *options)

@@ -8,24 +8,24 @@
 
 enum {
     US_PER_MS = 1000,
-    LEAD_US = 2000000, /* it is ahead of what was told by half of this at least, */
-    MOST_US = 30000000 /* and, where it was moved, by no more than both */
+    LEAD_US = 2000000, /* the horizon is later than all holds by half of this at least, */
+    MOST_US = 30000000 /* and moves ahead of them by no more than this and LEAD_US */
 };
 
-/* Who is told when it is written. */
+/* An answer that waits until the horizon is written. */
 struct awaiting {
     struct awaiting *next;
     horizon_done *done;
     void *context;
 };
 
-/* On its way to Redis, with all who wait for it. */
+/* A horizon that is being written, with the answers that wait for it. */
 struct raising {
     struct shard *shard;
     struct awaiting *first, **end;
 };
 
-static void tell(struct raising *raising, const char *error)
+static void horizon_tell(struct raising *raising, const char *error)
 {
     struct awaiting *next;
     for (struct awaiting *awaiting = raising->first; awaiting; awaiting = next) {
@@ -36,8 +36,8 @@ static void tell(struct raising *raising, const char *error)
     free(raising);
 }
 
-/* Where the record is another by now, the look that follows brings this into it. */
-static void raised(void *context, const struct store_result *result)
+/* If the record is another by now, it is looked at, and the horizon is written to it then. */
+static void horizon_on_raised(void *context, const struct store_result *result)
 {
     struct raising *raising = context;
     struct shard *shard = raising->shard;
@@ -46,9 +46,10 @@ static void raised(void *context, const struct store_result *result)
         shard->horizon.raising = NULL;
     if (!identity_record_is_still(shard, result))
         identity_check(shard->guard);
-    tell(raising, is_known ? NULL
-                           : "the connection to Redis was lost before it was certain that the hold "
-                             "would be remembered");
+    horizon_tell(raising,
+                 is_known ? NULL
+                          : "the connection to Redis was lost before it was certain that the hold "
+                            "would be remembered");
 }
 
 void horizon_write(struct shard *shard)
@@ -62,7 +63,7 @@ void horizon_write(struct shard *shard)
     raising->shard = shard;
     raising->end = &raising->first;
     shard->horizon.raising = raising;
-    identity_record_raise(shard, raised, raising);
+    identity_record_raise(shard, horizon_on_raised, raising);
 }
 
 void horizon_await(struct guard *guard, unsigned number, horizon_done *done, void *context)
@@ -84,7 +85,7 @@ static bool may_be_unreplicated(const struct shard *shard, int64_t replicas)
 
 bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_t replicas)
 {
-    if (number >= store_part_count(guard->store)) /* nobody serves it now */
+    if (number >= store_part_count(guard->store)) /* no shard serves the name now */
         return true;
     struct shard *shard = shard_at(guard, number);
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
@@ -113,7 +114,7 @@ bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_
 
 void horizon_move(struct guard *guard, unsigned number, int64_t ttl_ms)
 {
-    if (store_part_is_up(guard->store, number)) /* else it will not be asked */
+    if (store_part_is_up(guard->store, number)) /* else it is not asked for the hold */
         horizon_covers(guard, number, ttl_ms, 0);
 }
 
@@ -123,9 +124,9 @@ void horizon_move_all(struct guard *guard, int64_t ttl_ms)
         horizon_move(guard, i, ttl_ms);
 }
 
-/* As it is ahead of all holds, it may lag a little; else two shards whose clocks are known with
- * different errors would raise each other for ever. */
-static void level(struct guard *guard, enum horizon_kind kind)
+/* A horizon may lag behind the latest a little, since it is ahead of all holds. Otherwise two
+ * shards whose clocks are known with different errors would raise each other for ever. */
+static void horizon_level_kind(struct guard *guard, enum horizon_kind kind)
 {
     int64_t last = 0, span = 0;
     for (unsigned i = 0; i < guard->count; i++) {
@@ -146,6 +147,6 @@ static void level(struct guard *guard, enum horizon_kind kind)
 
 void horizon_level(struct guard *guard)
 {
-    level(guard, HORIZON_ALL);
-    level(guard, HORIZON_UNREPLICATED);
+    horizon_level_kind(guard, HORIZON_ALL);
+    horizon_level_kind(guard, HORIZON_UNREPLICATED);
 }

@@ -14,9 +14,9 @@
 
 enum { NS_PER_US = 1000, TOLERANCE_US = 1000000 };
 
-static void answered(void *context, const struct store_result *result);
-static void told_before(void *context, const struct store_result *result);
-static void told_time(void *context, const struct store_result *result);
+static void identity_on_record(void *context, const struct store_result *result);
+static void identity_on_old_record(void *context, const struct store_result *result);
+static void identity_on_time(void *context, const struct store_result *result);
 
 static void open_gate(struct shard *shard)
 {
@@ -27,22 +27,23 @@ static void open_gate(struct shard *shard)
 
 void identity_look(struct shard *shard)
 {
-    /* The end of one shard's calls is no cause to look at the others. */
+    /* A store that closes ends its calls shard by shard: that is no reason to look at the others.
+     */
     if (store_is_closing(shard->guard->store))
         return;
     if (store_part_serves(shard->guard->store, shard->number)) {
-        identity_record_ask(shard, answered);
+        identity_record_ask(shard, identity_on_record);
         return;
     }
-    /* It has nothing that could be lost, but names may be about to come. */
+    /* The shard has no data that could be lost, but names may be about to come. */
     shard->identity.serves = false;
     shard->key.before_tag[0] = '\0';
     if (shard->connection.gate_is_closed)
-        identity_record_ask_without(shard, told_time);
+        identity_record_ask_without(shard, identity_on_time);
 }
 
-/* Where Redis could not be asked, whoever asks next tries again. */
-static void extended(void *context, const struct store_result *result)
+/* If Redis could not be asked, the next look tries again. */
+static void identity_on_extended(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     if (!identity_record_is_still(shard, result))
@@ -52,7 +53,7 @@ static void extended(void *context, const struct store_result *result)
 void identity_extend(struct shard *shard)
 {
     if (shard->identity.is_known)
-        identity_record_extend(shard, shard->quarantine.reason, extended);
+        identity_record_extend(shard, shard->quarantine.reason, identity_on_extended);
 }
 
 /* Clocks that differ */
@@ -63,7 +64,7 @@ static void judge_skew(struct shard *shard)
         identity_extend(shard);
 }
 
-/* Another shard has told of its holds for the first time: they may have come from there. */
+/* The holds of another shard have just become known: some may have come from there. */
 static void judge_supposed(const struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++)
@@ -73,7 +74,7 @@ static void judge_supposed(const struct guard *guard)
 
 /* Judging */
 
-/* What the record says of holds is remembered here, too. */
+/* Remembers what the record says of holds. */
 static void remember_holds(struct shard *shard, const struct identity_record *record,
                            const struct redis_clock *clock)
 {
@@ -91,9 +92,9 @@ static void remember_holds(struct shard *shard, const struct identity_record *re
         shard->fences.level = record->level;
 }
 
-/* While the gate was closed, or the record was somebody else's new one, nothing could be written.
- */
-static void raise_what_it_lacks(struct shard *shard, const struct identity_record *record)
+/* While the gate was closed, and while another server had just replaced the record, the horizon
+ * could not be written. */
+static void write_missing_horizon(struct shard *shard, const struct identity_record *record)
 {
     for (size_t i = 0; i < HORIZONS; i++) {
         int64_t told = record->ends[i] ? clock_ours(&shard->clock, record->ends[i]) : 0;
@@ -122,7 +123,8 @@ static void adopt(struct shard *shard, const struct identity_record *record)
     shard->clock_history.has_jumped = shard->key.is_moved = false;
 }
 
-/* Until when holds may run that it should have taken over from a shard that is away, or `until`. */
+/* Until when holds may run that the shard should have taken over from others that are away; at
+ * least `until`. */
 static int64_t add_owed(const struct shard *shard, int64_t until, enum quarantine_reason *reason)
 {
     int64_t owed = shard->inheritance.ends > shard->heard
@@ -133,15 +135,15 @@ static int64_t add_owed(const struct shard *shard, int64_t until, enum quarantin
     return owed > until ? owed : until;
 }
 
-/* Nobody has noticed before: what is known here becomes the record. */
+/* This server is the first to notice a loss: what it knows becomes the record. */
 static void begin_era(struct shard *shard, const struct identity_record *record,
                       enum quarantine_reason reason, bool is_of_another)
 {
     succession_learn(shard);
     if (!shard->identity.is_known && !shard->guard->options.members_share_holds)
         clock_skew_begin(shard);
-    if (reason != QUARANTINE_NONE &&
-        !shard->guard->options.keeps_all) /* at most what was given until now */
+    /* All lost numbers were given until now. */
+    if (reason != QUARANTINE_NONE && !shard->guard->options.keeps_all)
         shard->fences.floor = fence_floor_at(shard, record->time);
     if (shard->guard->options.members_share_holds && reason == QUARANTINE_NONE)
         reason = QUARANTINE_EPOCH;
@@ -155,16 +157,16 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
         reason = reason == QUARANTINE_NONE ? shard->quarantine.reason : reason;
     }
     shard_set_quarantine(shard, until, reason, until > 0, shard->guard->process);
-    identity_record_replace(shard, record, reason, is_of_another, answered);
+    identity_record_replace(shard, record, reason, is_of_another, identity_on_record);
 }
 
-/* Somebody has noticed, or nothing has happened since. By what is known here alone, holds that were
- * lost may run `until`: what the record says of holds is of those that were made since. */
+/* Another server has noticed the loss, or nothing has happened since. `until` is until when lost
+ * holds may run by what is known here alone: the record tells of holds that were made since. */
 static void follow(struct shard *shard, const struct identity_record *record,
                    enum quarantine_reason reason, int64_t until)
 {
     bool is_same = shard->identity.is_known && strcmp(record->era, shard->identity.era) == 0;
-    /* It is being written, or was lost on its way there: then it is written again. */
+    /* The end of the quarantine is being written, or was lost on its way: it is written again. */
     bool is_missing = is_same && shard->quarantine.opens > record->opens;
     int64_t opens = record->opens > record->time ? record->opens : 0;
     if (is_missing && shard->quarantine.opens > opens)
@@ -177,17 +179,17 @@ static void follow(struct shard *shard, const struct identity_record *record,
     if (!is_known_better)
         reason = is_missing ? shard->quarantine.reason : identity_record_reason(record);
     adopt(shard, record);
-    raise_what_it_lacks(shard, record);
+    write_missing_horizon(shard, record);
     shard_set_quarantine(shard, is_known_better ? until : opens, reason, false, record->by);
     if (record->since && record->opens > record->time)
         shard->quarantine.since = record->since;
     if (is_known_better || is_missing || shard->fences.floor > record->floor ||
         shard->fences.level > record->level)
-        identity_record_extend(shard, reason, extended);
+        identity_record_extend(shard, reason, identity_on_extended);
 }
 
-/* Somebody has ended the quarantine that all have been in: what was lost before that, and when it
- * is noticed, does not count any more. Not so a jump of the clock, which may have come after it. */
+/* An operator has ended the quarantine for all servers: what was lost before that no longer counts,
+ * even if it is noticed later. A jump of the clock still counts, since it may have come later. */
 static void forgive(struct shard *shard)
 {
     shard->key.before_tag[0] = '\0';
@@ -196,7 +198,7 @@ static void forgive(struct shard *shard)
     clock_skew_forgive(shard);
 }
 
-/* What has happened since the record was looked at last, as far as is known. */
+/* What has happened since the last look at the record, as far as is known. */
 static enum quarantine_reason reason_for(const struct shard *shard,
                                          const struct identity_record *record,
                                          const struct store_peer *peer)
@@ -212,16 +214,16 @@ static enum quarantine_reason reason_for(const struct shard *shard,
         return QUARANTINE_NONE;
     if (strcmp(record->id, shard->identity.id) != 0)
         return QUARANTINE_EPOCH;
-    /* Somebody else has noticed that the clock jumped. */
+    /* Another server has noticed that the clock jumped. */
     return strcmp(record->era, shard->identity.era) == 0 ? QUARANTINE_NONE : QUARANTINE_CLOCK;
 }
 
-/* What the record says is known, and the key of before, where it has another now, was asked. */
-static void use(struct shard *shard, bool is_same)
+/* The record was adopted, and so was the record under the old key, if the key has changed. */
+static void start_serving(struct shard *shard, bool is_same)
 {
     if (shard->connection.gate_is_closed)
         open_gate(shard);
-    else if (!is_same) /* names may be gone, and with them those who wait for them */
+    else if (!is_same) /* names may be gone, and waiters with them */
         shard->guard->options.replaced(shard->guard->options.context, shard->number);
 }
 
@@ -250,26 +252,27 @@ static void judge(struct shard *shard, const struct identity_record *record)
     bool is_before = is_same && (shard->clock_history.has_jumped || is_another) &&
                      shard->clock_history.before.is_known;
     remember_holds(shard, record, is_before ? &shard->clock_history.before : &shard->clock);
-    /* What the server said of its history is as old as the connection. */
+    /* The server has told its history when it was connected to, and not since. */
     if (identity_record_is_another_run(record->run, peer->run_id) ||
         (shard->connection.gate_is_closed && identity_record_was_replica(record->history, peer))) {
         begin_era(shard, record, QUARANTINE_IDENTITY, false);
     } else if (is_same && shard->clock_history.has_jumped) {
         begin_era(shard, record, QUARANTINE_CLOCK, false);
     } else {
-        /* Whoever wrote it under this key may not have heard of what is known from the other. */
+        /* The server that wrote the record under this key may not know the one under the old key.
+         */
         until = add_owed(shard, until, &reason);
         bool is_later = shard->key.is_moved && shard->quarantine.opens > record->time &&
                         shard->quarantine.opens > until;
         follow(shard, record, is_later ? shard->quarantine.reason : reason,
                is_later ? shard->quarantine.opens : until);
-        if (!identity_record_ask_before(shard, told_before))
-            use(shard, is_same);
+        if (!identity_record_ask_before(shard, identity_on_old_record))
+            start_serving(shard, is_same);
     }
 }
 
-/* The record under its new key was found, or written, before this was asked: what is lost from now
- * on will be missing there, and what was lost until now is missing here. */
+/* The record under the new key was found, or written, before the old one was asked for. So what was
+ * lost until then is missing under the old key, and a later loss will be seen under the new one. */
 static void judge_before(struct shard *shard, const struct identity_record *old)
 {
     bool is_kept = strcmp(old->id, shard->key.before_id) == 0;
@@ -282,21 +285,21 @@ static void judge_before(struct shard *shard, const struct identity_record *old)
                              !is_kept, is_kept ? old->by : shard->guard->process);
         identity_extend(shard);
     }
-    use(shard, false);
+    start_serving(shard, false);
 }
 
-static void told_before(void *context, const struct store_result *result)
+static void identity_on_old_record(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     struct identity_record old;
     shard->connection.is_asking = false;
     if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &old))
         judge_before(shard, &old);
-    else if (result->outcome == STORE_REFUSED) /* it is on its way elsewhere */
-        use(shard, false);
+    else if (result->outcome == STORE_REFUSED) /* the slot is on its way elsewhere */
+        start_serving(shard, false);
 }
 
-static void look_at_those_that_wait(struct guard *guard)
+static void look_at_waiting_members(struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
@@ -306,8 +309,8 @@ static void look_at_those_that_wait(struct guard *guard)
     }
 }
 
-/* It may be looked at more than once before what is known of it is that of another run: only the
- * first time its clock is another one. */
+/* After a change of servers the shard may be looked at more than once before the new run is
+ * adopted: only at the first look its clock is another one. */
 static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
 {
     const char *run = store_peer(shard->guard->store, shard->number)->run_id;
@@ -318,8 +321,8 @@ static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t ti
     snprintf(shard->clock_history.run, sizeof shard->clock_history.run, "%s", run);
 }
 
-/* Whoever comes later looks for the record in the first slot. */
-static void look_where_it_has_moved(struct shard *shard)
+/* A server that starts later looks for the record in the first slot. */
+static void look_if_moved(struct shard *shard)
 {
     if (shard->identity.is_known && !shard->connection.is_asking &&
         store_part_serves(shard->guard->store, shard->number) && identity_record_has_moved(shard))
@@ -332,7 +335,7 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     struct store *store = shard->guard->store;
     if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &record)) {
         shard->connection.is_asking = false;
-        return; /* in a second it is asked again */
+        return; /* the shard is asked again in a second */
     }
     const struct store_peer *peer = store_peer(store, shard->number);
     bool is_another =
@@ -356,29 +359,29 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     judge_skew(shard);
     slot_migration_settle(shard);
     if (is_first && shard->guard->options.members_share_holds)
-        look_at_those_that_wait(shard->guard);
+        look_at_waiting_members(shard->guard);
     else if (is_first)
         judge_supposed(shard->guard);
-    look_where_it_has_moved(shard);
+    look_if_moved(shard);
 }
 
-static void answered(void *context, const struct store_result *result)
+static void identity_on_record(void *context, const struct store_result *result)
 {
     identity_hear(context, result);
 }
 
-static void told_time(void *context, const struct store_result *result)
+static void identity_on_time(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     struct identity_record told;
     const struct store *store = shard->guard->store;
     if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &told))
-        return; /* in a second it is asked again */
+        return; /* the shard is asked again in a second */
     int64_t sent = (int64_t)(store_mark_at(store, shard->number).sent / NS_PER_US);
     int64_t heard_before = shard->heard;
     shard_wake_all(shard->guard);
     measure(shard, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
-    shard->heard = heard_before; /* its record was not */
+    shard->heard = heard_before; /* the record was not read */
     judge_skew(shard);
     if (shard->connection.gate_is_closed)
         open_gate(shard);
@@ -394,16 +397,16 @@ void identity_note_jump(struct shard *shard)
         identity_look(shard);
 }
 
-/* Whoever has taken over all that it had tells by its record what may be missing; not so whoever
- * has its own. */
+/* A shard that takes over all data of `from` tells by its record what may be missing. A shard that
+ * has a record of its own does not: the guard has to remember it. */
 void identity_taken(struct guard *guard, unsigned to, unsigned from)
 {
     const struct shard *before = from < guard->count ? guard->shards[from] : NULL;
     int64_t now = (int64_t)(uv_hrtime() / NS_PER_US);
     if (!before || !before->identity.is_known)
         return;
-    look_where_it_has_moved(shard_at(guard, to));
-    look_where_it_has_moved(shard_at(guard, from));
+    look_if_moved(shard_at(guard, to));
+    look_if_moved(shard_at(guard, from));
     slot_migration_taken(shard_at(guard, to));
     if (clock_skew_taken(shard_at(guard, to), before))
         identity_extend(shard_at(guard, to));

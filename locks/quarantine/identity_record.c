@@ -79,9 +79,9 @@ bool identity_record_is_still(const struct shard *shard, const struct store_resu
            strcmp(record.era, shard->identity.era) == 0;
 }
 
-/* Asking for it */
+/* Asking for the record */
 
-/* In a Cluster it has to lie in a slot of that shard. */
+/* In a Cluster the record has to lie in a slot of its shard. */
 static struct slice identity_record_key(const struct guard *guard, const char *tag,
                                         char text[KEY_LENGTH])
 {
@@ -92,9 +92,9 @@ static struct slice identity_record_key(const struct guard *guard, const char *t
     return (struct slice){text, (size_t)length};
 }
 
-/* Where that slot has gone to another shard, or one before it has come, the record is written
- * elsewhere: nothing is lost by that, and what is there already may be another shard's. */
-static void choose_tag(struct shard *shard)
+/* If the first slot has gone to another shard, or a slot before it has come, the key changes.
+ * Nothing is lost by that, and what is under the new key already may be another shard's record. */
+static void identity_record_choose_tag(struct shard *shard)
 {
     char tag[STORE_TAG_SIZE];
     store_first_tag(shard->guard->store, shard->number, tag);
@@ -108,8 +108,9 @@ static void choose_tag(struct shard *shard)
     shard->key.is_moved = shard->identity.is_known;
 }
 
-static void ask_at(struct shard *shard, const char *tag, const struct slice *arguments,
-                   size_t count, store_done *done, void *context)
+static void identity_record_ask_at(struct shard *shard, const char *tag,
+                                   const struct slice *arguments, size_t count, store_done *done,
+                                   void *context)
 {
     struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
@@ -122,7 +123,7 @@ static void ask_at(struct shard *shard, const char *tag, const struct slice *arg
 static void ask(struct shard *shard, const struct slice *arguments, size_t count, store_done *done,
                 void *context)
 {
-    ask_at(shard, shard->key.tag, arguments, count, done, context);
+    identity_record_ask_at(shard, shard->key.tag, arguments, count, done, context);
 }
 
 void identity_record_ask(struct shard *shard, store_done *done)
@@ -130,7 +131,7 @@ void identity_record_ask(struct shard *shard, store_done *done)
     const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of(""),
                                       slice_of("1")};
     bool may_ask = store_peer(shard->guard->store, shard->number)->run_id[0] != '\0';
-    choose_tag(shard);
+    identity_record_choose_tag(shard);
     shard->connection.is_asking = true;
     ask(shard, arguments, may_ask ? 5 : 4, done, shard);
 }
@@ -157,7 +158,7 @@ bool identity_record_ask_before(struct shard *shard, store_done *done)
         return false;
     }
     shard->connection.is_asking = true;
-    ask_at(shard, shard->key.before_tag, arguments, 4, done, shard);
+    identity_record_ask_at(shard, shard->key.before_tag, arguments, 4, done, shard);
     return true;
 }
 
@@ -168,9 +169,9 @@ bool identity_record_has_moved(const struct shard *shard)
     return strcmp(tag, shard->key.tag) != 0;
 }
 
-/* Writing it */
+/* Writing the record */
 
-/* On Redis' clock, at the latest. */
+/* Our moment by Redis' clock, at the latest. */
 static struct slice their_text(const struct shard *shard, int64_t moment, char text[NUMBER_TEXT])
 {
     return number_text(moment ? clock_theirs(&shard->clock, moment) : 0, text);
@@ -256,6 +257,6 @@ void identity_record_end(struct shard *shard, const char *era, store_done *done,
         slice_of(era),
         {shard->guard->process, PROCESS_LENGTH},
     };
-    choose_tag(shard);
+    identity_record_choose_tag(shard);
     ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }

@@ -8,14 +8,14 @@ bool pause_covers(const struct guard *guard, struct slice key)
     return number < guard->count && shard_left_ms(guard->shards[number]) > 0;
 }
 
-/* The same of what is asked for any names: a node of a Cluster that has gone may have been in it.
- */
-static int64_t left_at(const struct guard *guard, unsigned number)
+/* A node of a Cluster that serves no names any more may have gone while it was in quarantine: it
+ * does not count. */
+static int64_t left_while_serving(const struct guard *guard, unsigned number)
 {
     return store_part_serves(guard->store, number) ? shard_left_ms(guard->shards[number]) : 0;
 }
 
-/* Of a quorum: until so many members are out of it that they are a majority. */
+/* Until a majority of the members is out of quarantine. */
 static int64_t members_left_ms(const struct guard *guard, enum quarantine_reason *ret_reason)
 {
     unsigned majority = store_part_count(guard->store) / 2 + 1;
@@ -42,7 +42,7 @@ int64_t pause_left_ms(const struct guard *guard, struct slice key,
     if (guard->options.members_share_holds && key.bytes)
         return members_left_ms(guard, ret_reason);
     for (unsigned i = 0; i < guard->count; i++) {
-        int64_t left = key.bytes && i != only ? 0 : left_at(guard, i);
+        int64_t left = key.bytes && i != only ? 0 : left_while_serving(guard, i);
         if (left > longest) {
             longest = left;
             *ret_reason = guard->shards[i]->quarantine.reason;
@@ -51,7 +51,7 @@ int64_t pause_left_ms(const struct guard *guard, struct slice key,
     return longest;
 }
 
-/* Whether more than half of the members of a quorum are there and not in it. */
+/* Whether more than half of the members are up and not in quarantine. */
 static bool most_members_grant(const struct guard *guard)
 {
     unsigned granting = 0, count = store_part_count(guard->store);
@@ -73,7 +73,7 @@ bool pause_next(const struct guard *guard, unsigned *position, struct quarantine
 {
     while (*position < guard->count) {
         unsigned number = (*position)++;
-        int64_t left = left_at(guard, number);
+        int64_t left = left_while_serving(guard, number);
         if (left == 0)
             continue;
         const struct shard *shard = guard->shards[number];
@@ -91,6 +91,6 @@ unsigned pause_count(const struct guard *guard)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < guard->count; i++)
-        count += left_at(guard, i) > 0;
+        count += left_while_serving(guard, i) > 0;
     return store_part_count(guard->store) > 1 ? count : 0;
 }

@@ -35,9 +35,9 @@ struct shard *shard_at(struct guard *guard, unsigned number)
 
 /* The clock */
 
-/* Only where the clock is behind by more than it catches up with before anything is granted:
- * numbers that ran ahead of all clocks without need would be fallen below by whoever does not know
- * of it. */
+/* Raises the numbers only if the clock is so far behind that it does not catch up before the next
+ * grant. Numbers that ran ahead of all clocks without need would soon be undercut by a server that
+ * does not know of it. */
 static void note_ahead(struct shard *shard, const struct redis_clock *before, int64_t heard)
 {
     int64_t greatest = fence_floor_at(shard, clock_theirs(before, heard));
@@ -56,7 +56,7 @@ bool shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t tim
     if (!shard->clock_history.has_jumped)
         shard->clock_history.before = before;
     shard->clock_history.has_jumped = true;
-    /* What there was of a quarantine goes on for as long as before. */
+    /* A quarantine goes on for as long as it would have. */
     if (shard->quarantine.opens)
         shard->quarantine.opens += shard->clock.high - before.low;
     return true;

@@ -5,12 +5,12 @@
 
 enum { CONFIRM_MS = 500, NS_PER_US = 1000 };
 
-/* Whether slots are on their way */
+/* Slots on their way */
 
-static void confirm(struct shard *shard);
+static void slot_migration_confirm(struct shard *shard);
 
-/* Those that wait for what this one has said: where they wait for others, too, they go on to. */
-static void go_on(struct guard *guard)
+/* A shard has answered: all that wait look again, and wait on if others have not answered. */
+static void slot_migration_go_on(struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
@@ -19,7 +19,7 @@ static void go_on(struct guard *guard)
     }
 }
 
-static void answered(void *context, const struct store_result *result)
+static void slot_migration_on_answer(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     struct slice moves;
@@ -27,19 +27,19 @@ static void answered(void *context, const struct store_result *result)
     shard->migration.asked_at = (int64_t)(uv_hrtime() / NS_PER_US);
     if (result->outcome == STORE_REPLIED && value_text(value_at(result->reply, 1), &moves)) {
         shard->migration.is_under_way = moves.length > 0;
-        confirm(shard);
+        slot_migration_confirm(shard);
     }
-    go_on(shard->guard);
+    slot_migration_go_on(shard->guard);
 }
 
-static void ask(struct shard *shard)
+static void slot_migration_ask(struct shard *shard)
 {
     if (shard->migration.is_asked || store_is_closing(shard->guard->store))
         return;
     shard->migration.is_asked = true;
     if (!shard->migration.is_confirming)
         shard->migration.asked_arrivals = shard->migration.arrivals;
-    identity_record_ask_without(shard, answered);
+    identity_record_ask_without(shard, slot_migration_on_answer);
 }
 
 bool slot_migration_waits(struct shard *shard, void (*look)(struct shard *shard))
@@ -52,7 +52,7 @@ bool slot_migration_waits(struct shard *shard, void (*look)(struct shard *shard)
             !store_part_serves(guard->store, i))
             continue;
         shard->migration.look = look;
-        ask(other);
+        slot_migration_ask(other);
     }
     return shard->migration.look;
 }
@@ -67,14 +67,14 @@ static bool slot_migration_is_anywhere(const struct guard *guard)
     return false;
 }
 
-/* What has come */
+/* Slots that have come */
 
 void slot_migration_taken(struct shard *shard)
 {
     shard->migration.arrivals++;
 }
 
-static void confirmed(void *context, const char *error)
+static void slot_migration_on_confirmed(void *context, const char *error)
 {
     struct shard *shard = context;
     shard->migration.is_confirming = false;
@@ -82,8 +82,8 @@ static void confirmed(void *context, const char *error)
         shard->migration.confirmed_arrivals = shard->migration.asked_arrivals;
 }
 
-/* All that had come when it was asked stands before its answer. */
-static void confirm(struct shard *shard)
+/* What had come when the shard was asked stands before its answer. */
+static void slot_migration_confirm(struct shard *shard)
 {
     struct store *store = shard->guard->store;
     int replicas = store_peer(store, shard->number)->replicas;
@@ -92,14 +92,14 @@ static void confirm(struct shard *shard)
         replicas > STORE_REPLICAS_MOST)
         return;
     shard->migration.is_confirming = true;
-    store_confirm(store, store_mark_at(store, shard->number), replicas, CONFIRM_MS, confirmed,
-                  shard);
+    store_confirm(store, store_mark_at(store, shard->number), replicas, CONFIRM_MS,
+                  slot_migration_on_confirmed, shard);
 }
 
 void slot_migration_settle(struct shard *shard)
 {
     if (shard->migration.confirmed_arrivals != shard->migration.arrivals)
-        ask(shard);
+        slot_migration_ask(shard);
 }
 
 bool slot_migration_may_lose(const struct shard *shard)

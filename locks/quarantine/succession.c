@@ -32,7 +32,7 @@ void succession_inherit(struct shard *shard, const struct shard *before)
     shard->connection.is_asking = mine.connection.is_asking;
     shard->quarantine.is_told = mine.quarantine.is_told;
     shard->identity.serves = mine.identity.serves;
-    /* It has what was of `before`. */
+    /* What it should have taken over from `before` it has now. */
     shard->inheritance.ends = mine.inheritance.from == before ? 0 : mine.inheritance.ends;
     shard->inheritance.from = mine.inheritance.from;
     shard->horizon.raising = mine.horizon.raising;
@@ -66,7 +66,7 @@ void succession_learn(struct shard *shard)
                 shard->horizon.ends[kind] = other->horizon.ends[kind];
         if (other->horizon.span > shard->horizon.span)
             shard->horizon.span = other->horizon.span;
-        /* By less than that it has caught up when grants begin again. */
+        /* A smaller difference is caught up when grants begin again. */
         int64_t numbers = fence_floor_now(other) + CLOCK_JUMP_US;
         if (numbers > fence_floor_now(shard) + 2 * CLOCK_JUMP_US)
             fence_floor_raise(shard, numbers);
