@@ -71,11 +71,11 @@ void cluster_dismiss(struct cluster *cluster, unsigned number)
 
 /* What calls find out */
 
-void cluster_doubt(struct cluster *cluster)
+void cluster_refresh(struct cluster *cluster)
 {
     if (cluster->lease)
-        primary_lease_doubt(cluster->lease);
-    topology_doubt(cluster->topology);
+        primary_lease_refresh(cluster->lease);
+    topology_refresh(cluster->topology);
 }
 
 unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by)
@@ -94,13 +94,13 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
         slot_map_give(&cluster->map, slot, number);
     else
         topology_turn_to(cluster->topology, by);
-    cluster_doubt(cluster);
+    cluster_refresh(cluster);
     return is_known ? number : CLUSTER_NOBODY;
 }
 
 /* What the topology, the node table and the lease tell */
 
-static void on_answered(void *context, const uint16_t owners[SLOT_COUNT])
+static void cluster_on_answered(void *context, const uint16_t owners[SLOT_COUNT])
 {
     struct cluster *cluster = context;
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
@@ -109,51 +109,51 @@ static void on_answered(void *context, const uint16_t owners[SLOT_COUNT])
     cluster->events.mapped(cluster->events.context);
 }
 
-static void on_lost(void *context, int code, const char *reason)
+static void cluster_on_lost(void *context, int code, const char *reason)
 {
     struct cluster *cluster = context;
     cluster->events.lost(cluster->events.context, code, reason);
 }
 
-static void on_joined(void *context, unsigned number, struct guide *guide)
+static void cluster_on_joined(void *context, unsigned number, struct guide *guide)
 {
     struct cluster *cluster = context;
     cluster->events.joined(cluster->events.context, number, guide);
 }
 
-static void on_doubted(void *context)
+static void cluster_on_guide_failed(void *context)
 {
-    cluster_doubt(context);
+    cluster_refresh(context);
 }
 
-static unsigned find_named(void *context, const struct slot_node *named, unsigned by)
+static unsigned cluster_find_named(void *context, const struct slot_node *named, unsigned by)
 {
     const struct cluster *cluster = context;
     return node_table_find(cluster->table, named, by);
 }
 
-static void on_lease_changed(void *context)
+static void cluster_on_lease_changed(void *context)
 {
     struct cluster *cluster = context;
-    node_table_look(cluster->table);
+    node_table_update_guides(cluster->table);
 }
 
 /* The beginning and the end */
 
-static void free_all(struct cluster *cluster)
+static void cluster_free(struct cluster *cluster)
 {
     node_table_free(cluster->table);
     free(cluster);
 }
 
-static void on_one_closed(void *context)
+static void cluster_on_one_closed(void *context)
 {
     struct cluster *cluster = context;
     if (--cluster->open > 0)
         return;
     void (*closed)(void *context) = cluster->closed;
     void *closed_context = cluster->closed_context;
-    free_all(cluster);
+    cluster_free(cluster);
     if (closed)
         closed(closed_context);
 }
@@ -164,8 +164,9 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
     struct cluster *cluster = calloc(1, sizeof *cluster);
     if (!cluster)
         return failure_set(failure, -ENOMEM, "no memory");
-    const struct node_table_events node_table_events = {cluster, on_joined, on_doubted};
-    const struct topology_events topology_events = {cluster, on_answered, on_lost};
+    const struct node_table_events node_table_events = {cluster, cluster_on_joined,
+                                                        cluster_on_guide_failed};
+    const struct topology_events topology_events = {cluster, cluster_on_answered, cluster_on_lost};
     cluster->loop = loop;
     cluster->url = url;
     cluster->events = *events;
@@ -174,7 +175,7 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
     int result =
         topology_open(&cluster->topology, loop, url, cluster->table, &topology_events, failure);
     if (result < 0) {
-        free_all(cluster);
+        cluster_free(cluster);
         return result;
     }
     cluster->open = 1;
@@ -184,7 +185,8 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
 
 void cluster_require_primary_lease(struct cluster *cluster)
 {
-    const struct primary_lease_events events = {cluster, find_named, on_lease_changed};
+    const struct primary_lease_events events = {cluster, cluster_find_named,
+                                                cluster_on_lease_changed};
     cluster->lease = primary_lease_open(cluster->loop, cluster->url, &events);
     node_table_require_primary_lease(cluster->table, cluster->lease);
     cluster->open++;
@@ -195,6 +197,6 @@ void cluster_close(struct cluster *cluster, void (*closed)(void *context), void 
     cluster->closed = closed;
     cluster->closed_context = context;
     if (cluster->lease)
-        primary_lease_close(cluster->lease, on_one_closed, cluster);
-    topology_close(cluster->topology, on_one_closed, cluster);
+        primary_lease_close(cluster->lease, cluster_on_one_closed, cluster);
+    topology_close(cluster->topology, cluster_on_one_closed, cluster);
 }

@@ -74,7 +74,7 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
                             unsigned by);
 
 /* What is known may be behind. */
-void cluster_doubt(struct cluster *cluster);
+void cluster_refresh(struct cluster *cluster);
 
 /* Sessions with a node that serves nothing any more, and that nobody is waiting for, are to end. */
 void cluster_dismiss(struct cluster *cluster, unsigned number);

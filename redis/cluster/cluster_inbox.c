@@ -2,7 +2,7 @@
 
 enum { STAYS_MS = 500 }; /* where it has gone to, unless that was long ago */
 
-static void move(struct cluster_inbox *inbox)
+static void cluster_inbox_move(struct cluster_inbox *inbox)
 {
     const struct cluster_inbox_options *options = &inbox->options;
     if (!cluster_shards_next(options->shards, &inbox->node))
@@ -15,7 +15,7 @@ static void move(struct cluster_inbox *inbox)
 void cluster_inbox_note_up(struct cluster_inbox *inbox)
 {
     if (!inbox->guide.knows)
-        move(inbox);
+        cluster_inbox_move(inbox);
 }
 
 /* A node that serves nothing may have left the Cluster, or have been cut off from it: then it goes
@@ -26,19 +26,19 @@ void cluster_inbox_note_map(struct cluster_inbox *inbox)
         return;
     bool was_told = inbox->loss_is_told;
     inbox->loss_is_told = true; /* no loss that somebody has to know of */
-    move(inbox);
+    cluster_inbox_move(inbox);
     inbox->loss_is_told = was_told;
 }
 
 /* Where it is refused everywhere, it does not go round and round. */
-static void on_doubt(void *context)
+static void cluster_inbox_on_guide_failed(void *context)
 {
     struct cluster_inbox *inbox = context;
     if (uv_now(inbox->options.loop) >= inbox->turned + STAYS_MS)
-        move(inbox);
+        cluster_inbox_move(inbox);
 }
 
-static void on_listening(void *context)
+static void cluster_inbox_on_listening(void *context)
 {
     struct cluster_inbox *inbox = context;
     const struct store_events *events = inbox->options.events;
@@ -47,20 +47,20 @@ static void on_listening(void *context)
         events->listening(events->context);
 }
 
-static void on_message(void *context, struct slice text)
+static void cluster_inbox_on_message(void *context, struct slice text)
 {
     const struct store_events *events = ((struct cluster_inbox *)context)->options.events;
     if (events->message)
         events->message(events->context, text);
 }
 
-static void on_touched(void *context, struct slice key)
+static void cluster_inbox_on_touched(void *context, struct slice key)
 {
     (void)context,
         (void)key; /* each node's own inbox hears of keys: redis/cluster/cluster_shard.h */
 }
 
-static void on_lost(void *context, const char *reason)
+static void cluster_inbox_on_lost(void *context, const char *reason)
 {
     struct cluster_inbox *inbox = context;
     const struct store_events *events = inbox->options.events;
@@ -77,7 +77,7 @@ static void on_lost(void *context, const char *reason)
 void cluster_inbox_init(struct cluster_inbox *inbox, const struct cluster_inbox_options *options)
 {
     *inbox = (struct cluster_inbox){.options = *options};
-    guide_init(&inbox->guide, on_doubt, inbox);
+    guide_init(&inbox->guide, cluster_inbox_on_guide_failed, inbox);
 }
 
 int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
@@ -85,10 +85,10 @@ int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
     const struct cluster_inbox_options *options = &inbox->options;
     const struct inbox_events events = {
         .context = inbox,
-        .listening = on_listening,
-        .message = on_message,
-        .touched = on_touched,
-        .lost = on_lost,
+        .listening = cluster_inbox_on_listening,
+        .message = cluster_inbox_on_message,
+        .touched = cluster_inbox_on_touched,
+        .lost = cluster_inbox_on_lost,
     };
     return inbox_open(&inbox->inbox, options->loop, options->url, &inbox->guide, channel, &events);
 }

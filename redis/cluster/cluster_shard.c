@@ -9,57 +9,57 @@ struct cluster_shard {
     const struct cluster *cluster;
     struct part_options options;
     struct part *part;
-    struct inbox *ear; /* hears of changed keys; NULL: nobody has asked so far */
+    struct inbox *key_inbox; /* hears of changed keys; NULL: nobody has asked so far */
     bool tracks;
     bool is_marked;
     unsigned marked_slot;
-    int open; /* the part and the ear */
+    int open; /* the part and the inbox */
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* The ear */
+/* The inbox for changed keys */
 
-static void ear_listening(void *context)
+static void key_inbox_on_listening(void *context)
 {
     struct cluster_shard *shard = context;
-    part_heard_by(shard->part, shard->ear);
+    part_heard_by(shard->part, shard->key_inbox);
 }
 
-static void ear_message(void *context, struct slice text)
+static void key_inbox_on_message(void *context, struct slice text)
 {
     (void)context, (void)text; /* it has subscribed to no channel */
 }
 
-static void ear_touched(void *context, struct slice key)
+static void key_inbox_on_touched(void *context, struct slice key)
 {
     const struct cluster_shard *shard = context;
     shard->options.events.touched(shard->options.events.context, key);
 }
 
-static void ear_lost(void *context, const char *reason)
+static void key_inbox_on_lost(void *context, const char *reason)
 {
     (void)context, (void)reason; /* what is missed meanwhile, the part's tracking knows */
 }
 
-static void open_ear(struct cluster_shard *shard)
+static void open_key_inbox(struct cluster_shard *shard)
 {
     const struct inbox_events events = {
         .context = shard,
-        .listening = ear_listening,
-        .message = ear_message,
-        .touched = ear_touched,
-        .lost = ear_lost,
+        .listening = key_inbox_on_listening,
+        .message = key_inbox_on_message,
+        .touched = key_inbox_on_touched,
+        .lost = key_inbox_on_lost,
     };
     const struct part_options *options = &shard->options;
-    if (!shard->ear && inbox_open(&shard->ear, options->loop, options->url, options->guide,
-                                  (struct slice){NULL, 0}, &events) == 0)
+    if (!shard->key_inbox && inbox_open(&shard->key_inbox, options->loop, options->url,
+                                        options->guide, (struct slice){NULL, 0}, &events) == 0)
         shard->open++;
 }
 
 void cluster_shard_track(struct cluster_shard *shard, struct slice prefix)
 {
-    open_ear(shard);
+    open_key_inbox(shard);
     shard->tracks = true;
     part_track(shard->part, prefix);
 }
@@ -128,7 +128,7 @@ int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster
     return 0;
 }
 
-static void on_one_closed(void *context)
+static void cluster_shard_on_one_closed(void *context)
 {
     struct cluster_shard *shard = context;
     if (--shard->open > 0)
@@ -143,7 +143,7 @@ void cluster_shard_close(struct cluster_shard *shard, void (*closed)(void *conte
 {
     shard->closed = closed;
     shard->closed_context = context;
-    if (shard->ear)
-        inbox_close(shard->ear, on_one_closed, shard);
-    part_close(shard->part, on_one_closed, shard);
+    if (shard->key_inbox)
+        inbox_close(shard->key_inbox, cluster_shard_on_one_closed, shard);
+    part_close(shard->part, cluster_shard_on_one_closed, shard);
 }

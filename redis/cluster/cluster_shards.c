@@ -158,7 +158,7 @@ bool cluster_shards_join(struct cluster_shards *shards, unsigned node, struct gu
     return shards->closing || open_shard(shards, node, guide);
 }
 
-static void look_after(struct cluster_shards *shards, unsigned node)
+static void update_shard(struct cluster_shards *shards, unsigned node)
 {
     const struct cluster_shard *shard = shards->all[node];
     if (!cluster_shards_serves(shards, node)) {
@@ -176,7 +176,7 @@ void cluster_shards_note_map(struct cluster_shards *shards)
 {
     for (unsigned node = 0; node < shards->count; node++)
         if (shards->all[node] || open_shard(shards, node, cluster_guide(shards->cluster, node)))
-            look_after(shards, node);
+            update_shard(shards, node);
 }
 
 /* The beginning and the end */
@@ -193,7 +193,7 @@ struct cluster_shards *cluster_shards_open(struct cluster *cluster,
     return shards;
 }
 
-static void on_one_closed(void *context)
+static void cluster_shards_on_one_closed(void *context)
 {
     struct cluster_shards *shards = context;
     if (--shards->open == 0)
@@ -208,8 +208,8 @@ void cluster_shards_close(struct cluster_shards *shards, void (*closed)(void *co
     shards->closed_context = context;
     for (unsigned node = 0; node < shards->count; node++)
         if (shards->all[node])
-            cluster_shard_close(shards->all[node], on_one_closed, shards);
-    on_one_closed(shards);
+            cluster_shard_close(shards->all[node], cluster_shards_on_one_closed, shards);
+    cluster_shards_on_one_closed(shards);
 }
 
 void cluster_shards_free(struct cluster_shards *shards)

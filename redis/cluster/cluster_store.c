@@ -93,7 +93,7 @@ static void on_redirected(void *context, struct call *call, const char *error)
 static void on_marker_astray(void *context, unsigned node)
 {
     struct cluster_store *store = context;
-    cluster_doubt(store->cluster);
+    cluster_refresh(store->cluster);
     cluster_shards_mark_anew(store->shards, node);
 }
 

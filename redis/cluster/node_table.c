@@ -13,10 +13,10 @@ struct node {
     struct node_table *table;
     char host[REDIS_HOST_LONGEST + 1];
     int port;
-    bool is_placed; /* it is there, and was not dismissed */
-    uint64_t since; /* when its address was last news; loop time */
-    uint64_t until; /* a node with a lease vouches for it until then; loop time */
-    bool is_lost;   /* whoever connected to it has failed, or was disconnected, since */
+    bool has_address; /* it is there, and was not dismissed */
+    uint64_t since;   /* when its address was last news; loop time */
+    uint64_t until;   /* a node with a lease vouches for it until then; loop time */
+    bool is_lost;     /* whoever connected to it has failed, or was disconnected, since */
 };
 
 struct node_table {
@@ -28,14 +28,14 @@ struct node_table {
     unsigned count;
 };
 
-static bool serves(const struct node_table *table, unsigned number)
+static bool node_serves(const struct node_table *table, unsigned number)
 {
     return slot_map_count(table->map, number) > 0;
 }
 
 /* Primary leases */
 
-static uint64_t lease_end(const struct node_table *table, unsigned number)
+static uint64_t node_lease_end(const struct node_table *table, unsigned number)
 {
     if (!table->lease)
         return UINT64_MAX;
@@ -43,13 +43,13 @@ static uint64_t lease_end(const struct node_table *table, unsigned number)
     return end > until ? end : until;
 }
 
-static bool has_no_lease(const struct node_table *table, unsigned number)
+static bool node_has_no_lease(const struct node_table *table, unsigned number)
 {
-    return lease_end(table, number) <= uv_now(table->loop);
+    return node_lease_end(table, number) <= uv_now(table->loop);
 }
 
 /* Where it is new, the others are being asked. */
-static void hide(const struct node_table *table, struct node *node)
+static void node_hide(const struct node_table *table, struct node *node)
 {
     struct failure reason;
     uint64_t patience = node->since + PRIMARY_LEASE_ANSWER_MS;
@@ -67,14 +67,14 @@ static void hide(const struct node_table *table, struct node *node)
 }
 
 /* Lets the guide point to where the node is, as long as it has a lease. */
-static void show(const struct node_table *table, unsigned number)
+static void node_show(const struct node_table *table, unsigned number)
 {
     struct node *node = table->nodes[number];
-    uint64_t end = lease_end(table, number);
-    if (!node->is_placed)
+    uint64_t end = node_lease_end(table, number);
+    if (!node->has_address)
         return;
     if (end <= uv_now(table->loop)) {
-        hide(table, node);
+        node_hide(table, node);
         return;
     }
     if (table->lease)
@@ -83,21 +83,21 @@ static void show(const struct node_table *table, unsigned number)
     guide_point(&node->guide, node->host, node->port);
 }
 
-void node_table_look(struct node_table *table)
+void node_table_update_guides(struct node_table *table)
 {
     for (unsigned i = 0; table->lease && i < table->count; i++)
-        show(table, i);
+        node_show(table, i);
 }
 
 /* Those of which nothing is heard count, too. */
 void node_table_note_map(struct node_table *table)
 {
     for (unsigned i = 0; table->lease && i < table->count; i++)
-        if (serves(table, i))
+        if (node_serves(table, i))
             primary_lease_add(table->lease, i, table->nodes[i]->host, table->nodes[i]->port);
         else
             primary_lease_remove(table->lease, i);
-    node_table_look(table);
+    node_table_update_guides(table);
 }
 
 void node_table_require_primary_lease(struct node_table *table, struct primary_lease *lease)
@@ -105,36 +105,36 @@ void node_table_require_primary_lease(struct node_table *table, struct primary_l
     table->lease = lease;
 }
 
-/* Places */
+/* Addresses */
 
 /* `by` has named it; CLUSTER_NOBODY: one that has no number. */
-static void place(struct node_table *table, unsigned number, unsigned by, const char *host,
-                  int port)
+static void node_set_address(struct node_table *table, unsigned number, unsigned by,
+                             const char *host, int port)
 {
     struct node *node = table->nodes[number];
     uint64_t now = uv_now(table->loop);
-    bool is_news = !node->is_placed || node->port != port || strcmp(node->host, host) != 0;
+    bool is_news = !node->has_address || node->port != port || strcmp(node->host, host) != 0;
     if (is_news) {
         snprintf(node->host, sizeof node->host, "%s", host);
         node->port = port;
-        node->is_placed = true;
+        node->has_address = true;
         node->since = now;
         node->is_lost = false;
     }
-    if (table->lease && (is_news || !serves(table, number)) && by != number &&
-        by != CLUSTER_NOBODY && !has_no_lease(table, by))
+    if (table->lease && (is_news || !node_serves(table, number)) && by != number &&
+        by != CLUSTER_NOBODY && !node_has_no_lease(table, by))
         node->until = now + PRIMARY_LEASE_MS;
-    show(table, number);
+    node_show(table, number);
 }
 
-static void on_doubt(void *context)
+static void node_on_guide_failed(void *context)
 {
     struct node *node = context;
     node->is_lost = true;
-    node->table->events.doubted(node->table->events.context);
+    node->table->events.guide_failed(node->table->events.context);
 }
 
-static unsigned add(struct node_table *table, unsigned by, const char *host, int port)
+static unsigned node_add(struct node_table *table, unsigned by, const char *host, int port)
 {
     if (table->count == CLUSTER_NODES_MOST)
         return CLUSTER_NOBODY;
@@ -144,8 +144,8 @@ static unsigned add(struct node_table *table, unsigned by, const char *host, int
     unsigned number = table->count++;
     table->nodes[number] = node;
     node->table = table;
-    guide_init(&node->guide, on_doubt, node);
-    place(table, number, by, host, port);
+    guide_init(&node->guide, node_on_guide_failed, node);
+    node_set_address(table, number, by, host, port);
     table->events.joined(table->events.context, number, &node->guide);
     return number;
 }
@@ -208,8 +208,8 @@ static unsigned find_at(const struct node_table *table, const struct slot_node *
 }
 
 /* `by`, at `answering`, has named it. */
-static unsigned meet(struct node_table *table, const struct slot_node *named, unsigned by,
-                     const char *answering)
+static unsigned node_meet(struct node_table *table, const struct slot_node *named, unsigned by,
+                          const char *answering)
 {
     char host[REDIS_HOST_LONGEST + 1];
     unsigned number = find_by_id(table, named->id);
@@ -218,9 +218,9 @@ static unsigned meet(struct node_table *table, const struct slot_node *named, un
     if (number == CLUSTER_NOBODY)
         number = find_at(table, named, host);
     if (number != CLUSTER_NOBODY)
-        place(table, number, by, host, named->port); /* it may have been dismissed */
+        node_set_address(table, number, by, host, named->port); /* it may have been dismissed */
     else
-        number = add(table, by, host, named->port);
+        number = node_add(table, by, host, named->port);
     if (number != CLUSTER_NOBODY && named->id.length > 0)
         snprintf(table->nodes[number]->id, sizeof table->nodes[number]->id, "%.*s",
                  (int)named->id.length, named->id.bytes);
@@ -229,13 +229,13 @@ static unsigned meet(struct node_table *table, const struct slot_node *named, un
 
 unsigned node_table_meet(struct node_table *table, const struct slot_node *named, unsigned by)
 {
-    return meet(table, named, by, host_of(table, by));
+    return node_meet(table, named, by, host_of(table, by));
 }
 
 unsigned node_table_meet_by(struct node_table *table, const struct slot_node *named,
                             const char *host, int port)
 {
-    return meet(table, named, find_by_address(table, host, port), host);
+    return node_meet(table, named, find_by_address(table, host, port), host);
 }
 
 /* How they are */
@@ -255,14 +255,14 @@ size_t node_table_count_serving(const struct node_table *table)
 {
     size_t count = 0;
     for (unsigned i = 0; i < table->count; i++)
-        count += serves(table, i);
+        count += node_serves(table, i);
     return count;
 }
 
 unsigned node_table_serving(const struct node_table *table, size_t index)
 {
     for (unsigned i = 0; i < table->count; i++)
-        if (serves(table, i) && index-- == 0)
+        if (node_serves(table, i) && index-- == 0)
             return i;
     return CLUSTER_NOBODY;
 }
@@ -270,7 +270,7 @@ unsigned node_table_serving(const struct node_table *table, size_t index)
 bool node_table_serves_lost(const struct node_table *table)
 {
     for (unsigned i = 0; i < table->count; i++)
-        if (serves(table, i) && table->nodes[i]->is_lost)
+        if (node_serves(table, i) && table->nodes[i]->is_lost)
             return true;
     return false;
 }
@@ -291,15 +291,15 @@ void node_table_note_up(struct node_table *table, unsigned number)
 void node_table_dismiss(struct node_table *table, unsigned number)
 {
     struct node *node = table->nodes[number];
-    if (serves(table, number))
+    if (node_serves(table, number))
         return;
-    node->is_placed = false;
+    node->has_address = false;
     guide_withdraw(&node->guide, "it serves nothing any more");
 }
 
 bool node_table_is_dismissed(const struct node_table *table, unsigned number)
 {
-    return !table->nodes[number]->is_placed;
+    return !table->nodes[number]->has_address;
 }
 
 /* The beginning and the end */

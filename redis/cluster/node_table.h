@@ -23,7 +23,7 @@ struct node_table_events {
      */
     void (*joined)(void *context, unsigned number, struct guide *guide);
     /* A follower of a node's guide could not use it, or has lost it. */
-    void (*doubted)(void *context);
+    void (*guide_failed)(void *context);
 };
 
 /* `map` outlives it, and says who serves slots. */
@@ -38,7 +38,7 @@ void node_table_free(struct node_table *table);
 void node_table_require_primary_lease(struct node_table *table, struct primary_lease *lease);
 
 /* A primary lease may have ended or begun: updates all guides. */
-void node_table_look(struct node_table *table);
+void node_table_update_guides(struct node_table *table);
 
 /* The map was read anew: those that serve slots are the primaries that give leases. */
 void node_table_note_map(struct node_table *table);

@@ -23,12 +23,12 @@ static void preflight_end(struct preflight *preflight, int result)
     uv_timer_start(&preflight->timer, preflight->timer.timer_cb, 0, 0); /* not from an event */
 }
 
-static void on_joined(void *context, unsigned node, struct guide *guide)
+static void preflight_on_joined(void *context, unsigned node, struct guide *guide)
 {
     (void)context, (void)node, (void)guide; /* nobody connects to it yet */
 }
 
-static void on_mapped(void *context)
+static void preflight_on_mapped(void *context)
 {
     struct preflight *preflight = context;
     unsigned uncovered = cluster_uncovered(preflight->cluster);
@@ -42,13 +42,13 @@ static void on_mapped(void *context)
         preflight_end(preflight, 0);
 }
 
-static void on_lost(void *context, int code, const char *reason)
+static void preflight_on_lost(void *context, int code, const char *reason)
 {
     struct preflight *preflight = context;
     preflight_end(preflight, failure_set(preflight->failure, code, "%s", reason));
 }
 
-static void on_timer(uv_timer_t *timer)
+static void preflight_on_timer(uv_timer_t *timer)
 {
     struct preflight *preflight = timer->data;
     if (!preflight->is_over) {
@@ -64,7 +64,8 @@ static void on_timer(uv_timer_t *timer)
 int preflight_cluster(const struct redis_url *url, int timeout_ms, struct failure *failure)
 {
     struct preflight preflight = {.timeout_ms = timeout_ms, .failure = failure};
-    const struct cluster_events events = {&preflight, on_joined, on_mapped, on_lost};
+    const struct cluster_events events = {&preflight, preflight_on_joined, preflight_on_mapped,
+                                          preflight_on_lost};
     int result = uv_loop_init(&preflight.loop);
     if (result < 0)
         return failure_set(failure, result, "cannot make an event loop: %s", uv_strerror(result));
@@ -72,7 +73,7 @@ int preflight_cluster(const struct redis_url *url, int timeout_ms, struct failur
     if (result == 0) {
         uv_timer_init(&preflight.loop, &preflight.timer);
         preflight.timer.data = &preflight;
-        uv_timer_start(&preflight.timer, on_timer, (uint64_t)timeout_ms, 0);
+        uv_timer_start(&preflight.timer, preflight_on_timer, (uint64_t)timeout_ms, 0);
     }
     uv_run(&preflight.loop, UV_RUN_DEFAULT);
     uv_loop_close(&preflight.loop);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A primary that is asked. */
-struct witness {
+struct voter {
     struct primary_lease *lease;
     unsigned node;
     bool counts; /* it is one, as far as is known here */
@@ -18,7 +18,7 @@ struct witness {
     bool asking;
     bool ask_again; /* when that is over */
     uint64_t asked;
-    uint64_t spoken; /* when it was asked for its latest answer; 0: there is none */
+    uint64_t answered; /* when it was asked for its latest answer; 0: there is none */
     bool names[CLUSTER_NODES_MOST];
 };
 
@@ -26,10 +26,10 @@ struct primary_lease {
     uv_loop_t *loop;
     const struct redis_url *url;
     struct primary_lease_events events;
-    uv_timer_t timer;                              /* of primary_lease_wake */
-    struct witness *witnesses[CLUSTER_NODES_MOST]; /* by number; NULL: never asked */
-    unsigned count;                                /* numbers so far */
-    int open;                                      /* sessions, and the timer */
+    uv_timer_t timer;                         /* of primary_lease_wake */
+    struct voter *voters[CLUSTER_NODES_MOST]; /* by number; NULL: never asked */
+    unsigned count;                           /* numbers so far */
+    int open;                                 /* sessions, and the timer */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -37,114 +37,114 @@ struct primary_lease {
 
 /* Asking */
 
-static void ask(struct witness *witness)
+static void voter_ask(struct voter *voter)
 {
     static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
-    witness->asking = true;
-    witness->ask_again = false;
-    witness->asked = uv_now(witness->lease->loop);
-    session_send_words(witness->session, SLOTS, 2);
-    session_wake(witness->session, witness->asked + PRIMARY_LEASE_ANSWER_MS);
+    voter->asking = true;
+    voter->ask_again = false;
+    voter->asked = uv_now(voter->lease->loop);
+    session_send_words(voter->session, SLOTS, 2);
+    session_wake(voter->session, voter->asked + PRIMARY_LEASE_ANSWER_MS);
 }
 
-static uint64_t due(const struct witness *witness)
+static uint64_t voter_due(const struct voter *voter)
 {
-    return witness->asked + (witness->asking      ? PRIMARY_LEASE_ANSWER_MS
-                             : witness->ask_again ? PRIMARY_LEASE_SPACE_MS
-                                                  : PRIMARY_LEASE_ASK_MS);
+    return voter->asked + (voter->asking      ? PRIMARY_LEASE_ANSWER_MS
+                           : voter->ask_again ? PRIMARY_LEASE_SPACE_MS
+                                              : PRIMARY_LEASE_ASK_MS);
 }
 
-static void on_ready(void *context, const struct session_peer *peer)
+static void voter_on_ready(void *context, const struct session_peer *peer)
 {
     (void)peer;
-    ask(context);
+    voter_ask(context);
 }
 
 /* Answers that came while this process itself was held up are not late. */
-static void on_woken(void *context)
+static void voter_on_woken(void *context)
 {
-    struct witness *witness = context;
-    while (witness->asking && session_read(witness->session))
+    struct voter *voter = context;
+    while (voter->asking && session_read(voter->session))
         ;
-    if (!session_is_ready(witness->session))
+    if (!session_is_ready(voter->session))
         return;
-    if (uv_now(witness->lease->loop) < due(witness))
-        session_wake(witness->session, due(witness));
-    else if (witness->asking)
-        session_lose(witness->session, -EAGAIN, "it does not say who the primaries are");
+    if (uv_now(voter->lease->loop) < voter_due(voter))
+        session_wake(voter->session, voter_due(voter));
+    else if (voter->asking)
+        session_lose(voter->session, -EAGAIN, "it does not say who the primaries are");
     else
-        ask(witness);
+        voter_ask(voter);
 }
 
-void primary_lease_doubt(struct primary_lease *lease)
+void primary_lease_refresh(struct primary_lease *lease)
 {
     for (unsigned node = 0; node < lease->count; node++) {
-        struct witness *witness = lease->witnesses[node];
-        if (lease->closing || !witness || !session_is_ready(witness->session))
+        struct voter *voter = lease->voters[node];
+        if (lease->closing || !voter || !session_is_ready(voter->session))
             continue; /* it is asked as soon as it is */
-        witness->ask_again = true;
-        session_wake(witness->session, due(witness));
+        voter->ask_again = true;
+        session_wake(voter->session, voter_due(voter));
     }
 }
 
 /* Answers */
 
-static void note_range(void *context, unsigned first, unsigned last,
-                       const struct slot_node *primary)
+static void voter_note_range(void *context, unsigned first, unsigned last,
+                             const struct slot_node *primary)
 {
-    struct witness *witness = context;
-    const struct primary_lease_events *events = &witness->lease->events;
-    unsigned node = events->find(events->context, primary, witness->node);
+    struct voter *voter = context;
+    const struct primary_lease_events *events = &voter->lease->events;
+    unsigned node = events->find(events->context, primary, voter->node);
     (void)first, (void)last;
     if (node != CLUSTER_NOBODY)
-        witness->names[node] = true;
+        voter->names[node] = true;
 }
 
-static void on_replied(void *context, const redisReply *reply)
+static void voter_on_replied(void *context, const redisReply *reply)
 {
-    struct witness *witness = context;
-    memset(witness->names, 0, sizeof witness->names);
-    if (!witness->asking || reply->type != REDIS_REPLY_ARRAY ||
-        !slots_read((const struct value *)(const void *)reply, note_range, witness)) {
-        session_lose(witness->session, -EAGAIN, "it does not say who the primaries are");
+    struct voter *voter = context;
+    memset(voter->names, 0, sizeof voter->names);
+    if (!voter->asking || reply->type != REDIS_REPLY_ARRAY ||
+        !slots_read((const struct value *)(const void *)reply, voter_note_range, voter)) {
+        session_lose(voter->session, -EAGAIN, "it does not say who the primaries are");
         return;
     }
-    witness->asking = false;
-    witness->spoken = witness->asked;
-    session_wake(witness->session, due(witness));
-    witness->lease->events.changed(witness->lease->events.context);
+    voter->asking = false;
+    voter->answered = voter->asked;
+    session_wake(voter->session, voter_due(voter));
+    voter->lease->events.changed(voter->lease->events.context);
 }
 
 /* What it has said goes on to count: it was asked then. */
-static void on_lost(void *context, const struct session_loss *loss)
+static void voter_on_lost(void *context, const struct session_loss *loss)
 {
-    struct witness *witness = context;
+    struct voter *voter = context;
     (void)loss; /* the node's own link tells of it */
-    witness->asking = false;
+    voter->asking = false;
 }
 
 uint64_t primary_lease_end(const struct primary_lease *lease, unsigned node)
 {
-    uint64_t spoken[CLUSTER_NODES_MOST]; /* the latest first */
+    uint64_t answered[CLUSTER_NODES_MOST]; /* the latest first */
     size_t count = 0, primaries = 0;
     for (unsigned i = 0; i < lease->count; i++) {
-        const struct witness *witness = lease->witnesses[i];
-        if (!witness || !witness->counts)
+        const struct voter *voter = lease->voters[i];
+        if (!voter || !voter->counts)
             continue;
         primaries++;
-        if (!witness->spoken || !witness->names[node])
+        if (!voter->answered || !voter->names[node])
             continue;
-        size_t place = count++;
-        for (; place > 0 && spoken[place - 1] < witness->spoken; place--)
-            spoken[place] = spoken[place - 1];
-        spoken[place] = witness->spoken;
+        size_t at = count++;
+        for (; at > 0 && answered[at - 1] < voter->answered; at--)
+            answered[at] = answered[at - 1];
+        answered[at] = voter->answered;
     }
-    return count > primaries / 2 ? spoken[primaries / 2] + PRIMARY_LEASE_MS : 0;
+    return count > primaries / 2 ? answered[primaries / 2] + PRIMARY_LEASE_MS : 0;
 }
 
 /* Time */
 
-static void on_timer(uv_timer_t *timer)
+static void primary_lease_on_timer(uv_timer_t *timer)
 {
     struct primary_lease *lease = timer->data;
     lease->events.changed(lease->events.context);
@@ -154,60 +154,60 @@ void primary_lease_wake(struct primary_lease *lease, uint64_t due)
 {
     uint64_t now = uv_now(lease->loop), left = uv_timer_get_due_in(&lease->timer);
     if (!lease->closing && (left == 0 || due - now < left))
-        uv_timer_start(&lease->timer, on_timer, due - now, 0);
+        uv_timer_start(&lease->timer, primary_lease_on_timer, due - now, 0);
 }
 
 /* The beginning and the end */
 
-static void end_if_closed(struct primary_lease *lease)
+static void primary_lease_on_one_closed(struct primary_lease *lease)
 {
     if (--lease->open > 0)
         return;
     void (*closed)(void *context) = lease->closed;
     void *closed_context = lease->closed_context;
     for (unsigned node = 0; node < lease->count; node++)
-        free(lease->witnesses[node]);
+        free(lease->voters[node]);
     free(lease);
     closed(closed_context);
 }
 
-static void on_closed(void *context)
+static void voter_on_closed(void *context)
 {
-    struct witness *witness = context;
-    end_if_closed(witness->lease);
+    struct voter *voter = context;
+    primary_lease_on_one_closed(voter->lease);
 }
 
-static void on_timer_closed(uv_handle_t *timer)
+static void primary_lease_on_timer_closed(uv_handle_t *timer)
 {
-    end_if_closed(timer->data);
+    primary_lease_on_one_closed(timer->data);
 }
 
-static void nobody_minds(void *context)
+static void voter_on_guide_failed(void *context)
 {
     (void)context; /* the next question is due in a second */
 }
 
-static void start(struct primary_lease *lease, unsigned node)
+static void voter_open(struct primary_lease *lease, unsigned node)
 {
-    struct witness *witness = calloc(1, sizeof *witness);
-    if (!witness)
+    struct voter *voter = calloc(1, sizeof *voter);
+    if (!voter)
         abort();
-    *witness = (struct witness){.lease = lease, .node = node};
-    guide_init(&witness->guide, nobody_minds, witness);
+    *voter = (struct voter){.lease = lease, .node = node};
+    guide_init(&voter->guide, voter_on_guide_failed, voter);
     const struct session_events events = {
-        .context = witness,
-        .ready = on_ready,
-        .replied = on_replied,
-        .lost = on_lost,
-        .woken = on_woken,
-        .closed = on_closed,
+        .context = voter,
+        .ready = voter_on_ready,
+        .replied = voter_on_replied,
+        .lost = voter_on_lost,
+        .woken = voter_on_woken,
+        .closed = voter_on_closed,
     };
-    witness->guide.takes_replicas = true; /* what it is, others have to say */
-    if (session_open(&witness->session, lease->loop, lease->url, &witness->guide, &events, NULL)) {
-        free(witness);
+    voter->guide.takes_replicas = true; /* what it is, others have to say */
+    if (session_open(&voter->session, lease->loop, lease->url, &voter->guide, &events, NULL)) {
+        free(voter);
         return;
     }
-    lease->witnesses[node] = witness;
+    lease->voters[node] = voter;
     if (node >= lease->count)
         lease->count = node + 1;
     lease->open++;
@@ -217,23 +217,23 @@ void primary_lease_add(struct primary_lease *lease, unsigned node, const char *h
 {
     if (lease->closing)
         return;
-    if (!lease->witnesses[node])
-        start(lease, node);
-    struct witness *witness = lease->witnesses[node];
-    if (!witness)
+    if (!lease->voters[node])
+        voter_open(lease, node);
+    struct voter *voter = lease->voters[node];
+    if (!voter)
         return;
-    witness->counts = true;
-    guide_point(&witness->guide, host, port);
+    voter->counts = true;
+    guide_point(&voter->guide, host, port);
 }
 
 void primary_lease_remove(struct primary_lease *lease, unsigned node)
 {
-    struct witness *witness = lease->witnesses[node];
-    if (lease->closing || !witness || !witness->counts)
+    struct voter *voter = lease->voters[node];
+    if (lease->closing || !voter || !voter->counts)
         return;
-    witness->counts = false;
-    witness->spoken = 0;
-    guide_withdraw(&witness->guide, "it serves nothing any more");
+    voter->counts = false;
+    voter->answered = 0;
+    guide_withdraw(&voter->guide, "it serves nothing any more");
 }
 
 struct primary_lease *primary_lease_open(uv_loop_t *loop, const struct redis_url *url,
@@ -256,8 +256,8 @@ void primary_lease_close(struct primary_lease *lease, void (*closed)(void *conte
     lease->closing = true;
     lease->closed = closed;
     lease->closed_context = context;
-    uv_close((uv_handle_t *)&lease->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&lease->timer, primary_lease_on_timer_closed);
     for (unsigned node = 0; node < lease->count; node++)
-        if (lease->witnesses[node])
-            session_close(lease->witnesses[node]->session);
+        if (lease->voters[node])
+            session_close(lease->voters[node]->session);
 }

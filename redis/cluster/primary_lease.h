@@ -50,7 +50,7 @@ void primary_lease_add(struct primary_lease *lease, unsigned node, const char *h
 void primary_lease_remove(struct primary_lease *lease, unsigned node);
 
 /* All are asked as soon as that is decent. */
-void primary_lease_doubt(struct primary_lease *lease);
+void primary_lease_refresh(struct primary_lease *lease);
 
 /* On the loop's clock, in ms; 0: most have not named it so far, or not in their latest answers. */
 uint64_t primary_lease_end(const struct primary_lease *lease, unsigned node);

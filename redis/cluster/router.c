@@ -5,9 +5,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 enum {
-    LOOK_MS = 2,       /* how often it is looked whether what is held can go on */
+    GO_ON_MS = 2,      /* how often it is looked whether what is held can go on */
     TRY_AGAIN_MS = 3,  /* after TRYAGAIN; */
     WIND_DOWN_MS = 10, /* after a redirect that is one of many */
     DETOURS_QUICK = 4,
@@ -16,7 +17,7 @@ enum {
 
 /* Calls that are held, by their serial numbers: of one slot, or one that is for a node. */
 struct lane {
-    struct lane *next;
+    LIST_ENTRY(lane) others;
     unsigned slot;
     uint64_t not_before;
     bool is_tried; /* one was sent, and has not come back so far */
@@ -34,7 +35,7 @@ struct router {
     void (*closed)(void *context);
     void *closed_context;
     uint64_t serial;
-    struct lane *lanes;
+    LIST_HEAD(, lane) lanes;
     struct lane *lane_of[SLOT_COUNT]; /* NULL: none of its calls is held */
     unsigned open[SLOT_COUNT];        /* calls under way, all of them */
     uint16_t at[SLOT_COUNT];          /* at this node: so they cannot overtake each other */
@@ -42,7 +43,7 @@ struct router {
 
 /* Lanes */
 
-static void router_timer(uv_timer_t *timer);
+static void router_on_timer(uv_timer_t *timer);
 
 static struct lane *lane_open(struct router *router, unsigned slot)
 {
@@ -50,22 +51,21 @@ static struct lane *lane_open(struct router *router, unsigned slot)
     if (!lane)
         abort();
     lane->slot = slot;
-    lane->next = router->lanes;
-    router->lanes = lane;
+    LIST_INSERT_HEAD(&router->lanes, lane, others);
     if (slot != WHOLE)
         router->lane_of[slot] = lane;
     if (!uv_is_active((uv_handle_t *)&router->timer))
-        uv_timer_start(&router->timer, router_timer, LOOK_MS, LOOK_MS);
+        uv_timer_start(&router->timer, router_on_timer, GO_ON_MS, GO_ON_MS);
     return lane;
 }
 
 static void lane_put(struct lane *lane, struct call *call)
 {
-    struct call **place = &lane->first;
-    while (*place && (*place)->routing.serial < call->routing.serial)
-        place = &(*place)->next;
-    call->next = *place;
-    *place = call;
+    struct call **at = &lane->first;
+    while (*at && (*at)->routing.serial < call->routing.serial)
+        at = &(*at)->next;
+    call->next = *at;
+    *at = call;
 }
 
 static struct call *lane_take(struct lane *lane)
@@ -152,10 +152,7 @@ static void lane_give_up(struct router *router, struct lane *lane, uint64_t now)
 
 static void lane_close(struct router *router, struct lane *lane)
 {
-    struct lane **place = &router->lanes;
-    while (*place != lane)
-        place = &(*place)->next;
-    *place = lane->next;
+    LIST_REMOVE(lane, others);
     if (lane->slot != WHOLE)
         router->lane_of[lane->slot] = NULL;
     free(lane);
@@ -180,29 +177,30 @@ static void lane_go_on(struct router *router, struct lane *lane)
         lane_close(router, lane);
 }
 
-static void router_look(struct router *router)
+static void router_go_on(struct router *router)
 {
     uint64_t now = uv_now(router->loop);
-    for (struct lane *lane = router->lanes, *next; lane; lane = next) {
+    for (struct lane *lane = LIST_FIRST(&router->lanes), *next; lane; lane = next) {
         lane_give_up(router, lane, router->closing ? UINT64_MAX : now);
-        next = lane->next; /* whoever heard that a call has failed may have called again */
+        next = LIST_NEXT(lane,
+                         others); /* whoever heard that a call has failed may have called again */
         if (router->closing && !lane->first)
             lane_close(router, lane);
         else if (can_go_on(router, lane, now))
             lane_go_on(router, lane);
     }
-    if (!router->lanes)
+    if (LIST_EMPTY(&router->lanes))
         uv_timer_stop(&router->timer);
 }
 
-static void router_timer(uv_timer_t *timer)
+static void router_on_timer(uv_timer_t *timer)
 {
-    router_look(timer->data);
+    router_go_on(timer->data);
 }
 
 /* Calls */
 
-static struct call *route(struct router *router, struct call *call, unsigned slot)
+static struct call *router_new_call(struct router *router, struct call *call, unsigned slot)
 {
     call->routing = (struct routing){.serial = router->serial++,
                                      .give_up = uv_now(router->loop) + STORE_DEADLINE_MS,
@@ -216,7 +214,7 @@ void router_eval(struct router *router, const struct script *script, struct slic
                  void *context)
 {
     unsigned slot = slot_of(key), owner = cluster_owner(router->cluster, slot);
-    struct call *call = route(
+    struct call *call = router_new_call(
         router, call_new_script(script, key, 2, arguments, argument_count, done, context), slot);
     struct lane *lane = router->lane_of[slot];
     struct link *link = link_of(router, owner);
@@ -237,9 +235,9 @@ void router_eval_at(struct router *router, unsigned node, const struct script *s
                     void *context)
 {
     struct slice nothing = {NULL, 0};
-    struct call *call =
-        route(router, call_new_script(script, nothing, 0, arguments, argument_count, done, context),
-              WHOLE);
+    struct call *call = router_new_call(
+        router, call_new_script(script, nothing, 0, arguments, argument_count, done, context),
+        WHOLE);
     call->asking = true;
     call->routing.node = node;
     struct link *link = link_of(router, node);
@@ -262,7 +260,7 @@ static uint64_t pause_after(const struct call *call, bool tries_again)
 }
 
 /* False where it is not known yet where to. */
-static bool follow(struct router *router, struct call *call, const struct redirect *redirect)
+static bool router_follow(struct router *router, struct call *call, const struct redirect *redirect)
 {
     struct routing *routing = &call->routing;
     unsigned by = routing->node;
@@ -278,7 +276,7 @@ static bool follow(struct router *router, struct call *call, const struct redire
     return true;
 }
 
-static void hold(struct router *router, struct call *call, bool tries_again)
+static void router_hold(struct router *router, struct call *call, bool tries_again)
 {
     unsigned slot = call->routing.slot;
     struct lane *lane = slot != WHOLE ? router->lane_of[slot] : NULL;
@@ -301,7 +299,7 @@ void router_redirected(struct router *router, struct call *call, const char *err
     if (router->closing || !(tries_again || is_redirect)) {
         char text[STORE_ERROR_TEXT];
         error_explain(error, text, sizeof text);
-        cluster_doubt(router->cluster); /* CLUSTERDOWN */
+        cluster_refresh(router->cluster); /* CLUSTERDOWN */
         call_finish(call, STORE_REFUSED, NULL, text);
         return;
     }
@@ -310,9 +308,9 @@ void router_redirected(struct router *router, struct call *call, const char *err
     routing->open = NULL;
     routing->detours++;
     call->asking = routing->slot == WHOLE;
-    if (is_redirect && !follow(router, call, &redirect))
+    if (is_redirect && !router_follow(router, call, &redirect))
         tries_again = true;
-    hold(router, call, tries_again);
+    router_hold(router, call, tries_again);
 }
 
 /* The beginning and the end */
@@ -332,7 +330,7 @@ struct router *router_open(const struct router_options *options)
     return router;
 }
 
-static void router_timer_closed(uv_handle_t *timer)
+static void router_on_timer_closed(uv_handle_t *timer)
 {
     struct router *router = timer->data;
     void (*closed)(void *context) = router->closed;
@@ -351,7 +349,7 @@ void router_close(struct router *router, void (*closed)(void *context), void *co
     router_stop(router);
     router->closed = closed;
     router->closed_context = context;
-    while (router->lanes)
-        router_look(router);
-    uv_close((uv_handle_t *)&router->timer, router_timer_closed);
+    while (!LIST_EMPTY(&router->lanes))
+        router_go_on(router);
+    uv_close((uv_handle_t *)&router->timer, router_on_timer_closed);
 }

@@ -43,7 +43,7 @@ static size_t count_candidates(const struct topology *topology)
     return node_table_count_serving(topology->table) + topology->url->node_count;
 }
 
-static void turn(struct topology *topology, const char *host, int port)
+static void topology_turn(struct topology *topology, const char *host, int port)
 {
     topology->is_turning = true;
     guide_point(&topology->guide, host, port);
@@ -57,15 +57,15 @@ static void point_to_candidate(struct topology *topology)
     if (index < serving) {
         unsigned node = node_table_serving(topology->table, index);
         struct node_table_address address = node_table_address(topology->table, node);
-        turn(topology, address.host, address.port);
+        topology_turn(topology, address.host, address.port);
     } else {
         const struct redis_node *node = &topology->url->nodes[index - serving];
-        turn(topology, node->host, node->port);
+        topology_turn(topology, node->host, node->port);
     }
 }
 
 /* The next one is asked at once; but where all were asked in vain, after the session's pause. */
-static void pass_over(struct topology *topology)
+static void topology_pass_over(struct topology *topology)
 {
     topology->asking = false;
     topology->candidate++;
@@ -74,14 +74,14 @@ static void pass_over(struct topology *topology)
 }
 
 /* It has lost its node, or could not reach it. */
-static void on_doubt(void *context)
+static void topology_on_guide_failed(void *context)
 {
     struct topology *topology = context;
     if (!topology->is_turning)
-        pass_over(topology);
+        topology_pass_over(topology);
 }
 
-static void tell_lost(struct topology *topology, int code, const char *reason)
+static void topology_tell_lost(struct topology *topology, int code, const char *reason)
 {
     size_t failed = topology->passed_over + 1, candidates = count_candidates(topology);
     if (topology->is_mapped && (topology->is_told || failed < candidates))
@@ -97,12 +97,12 @@ void topology_turn_to(struct topology *topology, unsigned node)
 {
     struct node_table_address address = node_table_address(topology->table, node);
     if (!node_table_is_dismissed(topology->table, node))
-        turn(topology, address.host, address.port);
+        topology_turn(topology, address.host, address.port);
 }
 
 /* Asking */
 
-static void ask(struct topology *topology)
+static void topology_ask(struct topology *topology)
 {
     static const struct slice INFO[] = {{"CLUSTER", 7}, {"INFO", 4}};
     static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
@@ -115,7 +115,7 @@ static void ask(struct topology *topology)
     session_wake(topology->session, topology->asked + TOPOLOGY_ANSWER_MS);
 }
 
-static void ask_next(struct topology *topology)
+static void topology_ask_next(struct topology *topology)
 {
     if (topology->asks_next) {
         topology->candidate++;
@@ -123,10 +123,10 @@ static void ask_next(struct topology *topology)
     }
     topology->asks_next = false;
     if (session_is_ready(topology->session))
-        ask(topology);
+        topology_ask(topology);
 }
 
-void topology_doubt(struct topology *topology)
+void topology_refresh(struct topology *topology)
 {
     if (topology->asking) {
         topology->ask_again = true;
@@ -138,13 +138,13 @@ void topology_doubt(struct topology *topology)
     session_wake(topology->session, topology->asked + TOPOLOGY_SPACE_MS);
 }
 
-static void on_ready(void *context, const struct session_peer *peer)
+static void topology_on_ready(void *context, const struct session_peer *peer)
 {
     (void)peer;
-    ask(context);
+    topology_ask(context);
 }
 
-static void on_woken(void *context)
+static void topology_on_woken(void *context)
 {
     struct topology *topology = context;
     while (topology->asking && session_read(topology->session))
@@ -159,7 +159,7 @@ static void on_woken(void *context)
     else if (topology->asking)
         session_lose(topology->session, -EAGAIN, "it does not say which node serves what");
     else
-        ask_next(topology);
+        topology_ask_next(topology);
 }
 
 /* Answers */
@@ -175,7 +175,7 @@ static bool find_line(const redisReply *reply, const char *name, struct slice *r
 }
 
 /* A user that may not ask is believed to be well served: that costs a detour at worst. */
-static void info_answered(struct topology *topology, const redisReply *reply)
+static void topology_on_info(struct topology *topology, const redisReply *reply)
 {
     struct slice text;
     if (find_line(reply, "cluster_state:", &text))
@@ -194,8 +194,8 @@ struct draft {
     uint16_t owners[SLOT_COUNT];
 };
 
-static void note_range(void *context, unsigned first, unsigned last,
-                       const struct slot_node *primary)
+static void topology_note_range(void *context, unsigned first, unsigned last,
+                                const struct slot_node *primary)
 {
     struct draft *draft = context;
     const struct guide *guide = &draft->topology->guide;
@@ -207,13 +207,13 @@ static void note_range(void *context, unsigned first, unsigned last,
 /* A node that a slot is on its way to goes on naming the one that it comes from, also when that has
  * died and another one has taken its place: as long as somebody is named who cannot be reached,
  * others are asked, too. */
-static void take_map(struct topology *topology, const redisReply *reply)
+static void topology_take_map(struct topology *topology, const redisReply *reply)
 {
     struct draft draft = {.topology = topology};
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
         draft.owners[slot] = CLUSTER_NOBODY;
     if (reply->type != REDIS_REPLY_ARRAY ||
-        !slots_read((const struct value *)(const void *)reply, note_range, &draft)) {
+        !slots_read((const struct value *)(const void *)reply, topology_note_range, &draft)) {
         session_lose(topology->session, -EAGAIN, "it does not say which node serves what");
         return;
     }
@@ -233,7 +233,7 @@ static bool counts(struct topology *topology)
     return all || !topology->is_mapped || !(topology->is_cut_off || topology->is_behind);
 }
 
-static void slots_refused(struct topology *topology, const char *error)
+static void topology_on_slots_refused(struct topology *topology, const char *error)
 {
     struct failure reason;
     bool forbidden = error_has_code(error, "NOPERM");
@@ -248,44 +248,44 @@ static void slots_refused(struct topology *topology, const char *error)
     session_lose(topology->session, error_passes(error) ? -EAGAIN : -EPROTO, reason.text);
 }
 
-static void slots_answered(struct topology *topology, const redisReply *reply)
+static void topology_on_slots(struct topology *topology, const redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR) {
-        slots_refused(topology, reply->str);
+        topology_on_slots_refused(topology, reply->str);
         return;
     }
     topology->asking = false;
     if (!counts(topology)) {
-        pass_over(topology);
+        topology_pass_over(topology);
         return;
     }
-    take_map(topology, reply);
+    topology_take_map(topology, reply);
     if (session_is_ready(topology->session))
         session_wake(topology->session,
                      topology->asked + (topology->ask_again ? TOPOLOGY_SPACE_MS : TOPOLOGY_ASK_MS));
 }
 
-static void on_replied(void *context, const redisReply *reply)
+static void topology_on_replied(void *context, const redisReply *reply)
 {
     struct topology *topology = context;
     if (!topology->asking)
         session_lose(topology->session, -EAGAIN, "it sent a reply to nothing");
     else if (++topology->answered < ANSWERS)
-        info_answered(topology, reply);
+        topology_on_info(topology, reply);
     else
-        slots_answered(topology, reply);
+        topology_on_slots(topology, reply);
 }
 
-static void on_lost(void *context, const struct session_loss *loss)
+static void topology_on_lost(void *context, const struct session_loss *loss)
 {
     struct topology *topology = context;
     if (loss->code != -ECANCELED && !topology->is_turning)
-        tell_lost(topology, loss->code, loss->reason);
+        topology_tell_lost(topology, loss->code, loss->reason);
 }
 
 /* The beginning and the end */
 
-static void on_closed(void *context)
+static void topology_on_closed(void *context)
 {
     struct topology *topology = context;
     void (*closed)(void *context) = topology->closed;
@@ -305,16 +305,16 @@ int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url
     topology->url = url;
     topology->table = table;
     topology->events = *events;
-    guide_init(&topology->guide, on_doubt, topology);
+    guide_init(&topology->guide, topology_on_guide_failed, topology);
     topology->guide.takes_replicas = true;
     point_to_candidate(topology);
     const struct session_events session_events = {
         .context = topology,
-        .ready = on_ready,
-        .replied = on_replied,
-        .lost = on_lost,
-        .woken = on_woken,
-        .closed = on_closed,
+        .ready = topology_on_ready,
+        .replied = topology_on_replied,
+        .lost = topology_on_lost,
+        .woken = topology_on_woken,
+        .closed = topology_on_closed,
     };
     int result =
         session_open(&topology->session, loop, url, &topology->guide, &session_events, failure);

@@ -38,7 +38,7 @@ int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url
 void topology_close(struct topology *topology, void (*closed)(void *context), void *context);
 
 /* What it has told may be behind: it asks again as soon as that is decent. */
-void topology_doubt(struct topology *topology);
+void topology_refresh(struct topology *topology);
 
 /* This node is to be asked next: it knows something new. */
 void topology_turn_to(struct topology *topology, unsigned node);

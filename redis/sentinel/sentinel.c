@@ -15,7 +15,7 @@ struct sentinel {
     struct sentinel_client *clients;
     uv_timer_t timer; /* when the primary lease ends */
     bool requires_primary_lease;
-    int parts_open; /* the clients, and the timer */
+    int open; /* the clients, and the timer */
     bool has_current;
     struct vote current; /* the last one that the guide was told */
     void (*warning)(void *context, const char *text);
@@ -27,7 +27,7 @@ struct sentinel {
 
 /* What is to be thought of the answers */
 
-static void despair(struct sentinel *sentinel, const struct sentinel_tally *tally)
+static void sentinel_give_up(struct sentinel *sentinel, const struct sentinel_tally *tally)
 {
     struct failure reason;
     const char *name = sentinel->url.master;
@@ -55,7 +55,7 @@ static void despair(struct sentinel *sentinel, const struct sentinel_tally *tall
 }
 
 /* Until when the primary in use may be used; 0 where most of the sentinels name no such one. */
-static uint64_t primary_lease_end(const struct sentinel *sentinel)
+static uint64_t sentinel_lease_end(const struct sentinel *sentinel)
 {
     uint64_t named = sentinel_set_named(sentinel->clients, &sentinel->current);
     return named > 0 ? named + SENTINEL_PRIMARY_LEASE_MS : 0;
@@ -63,11 +63,11 @@ static uint64_t primary_lease_end(const struct sentinel *sentinel)
 
 static void sentinel_timer(uv_timer_t *timer);
 
-static void point(struct sentinel *sentinel)
+static void sentinel_point(struct sentinel *sentinel)
 {
     const struct vote *current = &sentinel->current;
     uint64_t now = uv_now(sentinel->loop);
-    uint64_t end = sentinel->requires_primary_lease ? primary_lease_end(sentinel) : UINT64_MAX;
+    uint64_t end = sentinel->requires_primary_lease ? sentinel_lease_end(sentinel) : UINT64_MAX;
     struct failure reason;
     if (end > now) {
         if (end < UINT64_MAX)
@@ -92,7 +92,7 @@ static void sentinel_timer(uv_timer_t *timer)
 {
     struct sentinel *sentinel = timer->data;
     if (!sentinel->closing)
-        point(sentinel);
+        sentinel_point(sentinel);
 }
 
 /* One of the URL is asked for as long as this runs: it may come back. */
@@ -104,7 +104,7 @@ static void leave_out_replaced(struct sentinel *sentinel)
             sentinel_client_close(client);
 }
 
-static void judge(struct sentinel *sentinel)
+static void sentinel_judge(struct sentinel *sentinel)
 {
     if (sentinel->closing)
         return;
@@ -116,9 +116,9 @@ static void judge(struct sentinel *sentinel)
     if (winner) {
         sentinel->has_current = true;
         sentinel->current = *winner;
-        point(sentinel);
+        sentinel_point(sentinel);
     } else if (tally.all_heard && (tally.count == 0 || !sentinel->guide.knows)) {
-        despair(sentinel, &tally);
+        sentinel_give_up(sentinel, &tally);
     }
 }
 
@@ -126,18 +126,19 @@ static void judge(struct sentinel *sentinel)
 
 /* By another address it is the same as long as it answers at the one that is known: else it may
  * have moved. A learnt one that is not there any more is then forgotten in its time. */
-static bool is_same(const struct sentinel_client *client, const struct vote *place, const char *id)
+static bool is_same_sentinel(const struct sentinel_client *client, const struct vote *address,
+                             const char *id)
 {
-    return vote_names(place, client->host, client->port) ||
+    return vote_names(address, client->host, client->port) ||
            (id[0] && sentinel_client_answers(client) && strcmp(id, client->id) == 0);
 }
 
 /* `learnt_id` is NULL for one of the URL. */
-static int add(struct sentinel *sentinel, const char *host, int port, const char *learnt_id,
-               struct failure *failure)
+static int sentinel_add(struct sentinel *sentinel, const char *host, int port,
+                        const char *learnt_id, struct failure *failure)
 {
     struct sentinel_client *client;
-    if (sentinel->parts_open > SENTINELS_MOST)
+    if (sentinel->open > SENTINELS_MOST)
         return failure_set(failure, -ENOMEM, "no memory");
     int result = sentinel_client_open(&client, sentinel->loop, &sentinel->url, host, port,
                                       &sentinel->sentinel_client_events, failure);
@@ -150,21 +151,21 @@ static int add(struct sentinel *sentinel, const char *host, int port, const char
     while (*last)
         last = &(*last)->next;
     *last = client;
-    sentinel->parts_open++;
+    sentinel->open++;
     return 0;
 }
 
-static void sentinel_on_client_named(void *context, const struct vote *place, const char *id)
+static void sentinel_on_client_named(void *context, const struct vote *address, const char *id)
 {
     struct sentinel *sentinel = context;
     for (struct sentinel_client *client = sentinel->clients; client; client = client->next) {
-        if (client->is_dropped || !is_same(client, place, id))
+        if (client->is_dropped || !is_same_sentinel(client, address, id))
             continue;
         client->mentioned = uv_now(sentinel->loop);
         client->is_left_out = false;
         return;
     }
-    add(sentinel, place->host, place->port, id, NULL);
+    sentinel_add(sentinel, address->host, address->port, id, NULL);
 }
 
 static void sentinel_on_client_answered(void *context, struct sentinel_client *client)
@@ -173,7 +174,7 @@ static void sentinel_on_client_answered(void *context, struct sentinel_client *c
     client->is_left_out = false;
     if (client->is_learnt && sentinel_set_is_twin(sentinel->clients, client))
         sentinel_client_close(client);
-    judge(sentinel);
+    sentinel_judge(sentinel);
 }
 
 static void sentinel_on_client_lost(void *context, struct sentinel_client *client,
@@ -183,7 +184,7 @@ static void sentinel_on_client_lost(void *context, struct sentinel_client *clien
     (void)client;
     if (loss->is_news)
         sentinel->warning(sentinel->context, loss->reason);
-    judge(sentinel);
+    sentinel_judge(sentinel);
 }
 
 /* The beginning and the end */
@@ -198,9 +199,9 @@ static void sentinel_free(struct sentinel *sentinel)
         closed(closed_context);
 }
 
-static void sentinel_part_closed(struct sentinel *sentinel)
+static void sentinel_on_one_closed(struct sentinel *sentinel)
 {
-    if (--sentinel->parts_open == 0)
+    if (--sentinel->open == 0)
         sentinel_free(sentinel);
 }
 
@@ -211,15 +212,15 @@ static void sentinel_on_client_closed(void *context, struct sentinel_client *cli
     while (*place != client)
         place = &(*place)->next;
     *place = client->next;
-    sentinel_part_closed(sentinel);
+    sentinel_on_one_closed(sentinel);
 }
 
 static void sentinel_timer_closed(uv_handle_t *timer)
 {
-    sentinel_part_closed(timer->data);
+    sentinel_on_one_closed(timer->data);
 }
 
-static void sentinel_doubted(void *context)
+static void sentinel_on_guide_failed(void *context)
 {
     struct sentinel *sentinel = context;
     for (struct sentinel_client *client = sentinel->clients; client && !sentinel->closing;
@@ -245,15 +246,15 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
         .lost = sentinel_on_client_lost,
         .closed = sentinel_on_client_closed,
     };
-    guide_init(&sentinel->guide, sentinel_doubted, sentinel);
+    guide_init(&sentinel->guide, sentinel_on_guide_failed, sentinel);
     uv_timer_init(loop, &sentinel->timer);
     sentinel->timer.data = sentinel;
-    sentinel->parts_open = 1;
+    sentinel->open = 1;
     int result = redis_url_copy(url, &sentinel->url);
     if (result < 0)
         failure_set(failure, result, "no memory");
     for (size_t i = 0; result == 0 && i < url->node_count; i++)
-        result = add(sentinel, url->nodes[i].host, url->nodes[i].port, NULL, failure);
+        result = sentinel_add(sentinel, url->nodes[i].host, url->nodes[i].port, NULL, failure);
     if (result == 0)
         *ret = sentinel;
     else

@@ -42,7 +42,7 @@ static bool copy_text(struct slice text, char *ret, size_t size)
     return fits;
 }
 
-static bool read_place(struct slice host, struct slice port, struct vote *ret)
+static bool read_host_and_port(struct slice host, struct slice port, struct vote *ret)
 {
     char number[8];
     if (!copy_text(host, ret->host, sizeof ret->host) || !copy_text(port, number, sizeof number))
@@ -53,19 +53,19 @@ static bool read_place(struct slice host, struct slice port, struct vote *ret)
 
 /* Answers, each of which ends the connection where it returns false. */
 
-static bool left(struct sentinel_client *client, const redisReply *reply)
+static bool check_left(struct sentinel_client *client, const redisReply *reply)
 {
     (void)client;
     return reply->type == REDIS_REPLY_ARRAY;
 }
 
-static bool told_id(struct sentinel_client *client, const redisReply *reply)
+static bool read_id(struct sentinel_client *client, const redisReply *reply)
 {
     return copy_text(text_of(reply), client->id, sizeof client->id);
 }
 
 /* Redis calls it a master, Valkey a primary. */
-static bool told_state(struct sentinel_client *client, const redisReply *reply)
+static bool read_state(struct sentinel_client *client, const redisReply *reply)
 {
     static const char UNKNOWN[] = "ERR No such ";
     char epoch[24] = "";
@@ -79,31 +79,32 @@ static bool told_state(struct sentinel_client *client, const redisReply *reply)
     return true;
 }
 
-static bool told_address(struct sentinel_client *client, const redisReply *reply)
+static bool read_address(struct sentinel_client *client, const redisReply *reply)
 {
     if (client->knows_no_such_name)
         return true;
-    return read_place(text_of(element(reply, 0)), text_of(element(reply, 1)), &client->draft);
+    return read_host_and_port(text_of(element(reply, 0)), text_of(element(reply, 1)),
+                              &client->draft);
 }
 
-static void told_other(struct sentinel_client *client, const redisReply *fields)
+static void read_other(struct sentinel_client *client, const redisReply *fields)
 {
-    struct vote place;
+    struct vote address;
     char id[SENTINEL_CLIENT_ID_SIZE] = "";
-    if (!read_place(field(fields, "ip"), field(fields, "port"), &place))
+    if (!read_host_and_port(field(fields, "ip"), field(fields, "port"), &address))
         return;
     copy_text(field(fields, "runid"), id, sizeof id);
-    client->events->named(client->events->context, &place, id);
+    client->events->named(client->events->context, &address, id);
 }
 
-static bool told_others(struct sentinel_client *client, const redisReply *reply)
+static bool read_others(struct sentinel_client *client, const redisReply *reply)
 {
     for (size_t i = 0; element(reply, i); i++)
-        told_other(client, element(reply, i));
+        read_other(client, element(reply, i));
     return true;
 }
 
-static bool joined(struct sentinel_client *client, const redisReply *reply)
+static bool check_joined(struct sentinel_client *client, const redisReply *reply)
 {
     (void)client;
     return reply->type == REDIS_REPLY_ARRAY;
@@ -119,17 +120,17 @@ static const struct question {
     bool names;
     bool (*answered)(struct sentinel_client *client, const redisReply *reply);
 } QUESTIONS[] = {
-    {{"UNSUBSCRIBE", SWITCHES}, false, left},
-    {{"SENTINEL", "MYID"}, false, told_id},
-    {{"SENTINEL", "MASTER"}, true, told_state},
-    {{"SENTINEL", "GET-MASTER-ADDR-BY-NAME"}, true, told_address},
-    {{"SENTINEL", "SENTINELS"}, true, told_others},
-    {{"SUBSCRIBE", SWITCHES}, false, joined},
+    {{"UNSUBSCRIBE", SWITCHES}, false, check_left},
+    {{"SENTINEL", "MYID"}, false, read_id},
+    {{"SENTINEL", "MASTER"}, true, read_state},
+    {{"SENTINEL", "GET-MASTER-ADDR-BY-NAME"}, true, read_address},
+    {{"SENTINEL", "SENTINELS"}, true, read_others},
+    {{"SUBSCRIBE", SWITCHES}, false, check_joined},
 };
 
 enum { QUESTION_COUNT = sizeof QUESTIONS / sizeof QUESTIONS[0] };
 
-static void scout_ask(struct sentinel_client *client)
+static void sentinel_client_ask(struct sentinel_client *client)
 {
     client->asking = true;
     client->ask_again = false;
@@ -154,7 +155,7 @@ void sentinel_client_ask_soon(struct sentinel_client *client)
         session_wake(client->session, client->asked + SENTINEL_CLIENT_SPACE_MS);
 }
 
-static void scout_round_ends(struct sentinel_client *client)
+static void sentinel_client_end_round(struct sentinel_client *client)
 {
     client->asking = false;
     client->is_heard = true;
@@ -167,7 +168,7 @@ static void scout_round_ends(struct sentinel_client *client)
     client->events->answered(client->events->context, client);
 }
 
-static void scout_forbidden(struct sentinel_client *client)
+static void sentinel_client_refuse_user(struct sentinel_client *client)
 {
     struct failure reason;
     failure_set(&reason, -EPROTO,
@@ -178,7 +179,7 @@ static void scout_forbidden(struct sentinel_client *client)
     session_lose(client->session, -EPROTO, reason.text);
 }
 
-static void scout_strange(struct sentinel_client *client, const redisReply *reply)
+static void sentinel_client_refuse_answer(struct sentinel_client *client, const redisReply *reply)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN, "%s answers as no sentinel does%s%s",
@@ -195,7 +196,7 @@ static bool is_message(const redisReply *reply)
 }
 
 /* Its answers, and not the message, say where the primary is: they have an epoch. */
-static void scout_replied(void *context, const redisReply *reply)
+static void sentinel_client_on_replied(void *context, const redisReply *reply)
 {
     struct sentinel_client *client = context;
     if (client->is_dropped)
@@ -206,15 +207,15 @@ static void scout_replied(void *context, const redisReply *reply)
     }
     bool is_error = reply->type == REDIS_REPLY_ERROR;
     if (is_error && error_has_code(reply->str, "NOPERM"))
-        scout_forbidden(client);
+        sentinel_client_refuse_user(client);
     else if (!client->asking || !QUESTIONS[client->answered].answered(client, reply))
-        scout_strange(client, reply);
+        sentinel_client_refuse_answer(client, reply);
     else if (++client->answered == QUESTION_COUNT)
-        scout_round_ends(client);
+        sentinel_client_end_round(client);
 }
 
 /* Answers that came while this process itself was held up are not late. */
-static void scout_woken(void *context)
+static void sentinel_client_on_woken(void *context)
 {
     struct sentinel_client *client = context;
     while (client->asking && session_read(client->session))
@@ -230,7 +231,7 @@ static void scout_woken(void *context)
         return;
     }
     if (!client->asking) {
-        scout_ask(client);
+        sentinel_client_ask(client);
         return;
     }
     struct failure reason;
@@ -239,13 +240,13 @@ static void scout_woken(void *context)
     session_lose(client->session, -EAGAIN, reason.text);
 }
 
-static void scout_ready(void *context, const struct session_peer *peer)
+static void sentinel_client_on_ready(void *context, const struct session_peer *peer)
 {
     (void)peer;
-    scout_ask(context);
+    sentinel_client_ask(context);
 }
 
-static void sentinel_on_client_lost(void *context, const struct session_loss *loss)
+static void sentinel_client_on_lost(void *context, const struct session_loss *loss)
 {
     struct sentinel_client *client = context;
     client->asking = false;
@@ -261,7 +262,7 @@ static void sentinel_on_client_lost(void *context, const struct session_loss *lo
 
 /* The beginning and the end */
 
-static void sentinel_on_client_closed(void *context)
+static void sentinel_client_on_closed(void *context)
 {
     struct sentinel_client *client = context;
     client->events->closed(client->events->context, client);
@@ -277,11 +278,11 @@ int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const st
         return failure_set(failure, -ENOMEM, "no memory");
     const struct session_events told = {
         .context = client,
-        .ready = scout_ready,
-        .replied = scout_replied,
-        .lost = sentinel_on_client_lost,
-        .woken = scout_woken,
-        .closed = sentinel_on_client_closed,
+        .ready = sentinel_client_on_ready,
+        .replied = sentinel_client_on_replied,
+        .lost = sentinel_client_on_lost,
+        .woken = sentinel_client_on_woken,
+        .closed = sentinel_client_on_closed,
     };
     struct redis_url its_url;
     client->loop = loop;

@@ -54,7 +54,7 @@ struct sentinel_client_events {
     /* It has answered all that it is asked. */
     void (*answered)(void *context, struct sentinel_client *client);
     /* It names another one, whose id is "" where it does not say. */
-    void (*named)(void *context, const struct vote *place, const char *id);
+    void (*named)(void *context, const struct vote *address, const char *id);
     /* It cannot be reached, or not be understood; the next try follows by itself. */
     void (*lost)(void *context, struct sentinel_client *client, const struct session_loss *loss);
     /* To be taken off the owner's list: it is freed when this returns. */

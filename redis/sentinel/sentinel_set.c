@@ -30,8 +30,8 @@ static bool counts(const struct sentinel_client *clients, const struct sentinel_
 }
 
 /* The next one that counts, from `client` on. */
-static const struct sentinel_client *elector(const struct sentinel_client *clients,
-                                             const struct sentinel_client *client)
+static const struct sentinel_client *next_counted(const struct sentinel_client *clients,
+                                                  const struct sentinel_client *client)
 {
     while (client && !counts(clients, client))
         client = client->next;
@@ -42,8 +42,8 @@ static const struct sentinel_client *elector(const struct sentinel_client *clien
 static bool most_answer(const struct sentinel_client *clients)
 {
     size_t sentinels = 0, answer = 0;
-    const struct sentinel_client *client = elector(clients, clients);
-    for (; client; client = elector(clients, client->next)) {
+    const struct sentinel_client *client = next_counted(clients, clients);
+    for (; client; client = next_counted(clients, client->next)) {
         sentinels++;
         answer += client->has_vote;
     }
@@ -59,7 +59,7 @@ void sentinel_set_renew(struct sentinel_client *clients, uint64_t now)
             !sentinel_client_answers(client) && now - client->mentioned >= SENTINEL_SET_FORGET_MS;
 }
 
-static void hear(struct sentinel_tally *tally, const struct sentinel_client *client)
+static void tally_add(struct sentinel_tally *tally, const struct sentinel_client *client)
 {
     tally->sentinels++;
     tally->all_heard &= client->is_heard;
@@ -76,9 +76,9 @@ static void hear(struct sentinel_tally *tally, const struct sentinel_client *cli
 struct sentinel_tally sentinel_set_tally(const struct sentinel_client *clients)
 {
     struct sentinel_tally tally = {.all_heard = true, .all_need_mending = true};
-    const struct sentinel_client *client = elector(clients, clients);
-    for (; client; client = elector(clients, client->next))
-        hear(&tally, client);
+    const struct sentinel_client *client = next_counted(clients, clients);
+    for (; client; client = next_counted(clients, client->next))
+        tally_add(&tally, client);
     return tally;
 }
 
@@ -86,15 +86,15 @@ uint64_t sentinel_set_named(const struct sentinel_client *clients, const struct 
 {
     uint64_t named[SENTINELS_MOST]; /* the latest first */
     size_t count = 0, sentinels = 0;
-    const struct sentinel_client *client = elector(clients, clients);
-    for (; client; client = elector(clients, client->next)) {
+    const struct sentinel_client *client = next_counted(clients, clients);
+    for (; client; client = next_counted(clients, client->next)) {
         sentinels++;
         if (!client->voted || !vote_equals(&client->vote, primary))
             continue;
-        size_t place = count++;
-        for (; place > 0 && named[place - 1] < client->voted; place--)
-            named[place] = named[place - 1];
-        named[place] = client->voted;
+        size_t at = count++;
+        for (; at > 0 && named[at - 1] < client->voted; at--)
+            named[at] = named[at - 1];
+        named[at] = client->voted;
     }
     return count > sentinels / 2 ? named[sentinels / 2] : 0;
 }

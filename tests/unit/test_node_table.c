@@ -66,7 +66,7 @@ static void on_joined(void *context, unsigned number, struct guide *guide)
     world->guides[world->joined++] = guide;
 }
 
-static void on_doubted(void *context)
+static void on_guide_failed(void *context)
 {
     (void)context;
     world->doubts++;
@@ -106,7 +106,7 @@ static int set_up(void **state)
     uv_loop_init(&world->loop);
     world->loop.time = START_MS;
     slot_map_init(&world->map);
-    const struct node_table_events events = {NULL, on_joined, on_doubted};
+    const struct node_table_events events = {NULL, on_joined, on_guide_failed};
     world->table = node_table_open(&world->loop, &world->map, &events);
     return 0;
 }
@@ -226,16 +226,16 @@ static void without_a_lease_a_guide_points_nowhere(void **state)
     assert_true(world->guides[0]->asks);
     assert_int_equal(world->wake, START_MS + PRIMARY_LEASE_ANSWER_MS);
     world->loop.time += PRIMARY_LEASE_ANSWER_MS;
-    node_table_look(world->table);
+    node_table_update_guides(world->table);
     assert_false(world->guides[0]->asks);
     world->ends[0] = world->loop.time + PRIMARY_LEASE_MS;
     world->wake = 0;
-    node_table_look(world->table);
+    node_table_update_guides(world->table);
     assert_points(0, "10.0.0.1", 7000);
     assert_int_equal(world->guides[0]->until, world->ends[0]);
     assert_int_equal(world->wake, world->ends[0]);
     world->loop.time = world->ends[0];
-    node_table_look(world->table);
+    node_table_update_guides(world->table);
     assert_false(world->guides[0]->knows);
     assert_true(world->guides[0]->forbids);
 }
@@ -248,7 +248,7 @@ static void one_with_a_lease_vouches_for_a_new_one(void **state)
     meet("b", "10.0.0.2", 7000); /* named by one that has no lease itself */
     assert_false(world->guides[1]->knows);
     world->ends[0] = START_MS + 1;
-    node_table_look(world->table);
+    node_table_update_guides(world->table);
     meet("c", "10.0.0.3", 7000);
     assert_points(2, "10.0.0.3", 7000);
     assert_int_equal(world->guides[2]->until, START_MS + PRIMARY_LEASE_MS);
@@ -268,7 +268,7 @@ static void nobody_vouches_for_itself(void **state)
     meet("a", "10.0.0.1", 7000);
     assert_points(0, "10.0.0.1", 7000);
     world->loop.time = world->ends[0];
-    node_table_look(world->table);
+    node_table_update_guides(world->table);
     assert_false(world->guides[0]->knows);
 }
 
@@ -278,10 +278,10 @@ static void who_was_dismissed_may_have_a_lease(void **state)
     require_lease();
     meet("a", "10.0.0.1", 7000);
     world->ends[0] = START_MS + PRIMARY_LEASE_MS;
-    node_table_look(world->table);
+    node_table_update_guides(world->table);
     assert_points(0, "10.0.0.1", 7000);
     node_table_dismiss(world->table, 0);
-    node_table_look(world->table);
+    node_table_update_guides(world->table);
     assert_false(world->guides[0]->knows);
 }
 

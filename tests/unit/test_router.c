@@ -95,7 +95,7 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
     return number;
 }
 
-void cluster_doubt(struct cluster *cluster)
+void cluster_refresh(struct cluster *cluster)
 {
     (void)cluster;
     world->doubts++;
