@@ -10,6 +10,7 @@
 #include "redis/types/peer.h"
 #include "redis/types/result.h"
 #include "redis/types/script.h"
+#include "redis/types/transport.h"
 #include "redis/types/value.h"
 
 #include <uv.h>
@@ -28,8 +29,6 @@ struct store;
  * Behind redis+quorum:// each part is a member, and every member serves all names: who asks only
  * one of them (store_eval) asks the wrong question. Confirming, tracking and marks are not for a
  * quorum. */
-
-enum { STORE_TAG_SIZE = 8 };
 
 /* Starts connecting; `up` or `down` will tell. `url` is copied. With rediss:// the process has to
  * ignore SIGPIPE. Returns 0 or a negative errno. */

@@ -2,6 +2,8 @@
 
 #include "redis/cluster/cluster_inbox.h"
 #include "redis/cluster/cluster_shards.h"
+#include "redis/cluster/preflight_cluster.h"
+#include "redis/cluster/primary_lease.h"
 #include "redis/cluster/router.h"
 
 #include <errno.h>
@@ -164,17 +166,20 @@ static struct link *link_to(void *context, unsigned node)
     return shard ? cluster_shard_link(shard) : NULL;
 }
 
-void cluster_store_eval(struct cluster_store *store, const struct script *script, struct slice key,
-                        const struct slice *arguments, size_t argument_count, store_done *done,
-                        void *context)
+static void cluster_store_eval(void *state, const struct script *script, struct slice key,
+                               const struct slice *arguments, size_t argument_count,
+                               store_done *done, void *context)
 {
+    struct cluster_store *store = state;
     router_eval(store->router, script, key, arguments, argument_count, done, context);
 }
 
-void cluster_store_eval_at(struct cluster_store *store, unsigned part, const struct script *script,
-                           const struct slice *arguments, size_t argument_count, store_done *done,
-                           void *context)
+static void cluster_store_eval_at(void *state, unsigned part, const struct script *script,
+                                  struct slice key, const struct slice *arguments,
+                                  size_t argument_count, store_done *done, void *context)
 {
+    struct cluster_store *store = state;
+    (void)key; /* it is served elsewhere: the script gets none */
     router_eval_at(store->router, part, script, arguments, argument_count, done, context);
 }
 
@@ -203,8 +208,8 @@ static void open_shards(struct cluster_store *store, uv_loop_t *loop, const stru
     cluster_inbox_init(&store->inbox, &inbox_options);
 }
 
-int cluster_store_open(struct cluster_store **ret, uv_loop_t *loop, const struct redis_url *url,
-                       const struct store_events *events)
+static int cluster_store_open(void **ret, uv_loop_t *loop, const struct redis_url *url,
+                              const struct store_events *events)
 {
     struct cluster_store *store = calloc(1, sizeof *store);
     if (!store)
@@ -224,8 +229,9 @@ int cluster_store_open(struct cluster_store **ret, uv_loop_t *loop, const struct
     return 0;
 }
 
-void cluster_store_require_primary_lease(struct cluster_store *store)
+static void cluster_store_require_primary_lease(void *state)
 {
+    struct cluster_store *store = state;
     cluster_require_primary_lease(store->cluster);
 }
 
@@ -253,8 +259,9 @@ static void on_one_closed(void *context)
         router_close(store->router, on_router_closed, store);
 }
 
-void cluster_store_close(struct cluster_store *store, void (*closed)(void *context), void *context)
+static void cluster_store_close(void *state, void (*closed)(void *context), void *context)
 {
+    struct cluster_store *store = state;
     store->closing = true;
     store->closed = closed;
     store->closed_context = context;
@@ -265,49 +272,57 @@ void cluster_store_close(struct cluster_store *store, void (*closed)(void *conte
 
 /* What each part is asked */
 
-int cluster_store_listen(struct cluster_store *store, struct slice channel)
+static int cluster_store_listen(void *state, struct slice channel)
 {
+    struct cluster_store *store = state;
     return cluster_inbox_listen(&store->inbox, channel);
 }
 
-void cluster_store_track(struct cluster_store *store, struct slice prefix)
+static void cluster_store_track(void *state, struct slice prefix)
 {
+    struct cluster_store *store = state;
     cluster_shards_track(store->shards, prefix);
 }
 
-void cluster_store_untrack(struct cluster_store *store)
+static void cluster_store_untrack(void *state)
 {
+    struct cluster_store *store = state;
     cluster_shards_untrack(store->shards);
 }
 
-void cluster_store_expect_replicas(struct cluster_store *store, struct slice key, int replicas)
+static void cluster_store_expect_replicas(void *state, struct slice key, int replicas)
 {
+    struct cluster_store *store = state;
     cluster_shards_expect_replicas(store->shards, key, replicas);
 }
 
-struct store_mark cluster_store_mark(const struct cluster_store *store)
+static struct store_mark cluster_store_mark(const void *state)
 {
+    const struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, store->answering);
     return shard ? part_mark(cluster_shard_part(shard)) : (struct store_mark){0};
 }
 
-void cluster_store_confirm(struct cluster_store *store, struct store_mark mark, int replicas,
-                           int64_t timeout_ms, store_confirmed *done, void *context)
+static void cluster_store_confirm(void *state, struct store_mark mark, int replicas,
+                                  int64_t timeout_ms, store_confirmed *done, void *context)
 {
+    struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, mark.part);
     part_confirm(cluster_shard_part(shard), mark, replicas, timeout_ms, done, context);
 }
 
 /* Which part serves what */
 
-unsigned cluster_store_part(const struct cluster_store *store, struct slice key)
+static unsigned cluster_store_part(const void *state, struct slice key)
 {
+    const struct cluster_store *store = state;
     return cluster_owner(store->cluster, slot_of(key));
 }
 
 /* A part's position is the first of its slots: so all see them in the same order. */
-bool cluster_store_seek(const struct cluster_store *store, unsigned *position, unsigned *ret_part)
+static bool cluster_store_seek(const void *state, unsigned *position, unsigned *ret_part)
 {
+    const struct cluster_store *store = state;
     bool is_seen[CLUSTER_NODES_MOST] = {false};
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
         unsigned node = cluster_owner(store->cluster, slot);
@@ -331,49 +346,56 @@ static void write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
 }
 
 /* Another slot each time, for one of them may be on its way to another node. */
-void cluster_store_tag(struct cluster_store *store, unsigned part, char tag[STORE_TAG_SIZE])
+static void cluster_store_tag(void *state, unsigned part, char tag[STORE_TAG_SIZE])
 {
+    struct cluster_store *store = state;
     unsigned slot = cluster_next_slot(store->cluster, part, store->tagged_slot);
     if (slot != SLOT_COUNT)
         store->tagged_slot = slot;
     write_tag(slot, tag);
 }
 
-void cluster_store_first_tag(const struct cluster_store *store, unsigned part,
-                             char tag[STORE_TAG_SIZE])
+static void cluster_store_first_tag(const void *state, unsigned part, char tag[STORE_TAG_SIZE])
 {
+    const struct cluster_store *store = state;
     write_tag(cluster_next_slot(store->cluster, part, SLOT_COUNT - 1), tag);
 }
 
 /* How it is */
 
-unsigned cluster_store_part_count(const struct cluster_store *store)
+static unsigned cluster_store_part_count(const void *state)
 {
+    const struct cluster_store *store = state;
     return cluster_shards_count(store->shards);
 }
 
-struct link *cluster_store_link(const struct cluster_store *store, unsigned part)
+static struct link *cluster_store_link(const void *state, unsigned part)
 {
+    const struct cluster_store *store = state;
     return cluster_shard_link(cluster_shards_at(store->shards, part));
 }
 
-bool cluster_store_part_serves(const struct cluster_store *store, unsigned part)
+static bool cluster_store_part_serves(const void *state, unsigned part)
 {
+    const struct cluster_store *store = state;
     return cluster_shards_serves(store->shards, part);
 }
 
-bool cluster_store_part_is_up(const struct cluster_store *store, unsigned part)
+static bool cluster_store_part_is_up(const void *state, unsigned part)
 {
+    const struct cluster_store *store = state;
     return cluster_shards_is_up(store->shards, part);
 }
 
-bool cluster_store_is_up(const struct cluster_store *store)
+static bool cluster_store_is_up(const void *state)
 {
+    const struct cluster_store *store = state;
     return cluster_shards_are_up(store->shards);
 }
 
-const char *cluster_store_trouble(struct cluster_store *store)
+static const char *cluster_store_trouble(void *state)
 {
+    struct cluster_store *store = state;
     const struct cluster_shard *down = cluster_shards_first_down(store->shards);
     if (down)
         return link_trouble(cluster_shard_link(down));
@@ -386,14 +408,16 @@ const char *cluster_store_trouble(struct cluster_store *store)
     return uncovered > 0 ? store->text : "";
 }
 
-const char *cluster_store_place(const struct cluster_store *store)
+static const char *cluster_store_place(const void *state)
 {
+    const struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, store->up_last);
     return shard ? link_place(cluster_shard_link(shard)) : "a Redis Cluster";
 }
 
-const char *cluster_store_summary(struct cluster_store *store)
+static const char *cluster_store_summary(void *state)
 {
+    struct cluster_store *store = state;
     struct cluster_shards_tally tally = cluster_shards_tally(store->shards);
     snprintf(store->text, sizeof store->text,
              "a Redis Cluster: %u of %u primaries connected, %u of %d slots assigned", tally.up,
@@ -401,7 +425,37 @@ const char *cluster_store_summary(struct cluster_store *store)
     return store->text;
 }
 
-struct store_figures cluster_store_figures(const struct cluster_store *store)
+static struct store_figures cluster_store_figures(const void *state)
 {
+    const struct cluster_store *store = state;
     return cluster_shards_figures(store->shards);
 }
+
+const struct transport cluster_transport = {
+    .open = cluster_store_open,
+    .close = cluster_store_close,
+    .preflight = preflight_cluster,
+    .eval_at = cluster_store_eval_at,
+    .listen = cluster_store_listen,
+    .link = cluster_store_link,
+    .part_count = cluster_store_part_count,
+    .part_is_up = cluster_store_part_is_up,
+    .is_up = cluster_store_is_up,
+    .trouble = cluster_store_trouble,
+    .place = cluster_store_place,
+    .figures = cluster_store_figures,
+    .eval = cluster_store_eval,
+    .part = cluster_store_part,
+    .part_serves = cluster_store_part_serves,
+    .seek_part = cluster_store_seek,
+    .tag = cluster_store_tag,
+    .first_tag = cluster_store_first_tag,
+    .track = cluster_store_track,
+    .untrack = cluster_store_untrack,
+    .expect_replicas = cluster_store_expect_replicas,
+    .mark = cluster_store_mark,
+    .confirm = cluster_store_confirm,
+    .primary = cluster_store_summary,
+    .require_primary_lease = cluster_store_require_primary_lease,
+    .primary_lease_ms = PRIMARY_LEASE_MS,
+};

@@ -1,6 +1,7 @@
 /* The look at a Redis Cluster before anything starts: a map, and whether all slots are on it. */
+#include "redis/cluster/preflight_cluster.h"
+
 #include "redis/cluster/cluster.h"
-#include "redis/preflight.h"
 
 #include <errno.h>
 

@@ -1,8 +1,9 @@
 #include "redis/embedded/embedded.h"
 
+#include "redis/address/url.h"
 #include "redis/embedded/starter.h"
 #include "redis/embedded/state_directory.h"
-#include "redis/store.h"
+#include "redis/primary/preflight.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -269,7 +270,7 @@ static int await_answer(struct embedded *embedded, struct failure *failure)
     struct failure why = {""};
     uint64_t deadline = now_ms() + START_WAIT_MS;
     while (now_ms() < deadline) {
-        result = store_preflight(&url, ANSWER_WAIT_MS, &why);
+        result = preflight_server(&url, ANSWER_WAIT_MS, &why);
         if (result != -EAGAIN)
             break;
         if (embedded_has_ended(embedded)) {

@@ -1,5 +1,8 @@
 #include "redis/quorum/quorum.h"
 
+#include "redis/primary/single.h"
+#include "redis/quorum/preflight.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +11,10 @@
 enum { SUMMARY_SIZE = 192 };
 
 struct member {
+    struct single single; /* first: see member_finish */
+    struct redis_url url;
     struct quorum *quorum;
     unsigned part;
-    struct store *store;
     bool is_double; /* at last another member's server has answered in its place */
 };
 
@@ -27,21 +31,21 @@ struct quorum {
 
 /* Events: each says of which member it is. */
 
-static const struct store_events *begin(const struct member *member)
+static const struct store_events *member_begin(const struct member *member)
 {
     member->quorum->telling = member->part;
     return &member->quorum->events;
 }
 
 /* The member that the same server answers for; NULL where there is none, or nobody may know. */
-static const struct member *find_double(const struct member *member)
+static const struct member *member_find_double(const struct member *member)
 {
     const struct quorum *quorum = member->quorum;
-    const char *run_id = store_peer(member->store, 0)->run_id;
+    const char *run_id = link_peer(single_link(&member->single, 0))->run_id;
     for (unsigned i = 0; run_id[0] && i < quorum->count; i++) {
         const struct member *other = &quorum->members[i];
-        if (other != member && store_is_up(other->store) &&
-            strcmp(store_peer(other->store, 0)->run_id, run_id) == 0)
+        if (other != member && single_is_up(&other->single) &&
+            strcmp(link_peer(single_link(&other->single, 0))->run_id, run_id) == 0)
             return other;
     }
     return NULL;
@@ -49,28 +53,28 @@ static const struct member *find_double(const struct member *member)
 
 /* One server would have two votes: it counts once, and here it is tried again, since an address may
  * lead elsewhere later. */
-static void refuse_double(struct member *member, const struct member *other)
+static void member_refuse_double(struct member *member, const struct member *other)
 {
-    const struct store_events *events = begin(member);
+    const struct store_events *events = member_begin(member);
     struct failure warning;
     failure_set(&warning, 0,
                 "%s answers for the members %u and %u of the quorum and counts once: name each "
                 "server once in redis-url, or see where these addresses lead",
-                store_place(member->store), other->part + 1, member->part + 1);
+                single_place(&member->single), other->part + 1, member->part + 1);
     if (!member->is_double && events->warning)
         events->warning(events->context, warning.text);
     member->is_double = true;
-    store_retire(member->store, warning.text);
+    link_retire(single_link(&member->single, 0), warning.text);
 }
 
 static void member_up(void *context, unsigned part)
 {
     struct member *member = context;
-    const struct member *other = find_double(member);
-    const struct store_events *events = begin(member);
+    const struct member *other = member_find_double(member);
+    const struct store_events *events = member_begin(member);
     (void)part;
     if (other) {
-        refuse_double(member, other);
+        member_refuse_double(member, other);
         return;
     }
     member->is_double = false;
@@ -82,7 +86,7 @@ static void member_up(void *context, unsigned part)
 static void member_down(void *context, unsigned part, const char *reason)
 {
     const struct member *member = context;
-    const struct store_events *events = begin(member);
+    const struct store_events *events = member_begin(member);
     (void)part;
     if (events->down && !member->is_double)
         events->down(events->context, member->part, reason);
@@ -90,28 +94,28 @@ static void member_down(void *context, unsigned part, const char *reason)
 
 static void member_warning(void *context, const char *text)
 {
-    const struct store_events *events = begin(context);
+    const struct store_events *events = member_begin(context);
     if (events->warning)
         events->warning(events->context, text);
 }
 
 static void member_listening(void *context)
 {
-    const struct store_events *events = begin(context);
+    const struct store_events *events = member_begin(context);
     if (events->listening)
         events->listening(events->context);
 }
 
 static void member_message(void *context, struct slice text)
 {
-    const struct store_events *events = begin(context);
+    const struct store_events *events = member_begin(context);
     if (events->message)
         events->message(events->context, text);
 }
 
 static void member_answered(void *context, uint64_t nanoseconds)
 {
-    const struct store_events *events = begin(context);
+    const struct store_events *events = member_begin(context);
     if (events->answered)
         events->answered(events->context, nanoseconds);
 }
@@ -126,7 +130,7 @@ static void member_stamp(void *context, unsigned part, uint64_t now, char stamp[
 
 /* The beginning and the end */
 
-static void end(struct quorum *quorum)
+static void quorum_end(struct quorum *quorum)
 {
     void (*closed)(void *context) = quorum->closed;
     void *closed_context = quorum->closed_context;
@@ -135,40 +139,58 @@ static void end(struct quorum *quorum)
         closed(closed_context);
 }
 
-static void member_closed(void *context)
+static void member_finish(struct single *single)
 {
-    const struct member *member = context;
+    struct member *member = (struct member *)single;
+    redis_url_free(&member->url);
     if (--member->quorum->open == 0)
-        end(member->quorum);
+        quorum_end(member->quorum);
 }
 
-static int open_member(struct quorum *quorum, uv_loop_t *loop, const struct redis_url *url)
+static int member_open(struct quorum *quorum, uv_loop_t *loop, const struct redis_url *url)
 {
     struct member *member = &quorum->members[quorum->count];
     const struct redis_node *node = &url->nodes[quorum->count];
-    const struct store_events events = {.context = member,
-                                        .up = member_up,
-                                        .down = member_down,
-                                        .warning = member_warning,
-                                        .listening = member_listening,
-                                        .message = member_message,
-                                        .answered = member_answered,
-                                        .stamp = quorum->events.stamp ? member_stamp : NULL};
-    struct redis_url own;
-    int result = redis_url_of(url, REDIS_SERVER, node->host, node->port, &own);
+    int result = redis_url_of(url, REDIS_SERVER, node->host, node->port, &member->url);
     if (result < 0)
         return result;
     member->quorum = quorum;
     member->part = quorum->count;
-    result = store_open(&member->store, loop, &own, &events);
-    redis_url_free(&own);
-    if (result == 0)
+    member->single =
+        (struct single){.loop = loop,
+                        .url = &member->url,
+                        .events = {.context = member,
+                                   .up = member_up,
+                                   .down = member_down,
+                                   .warning = member_warning,
+                                   .listening = member_listening,
+                                   .message = member_message,
+                                   .answered = member_answered,
+                                   .stamp = quorum->events.stamp ? member_stamp : NULL},
+                        .finish = member_finish};
+    result = single_start(&member->single);
+    if (result < 0)
+        redis_url_free(&member->url);
+    else
         quorum->open = ++quorum->count;
     return result;
 }
 
-int quorum_open(struct quorum **ret, uv_loop_t *loop, const struct redis_url *url,
-                const struct store_events *events)
+static void quorum_close(void *state, void (*closed)(void *context), void *context)
+{
+    struct quorum *quorum = state;
+    quorum->closed = closed;
+    quorum->closed_context = context;
+    if (quorum->count == 0) {
+        quorum_end(quorum);
+        return;
+    }
+    for (unsigned i = 0, count = quorum->count; i < count; i++)
+        single_close(&quorum->members[i].single, NULL, NULL);
+}
+
+static int quorum_open(void **ret, uv_loop_t *loop, const struct redis_url *url,
+                       const struct store_events *events)
 {
     struct quorum *quorum = calloc(1, sizeof *quorum);
     int result = 0;
@@ -176,7 +198,7 @@ int quorum_open(struct quorum **ret, uv_loop_t *loop, const struct redis_url *ur
         return -ENOMEM;
     quorum->events = *events;
     while (result == 0 && quorum->count < url->node_count)
-        result = open_member(quorum, loop, url);
+        result = member_open(quorum, loop, url);
     if (result == 0)
         *ret = quorum;
     else
@@ -184,90 +206,126 @@ int quorum_open(struct quorum **ret, uv_loop_t *loop, const struct redis_url *ur
     return result;
 }
 
-void quorum_close(struct quorum *quorum, void (*closed)(void *context), void *context)
+static struct single *quorum_member(const void *state, unsigned part)
 {
-    quorum->closed = closed;
-    quorum->closed_context = context;
-    if (quorum->count == 0) {
-        end(quorum);
-        return;
-    }
-    for (unsigned i = 0; i < quorum->count; i++)
-        store_close(quorum->members[i].store, member_closed, &quorum->members[i]);
+    struct quorum *quorum = (struct quorum *)state; /* const says that it stays as it is */
+    return &quorum->members[part].single;
 }
 
-int quorum_listen(struct quorum *quorum, struct slice channel)
+static int quorum_listen(void *state, struct slice channel)
 {
+    const struct quorum *quorum = state;
     int result = 0;
     for (unsigned i = 0; result == 0 && i < quorum->count; i++)
-        result = store_listen(quorum->members[i].store, channel);
+        result = single_listen(quorum_member(quorum, i), channel);
     return result;
 }
 
-/* What is known of them */
-
-unsigned quorum_count(const struct quorum *quorum)
+static void quorum_eval_at(void *state, unsigned part, const struct script *script,
+                           struct slice key, const struct slice *arguments, size_t argument_count,
+                           store_done *done, void *context)
 {
+    single_eval_at(quorum_member(state, part), 0, script, key, arguments, argument_count, done,
+                   context);
+}
+
+static struct link *quorum_link(const void *state, unsigned part)
+{
+    return single_link(quorum_member(state, part), 0);
+}
+
+/* The condition of the members */
+
+static unsigned quorum_part_count(const void *state)
+{
+    const struct quorum *quorum = state;
     return quorum->count;
 }
 
-struct store *quorum_member(const struct quorum *quorum, unsigned part)
+static bool quorum_part_is_up(const void *state, unsigned part)
 {
-    return quorum->members[part].store;
+    const struct quorum *quorum = state;
+    return part < quorum->count && single_is_up(&quorum->members[part].single);
 }
 
-unsigned quorum_telling(const struct quorum *quorum)
+static unsigned quorum_telling(const void *state)
 {
+    const struct quorum *quorum = state;
     return quorum->telling;
 }
 
-static unsigned count_up(const struct quorum *quorum)
+static unsigned quorum_count_up(const struct quorum *quorum)
 {
     unsigned up = 0;
     for (unsigned i = 0; i < quorum->count; i++)
-        up += store_is_up(quorum->members[i].store);
+        up += single_is_up(&quorum->members[i].single);
     return up;
 }
 
-bool quorum_is_up(const struct quorum *quorum)
+/* More than half of the members are up. */
+static bool quorum_is_up(const void *state)
 {
-    return count_up(quorum) > quorum->count / 2;
+    const struct quorum *quorum = state;
+    return quorum_count_up(quorum) > quorum->count / 2;
 }
 
-/* That of the first member that is down, since one will do for people. */
-const char *quorum_trouble(const struct quorum *quorum)
+/* People need only one reason: that of the first member that is down. */
+static const char *quorum_trouble(void *state)
 {
+    const struct quorum *quorum = state;
     for (unsigned i = 0; !quorum_is_up(quorum) && i < quorum->count; i++)
-        if (!store_is_up(quorum->members[i].store))
-            return store_trouble(quorum->members[i].store);
+        if (!quorum_part_is_up(quorum, i))
+            return single_trouble(quorum_member(quorum, i));
     return "";
 }
 
-const char *quorum_place(const struct quorum *quorum)
+/* The member that is telling something now; outside of events, the last that did. */
+static const char *quorum_place(const void *state)
 {
-    return store_place(quorum->members[quorum->telling].store);
+    const struct quorum *quorum = state;
+    return single_place(&quorum->members[quorum->telling].single);
 }
 
-const char *quorum_summary(struct quorum *quorum)
+/* How many members are up, and which are away. */
+static const char *quorum_primary(void *state)
 {
-    unsigned up = count_up(quorum);
-    size_t length = (size_t)snprintf(quorum->summary, SUMMARY_SIZE,
-                                     "%u of %u members of the quorum are up", up, quorum->count);
+    struct quorum *quorum = state;
+    size_t length =
+        (size_t)snprintf(quorum->summary, SUMMARY_SIZE, "%u of %u members of the quorum are up",
+                         quorum_count_up(quorum), quorum->count);
     for (unsigned i = 0; i < quorum->count; i++)
-        if (!store_is_up(quorum->members[i].store) && length < SUMMARY_SIZE)
+        if (!quorum_part_is_up(quorum, i) && length < SUMMARY_SIZE)
             length += (size_t)snprintf(quorum->summary + length, SUMMARY_SIZE - length,
                                        "; member %u is away", i + 1);
     return quorum->summary;
 }
 
-struct store_figures quorum_figures(const struct quorum *quorum)
+static struct store_figures quorum_figures(const void *state)
 {
+    const struct quorum *quorum = state;
     struct store_figures sum = {0};
     for (unsigned i = 0; i < quorum->count; i++) {
-        struct store_figures each = store_figures(quorum->members[i].store);
+        struct store_figures each = single_figures(&quorum->members[i].single);
         sum.calls += each.calls;
         sum.connects += each.connects;
         sum.switches += each.switches;
     }
     return sum;
 }
+
+const struct transport quorum_transport = {
+    .open = quorum_open,
+    .close = quorum_close,
+    .preflight = preflight_quorum,
+    .eval_at = quorum_eval_at,
+    .listen = quorum_listen,
+    .link = quorum_link,
+    .part_count = quorum_part_count,
+    .part_is_up = quorum_part_is_up,
+    .is_up = quorum_is_up,
+    .trouble = quorum_trouble,
+    .place = quorum_place,
+    .figures = quorum_figures,
+    .telling = quorum_telling,
+    .primary = quorum_primary,
+};

@@ -1,0 +1,34 @@
+/* preflight.h: hears from one Redis server once, before anything starts. */
+#ifndef BATON_REDIS_PRIMARY_PREFLIGHT_H
+#define BATON_REDIS_PRIMARY_PREFLIGHT_H
+
+#include "redis/wire/link.h"
+
+enum { PREFLIGHT_RUN_ID_SIZE = 64 };
+
+/* The caller zeroes it, sets the fields down to `closed_context`, and runs the loop to its end. */
+struct preflight {
+    uv_loop_t *loop;
+    struct guide *guide; /* NULL: the URL names the server */
+    int timeout_ms;
+    struct failure *failure;
+    void (*closed)(void *context); /* the link is gone, which followed the guide; may be NULL */
+    void *closed_context;
+
+    uv_timer_t timer;
+    struct link *link;
+    bool is_up;
+    bool is_over;
+    int result; /* as of store_preflight, when the loop has ended */
+    char run_id[PREFLIGHT_RUN_ID_SIZE];
+};
+
+/* A loop for a look at Redis. Returns 0 or a negative errno. */
+int preflight_open_loop(uv_loop_t *loop, struct failure *failure);
+
+void preflight_begin(struct preflight *preflight, const struct redis_url *url);
+
+/* As store_preflight, of a URL that names one server. */
+int preflight_server(const struct redis_url *url, int timeout_ms, struct failure *failure);
+
+#endif

@@ -1,0 +1,265 @@
+#include "redis/primary/single.h"
+
+#include "redis/primary/preflight.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { ONLY_PART = 0 };
+
+/* Events of the primary */
+
+static void single_on_up(void *context, unsigned part)
+{
+    const struct single *single = context;
+    if (single->events.up)
+        single->events.up(single->events.context, part);
+}
+
+static void single_on_down(void *context, unsigned part, const char *reason)
+{
+    const struct single *single = context;
+    if (single->events.down)
+        single->events.down(single->events.context, part, reason);
+}
+
+void single_warn(void *context, const char *text)
+{
+    const struct single *single = context;
+    if (single->events.warning)
+        single->events.warning(single->events.context, text);
+}
+
+static void single_on_touched(void *context, struct slice key)
+{
+    const struct single *single = context;
+    if (single->tracks && single->events.touched)
+        single->events.touched(single->events.context, key);
+}
+
+static void single_on_answered(void *context, unsigned part, uint64_t nanoseconds)
+{
+    const struct single *single = context;
+    (void)part;
+    if (single->events.answered)
+        single->events.answered(single->events.context, nanoseconds);
+}
+
+static void single_on_stamp(void *context, unsigned part, uint64_t now,
+                            char stamp[STORE_STAMP_LENGTH])
+{
+    const struct single *single = context;
+    single->events.stamp(single->events.context, part, now, stamp);
+}
+
+/* Events of the inbox */
+
+static void single_on_listening(void *context)
+{
+    struct single *single = context;
+    single->inbox_loss_is_told = false;
+    part_heard_by(single->part, single->inbox);
+    if (single->events.listening)
+        single->events.listening(single->events.context);
+}
+
+static void single_on_message(void *context, struct slice text)
+{
+    const struct single *single = context;
+    if (single->events.message)
+        single->events.message(single->events.context, text);
+}
+
+/* While the primary is down, `down` has told enough. */
+static void single_on_inbox_lost(void *context, const char *reason)
+{
+    struct single *single = context;
+    if (single->inbox_loss_is_told || !single_is_up(single))
+        return;
+    single->inbox_loss_is_told = true;
+    struct failure warning;
+    failure_set(&warning, 0, "until batond hears from Redis again, waiters are served late: %s",
+                reason);
+    single_warn(single, warning.text);
+}
+
+/* The beginning and the end */
+
+int single_start(struct single *single)
+{
+    const struct part_options options = {
+        .loop = single->loop,
+        .url = single->url,
+        .guide = single->guide,
+        .number = ONLY_PART,
+        .events = {.context = single,
+                   .up = single_on_up,
+                   .down = single_on_down,
+                   .warning = single_warn,
+                   .touched = single_on_touched,
+                   .answered = single_on_answered,
+                   .stamp = single->events.stamp ? single_on_stamp : NULL}};
+    single->open = 1;
+    return part_open(&single->part, &options);
+}
+
+static void single_finish(struct single *single)
+{
+    void (*closed)(void *context) = single->closed;
+    void *context = single->closed_context;
+    free(single);
+    closed(context);
+}
+
+static int single_open(void **ret, uv_loop_t *loop, const struct redis_url *url,
+                       const struct store_events *events)
+{
+    struct single *single = calloc(1, sizeof *single);
+    if (!single)
+        return -ENOMEM;
+    *single = (struct single){.loop = loop, .url = url, .events = *events, .finish = single_finish};
+    int result = single_start(single);
+    if (result < 0)
+        free(single);
+    else
+        *ret = single;
+    return result;
+}
+
+static void single_one_closed(void *context)
+{
+    struct single *single = context;
+    if (--single->open == 0)
+        single->finish(single);
+}
+
+void single_close(void *state, void (*closed)(void *context), void *context)
+{
+    struct single *single = state;
+    single->closed = closed;
+    single->closed_context = context;
+    if (single->inbox)
+        inbox_close(single->inbox, single_one_closed, single);
+    part_close(single->part, single_one_closed, single);
+}
+
+/* Calls and messages */
+
+struct link *single_link(const void *state, unsigned part)
+{
+    const struct single *single = state;
+    (void)part;
+    return part_link(single->part);
+}
+
+void single_eval_at(void *state, unsigned part, const struct script *script, struct slice key,
+                    const struct slice *arguments, size_t argument_count, store_done *done,
+                    void *context)
+{
+    link_eval(single_link(state, part), script, key, arguments, argument_count, done, context);
+}
+
+int single_listen(void *state, struct slice channel)
+{
+    struct single *single = state;
+    const struct inbox_events events = {
+        .context = single,
+        .listening = single_on_listening,
+        .message = single_on_message,
+        .touched = single_on_touched,
+        .lost = single_on_inbox_lost,
+    };
+    int result =
+        inbox_open(&single->inbox, single->loop, single->url, single->guide, channel, &events);
+    if (result == 0)
+        single->open++;
+    return result;
+}
+
+void single_track(void *state, struct slice prefix)
+{
+    struct single *single = state;
+    single->tracks = true;
+    part_track(single->part, prefix);
+}
+
+void single_untrack(void *state)
+{
+    struct single *single = state;
+    single->tracks = false;
+    part_untrack(single->part);
+}
+
+/* Replicas */
+
+void single_expect_replicas(void *state, struct slice key, int replicas)
+{
+    const struct single *single = state;
+    part_expect_replicas(single->part, key, replicas);
+}
+
+struct store_mark single_mark(const void *state)
+{
+    const struct single *single = state;
+    return part_mark(single->part);
+}
+
+void single_confirm(void *state, struct store_mark mark, int replicas, int64_t timeout_ms,
+                    store_confirmed *done, void *context)
+{
+    const struct single *single = state;
+    part_confirm(single->part, mark, replicas, timeout_ms, done, context);
+}
+
+/* Its condition */
+
+unsigned single_part_count(const void *state)
+{
+    (void)state;
+    return 1;
+}
+
+bool single_part_is_up(const void *state, unsigned part)
+{
+    return part == ONLY_PART && single_is_up(state);
+}
+
+bool single_is_up(const void *state)
+{
+    return link_serves(single_link(state, ONLY_PART));
+}
+
+const char *single_trouble(void *state)
+{
+    return link_trouble(single_link(state, ONLY_PART));
+}
+
+const char *single_place(const void *state)
+{
+    return link_place(single_link(state, ONLY_PART));
+}
+
+struct store_figures single_figures(const void *state)
+{
+    return link_figures(single_link(state, ONLY_PART));
+}
+
+const struct transport single_transport = {
+    .open = single_open,
+    .close = single_close,
+    .preflight = preflight_server,
+    .eval_at = single_eval_at,
+    .listen = single_listen,
+    .link = single_link,
+    .part_count = single_part_count,
+    .part_is_up = single_part_is_up,
+    .is_up = single_is_up,
+    .trouble = single_trouble,
+    .place = single_place,
+    .figures = single_figures,
+    .track = single_track,
+    .untrack = single_untrack,
+    .expect_replicas = single_expect_replicas,
+    .mark = single_mark,
+    .confirm = single_confirm,
+};

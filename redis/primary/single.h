@@ -1,0 +1,56 @@
+/* single.h: the transport to one server: its primary, and the inbox for messages. */
+#ifndef BATON_REDIS_PRIMARY_SINGLE_H
+#define BATON_REDIS_PRIMARY_SINGLE_H
+
+#include "redis/primary/part.h"
+#include "redis/pubsub/inbox.h"
+#include "redis/types/transport.h"
+
+/* For redis://, rediss:// and unix://. */
+extern const struct transport single_transport;
+
+/* Embedded in its owner, which may be another transport. Used on its loop's thread alone. */
+struct single {
+    uv_loop_t *loop;
+    const struct redis_url *url;
+    struct guide *guide; /* NULL: the URL names the server */
+    struct store_events events;
+    /* All handles are closed: the owner frees the memory, and calls `closed`. */
+    void (*finish)(struct single *single);
+    struct part *part;
+    struct inbox *inbox;     /* NULL before single_listen */
+    bool inbox_loss_is_told; /* since the inbox last listened */
+    bool tracks;
+    int open; /* the part and the inbox */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* The owner has zeroed it and set the fields down to `finish`. Returns 0 or a negative errno; then
+ * nothing is open. */
+int single_start(struct single *single);
+
+/* Tells the owner of the store, if it has a callback for that; `context` is a struct single. */
+void single_warn(void *context, const char *text);
+
+/* The operations of a transport whose state begins with a struct single. */
+void single_close(void *state, void (*closed)(void *context), void *context);
+void single_eval_at(void *state, unsigned part, const struct script *script, struct slice key,
+                    const struct slice *arguments, size_t argument_count, store_done *done,
+                    void *context);
+int single_listen(void *state, struct slice channel);
+struct link *single_link(const void *state, unsigned part);
+unsigned single_part_count(const void *state);
+bool single_part_is_up(const void *state, unsigned part);
+bool single_is_up(const void *state);
+const char *single_trouble(void *state);
+const char *single_place(const void *state);
+struct store_figures single_figures(const void *state);
+void single_track(void *state, struct slice prefix);
+void single_untrack(void *state);
+void single_expect_replicas(void *state, struct slice key, int replicas);
+struct store_mark single_mark(const void *state);
+void single_confirm(void *state, struct store_mark mark, int replicas, int64_t timeout_ms,
+                    store_confirmed *done, void *context);
+
+#endif

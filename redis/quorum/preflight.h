@@ -1,0 +1,11 @@
+/* preflight.h: hears from each member of a quorum once, before anything starts. */
+#ifndef BATON_REDIS_QUORUM_PREFLIGHT_H
+#define BATON_REDIS_QUORUM_PREFLIGHT_H
+
+struct failure;
+struct redis_url;
+
+/* As store_preflight, of a URL of the kind REDIS_QUORUM. */
+int preflight_quorum(const struct redis_url *url, int timeout_ms, struct failure *failure);
+
+#endif

@@ -1,0 +1,125 @@
+/* The transport to one server, but that the sentinels say where it is. */
+#include "redis/sentinel/transport.h"
+
+#include "redis/primary/preflight.h"
+#include "redis/primary/single.h"
+#include "redis/sentinel/sentinel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct watched {
+    struct single single; /* first: the operations of a single server take a struct watched */
+    struct sentinel *sentinel;
+};
+
+static void watched_freed(void *context)
+{
+    struct watched *watched = context;
+    void (*closed)(void *context) = watched->single.closed;
+    void *closed_context = watched->single.closed_context;
+    free(watched);
+    closed(closed_context);
+}
+
+/* The primary and the inbox follow the sentinel's guide, so the sentinel goes last. */
+static void watched_finish(struct single *single)
+{
+    struct watched *watched = (struct watched *)single;
+    sentinel_close(watched->sentinel, watched_freed, watched);
+}
+
+static int watched_open(void **ret, uv_loop_t *loop, const struct redis_url *url,
+                        const struct store_events *events)
+{
+    struct watched *watched = calloc(1, sizeof *watched);
+    if (!watched)
+        return -ENOMEM;
+    int result = sentinel_open(&watched->sentinel, loop, url, single_warn, &watched->single, NULL);
+    if (result < 0) {
+        free(watched);
+        return result;
+    }
+    watched->single = (struct single){.loop = loop,
+                                      .url = url,
+                                      .guide = sentinel_guide(watched->sentinel),
+                                      .events = *events,
+                                      .finish = watched_finish};
+    result = single_start(&watched->single);
+    if (result == 0) {
+        *ret = watched;
+        return 0;
+    }
+    sentinel_close(watched->sentinel, NULL, NULL);
+    free(watched);
+    return result;
+}
+
+static const char *watched_primary(void *state)
+{
+    return single_place(state);
+}
+
+static void watched_require_primary_lease(void *state)
+{
+    const struct watched *watched = state;
+    sentinel_require_primary_lease(watched->sentinel);
+}
+
+/* Preflight */
+
+static void preflight_ignore_warning(void *context, const char *text)
+{
+    (void)context, (void)text; /* the store that serves later gets the same warning, and logs it */
+}
+
+static void preflight_close_sentinel(void *context)
+{
+    sentinel_close(context, NULL, NULL);
+}
+
+static int preflight_watched(const struct redis_url *url, int timeout_ms, struct failure *failure)
+{
+    uv_loop_t loop;
+    struct sentinel *sentinel;
+    int result = preflight_open_loop(&loop, failure);
+    if (result < 0)
+        return result;
+    result = sentinel_open(&sentinel, &loop, url, preflight_ignore_warning, NULL, failure);
+    if (result == 0) {
+        struct preflight preflight = {.loop = &loop,
+                                      .guide = sentinel_guide(sentinel),
+                                      .timeout_ms = timeout_ms,
+                                      .failure = failure,
+                                      .closed = preflight_close_sentinel,
+                                      .closed_context = sentinel};
+        preflight_begin(&preflight, url);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        result = preflight.result;
+    }
+    uv_loop_close(&loop);
+    return result;
+}
+
+const struct transport sentinel_transport = {
+    .open = watched_open,
+    .close = single_close,
+    .preflight = preflight_watched,
+    .eval_at = single_eval_at,
+    .listen = single_listen,
+    .link = single_link,
+    .part_count = single_part_count,
+    .part_is_up = single_part_is_up,
+    .is_up = single_is_up,
+    .trouble = single_trouble,
+    .place = single_place,
+    .figures = single_figures,
+    .track = single_track,
+    .untrack = single_untrack,
+    .expect_replicas = single_expect_replicas,
+    .mark = single_mark,
+    .confirm = single_confirm,
+    .primary = watched_primary,
+    .require_primary_lease = watched_require_primary_lease,
+    .primary_lease_ms = SENTINEL_PRIMARY_LEASE_MS,
+};
