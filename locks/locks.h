@@ -373,12 +373,12 @@ void locks_unwatch_prefix(struct prefix_watch *watch);
 
 /* Renews a hold every third of its TTL until it is told to stop, or finds the hold lost. Where
  * Redis cannot be asked, it tries again every tenth of the TTL. */
-struct keeper;
+struct renewer;
 
-struct keeper_events {
+struct renewer_events {
     void *context;
     void (*renewed)(void *context, const struct hold *hold); /* may be NULL */
-    /* The hold is gone, or Redis could not be asked until it may have ended. The keeper is freed
+    /* The hold is gone, or Redis could not be asked until it may have ended. The renewer is freed
      * when this has returned. `why` is a constant text. */
     void (*lost)(void *context, const char *why);
 };
@@ -387,12 +387,13 @@ struct keeper_events {
  * that it was last given. Such a renewal is the server's own: until the client itself renews or
  * repeats its request, the hold may still be taken back. Where `replicas` are asked for, only what
  * they confirm counts as renewed. The texts are copied. */
-struct keeper *locks_keep(struct locks *locks, struct slice name, struct slice token,
-                          int64_t ttl_ms, int64_t replicas, const struct keeper_events *events);
+struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
+                              int64_t ttl_ms, int64_t replicas,
+                              const struct renewer_events *events);
 
-/* Stops renewing and frees the keeper, in which no event is called any more; the hold stays for
- * what remains of its TTL. To be called on the keeper's own events as well. */
-void keeper_stop(struct keeper *keeper);
+/* Stops renewing and frees the renewer, in which no event is called any more; the hold stays for
+ * what remains of its TTL. To be called on the renewer's own events as well. */
+void renewer_stop(struct renewer *renewer);
 
 /* Several names, all or none. They are taken one after the other in the order of their bytes, so
  * that two callers cannot wait for each other, and of two that do not wait one gets all; until the

@@ -41,7 +41,7 @@ static void serve_shard(void *context, unsigned shard)
 /* Those who wait for names that are gone have to be told. */
 static void check_shard(void *context, unsigned shard)
 {
-    interests_check_part(context, shard);
+    subscriptions_check_part(context, shard);
 }
 
 static int open_guard(struct locks *locks, const struct locks_options *options)

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 
 struct connection_hold {
-    LIST_ENTRY(connection_hold) entry; /* of the API's list, while there is a keeper */
+    LIST_ENTRY(connection_hold) entry; /* of the API's list, while there is a renewer */
     struct exchange *exchange;         /* NULL where the client went before the stream began */
-    struct keeper *keeper;             /* NULL before that */
+    struct renewer *renewer;           /* NULL before that */
     struct attempt attempt;            /* of the request whose connection this is */
 };
 
@@ -47,7 +47,7 @@ static void write_granted(struct exchange *exchange, const struct hold *hold)
     free(line);
 }
 
-/* The stream has ended, or its client has gone; the keeper is no more. */
+/* The stream has ended, or its client has gone; the renewer is no more. */
 static void end(struct connection_hold *held)
 {
     held->exchange->hung_up = NULL;
@@ -72,7 +72,7 @@ static void renewed(void *context, const struct hold *hold)
 {
     struct connection_hold *held = context;
     if (!credentials_last(held->exchange)) {
-        keeper_stop(held->keeper);
+        renewer_stop(held->renewer);
         lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
         return;
     }
@@ -119,7 +119,7 @@ static void hung_up(struct exchange *exchange)
 {
     struct connection_hold *held = exchange->below;
     struct attempt attempt = held->attempt;
-    keeper_stop(held->keeper);
+    renewer_stop(held->renewer);
     end(held);
     release(exchange, &attempt);
 }
@@ -128,7 +128,7 @@ static void drain(struct connection_hold *held)
 {
     static const char LINE[] = "{\"event\":\"draining\"}\n";
     struct exchange *exchange = held->exchange;
-    keeper_stop(held->keeper);
+    renewer_stop(held->renewer);
     end(held);
     exchange_write(exchange, LINE, sizeof LINE - 1);
     exchange_finish(exchange);
@@ -138,9 +138,9 @@ static void begin(struct connection_hold *held, unsigned status, const struct ho
 {
     struct exchange *exchange = held->exchange;
     struct api *api = exchange->api;
-    const struct keeper_events events = {held, renewed, lost};
-    held->keeper = locks_keep(api->locks, exchange->name, exchange->stored_token, hold->ttl_ms,
-                              acquisition_replicas(exchange), &events);
+    const struct renewer_events events = {held, renewed, lost};
+    held->renewer = renewer_start(api->locks, exchange->name, exchange->stored_token, hold->ttl_ms,
+                                  acquisition_replicas(exchange), &events);
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
     exchange->hung_up = hung_up;
@@ -161,7 +161,7 @@ static void hung_up_early(struct exchange *exchange)
     release(exchange, &held->attempt);
 }
 
-/* A hold that the token has had before gets its whole TTL first, so that the keeper has its time.
+/* A hold that the token has had before gets its whole TTL first, so that the renewer has its time.
  */
 static void prolonged(void *context, const struct locks_reply *reply)
 {

@@ -51,7 +51,7 @@ static void mind(struct locks *locks, const struct value *due)
     int64_t in_ms;
     for (size_t i = 0; i + 1 < value_count(due); i += 2)
         if (value_text(value_at(due, i), &key) && value_integer(value_at(due, i + 1), &in_ms))
-            interest_mind(locks, key, in_ms);
+            subscription_mind(locks, key, in_ms);
 }
 
 static void tell_beside(struct locks *locks, const struct value *expired, const struct value *due)

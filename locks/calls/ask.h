@@ -11,7 +11,7 @@ struct locks;
  * have expired, and then tells of them beside its reply: they are told to the `expired` of struct
  * locks_options, and `done` gets the reply alone. So each is told once, by the server whose script
  * it was; not at all, where the reply got lost. What the script has told other servers, by messages
- * that may be lost, is looked after: see interest_mind. */
+ * that may be lost, is looked after: see subscription_mind. */
 void ask_redis(struct locks *locks, const struct script *script, struct slice key,
                const struct slice *arguments, size_t argument_count, store_done *done,
                void *context);

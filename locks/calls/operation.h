@@ -9,8 +9,8 @@
 #include "locks/types/server_name.h"
 #include "locks/types/stamp.h"
 #include "locks/waiting/doubt.h"
-#include "locks/waiting/interest.h"
-#include "locks/waiting/lookout.h"
+#include "locks/waiting/expiries.h"
+#include "locks/waiting/subscription.h"
 
 struct engine;
 struct guard;
@@ -46,8 +46,8 @@ struct locks {
     uint64_t next_attempt;
     struct guard *guard; /* see locks/quarantine/guard.h */
     struct doubts doubts;
-    struct interests interests;
-    struct lookout lookout;
+    struct subscriptions subscriptions;
+    struct expiries expiries;
     struct majority *majority; /* what the engine of quorums keeps; see majority.h */
     struct prefixes *prefixes; /* NULL while no prefix was ever watched */
 };

@@ -21,7 +21,7 @@ static void note_held(const struct acquiring *acquiring, const struct locks_repl
     if (!reply_holds(reply))
         return;
     struct slice key = operation_key(acquiring->locks, acquiring->acquire.name, bytes);
-    lookout_note(acquiring->locks, key, &reply->hold);
+    expiries_note(acquiring->locks, key, &reply->hold);
 }
 
 static void take_back(const struct acquiring *acquiring)

@@ -16,20 +16,20 @@ void central_take_back(struct locks *locks, struct slice name, struct slice toke
 static void central_serve(struct locks *locks, unsigned part)
 {
     doubts_ask(locks);
-    interests_check_part(locks, part);
+    subscriptions_check_part(locks, part);
 }
 
 static void central_try_again(struct locks *locks)
 {
     doubts_ask(locks);
     if (locks->check_again)
-        interests_check(locks);
+        subscriptions_check(locks);
     locks->check_again = false;
 }
 
 static bool central_is_settled(const struct locks *locks)
 {
-    return !locks->doubts.first && !locks->interests.first;
+    return !locks->doubts.first && !locks->subscriptions.first;
 }
 
 static void central_drain(struct locks *locks)
@@ -37,33 +37,33 @@ static void central_drain(struct locks *locks)
     waiting_drain(locks);
     watch_drain(locks);
     prefixes_drain(locks);
-    interests_drain(locks);
+    subscriptions_drain(locks);
 }
 
 static void central_open(struct locks *locks, const struct locks_options *options)
 {
     (void)options;
     doubts_init(&locks->doubts);
-    interests_open(locks);
-    lookout_open(locks);
+    subscriptions_open(locks);
+    expiries_open(locks);
 }
 
-static void central_interests_closed(uv_handle_t *vouch)
+static void central_subscriptions_closed(uv_handle_t *heartbeat)
 {
-    struct locks *locks = vouch->data;
+    struct locks *locks = heartbeat->data;
     doubts_free(&locks->doubts);
     locks->closed(locks);
 }
 
-static void central_lookout_closed(uv_handle_t *timer)
+static void central_expiries_closed(uv_handle_t *timer)
 {
-    interests_close(timer->data, central_interests_closed);
+    subscriptions_close(timer->data, central_subscriptions_closed);
 }
 
 static void central_close(struct locks *locks)
 {
     prefixes_close(locks->prefixes);
-    lookout_close(locks, central_lookout_closed);
+    expiries_close(locks, central_expiries_closed);
 }
 
 const struct engine engine_central = {
@@ -81,7 +81,7 @@ const struct engine engine_central = {
     .drain = central_drain,
     .serve = central_serve,
     .moved = doubts_ask,
-    .listening = interests_check,
+    .listening = subscriptions_check,
     .message = central_message,
     .open = central_open,
     .close = central_close,

@@ -35,9 +35,9 @@ static bool is_lock(const struct locks *locks, struct slice key)
 
 static void plan(struct locks *locks, struct slice key, int64_t next_ms)
 {
-    struct interest *interest = interest_find(locks, key);
-    if (interest)
-        interest_plan(interest, next_ms);
+    struct subscription *subscription = subscription_find(locks, key);
+    if (subscription)
+        subscription_plan(subscription, next_ms);
 }
 
 /* g ATTEMPT TOKEN MS KEY: the waiter's turn has come; as n. */
@@ -70,17 +70,17 @@ static void on_next_end(struct locks *locks, struct slice rest)
 static void on_changed(struct locks *locks, struct slice rest)
 {
     take_word(&rest);
-    struct interest *interest = interest_find(locks, rest);
-    if (interest)
-        watch_check(interest);
+    struct subscription *subscription = subscription_find(locks, rest);
+    if (subscription)
+        watch_check(subscription);
 }
 
 /* s KEY: this server is passed over, since another one of its process did not claim in time. */
 static void on_suspected(struct locks *locks, struct slice key)
 {
-    struct interest *interest = interest_find(locks, key);
-    if (interest)
-        interest_check(interest);
+    struct subscription *subscription = subscription_find(locks, key);
+    if (subscription)
+        subscription_check(subscription);
 }
 
 void central_message(struct locks *locks, struct slice text)

@@ -50,7 +50,7 @@ static void released(void *context, const struct store_result *result)
     const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)
-        lookout_released(releasing->locks, key);
+        expiries_released(releasing->locks, key);
     if (reply.result == LOCKS_DONE && read_next(result->reply, release->version, &attempt, &hold))
         waiting_claimed(releasing->locks, key, attempt, &hold);
     releasing->done(releasing->context, &reply);

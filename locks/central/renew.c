@@ -39,7 +39,7 @@ static void renewed(void *context, const struct store_result *result)
     numbers_heard(renewing->locks, &reply);
     struct slice key = {renewing->key, renewing->key_length};
     if (reply.result == LOCKS_DONE)
-        lookout_note(renewing->locks, key, &reply.hold);
+        expiries_note(renewing->locks, key, &reply.hold);
     if (!confirm_reply(renewing->locks, &reply, store_mark(renewing->locks->store),
                        renewing->replicas, conclude, renewing))
         conclude(renewing, &reply);

@@ -12,7 +12,7 @@
 /* One of the names, once it is held. */
 struct part {
     struct several *several;
-    struct keeper *keeper;
+    struct renewer *renewer;
     enum locks_result result; /* DONE: it was granted to this request, REPEATED: held before */
     struct attempt attempt;
     struct hold hold;
@@ -57,9 +57,9 @@ static void free_several(struct several *several)
 static void stop_keeping(struct several *several)
 {
     for (size_t i = 0; i < several->held; i++) {
-        if (several->parts[i].keeper)
-            keeper_stop(several->parts[i].keeper);
-        several->parts[i].keeper = NULL;
+        if (several->parts[i].renewer)
+            renewer_stop(several->parts[i].renewer);
+        several->parts[i].renewer = NULL;
     }
 }
 
@@ -125,7 +125,7 @@ static void on_renewed(void *context, const struct hold *hold)
 static void on_lost(void *context, const char *why)
 {
     struct part *part = context;
-    part->keeper = NULL;
+    part->renewer = NULL;
     fail(part->several, index_of(part), why);
 }
 
@@ -280,9 +280,9 @@ static void take(struct several *several, const struct locks_reply *reply)
         settle(several);
         return;
     }
-    const struct keeper_events events = {part, on_renewed, on_lost};
-    part->keeper = locks_keep(several->locks, name_of(several, index_of(part)),
-                              several->acquire.token, part->hold.ttl_ms, 0, &events);
+    const struct renewer_events events = {part, on_renewed, on_lost};
+    part->renewer = renewer_start(several->locks, name_of(several, index_of(part)),
+                                  several->acquire.token, part->hold.ttl_ms, 0, &events);
     ask(several);
 }
 

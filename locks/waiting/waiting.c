@@ -17,7 +17,7 @@ struct waiter {
     struct parked parked; /* the first member */
     struct waiter *next;  /* of the same name, in order of arrival */
     struct waiter *previous;
-    struct interest *interest;
+    struct subscription *subscription;
     locks_done *done; /* NULL: answered or abandoned, and only waits for Redis' last answer */
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait */
@@ -34,7 +34,7 @@ struct waiter {
 
 static struct locks *locks_of(const struct waiter *waiter)
 {
-    return waiter->interest->locks;
+    return waiter->subscription->locks;
 }
 
 static bool is_connected(const struct waiter *waiter)
@@ -49,26 +49,26 @@ static void on_closed(uv_handle_t *timer)
 
 static void detach(struct waiter *waiter)
 {
-    struct interest *interest = waiter->interest;
+    struct subscription *subscription = waiter->subscription;
     if (waiter->previous)
         waiter->previous->next = waiter->next;
     else
-        interest->first_waiter = waiter->next;
+        subscription->first_waiter = waiter->next;
     if (waiter->next)
         waiter->next->previous = waiter->previous;
     else
-        interest->last_waiter = waiter->previous;
+        subscription->last_waiter = waiter->previous;
 }
 
 static void append(struct waiter *waiter)
 {
-    struct interest *interest = waiter->interest;
-    waiter->previous = interest->last_waiter;
+    struct subscription *subscription = waiter->subscription;
+    waiter->previous = subscription->last_waiter;
     if (waiter->previous)
         waiter->previous->next = waiter;
     else
-        interest->first_waiter = waiter;
-    interest->last_waiter = waiter;
+        subscription->first_waiter = waiter;
+    subscription->last_waiter = waiter;
 }
 
 /* The memory goes when Redis has answered what is still being asked. */
@@ -77,7 +77,7 @@ static void let_go_if_idle(struct waiter *waiter)
     if (waiter->asking || waiter->confirming)
         return;
     uv_close((uv_handle_t *)&waiter->timer, on_closed);
-    interest_leave(waiter->interest);
+    subscription_leave(waiter->subscription);
 }
 
 /* From here on nobody finds it any more. */
@@ -92,7 +92,7 @@ static void end(struct waiter *waiter)
 /* Whatever Redis has of this attempt is to be taken back. */
 static void leave(struct waiter *waiter, enum leaving how)
 {
-    doubts_add(locks_of(waiter), waiter->interest->key, waiter->acquire.token, &waiter->attempt,
+    doubts_add(locks_of(waiter), waiter->subscription->key, waiter->acquire.token, &waiter->attempt,
                how, waiter->acquire.keep_ms);
 }
 
@@ -102,7 +102,7 @@ static void finish(struct waiter *waiter, const struct locks_reply *reply)
     assert(done);
     waiter->done = NULL;
     if (reply_holds(reply))
-        lookout_note(locks_of(waiter), waiter->interest->key, &reply->hold);
+        expiries_note(locks_of(waiter), waiter->subscription->key, &reply->hold);
     done(waiter->acquirer.context, reply);
     end(waiter);
 }
@@ -146,8 +146,8 @@ static void ask(struct waiter *waiter, enum request_kind kind)
 {
     waiter->asking = true;
     waiter->again = false;
-    request_send(locks_of(waiter), waiter->interest->key, &waiter->acquire, &waiter->attempt, kind,
-                 is_wanted, answered, waiter);
+    request_send(locks_of(waiter), waiter->subscription->key, &waiter->acquire, &waiter->attempt,
+                 kind, is_wanted, answered, waiter);
 }
 
 /* The wait has ended: Redis decides whether the grant or the end came first. */
@@ -163,7 +163,7 @@ static void ask_to_go(struct waiter *waiter)
         slice_of("timeout"),
     };
     waiter->asking = true;
-    ask_redis_while(locks, is_wanted, &script_leave, waiter->interest->key, arguments,
+    ask_redis_while(locks, is_wanted, &script_leave, waiter->subscription->key, arguments,
                     sizeof arguments / sizeof arguments[0], answered, waiter);
 }
 
@@ -188,7 +188,7 @@ static void conclude(struct waiter *waiter, const struct store_result *result,
 {
     struct locks_reply *reply = &answer->reply;
     if (reply->result == LOCKS_TIMEOUT && reply->view.hold_count == 0 &&
-        pause_covers(locks_of(waiter)->guard, waiter->interest->key))
+        pause_covers(locks_of(waiter)->guard, waiter->subscription->key))
         reply->result = LOCKS_QUARANTINED;
     if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
         reply->result = LOCKS_CANCELLED;
@@ -230,7 +230,7 @@ static void answered(void *context, const struct store_result *result)
     numbers_heard(locks_of(waiter), &answer.reply);
     if (answer.waits) {
         note_queued(waiter);
-        interest_plan(waiter->interest, answer.next_ms);
+        subscription_plan(waiter->subscription, answer.next_ms);
         go_on(waiter);
     } else if (can_stay(waiter, &answer)) {
         locks_of(waiter)->check_again = true;
@@ -265,7 +265,7 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     if (!waiter)
         abort();
     char key[KEY_LENGTH];
-    waiter->interest = interest_join(locks, operation_key(locks, acquire->name, key));
+    waiter->subscription = subscription_join(locks, operation_key(locks, acquire->name, key));
     waiter->parked.give_up = abandon;
     waiter->done = done;
     waiter->acquirer = *acquirer;
@@ -282,10 +282,10 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     return waiter;
 }
 
-size_t waiting_check(struct interest *interest)
+size_t waiting_check(struct subscription *subscription)
 {
     size_t count = 0;
-    for (struct waiter *waiter = interest->first_waiter; waiter; waiter = waiter->next) {
+    for (struct waiter *waiter = subscription->first_waiter; waiter; waiter = waiter->next) {
         if (!is_connected(waiter))
             continue; /* its hang-up is about to be told: it must not claim before that */
         ask_again(waiter);
@@ -294,18 +294,18 @@ size_t waiting_check(struct interest *interest)
     return count;
 }
 
-size_t waiting_count(const struct interest *interest)
+size_t waiting_count(const struct subscription *subscription)
 {
     size_t count = 0;
-    for (const struct waiter *waiter = interest->first_waiter; waiter; waiter = waiter->next)
+    for (const struct waiter *waiter = subscription->first_waiter; waiter; waiter = waiter->next)
         count += waiter->queued && !waiter->confirming;
     return count;
 }
 
 /* The first in the queue is the first here, too, so this rarely goes far. */
-static struct waiter *find(const struct interest *interest, struct slice attempt)
+static struct waiter *find(const struct subscription *subscription, struct slice attempt)
 {
-    struct waiter *waiter = interest ? interest->first_waiter : NULL;
+    struct waiter *waiter = subscription ? subscription->first_waiter : NULL;
     while (waiter && !slice_equals(attempt, waiter->attempt.text))
         waiter = waiter->next;
     return waiter;
@@ -314,7 +314,7 @@ static struct waiter *find(const struct interest *interest, struct slice attempt
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token)
 {
-    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    struct waiter *waiter = find(subscription_find(locks, key), attempt);
     if (!waiter) { /* it may have claimed by itself and been answered: the message came later */
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
@@ -328,7 +328,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
                      const struct hold *hold)
 {
-    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    struct waiter *waiter = find(subscription_find(locks, key), attempt);
     if (!waiter)
         return; /* it was abandoned before Redis answered: what it left is on its way back */
     if (!is_connected(waiter)) {
@@ -337,25 +337,27 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
         return;
     }
     struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};
-    interest_plan(waiter->interest, hold->ttl_ms);
+    subscription_plan(waiter->subscription, hold->ttl_ms);
     tell(waiter, &reply);
 }
 
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt)
 {
-    struct waiter *waiter = find(interest_find(locks, key), attempt);
+    struct waiter *waiter = find(subscription_find(locks, key), attempt);
     if (waiter)
         finish(waiter, &(struct locks_reply){.result = LOCKS_CANCELLED});
 }
 
 void waiting_drain(struct locks *locks)
 {
-    struct interest *next;
-    for (struct interest *interest = locks->interests.first; interest; interest = next) {
-        next = interest->next;
-        while (interest->first_waiter) { /* an interest that goes with its last is freed later */
-            leave(interest->first_waiter, LEAVE_DRAIN);
-            finish(interest->first_waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+    struct subscription *next;
+    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+         subscription = next) {
+        next = subscription->next;
+        while (subscription
+                   ->first_waiter) { /* an subscription that goes with its last is freed later */
+            leave(subscription->first_waiter, LEAVE_DRAIN);
+            finish(subscription->first_waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         }
     }
 }

@@ -4,7 +4,7 @@
 
 #include "locks/locks.h"
 
-struct interest;
+struct subscription;
 
 /* As locks_wait. */
 struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
@@ -12,10 +12,10 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
 
 /* Each of them whose client is there looks again what has become of it, which claims a grant that
  * it did not hear of, and queues it anew where Redis has lost it. Returns how many did. */
-size_t waiting_check(struct interest *interest);
+size_t waiting_check(struct subscription *subscription);
 
 /* How many of them Redis has said to wait, and has not answered since. */
-size_t waiting_count(const struct interest *interest);
+size_t waiting_count(const struct subscription *subscription);
 
 /* Messages about one attempt. */
 

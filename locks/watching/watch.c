@@ -14,7 +14,7 @@ struct watch {
     struct parked parked; /* the first member */
     struct watch *next;
     struct watch *previous;
-    struct interest *interest;
+    struct subscription *subscription;
     locks_done *done; /* NULL: nobody wants to know any more */
     void *context;
     uv_timer_t timer; /* the end of the wait */
@@ -29,7 +29,7 @@ struct watch {
 
 static struct locks *locks_of(const struct watch *watch)
 {
-    return watch->interest->locks;
+    return watch->subscription->locks;
 }
 
 static void on_closed(uv_handle_t *timer)
@@ -40,7 +40,7 @@ static void on_closed(uv_handle_t *timer)
 static void let_go(struct watch *watch)
 {
     uv_close((uv_handle_t *)&watch->timer, on_closed);
-    interest_leave(watch->interest);
+    subscription_leave(watch->subscription);
 }
 
 static void detach(struct watch *watch)
@@ -48,18 +48,18 @@ static void detach(struct watch *watch)
     if (watch->previous)
         watch->previous->next = watch->next;
     else
-        watch->interest->first_watch = watch->next;
+        watch->subscription->first_watch = watch->next;
     if (watch->next)
         watch->next->previous = watch->previous;
 }
 
 static void prepend(struct watch *watch)
 {
-    struct interest *interest = watch->interest;
-    watch->next = interest->first_watch;
+    struct subscription *subscription = watch->subscription;
+    watch->next = subscription->first_watch;
     if (watch->next)
         watch->next->previous = watch;
-    interest->first_watch = watch;
+    subscription->first_watch = watch;
 }
 
 static void finish(struct watch *watch, struct locks_reply *reply)
@@ -93,7 +93,7 @@ static void settle(struct watch *watch, struct locks_reply *reply)
     struct locks *locks = locks_of(watch);
     char name[NAME_LENGTH];
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
-    size_t length = name_from_key(prefix, watch->interest->key, name);
+    size_t length = name_from_key(prefix, watch->subscription->key, name);
     watch->inspecting = true;
     locks->engine->inspect(locks, (struct slice){name, length}, token, LOCK_WAITERS_SHOWN,
                            inspected, watch);
@@ -114,62 +114,62 @@ static bool read_watched(const struct value *value, struct locks_reply *ret, int
            read_view(value_at(value, 1), &ret->view);
 }
 
-static void look(struct interest *interest);
+static void look(struct subscription *subscription);
 
 static void looked(void *context, const struct store_result *result)
 {
-    struct interest *interest = context;
+    struct subscription *subscription = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     int64_t next_ms = -1;
     if (result->outcome != STORE_REPLIED || !read_watched(result->reply, &reply, &next_ms)) {
         reply = reply_unanswered(result);
-        interest->locks->check_again |= reply.result != LOCKS_DAMAGED;
+        subscription->locks->check_again |= reply.result != LOCKS_DAMAGED;
     }
-    numbers_heard(interest->locks, &reply);
-    interest_plan(interest, next_ms);
-    interest->looking = false;
+    numbers_heard(subscription->locks, &reply);
+    subscription_plan(subscription, next_ms);
+    subscription->looking = false;
     if (reply.result == LOCKS_DONE)
-        interest->version = reply.view.version;
-    uint64_t number = interest->looks;
-    for (struct watch *watch = interest->first_watch, *next; watch; watch = next) {
+        subscription->version = reply.view.version;
+    uint64_t number = subscription->looks;
+    for (struct watch *watch = subscription->first_watch, *next; watch; watch = next) {
         next = watch->next; /* whoever comes meanwhile stands in front */
         if (is_due(watch, number, &reply))
             settle(watch, &reply);
     }
-    if (interest->look_again && !interest->looking && interest->first_watch)
-        look(interest);
-    interest_leave(interest);
+    if (subscription->look_again && !subscription->looking && subscription->first_watch)
+        look(subscription);
+    subscription_leave(subscription);
 }
 
-static void look(struct interest *interest)
+static void look(struct subscription *subscription)
 {
-    struct locks *locks = interest->locks;
+    struct locks *locks = subscription->locks;
     const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
                                       slice_of(locks->waiter_lease), slice_of("")};
-    interest->looking = true;
-    interest->look_again = false;
-    interest->looks++;
-    interest->users++;
-    ask_redis(locks, &script_watch, interest->key, arguments,
-              sizeof arguments / sizeof arguments[0], looked, interest);
+    subscription->looking = true;
+    subscription->look_again = false;
+    subscription->looks++;
+    subscription->users++;
+    ask_redis(locks, &script_watch, subscription->key, arguments,
+              sizeof arguments / sizeof arguments[0], looked, subscription);
 }
 
-void watch_check(struct interest *interest)
+void watch_check(struct subscription *subscription)
 {
-    if (!interest->first_watch)
+    if (!subscription->first_watch)
         return;
-    if (interest->looking)
-        interest->look_again = true;
+    if (subscription->looking)
+        subscription->look_again = true;
     else
-        look(interest);
+        look(subscription);
 }
 
 static void on_over(uv_timer_t *timer)
 {
     struct watch *watch = timer->data;
     watch->over = true;
-    watch->needs = watch->interest->looks + 1;
-    watch_check(watch->interest);
+    watch->needs = watch->subscription->looks + 1;
+    watch_check(watch->subscription);
 }
 
 static void unwatch(struct parked *parked)
@@ -189,12 +189,12 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
     if (!watch)
         abort();
     char key[KEY_LENGTH];
-    watch->interest = interest_join(locks, operation_key(locks, name, key));
+    watch->subscription = subscription_join(locks, operation_key(locks, name, key));
     watch->parked.give_up = unwatch;
     watch->done = done;
     watch->context = context;
     watch->after = after;
-    watch->needs = watch->interest->looks + 1;
+    watch->needs = watch->subscription->looks + 1;
     watch->over = locks->draining || wait_ms == 0;
     watch->token_length = token.length;
     if (token.length > 0)
@@ -204,17 +204,18 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
     watch->timer.data = watch;
     if (!watch->over)
         uv_timer_start(&watch->timer, on_over, (uint64_t)wait_ms, 0);
-    watch_check(watch->interest);
+    watch_check(watch->subscription);
     return watch;
 }
 
 void watch_drain(struct locks *locks)
 {
-    for (struct interest *interest = locks->interests.first; interest; interest = interest->next) {
-        for (struct watch *watch = interest->first_watch; watch; watch = watch->next) {
+    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+         subscription = subscription->next) {
+        for (struct watch *watch = subscription->first_watch; watch; watch = watch->next) {
             watch->over = true;
-            watch->needs = interest->looks + 1;
+            watch->needs = subscription->looks + 1;
         }
-        watch_check(interest);
+        watch_check(subscription);
     }
 }

@@ -4,14 +4,14 @@
 
 #include "locks/locks.h"
 
-struct interest;
+struct subscription;
 
 /* As locks_watch. */
 struct watch *watch_begin(struct locks *locks, struct slice name, struct slice token, int64_t after,
                           int64_t wait_ms, locks_done *done, void *context);
 
 /* The name may have changed: looks at it, once for all its watches. */
-void watch_check(struct interest *interest);
+void watch_check(struct subscription *subscription);
 
 /* All get what there is. */
 void watch_drain(struct locks *locks);

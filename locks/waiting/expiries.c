@@ -1,4 +1,4 @@
-#include "locks/waiting/lookout.h"
+#include "locks/waiting/expiries.h"
 
 #include "base/random.h"
 #include "locks/calls/operation.h"
@@ -28,31 +28,31 @@ struct ending {
     char key[];
 };
 
-static struct ending **find(const struct lookout *lookout, uint64_t hash, struct slice key)
+static struct ending **find(const struct expiries *expiries, uint64_t hash, struct slice key)
 {
-    struct ending **place = &lookout->table[hash & (lookout->table_size - 1)];
+    struct ending **place = &expiries->table[hash & (expiries->table_size - 1)];
     while (*place && ((*place)->hash != hash || (*place)->key_length != key.length ||
                       memcmp((*place)->key, key.bytes, key.length) != 0))
         place = &(*place)->next_in_table;
     return place;
 }
 
-static void grow(struct lookout *lookout)
+static void grow(struct expiries *expiries)
 {
-    size_t size = lookout->table_size * 2;
+    size_t size = expiries->table_size * 2;
     assert(size > 0);
     struct ending **table = calloc(size, sizeof(struct ending *));
     if (!table)
         return; /* the chains get longer */
-    for (size_t i = 0; i < lookout->table_size; i++)
-        for (struct ending *ending = lookout->table[i], *next; ending; ending = next) {
+    for (size_t i = 0; i < expiries->table_size; i++)
+        for (struct ending *ending = expiries->table[i], *next; ending; ending = next) {
             next = ending->next_in_table;
             ending->next_in_table = table[ending->hash & (size - 1)];
             table[ending->hash & (size - 1)] = ending;
         }
-    free(lookout->table);
-    lookout->table = table;
-    lookout->table_size = size;
+    free(expiries->table);
+    expiries->table = table;
+    expiries->table_size = size;
 }
 
 static size_t size_of(const struct ending *ending)
@@ -78,14 +78,14 @@ static void on_timer(uv_timer_t *timer);
  * being emptied. */
 static void put(struct locks *locks, struct ending *ending)
 {
-    struct lookout *lookout = &locks->lookout;
-    uint64_t slot = ending->due / LOOKOUT_SLOT_MS + 1, last = lookout->slot + LOOKOUT_SLOTS - 2;
-    if (slot < lookout->slot)
-        slot = lookout->slot;
+    struct expiries *expiries = &locks->expiries;
+    uint64_t slot = ending->due / EXPIRIES_SLOT_MS + 1, last = expiries->slot + EXPIRIES_SLOTS - 2;
+    if (slot < expiries->slot)
+        slot = expiries->slot;
     if (slot > last)
         slot = last;
-    struct ending **first = &lookout->slots[slot % LOOKOUT_SLOTS];
-    ending->until = slot * LOOKOUT_SLOT_MS;
+    struct ending **first = &expiries->slots[slot % EXPIRIES_SLOTS];
+    ending->until = slot * EXPIRIES_SLOT_MS;
     ending->next = *first;
     ending->place = first;
     if (ending->next)
@@ -93,13 +93,13 @@ static void put(struct locks *locks, struct ending *ending)
     *first = ending;
 }
 
-static void drop(struct lookout *lookout, struct ending **place)
+static void drop(struct expiries *expiries, struct ending **place)
 {
     struct ending *ending = *place;
     *place = ending->next_in_table;
     unlink_ending(ending);
-    lookout->count--;
-    lookout->bytes -= size_of(ending);
+    expiries->count--;
+    expiries->bytes -= size_of(ending);
     free(ending);
 }
 
@@ -114,24 +114,24 @@ struct batch {
 
 static void plan(struct locks *locks, uint64_t in_ms)
 {
-    if (locks->lookout.count > 0 && !locks->lookout.asking)
-        uv_timer_start(&locks->lookout.timer, on_timer, in_ms, 0);
+    if (locks->expiries.count > 0 && !locks->expiries.asking)
+        uv_timer_start(&locks->expiries.timer, on_timer, in_ms, 0);
 }
 
 /* `next_ms` -1: nothing is held. What was granted or renewed meanwhile counts as well. */
 static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
 {
-    struct lookout *lookout = &locks->lookout;
-    struct ending **place = find(lookout, siphash(&lookout->hash_key, key), key);
+    struct expiries *expiries = &locks->expiries;
+    struct ending **place = find(expiries, siphash(&expiries->hash_key, key), key);
     struct ending *ending = *place;
     if (!ending || ending->place)
         return;
     if (next_ms >= 0) {
-        uint64_t due = sent + (uint64_t)next_ms + LOOKOUT_GRACE_MS;
+        uint64_t due = sent + (uint64_t)next_ms + EXPIRIES_GRACE_MS;
         if (!ending->renewed || due < ending->due)
             ending->due = due;
     } else if (!ending->renewed) {
-        drop(lookout, place);
+        drop(expiries, place);
         return;
     }
     ending->renewed = false;
@@ -142,7 +142,7 @@ static void asked(void *context, const struct store_result *result)
 {
     struct batch *batch = context;
     struct locks *locks = batch->locks;
-    locks->lookout.asking--;
+    locks->expiries.asking--;
     for (size_t i = 0; i < batch->count; i++) {
         int64_t next_ms = AGAIN_MS;
         if (result->outcome == STORE_REPLIED)
@@ -172,7 +172,7 @@ static void ask(struct locks *locks, unsigned part, struct ending *const *ending
         batch->keys[i] = arguments[1 + i] = (struct slice){end, endings[i]->key_length};
         end += endings[i]->key_length;
     }
-    locks->lookout.asking++;
+    locks->expiries.asking++;
     ask_redis_at(locks, part, &script_ended, batch->keys[0], arguments, 1 + count, asked, batch);
 }
 
@@ -210,7 +210,7 @@ static void ask_all(struct locks *locks, struct ending **endings, size_t count)
  * Returns how many were taken. */
 static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, size_t room)
 {
-    struct ending **first = &locks->lookout.slots[slot % LOOKOUT_SLOTS], *ending;
+    struct ending **first = &locks->expiries.slots[slot % EXPIRIES_SLOTS], *ending;
     uint64_t now = uv_now(locks->loop);
     size_t count = 0;
     while (count < room && (ending = *first)) {
@@ -227,21 +227,21 @@ static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, 
 static void on_timer(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
-    struct lookout *lookout = &locks->lookout;
+    struct expiries *expiries = &locks->expiries;
     struct ending *due[ASKED_AT_ONCE];
-    uint64_t over = uv_now(locks->loop) / LOOKOUT_SLOT_MS;
+    uint64_t over = uv_now(locks->loop) / EXPIRIES_SLOT_MS;
     size_t count = 0;
     if (store_is_closing(locks->store)) /* it takes no calls any more */
         return;
-    while (lookout->slot <= over && count < ASKED_AT_ONCE) {
-        uint64_t slot = lookout->slot;
-        lookout->slot = slot + 1; /* so that what is moved on goes elsewhere */
+    while (expiries->slot <= over && count < ASKED_AT_ONCE) {
+        uint64_t slot = expiries->slot;
+        expiries->slot = slot + 1; /* so that what is moved on goes elsewhere */
         count += take_due(locks, slot, due + count, ASKED_AT_ONCE - count);
         if (count == ASKED_AT_ONCE)
-            lookout->slot = slot;
+            expiries->slot = slot;
     }
     ask_all(locks, due, count);
-    plan(locks, (over + 1) * LOOKOUT_SLOT_MS - uv_now(locks->loop));
+    plan(locks, (over + 1) * EXPIRIES_SLOT_MS - uv_now(locks->loop));
 }
 
 /* What is held. */
@@ -249,33 +249,33 @@ static void on_timer(uv_timer_t *timer)
 static struct ending *add(struct locks *locks, struct ending **place, uint64_t hash,
                           struct slice key)
 {
-    struct lookout *lookout = &locks->lookout;
+    struct expiries *expiries = &locks->expiries;
     size_t size = sizeof(struct ending) + key.length;
-    struct ending *ending = lookout->bytes + size <= LOOKOUT_BYTES ? calloc(1, size) : NULL;
+    struct ending *ending = expiries->bytes + size <= EXPIRIES_BYTES ? calloc(1, size) : NULL;
     if (!ending) {
-        lookout->left_out++;
+        expiries->left_out++;
         return NULL;
     }
     ending->hash = hash;
     ending->key_length = key.length;
     memcpy(ending->key, key.bytes, key.length);
     *place = ending;
-    lookout->bytes += size;
-    if (lookout->count++ == 0) {
-        lookout->slot = uv_now(locks->loop) / LOOKOUT_SLOT_MS;
-        plan(locks, LOOKOUT_SLOT_MS);
+    expiries->bytes += size;
+    if (expiries->count++ == 0) {
+        expiries->slot = uv_now(locks->loop) / EXPIRIES_SLOT_MS;
+        plan(locks, EXPIRIES_SLOT_MS);
     }
-    if (lookout->count > lookout->table_size)
-        grow(lookout);
+    if (expiries->count > expiries->table_size)
+        grow(expiries);
     return ending;
 }
 
-void lookout_note(struct locks *locks, struct slice key, const struct hold *hold)
+void expiries_note(struct locks *locks, struct slice key, const struct hold *hold)
 {
-    struct lookout *lookout = &locks->lookout;
-    uint64_t hash = siphash(&lookout->hash_key, key);
-    uint64_t due = uv_now(locks->loop) + (uint64_t)hold->ttl_ms + LOOKOUT_GRACE_MS;
-    struct ending **place = find(lookout, hash, key), *ending = *place;
+    struct expiries *expiries = &locks->expiries;
+    uint64_t hash = siphash(&expiries->hash_key, key);
+    uint64_t due = uv_now(locks->loop) + (uint64_t)hold->ttl_ms + EXPIRIES_GRACE_MS;
+    struct ending **place = find(expiries, hash, key), *ending = *place;
     bool is_new = !ending;
     if (is_new && !(ending = add(locks, place, hash, key)))
         return;
@@ -287,40 +287,40 @@ void lookout_note(struct locks *locks, struct slice key, const struct hold *hold
     } else if (!ending->place) {
         ending->renewed = true;
     } else if (ending->due <
-               ending->until - LOOKOUT_SLOT_MS) { /* what is later moves when it comes */
+               ending->until - EXPIRIES_SLOT_MS) { /* what is later moves when it comes */
         unlink_ending(ending);
         put(locks, ending);
     }
 }
 
-void lookout_released(struct locks *locks, struct slice key)
+void expiries_released(struct locks *locks, struct slice key)
 {
-    struct lookout *lookout = &locks->lookout;
-    struct ending **place = find(lookout, siphash(&lookout->hash_key, key), key);
+    struct expiries *expiries = &locks->expiries;
+    struct ending **place = find(expiries, siphash(&expiries->hash_key, key), key);
     if (*place && !(*place)->several)
-        drop(lookout, place);
+        drop(expiries, place);
 }
 
-void lookout_open(struct locks *locks)
+void expiries_open(struct locks *locks)
 {
-    struct lookout *lookout = &locks->lookout;
-    random_bytes(&lookout->hash_key, sizeof lookout->hash_key);
-    lookout->table_size = TABLE_AT_FIRST;
-    lookout->table = calloc(lookout->table_size, sizeof(struct ending *));
-    if (!lookout->table)
+    struct expiries *expiries = &locks->expiries;
+    random_bytes(&expiries->hash_key, sizeof expiries->hash_key);
+    expiries->table_size = TABLE_AT_FIRST;
+    expiries->table = calloc(expiries->table_size, sizeof(struct ending *));
+    if (!expiries->table)
         abort();
-    uv_timer_init(locks->loop, &lookout->timer);
-    lookout->timer.data = locks;
+    uv_timer_init(locks->loop, &expiries->timer);
+    expiries->timer.data = locks;
 }
 
-void lookout_close(struct locks *locks, uv_close_cb closed)
+void expiries_close(struct locks *locks, uv_close_cb closed)
 {
-    struct lookout *lookout = &locks->lookout;
-    for (size_t i = 0; i < lookout->table_size; i++)
-        while (lookout->table[i])
-            drop(lookout, &lookout->table[i]);
-    free(lookout->table);
-    uv_close((uv_handle_t *)&lookout->timer, closed);
+    struct expiries *expiries = &locks->expiries;
+    for (size_t i = 0; i < expiries->table_size; i++)
+        while (expiries->table[i])
+            drop(expiries, &expiries->table[i]);
+    free(expiries->table);
+    uv_close((uv_handle_t *)&expiries->timer, closed);
 }
 
 uint64_t locks_damages(const struct locks *locks)
@@ -330,5 +330,5 @@ uint64_t locks_damages(const struct locks *locks)
 
 uint64_t locks_left_out(const struct locks *locks)
 {
-    return locks->lookout.left_out;
+    return locks->expiries.left_out;
 }

@@ -1,4 +1,4 @@
-/* The lookout by itself: a Redis that the test plays, and a clock of its own. */
+/* The expiries by itself: a Redis that the test plays, and a clock of its own. */
 #include "base/random.h"
 #include "locks/calls/operation.h"
 #include "tests/support/cmocka.h"
@@ -141,7 +141,7 @@ static void check(void)
 static void pass(uint64_t ms)
 {
     uint64_t until = world->loop.time + ms;
-    uv_timer_t *timer = &world->locks.lookout.timer;
+    uv_timer_t *timer = &world->locks.expiries.timer;
     for (;;) {
         uint64_t next = until;
         if (uv_is_active((uv_handle_t *)timer) &&
@@ -187,7 +187,7 @@ static void note(struct name *name, const struct truth *truth, int64_t holds)
     const struct hold hold = {.ttl_ms = (int64_t)(truth->end - world->loop.time),
                               .holds = holds,
                               .mode = truth->shared ? LOCK_SHARED : LOCK_EXCLUSIVE};
-    lookout_note(&world->locks, key_of(name), &hold);
+    expiries_note(&world->locks, key_of(name), &hold);
 }
 
 /* An exclusive hold has the name for itself, but for others of its owner. */
@@ -230,7 +230,7 @@ static void release(struct name *name)
         return;
     hold->end = 0;
     if (below(2) == 0 && count(name, false) == 0)
-        lookout_released(&world->locks, key_of(name));
+        expiries_released(&world->locks, key_of(name));
 }
 
 static int start(void **state)
@@ -243,7 +243,7 @@ static int start(void **state)
     world->random |= 1;
     for (size_t i = 0; i < NAMES; i++)
         snprintf(world->names[i].key, sizeof world->names[i].key, "baton:{%zu}", i);
-    lookout_open(&world->locks);
+    expiries_open(&world->locks);
     return 0;
 }
 
@@ -252,7 +252,7 @@ static int stop(void **state)
     (void)state;
     if (world->done)
         answer();
-    lookout_close(&world->locks, NULL);
+    expiries_close(&world->locks, NULL);
     uv_run(&world->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&world->loop), 0);
     free(world);
@@ -269,9 +269,9 @@ static void every_end_is_noticed_in_time(void **state)
         pass(below(100) == 0 ? below(900000) : below(400));
     }
     pass(UINT64_C(2) * 86400 * 1000);
-    assert_int_equal(world->locks.lookout.count, 0);
-    assert_int_equal(world->locks.lookout.bytes, 0);
-    assert_false(uv_is_active((uv_handle_t *)&world->locks.lookout.timer));
+    assert_int_equal(world->locks.expiries.count, 0);
+    assert_int_equal(world->locks.expiries.bytes, 0);
+    assert_false(uv_is_active((uv_handle_t *)&world->locks.expiries.timer));
 }
 
 static void what_was_released_here_costs_nothing(void **state)
@@ -280,7 +280,7 @@ static void what_was_released_here_costs_nothing(void **state)
     struct truth hold = {world->loop.time + 1000, true, false};
     (void)state;
     note(name, &hold, 1);
-    lookout_released(&world->locks, key_of(name));
+    expiries_released(&world->locks, key_of(name));
     pass(5000);
     assert_int_equal(world->asked_in_all, 0);
     note(name, &hold, 1); /* released elsewhere */
@@ -314,13 +314,13 @@ static void thousands_that_end_at_once_are_asked_about_in_parts(void **state)
     for (int i = 0; i < MANY; i++) {
         char key[16];
         snprintf(key, sizeof key, "many%d", i);
-        lookout_note(&world->locks, slice_of(key), &hold);
+        expiries_note(&world->locks, slice_of(key), &hold);
     }
     pass(1000);
     assert_int_equal(world->asked_in_all, 0);
     pass(3000);
     assert_int_equal(world->asked_in_all, MANY);
-    assert_int_equal(world->locks.lookout.count, 0);
+    assert_int_equal(world->locks.expiries.count, 0);
 }
 
 static void memory_is_bounded(void **state)
@@ -331,15 +331,15 @@ static void memory_is_bounded(void **state)
     while (locks_left_out(&world->locks) == 0 && i < 1000000) {
         char key[32];
         snprintf(key, sizeof key, "a name of usual length %d", i++);
-        lookout_note(&world->locks, slice_of(key), &hold);
+        expiries_note(&world->locks, slice_of(key), &hold);
     }
     print_message("%d names\n", i - 1);
     assert_in_range(i, 100000, 200000);
-    assert_true(world->locks.lookout.bytes <= LOOKOUT_BYTES);
-    lookout_note(&world->locks, slice_of("a name of usual length 0"), &hold); /* is there */
+    assert_true(world->locks.expiries.bytes <= EXPIRIES_BYTES);
+    expiries_note(&world->locks, slice_of("a name of usual length 0"), &hold); /* is there */
     assert_int_equal(locks_left_out(&world->locks), 1);
-    lookout_released(&world->locks, slice_of("a name of usual length 0"));
-    lookout_note(&world->locks, slice_of("another"), &hold);
+    expiries_released(&world->locks, slice_of("a name of usual length 0"));
+    expiries_note(&world->locks, slice_of("another"), &hold);
     assert_int_equal(locks_left_out(&world->locks), 1);
 }
 

@@ -11,10 +11,10 @@ enum { BUSY_MS = 2000 }; /* what a machine that others use, too, may add */
 
 struct kept {
     struct locks_fixture *fixture;
-    struct keeper *keeper; /* NULL once it is gone */
+    struct renewer *renewer; /* NULL once it is gone */
     int renewed;
     int lost;
-    int stop_at; /* stops the keeper at the so-many-th renewal */
+    int stop_at; /* stops the renewer at the so-many-th renewal */
     int64_t fence;
     int64_t ttl_ms;
     int64_t lost_ms; /* when, by clock_ms */
@@ -24,38 +24,38 @@ struct kept {
 static void on_renewed(void *context, const struct hold *hold)
 {
     struct kept *kept = context;
-    assert_non_null(kept->keeper);
+    assert_non_null(kept->renewer);
     kept->renewed++;
     kept->fence = hold->fence;
     kept->ttl_ms = hold->ttl_ms;
     if (kept->renewed == kept->stop_at) {
-        keeper_stop(kept->keeper);
-        kept->keeper = NULL;
+        renewer_stop(kept->renewer);
+        kept->renewer = NULL;
     }
 }
 
 static void on_lost(void *context, const char *why)
 {
     struct kept *kept = context;
-    assert_non_null(kept->keeper);
+    assert_non_null(kept->renewer);
     kept->lost++;
     kept->lost_ms = clock_ms();
     snprintf(kept->why, sizeof kept->why, "%s", why);
-    kept->keeper = NULL;
+    kept->renewer = NULL;
 }
 
 static void keep(struct kept *kept, struct locks_fixture *fixture, int64_t remaining_ms)
 {
-    const struct keeper_events events = {kept, on_renewed, on_lost};
+    const struct renewer_events events = {kept, on_renewed, on_lost};
     kept->fixture = fixture;
-    kept->keeper =
-        locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), remaining_ms, 0, &events);
+    kept->renewer = renewer_start(fixture->here.locks, slice_of("n"), slice_of(TOKEN), remaining_ms,
+                                  0, &events);
 }
 
 static void stop(struct kept *kept)
 {
-    keeper_stop(kept->keeper);
-    kept->keeper = NULL;
+    renewer_stop(kept->renewer);
+    kept->renewer = NULL;
 }
 
 static void a_hold_lives_as_long_as_it_is_kept(void **state)
@@ -149,7 +149,7 @@ static void a_hold_is_lost_when_it_could_not_be_renewed_in_time(void **state)
     assert_int_equal(kept.lost, 1);
 }
 
-static void a_keeper_can_be_stopped_in_its_own_event(void **state)
+static void a_renewer_can_be_stopped_in_its_own_event(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {.stop_at = 2};
@@ -164,21 +164,22 @@ static void a_keeper_can_be_stopped_in_its_own_event(void **state)
 static void on_lost_stop(void *context, const char *why)
 {
     struct kept *kept = context;
-    keeper_stop(kept->keeper);
+    renewer_stop(kept->renewer);
     on_lost(context, why);
 }
 
-static void a_lost_keeper_can_be_stopped_in_its_event(void **state)
+static void a_lost_renewer_can_be_stopped_in_its_event(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    const struct keeper_events events = {&kept, on_renewed, on_lost_stop};
-    kept.keeper = locks_keep(fixture->here.locks, slice_of("n"), slice_of(TOKEN), 100, 0, &events);
+    const struct renewer_events events = {&kept, on_renewed, on_lost_stop};
+    kept.renewer =
+        renewer_start(fixture->here.locks, slice_of("n"), slice_of(TOKEN), 100, 0, &events);
     fixture_await(fixture, &kept.lost, 1);
     assert_int_equal(kept.renewed, 0); /* nobody held it */
 }
 
-static void a_keeper_can_be_stopped_with_a_renewal_under_way(void **state)
+static void a_renewer_can_be_stopped_with_a_renewal_under_way(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -219,10 +220,10 @@ int main(void)
         IN_FIXTURE(a_hold_that_was_broken_is_lost_at_once),
         IN_FIXTURE(a_short_loss_of_redis_loses_nothing),
         IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time),
-        IN_FIXTURE(a_keeper_can_be_stopped_in_its_own_event),
-        IN_FIXTURE(a_lost_keeper_can_be_stopped_in_its_event),
-        IN_FIXTURE(a_keeper_can_be_stopped_with_a_renewal_under_way),
+        IN_FIXTURE(a_renewer_can_be_stopped_in_its_own_event),
+        IN_FIXTURE(a_lost_renewer_can_be_stopped_in_its_event),
+        IN_FIXTURE(a_renewer_can_be_stopped_with_a_renewal_under_way),
         IN_FIXTURE(a_kept_hold_can_still_be_taken_back),
     };
-    return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("renewer", tests, NULL, NULL);
 }

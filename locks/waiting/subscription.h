@@ -1,7 +1,7 @@
-/* interest.h: the names that this server has waiters or watches of: it vouches for them, and runs
- * their ticks. Internal to locks/. */
-#ifndef BATON_LOCKS_INTEREST_H
-#define BATON_LOCKS_INTEREST_H
+/* subscription.h: the names that this server has waiters or watches of: it sends heartbeats for
+ * them, and runs their ticks. Internal to locks/. */
+#ifndef BATON_LOCKS_SUBSCRIPTION_H
+#define BATON_LOCKS_SUBSCRIPTION_H
 
 #include "base/slice.h"
 
@@ -13,17 +13,17 @@ struct value;
 
 /* All of them: found by key, and in the order in which Redis is to be told that this server is
  * still there for them. */
-struct interests {
+struct subscriptions {
     void *by_key; /* of tsearch(3) */
-    struct interest *first;
-    struct interest *last;
-    uv_timer_t vouch; /* when the first is due */
+    struct subscription *first;
+    struct subscription *last;
+    uv_timer_t heartbeat; /* when the first is due */
 };
 
-struct interest {
+struct subscription {
     struct slice key; /* the first member: what tsearch(3) compares */
-    struct interest *next;
-    struct interest *previous;
+    struct subscription *next;
+    struct subscription *previous;
     struct locks *locks;
     unsigned users; /* waiters, watches, scripts under way, and `minded`; without any it goes */
     struct waiter *first_waiter;
@@ -33,48 +33,48 @@ struct interest {
     int64_t version; /* that was seen then */
     bool looking;
     bool look_again;
-    uint64_t minded;  /* until then, in loop time, ms; 0: not; see interest_mind */
-    uv_timer_t tick;  /* runs out when the next hold of the name ends */
-    uint64_t vouched; /* loop time, ms */
+    uint64_t minded;       /* until then, in loop time, ms; 0: not; see subscription_mind */
+    uv_timer_t tick;       /* runs out when the next hold of the name ends */
+    uint64_t heartbeat_at; /* loop time, ms */
     uint64_t registered;
     bool unsure; /* something may have been missed: all is to be registered again */
     char key_bytes[];
 };
 
 /* `loop` and the times of `locks` are to be set. */
-void interests_open(struct locks *locks);
+void subscriptions_open(struct locks *locks);
 
-/* To be called from the loop, when there are no interests any more: `closed` will be. */
-void interests_close(struct locks *locks, uv_close_cb closed);
+/* To be called from the loop, when there are no subscriptions any more: `closed` will be. */
+void subscriptions_close(struct locks *locks, uv_close_cb closed);
 
-/* Finds or makes it, and counts one more user; every user ends with interest_leave. */
-struct interest *interest_join(struct locks *locks, struct slice key);
-void interest_leave(struct interest *interest);
+/* Finds or makes it, and counts one more user; every user ends with subscription_leave. */
+struct subscription *subscription_join(struct locks *locks, struct slice key);
+void subscription_leave(struct subscription *subscription);
 
 /* NULL where there is none. */
-struct interest *interest_find(const struct locks *locks, struct slice key);
+struct subscription *subscription_find(const struct locks *locks, struct slice key);
 
 /* The next hold of the name ends in so many milliseconds: then its tick runs. An earlier one that
  * is planned already stays, since messages and replies overtake each other. -1: there is none. */
-void interest_plan(struct interest *interest, int64_t next_ms);
+void subscription_plan(struct subscription *subscription, int64_t next_ms);
 
 /* A script of this server has told others of something that they have to do by then, such as to
  * claim a grant. The message may be lost: in so many milliseconds this server sees to it that it
  * was done, whether it has waiters of that name or not. What is further ahead than they take to
  * look by themselves is left to them. */
-void interest_mind(struct locks *locks, struct slice key, int64_t in_ms);
+void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms);
 
 /* No name is minded any more, and none will be: their waiters find out by themselves. */
-void interests_drain(struct locks *locks);
+void subscriptions_drain(struct locks *locks);
 
 /* What was heard of them may have been incomplete: each waiter and watch is checked again, as many
  * at once as Redis answers well before its deadline. */
-void interests_check(struct locks *locks);
+void subscriptions_check(struct locks *locks);
 
 /* The same for the names that this part of the store serves. */
-void interests_check_part(struct locks *locks, unsigned part);
+void subscriptions_check_part(struct locks *locks, unsigned part);
 
 /* The same for one name, at once. */
-void interest_check(struct interest *interest);
+void subscription_check(struct subscription *subscription);
 
 #endif

@@ -1,7 +1,7 @@
-/* lookout.h: looks after the ends of holds that were granted or renewed here, so that an expiry is
+/* expiries.h: looks after the ends of holds that were granted or renewed here, so that an expiry is
  * noticed though nobody asks for the name again. Internal to locks/. */
-#ifndef BATON_LOCKS_LOOKOUT_H
-#define BATON_LOCKS_LOOKOUT_H
+#ifndef BATON_LOCKS_EXPIRIES_H
+#define BATON_LOCKS_EXPIRIES_H
 
 #include "base/siphash.h"
 #include "base/slice.h"
@@ -19,36 +19,36 @@ struct locks;
  * released here is forgotten, what was released elsewhere or broken costs one look. */
 
 enum {
-    LOOKOUT_SLOT_MS = 250,
-    LOOKOUT_SLOTS = 2048,     /* a name whose end is further away is moved on when they are over */
-    LOOKOUT_GRACE_MS = 150,   /* Redis's clock decides; and whoever comes anyway may come first */
-    LOOKOUT_BYTES = 16 << 20, /* at most; about a hundred thousand names */
+    EXPIRIES_SLOT_MS = 250,
+    EXPIRIES_SLOTS = 2048,     /* a name whose end is further away is moved on when they are over */
+    EXPIRIES_GRACE_MS = 150,   /* Redis's clock decides; and whoever comes anyway may come first */
+    EXPIRIES_BYTES = 16 << 20, /* at most; about a hundred thousand names */
 };
 
 /* Names by key, and a wheel of slots: those of one are due at about the same time. */
-struct lookout {
+struct expiries {
     struct siphash_key hash_key;
     struct ending **table;
     size_t table_size; /* a power of two */
     size_t count;
     size_t bytes;
     uint64_t left_out; /* holds that there was no room for */
-    struct ending *slots[LOOKOUT_SLOTS];
+    struct ending *slots[EXPIRIES_SLOTS];
     uint64_t slot; /* the number of the next slot to be looked at; they count from time 0 */
     unsigned asking;
     uv_timer_t timer;
 };
 
 /* `loop` of `locks` is to be set. */
-void lookout_open(struct locks *locks);
+void expiries_open(struct locks *locks);
 
 /* From the loop, when the store is closed: `closed` will be called. */
-void lookout_close(struct locks *locks, uv_close_cb closed);
+void expiries_close(struct locks *locks, uv_close_cb closed);
 
 /* The name is held until then at least. */
-void lookout_note(struct locks *locks, struct slice key, const struct hold *hold);
+void expiries_note(struct locks *locks, struct slice key, const struct hold *hold);
 
 /* The owner of a hold has released it and has no other. */
-void lookout_released(struct locks *locks, struct slice key);
+void expiries_released(struct locks *locks, struct slice key);
 
 #endif

@@ -1,0 +1,128 @@
+#include "locks/calls/engine.h"
+#include "locks/calls/operation.h"
+
+#include <stdlib.h>
+
+struct renewer {
+    struct locks *locks;
+    struct renewer_events events;
+    uv_timer_t timer;
+    /* By the loop's clock, in ms. A hold that is renewed ends no sooner than its TTL after the
+     * request was sent, so whoever believes in it until then is right. */
+    uint64_t sent;
+    uint64_t ends;
+    uint64_t ttl_ms; /* that it was last given */
+    int64_t replicas;
+    bool asking;  /* a renewal is under way */
+    bool stopped; /* nobody wants to hear any more */
+    bool closed;  /* the timer is */
+    size_t name_length;
+    size_t token_length;
+    char name_and_token[];
+};
+
+enum { AGAIN_PART = 10, RENEW_PART = 3 };
+
+/* Both the timer and a renewal under way know the renewer: it goes with the later of them. */
+static void free_if_unknown(struct renewer *renewer)
+{
+    if (renewer->closed && !renewer->asking)
+        free(renewer);
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    struct renewer *renewer = timer->data;
+    renewer->closed = true;
+    free_if_unknown(renewer);
+}
+
+void renewer_stop(struct renewer *renewer)
+{
+    if (renewer->stopped)
+        return;
+    renewer->stopped = true;
+    uv_close((uv_handle_t *)&renewer->timer, on_closed);
+}
+
+static void lose(struct renewer *renewer, const char *why)
+{
+    renewer_stop(renewer);
+    renewer->events.lost(renewer->events.context, why);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* Wakes at `at`, but not after the end of the hold. */
+static void sleep_until(struct renewer *renewer, uint64_t at)
+{
+    uint64_t now = uv_now(renewer->locks->loop);
+    if (at > renewer->ends)
+        at = renewer->ends;
+    uv_timer_start(&renewer->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+static void renewed(struct renewer *renewer, const struct hold *hold, int64_t confirmed_ms)
+{
+    renewer->ttl_ms = (uint64_t)(hold->ttl_ms + confirmed_ms);
+    renewer->ends = renewer->sent + renewer->ttl_ms;
+    sleep_until(renewer, renewer->sent + renewer->ttl_ms / RENEW_PART);
+    if (renewer->events.renewed)
+        renewer->events.renewed(renewer->events.context, hold);
+}
+
+static void answered(void *context, const struct locks_reply *reply)
+{
+    struct renewer *renewer = context;
+    renewer->asking = false;
+    if (renewer->stopped)
+        free_if_unknown(renewer);
+    else if (reply->result == LOCKS_DONE)
+        renewed(renewer, &reply->hold, reply->confirmed_ms);
+    else if (reply->result == LOCKS_NOT_HELD)
+        lose(renewer, "the hold has ended: it expired, was released, or was broken by force");
+    else
+        sleep_until(renewer, uv_now(renewer->locks->loop) + renewer->ttl_ms / AGAIN_PART);
+}
+
+static void ask(struct renewer *renewer)
+{
+    renewer->asking = true;
+    renewer->sent = uv_now(renewer->locks->loop);
+    renewer->locks->engine->renew(
+        renewer->locks, (struct slice){renewer->name_and_token, renewer->name_length},
+        (struct slice){renewer->name_and_token + renewer->name_length, renewer->token_length}, 0,
+        renewer->replicas, slice_of("server"), answered, renewer);
+    sleep_until(renewer, renewer->ends);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct renewer *renewer = timer->data;
+    if (uv_now(renewer->locks->loop) >= renewer->ends)
+        lose(renewer, "the hold could not be renewed in time: Redis could not be asked");
+    else
+        ask(renewer);
+}
+
+struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
+                              int64_t ttl_ms, int64_t replicas, const struct renewer_events *events)
+{
+    struct renewer *renewer = malloc(sizeof *renewer + name.length + token.length);
+    if (!renewer)
+        abort();
+    *renewer = (struct renewer){.locks = locks,
+                                .events = *events,
+                                .sent = uv_now(locks->loop),
+                                .ttl_ms = (uint64_t)ttl_ms,
+                                .replicas = replicas,
+                                .name_length = name.length,
+                                .token_length = token.length};
+    renewer->ends = renewer->sent + renewer->ttl_ms;
+    memcpy(renewer->name_and_token, name.bytes, name.length);
+    memcpy(renewer->name_and_token + name.length, token.bytes, token.length);
+    uv_timer_init(locks->loop, &renewer->timer);
+    renewer->timer.data = renewer;
+    sleep_until(renewer, renewer->sent + renewer->ttl_ms / RENEW_PART);
+    return renewer;
+}

@@ -1,0 +1,444 @@
+#include "locks/waiting/subscription.h"
+
+#include "locks/calls/operation.h"
+#include "locks/scripts/scripts.h"
+#include "locks/waiting/waiting.h"
+#include "locks/watching/watch.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+enum {
+    HEARTBEATS_IN_LEASE = 2, /* each writes to Redis; after a loss all is checked anyway */
+    HEARTBEAT_NAMES = 200,   /* names, or waiters to be checked; some milliseconds of Redis' time */
+    HEARTBEAT_PAUSE_MS = 10, /* between two batches, at least */
+    TICK_AGAIN_MS = 1000,    /* after one that failed */
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct slice *one = left, *other = right;
+    if (one->length != other->length)
+        return one->length < other->length ? -1 : 1;
+    return memcmp(one->bytes, other->bytes, one->length);
+}
+
+struct subscription *subscription_find(const struct locks *locks, struct slice key)
+{
+    void *const *found = tfind(&key, &locks->subscriptions.by_key, compare);
+    return found ? *found : NULL;
+}
+
+/* In the order of their next heartbeat. */
+
+static void append(struct subscriptions *subscriptions, struct subscription *subscription)
+{
+    subscription->next = NULL;
+    subscription->previous = subscriptions->last;
+    if (subscriptions->last)
+        subscriptions->last->next = subscription;
+    else
+        subscriptions->first = subscription;
+    subscriptions->last = subscription;
+}
+
+static void prepend(struct subscriptions *subscriptions, struct subscription *subscription)
+{
+    subscription->previous = NULL;
+    subscription->next = subscriptions->first;
+    if (subscription->next)
+        subscription->next->previous = subscription;
+    else
+        subscriptions->last = subscription;
+    subscriptions->first = subscription;
+}
+
+static void detach(struct subscriptions *subscriptions, struct subscription *subscription)
+{
+    if (subscription->previous)
+        subscription->previous->next = subscription->next;
+    else
+        subscriptions->first = subscription->next;
+    if (subscription->next)
+        subscription->next->previous = subscription->previous;
+    else
+        subscriptions->last = subscription->previous;
+}
+
+/* Heartbeats: script_vouch tells Redis that this server's waiters are still there. */
+
+static uint64_t heartbeat_period(const struct locks *locks)
+{
+    return (uint64_t)locks->waiter_lease_ms / HEARTBEATS_IN_LEASE;
+}
+
+static void subscriptions_on_heartbeat(uv_timer_t *timer);
+
+static bool is_due(const struct subscription *subscription, uint64_t now)
+{
+    return subscription->unsure ||
+           subscription->heartbeat_at + heartbeat_period(subscription->locks) <= now;
+}
+
+static void plan_heartbeat(struct locks *locks)
+{
+    struct subscriptions *subscriptions = &locks->subscriptions;
+    if (!subscriptions->first) {
+        uv_timer_stop(&subscriptions->heartbeat);
+        return;
+    }
+    uint64_t now = uv_now(locks->loop),
+             due = subscriptions->first->heartbeat_at + heartbeat_period(locks);
+    bool soon = is_due(subscriptions->first, now + HEARTBEAT_PAUSE_MS);
+    uv_timer_start(&subscriptions->heartbeat, subscriptions_on_heartbeat,
+                   soon ? HEARTBEAT_PAUSE_MS : due - now, 0);
+}
+
+/* Returns how much Redis was asked. */
+static size_t check(struct subscription *subscription)
+{
+    subscription->unsure = false;
+    subscription->registered = uv_now(subscription->locks->loop);
+    watch_check(subscription);
+    return 1 + waiting_check(subscription);
+}
+
+void subscription_check(struct subscription *subscription)
+{
+    check(subscription);
+}
+
+static bool can_ask(const struct subscription *subscription)
+{
+    const struct store *store = subscription->locks->store;
+    return store_part_is_up(store, store_part(store, subscription->key));
+}
+
+/* Those that cannot be asked about now will be when their part is up. */
+void subscriptions_check(struct locks *locks)
+{
+    bool any = false;
+    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+         subscription = subscription->next) {
+        subscription->unsure |= can_ask(subscription);
+        any |= subscription->unsure;
+    }
+    if (any)
+        uv_timer_start(&locks->subscriptions.heartbeat, subscriptions_on_heartbeat, 0, 0);
+}
+
+void subscriptions_check_part(struct locks *locks, unsigned part)
+{
+    bool any = false;
+    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+         subscription = subscription->next) {
+        subscription->unsure |= store_part(locks->store, subscription->key) == part;
+        any |= subscription->unsure;
+    }
+    if (any)
+        uv_timer_start(&locks->subscriptions.heartbeat, subscriptions_on_heartbeat, 0, 0);
+}
+
+static bool is_waited_for(const struct subscription *subscription)
+{
+    return subscription->first_waiter || subscription->first_watch;
+}
+
+static void stop_minding(struct subscription *subscription)
+{
+    if (subscription->minded == 0)
+        return;
+    subscription->minded = 0;
+    subscription_leave(subscription);
+}
+
+static void tick(struct subscription *subscription);
+
+/* Until the servers with waiters have sent their heartbeat, and know when a tick is due. */
+static void go_on_minding(struct subscription *subscription, int64_t next_ms)
+{
+    if (next_ms == 0)
+        tick(subscription);
+    else if (next_ms > 0 &&
+             uv_now(subscription->locks->loop) + (uint64_t)next_ms <= subscription->minded)
+        subscription_plan(subscription, next_ms);
+    else
+        stop_minding(subscription);
+}
+
+/* What Redis has of a name: three numbers, see vouch.lua. Whoever waits or watches here and should
+ * have heard of something looks again. All that was asked before was answered before, and what is
+ * asked now has not been, so that a request that waits here and not there has been lost sight of.
+ */
+static void compare_with(struct subscription *subscription, const struct value *numbers, size_t at)
+{
+    int64_t waits, version, next_ms;
+    if (!value_integer(value_at(numbers, at), &waits) ||
+        !value_integer(value_at(numbers, at + 1), &version) ||
+        !value_integer(value_at(numbers, at + 2), &next_ms))
+        return;
+    if (!is_waited_for(subscription)) {
+        go_on_minding(subscription, next_ms);
+        return;
+    }
+    if (waits < 0 || (uint64_t)waits < waiting_count(subscription))
+        check(subscription);
+    else if (version > subscription->version)
+        watch_check(subscription);
+    subscription_plan(subscription, next_ms);
+}
+
+/* The names that Redis was told of: some may be gone by the time of its answer. */
+struct heartbeat {
+    struct locks *locks;
+    size_t count;
+    struct slice keys[HEARTBEAT_NAMES];
+    char bytes[];
+};
+
+/* Grants that were not claimed: each is the position of a name, an attempt and a token. */
+static void hear_grants(struct heartbeat *heartbeat, const struct value *grants)
+{
+    for (size_t i = 0; i + 2 < value_count(grants); i += 3) {
+        int64_t position;
+        struct slice attempt, token;
+        if (value_integer(value_at(grants, i), &position) && position >= 1 &&
+            (size_t)position <= heartbeat->count && value_text(value_at(grants, i + 1), &attempt) &&
+            value_text(value_at(grants, i + 2), &token))
+            waiting_granted(heartbeat->locks, heartbeat->keys[position - 1], attempt, token);
+    }
+}
+
+static void heartbeat_answered(void *context, const struct store_result *result)
+{
+    struct heartbeat *heartbeat = context;
+    bool replied = result->outcome == STORE_REPLIED;
+    for (size_t i = 0; i < heartbeat->count; i++) {
+        struct subscription *subscription = subscription_find(heartbeat->locks, heartbeat->keys[i]);
+        if (subscription && replied)
+            compare_with(subscription, value_at(result->reply, 0), 3 * i);
+        else if (subscription && !is_waited_for(subscription))
+            subscription_plan(subscription, TICK_AGAIN_MS);
+    }
+    if (replied)
+        hear_grants(heartbeat, value_at(result->reply, 1));
+    free(heartbeat);
+}
+
+/* All at one part of the store. */
+static void heartbeat_send(struct locks *locks, unsigned part,
+                           struct subscription *const *subscriptions, size_t count)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++)
+        length += subscriptions[i]->key.length;
+    struct heartbeat *heartbeat = malloc(sizeof *heartbeat + length);
+    if (!heartbeat)
+        abort();
+    heartbeat->locks = locks;
+    heartbeat->count = count;
+    struct slice arguments[3 + HEARTBEAT_NAMES] = {stamp_room(), slice_of(locks->server),
+                                                   slice_of(locks->waiter_lease)};
+    char *end = heartbeat->bytes;
+    for (size_t i = 0; i < count; i++) {
+        struct slice key = subscriptions[i]->key;
+        memcpy(end, key.bytes, key.length);
+        heartbeat->keys[i] = arguments[3 + i] = (struct slice){end, key.length};
+        end += key.length;
+    }
+    ask_redis_at(locks, part, &script_vouch, heartbeat->keys[0], arguments, 3 + count,
+                 heartbeat_answered, heartbeat);
+}
+
+/* Moves those of the first one's part to the front. Returns how many they are. */
+static size_t gather(const struct locks *locks, struct subscription **subscriptions, size_t count)
+{
+    unsigned part = store_part(locks->store, subscriptions[0]->key);
+    size_t found = 1;
+    for (size_t i = 1; i < count; i++) {
+        struct subscription *subscription = subscriptions[i];
+        if (store_part(locks->store, subscription->key) != part)
+            continue;
+        subscriptions[i] = subscriptions[found];
+        subscriptions[found++] = subscription;
+    }
+    return found;
+}
+
+static void heartbeat_send_all(struct locks *locks, struct subscription **subscriptions,
+                               size_t count)
+{
+    while (count > 0) {
+        size_t found = gather(locks, subscriptions, count);
+        heartbeat_send(locks, store_part(locks->store, subscriptions[0]->key), subscriptions,
+                       found);
+        subscriptions += found;
+        count -= found;
+    }
+}
+
+/* After a lease without a word of this server, held up or asleep, Redis may have dropped its
+ * waiters, and not report it once one of them has asked again. */
+static bool needs_check(const struct subscription *subscription, uint64_t now)
+{
+    const struct locks *locks = subscription->locks;
+    return subscription->unsure ||
+           subscription->heartbeat_at + (uint64_t)locks->waiter_lease_ms <= now ||
+           subscription->registered + (uint64_t)locks->retention_ms / 2 <= now;
+}
+
+/* Sends the heartbeats that are due, or will be soon: names that came together go together. */
+static void subscriptions_on_heartbeat(uv_timer_t *timer)
+{
+    struct locks *locks = timer->data;
+    uint64_t now = uv_now(locks->loop), soon = now + heartbeat_period(locks) / 8;
+    struct subscription *batch[HEARTBEAT_NAMES], *subscription;
+    size_t count = 0, checked = 0;
+    if (store_is_closing(locks->store)) /* it takes no calls any more */
+        return;
+    while ((subscription = locks->subscriptions.first) && is_due(subscription, soon) &&
+           count + checked < HEARTBEAT_NAMES) {
+        bool checks = is_waited_for(subscription) && needs_check(subscription, now);
+        detach(&locks->subscriptions, subscription);
+        append(&locks->subscriptions, subscription);
+        subscription->heartbeat_at = now;
+        subscription->unsure = false;
+        if (checks)
+            checked += check(subscription);
+        else
+            batch[count++] = subscription;
+    }
+    heartbeat_send_all(locks, batch, count);
+    plan_heartbeat(locks);
+}
+
+/* Ticks. */
+
+static void on_tick(uv_timer_t *timer);
+
+void subscription_plan(struct subscription *subscription, int64_t next_ms)
+{
+    if (next_ms < 0)
+        return;
+    uint64_t in = (uint64_t)next_ms + 1; /* the loop's clock may be a millisecond behind */
+    if (!uv_is_active((uv_handle_t *)&subscription->tick) ||
+        in < uv_timer_get_due_in(&subscription->tick))
+        uv_timer_start(&subscription->tick, on_tick, in, 0);
+}
+
+static void ticked(void *context, const struct store_result *result)
+{
+    struct subscription *subscription = context;
+    int64_t next_ms = TICK_AGAIN_MS;
+    if (result->outcome == STORE_REPLIED)
+        value_integer(value_at(result->reply, 0), &next_ms);
+    subscription_plan(subscription, next_ms);
+    subscription_leave(subscription);
+}
+
+static void tick(struct subscription *subscription)
+{
+    struct locks *locks = subscription->locks;
+    const struct slice arguments[] = {stamp_room(), slice_of(locks->server)};
+    subscription->users += subscription->minded == 0; /* else it takes that one over */
+    subscription->minded = 0;
+    ask_redis(locks, &script_tick, subscription->key, arguments, 2, ticked, subscription);
+}
+
+/* Of names that nobody waits for here, many at once are looked at first: mostly all is well. */
+static void on_tick(uv_timer_t *timer)
+{
+    struct subscription *subscription = timer->data;
+    struct subscriptions *subscriptions = &subscription->locks->subscriptions;
+    if (is_waited_for(subscription) || !subscription->minded) {
+        tick(subscription);
+        return;
+    }
+    bool is_planned = is_due(subscriptions->first, uv_now(timer->loop) + HEARTBEAT_PAUSE_MS);
+    subscription->unsure = true;
+    detach(subscriptions, subscription);
+    prepend(subscriptions, subscription);
+    if (!is_planned)
+        plan_heartbeat(subscription->locks);
+}
+
+void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms)
+{
+    struct subscription *subscription = subscription_find(locks, key);
+    bool minds = (uint64_t)in_ms <= heartbeat_period(locks) && !locks->draining;
+    if (minds && !(subscription && subscription->minded))
+        subscription = subscription_join(locks, key);
+    if (minds)
+        subscription->minded = uv_now(locks->loop) + heartbeat_period(locks);
+    if (subscription)
+        subscription_plan(subscription, in_ms);
+}
+
+void subscriptions_drain(struct locks *locks)
+{
+    struct subscription *next;
+    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+         subscription = next) {
+        next = subscription->next;
+        stop_minding(subscription);
+    }
+}
+
+/* Coming and going. */
+
+static struct subscription *subscription_new(struct locks *locks, struct slice key)
+{
+    struct subscription *subscription = calloc(1, sizeof *subscription + key.length);
+    if (!subscription)
+        abort();
+    memcpy(subscription->key_bytes, key.bytes, key.length);
+    subscription->key = (struct slice){subscription->key_bytes, key.length};
+    subscription->locks = locks;
+    subscription->heartbeat_at = subscription->registered = uv_now(locks->loop);
+    uv_timer_init(locks->loop, &subscription->tick);
+    subscription->tick.data = subscription;
+    return subscription;
+}
+
+struct subscription *subscription_join(struct locks *locks, struct slice key)
+{
+    struct subscription *subscription = subscription_find(locks, key);
+    if (!subscription) {
+        subscription = subscription_new(locks, key);
+        if (!tsearch(subscription, &locks->subscriptions.by_key, compare))
+            abort();
+        append(&locks->subscriptions, subscription);
+        if (!subscription->previous)
+            plan_heartbeat(locks);
+    }
+    subscription->users++;
+    return subscription;
+}
+
+static void on_closed(uv_handle_t *tick)
+{
+    free(tick->data);
+}
+
+void subscription_leave(struct subscription *subscription)
+{
+    struct locks *locks = subscription->locks;
+    if (--subscription->users > 0)
+        return;
+    tdelete(subscription, &locks->subscriptions.by_key, compare);
+    detach(&locks->subscriptions, subscription);
+    uv_close((uv_handle_t *)&subscription->tick, on_closed);
+    if (!locks->subscriptions.first)
+        plan_heartbeat(locks);
+}
+
+void subscriptions_open(struct locks *locks)
+{
+    uv_timer_init(locks->loop, &locks->subscriptions.heartbeat);
+    locks->subscriptions.heartbeat.data = locks;
+}
+
+void subscriptions_close(struct locks *locks, uv_close_cb closed)
+{
+    uv_close((uv_handle_t *)&locks->subscriptions.heartbeat, closed);
+}
