@@ -72,22 +72,6 @@ check_layers() {
     return $bad
 }
 
-# docs/code.md has a place for every file of the two layers that have many.
-check_map() {
-    local file name bad=0
-    for file in locks/*.c locks/*/*.c redis/*.c redis/*/*.c; do
-        name=${file##*/}
-        if ! grep -qF "\`${name%.c}\`" docs/code.md; then
-            echo "$file: say in docs/code.md, under \"Where what is\", what it belongs to"
-            bad=1
-        fi
-    done
-    while read -r name; do
-        compgen -G "locks/**/$name.c" >/dev/null || compgen -G "redis/**/$name.c" >/dev/null || compgen -G "locks/$name.c" >/dev/null || compgen -G "redis/$name.c" >/dev/null || { echo "docs/code.md: there is no $name.c" && bad=1; }
-    done < <(sed -n '/^## Where what is/,/^## Tests/s/^|[^|]*|//p' docs/code.md | grep -oE '\`[a-z_]+' | tr -d '\`')
-    return $bad
-}
-
 # The rooms of each layer keep their order, and no circle of files is large. Needs what is built.
 check_rooms() {
     tests/lint/rooms.py "$build"
@@ -136,7 +120,7 @@ check_openapi() {
 clang --version | grep -q 'version 14\.' || echo "lint: clang here is not version 14, so expect to hear more"
 
 passed=0 failed=()
-for check in ${LINT:-format gcc clang headers tidy cppcheck layers map shell python lua openapi}; do
+for check in ${LINT:-format gcc clang headers tidy cppcheck layers shell python lua openapi}; do
     start=$EPOCHREALTIME
     if output=$("check_$check" 2>&1); then
         result=ok
