@@ -9,7 +9,7 @@ static struct broadcasts *broadcasts_of(const struct broadcast *broadcast)
     return majority_broadcasts(broadcast->locks);
 }
 
-static void on_due(uv_timer_t *timer);
+static void broadcast_on_due(uv_timer_t *timer);
 
 static void plan(struct broadcasts *broadcasts)
 {
@@ -19,7 +19,8 @@ static void plan(struct broadcasts *broadcasts)
         return;
     }
     uint64_t now = uv_now(broadcasts->timer.loop);
-    uv_timer_start(&broadcasts->timer, on_due, first->due > now ? first->due - now : 0, 0);
+    uv_timer_start(&broadcasts->timer, broadcast_on_due, first->due > now ? first->due - now : 0,
+                   0);
 }
 
 static void append(struct broadcasts *broadcasts, struct broadcast *broadcast)
@@ -45,7 +46,7 @@ static void detach(struct broadcasts *broadcasts, struct broadcast *broadcast)
         broadcasts->last = broadcast->previous;
 }
 
-static void look(struct broadcast *broadcast, bool is_last)
+static void broadcast_decide(struct broadcast *broadcast, bool is_last)
 {
     if (broadcast->is_decided || !broadcast->kind->decide(broadcast, is_last))
         return;
@@ -57,7 +58,7 @@ static void look(struct broadcast *broadcast, bool is_last)
 
 /* When this process was held up itself, answers may lie in the sockets that have come in time: the
  * loop is let go on once. */
-static void on_due(uv_timer_t *timer)
+static void broadcast_on_due(uv_timer_t *timer)
 {
     struct broadcasts *broadcasts = timer->data;
     struct broadcast *broadcast = broadcasts->first;
@@ -67,7 +68,7 @@ static void on_due(uv_timer_t *timer)
             broadcast->is_late = true;
             broadcast->due = uv_now(timer->loop) + 1;
         } else {
-            look(broadcast, true);
+            broadcast_decide(broadcast, true);
         }
         broadcast = next;
     }
@@ -93,7 +94,7 @@ void broadcast_answered(void *context, const struct store_result *result)
     struct broadcast *broadcast = member->broadcast;
     broadcast->kind->hear(broadcast, (unsigned)(member - broadcast->members), result);
     broadcast->open--;
-    look(broadcast, broadcast->open == 0);
+    broadcast_decide(broadcast, broadcast->open == 0);
     if (broadcast->open == 0)
         broadcast->kind->end(broadcast);
 }

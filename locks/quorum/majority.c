@@ -1,7 +1,7 @@
 #include "locks/quorum/majority.h"
 
 #include "locks/calls/engine.h"
-#include "locks/quorum/line.h"
+#include "locks/quorum/awaited_name.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void majority_open(struct locks *locks, const struct locks_options *optio
         abort();
     locks->majority->longest_ttl_ms = TTL_LEAST_MS;
     broadcasts_open(locks, &locks->majority->broadcasts);
-    desk_open(&locks->majority->desk, options->tickets, locks->loop, places_called, locks);
+    desk_open(&locks->majority->desk, options->tickets, locks->loop, quorum_waiters_called, locks);
 }
 
 static void majority_fans_closed(uv_handle_t *timer)
@@ -64,23 +64,24 @@ void majority_take_back(struct locks *locks, struct slice name, struct slice tok
                    sizeof arguments / sizeof arguments[0], locks->majority->longest_ttl_ms);
 }
 
-static void check_lines(struct locks *locks)
+static void check_awaited_names(struct locks *locks)
 {
-    for (struct line *line = locks->majority->first_line, *next; line; line = next) {
-        next = line->next;
-        line_check(line);
+    for (struct awaited_name *awaited = locks->majority->first_awaited, *next; awaited;
+         awaited = next) {
+        next = awaited->next;
+        awaited_name_check(awaited);
     }
 }
 
 static void majority_is_up(struct locks *locks, unsigned member)
 {
     errands_go(locks, &locks->majority->errands, member);
-    check_lines(locks);
+    check_awaited_names(locks);
 }
 
 static void majority_is_listening(struct locks *locks)
 {
-    check_lines(locks);
+    check_awaited_names(locks);
 }
 
 static void majority_try_again(struct locks *locks)
@@ -90,18 +91,19 @@ static void majority_try_again(struct locks *locks)
 
 static void majority_drain(struct locks *locks)
 {
-    for (struct line *line = locks->majority->first_line, *next; line; line = next) {
-        line->users++;
-        places_drain(line);
-        lookers_drain(line);
-        next = line->next;
-        line_leave(line);
+    for (struct awaited_name *awaited = locks->majority->first_awaited, *next; awaited;
+         awaited = next) {
+        awaited->users++;
+        quorum_waiters_drain(awaited);
+        quorum_watches_drain(awaited);
+        next = awaited->next;
+        awaited_name_leave(awaited);
     }
 }
 
 static bool majority_is_settled(const struct locks *locks)
 {
-    return errands_are_settled(locks, &locks->majority->errands) && !locks->majority->first_line;
+    return errands_are_settled(locks, &locks->majority->errands) && !locks->majority->first_awaited;
 }
 
 static void majority_moved(struct locks *locks)

@@ -27,15 +27,15 @@
  * Those who wait stand in line here, all workers of this process in one (tickets.h); in what order
  * those of several processes come is left to chance. */
 
-struct line;
+struct awaited_name;
 
 /* What a worker keeps of it. */
 struct majority {
     struct broadcasts broadcasts;
     struct errands errands;
     struct desk desk;
-    void *lines; /* of tsearch(3), by key */
-    struct line *first_line;
+    void *awaited_names; /* of tsearch(3), by key */
+    struct awaited_name *first_awaited;
     int64_t longest_ttl_ms; /* granted or renewed here */
 };
 

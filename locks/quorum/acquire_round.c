@@ -1,0 +1,420 @@
+#include "locks/quorum/acquire_round.h"
+
+#include "base/table.h"
+#include "locks/calls/request.h"
+#include "locks/quorum/fence_agreement.h"
+#include "locks/quorum/majority.h"
+#include "locks/quorum/member_views.h"
+#include "locks/quorum/version_agreement.h"
+#include "locks/scripts/scripts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+_Static_assert((int)TALLY_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room for all shown");
+
+struct acquire_round {
+    struct broadcast broadcast;
+    acquire_round_done *done; /* NULL: told, or nobody wants to know */
+    void *context;
+    bool is_agreeing;              /* on a fence, or on a version */
+    bool has_ended;                /* all members were heard */
+    bool is_quarantined;           /* a member would have granted, but may have forgotten holds */
+    bool is_lost;                  /* what is heard of a grant from now on is taken back */
+    int64_t fence;                 /* that the majority has agreed on; 0: not yet */
+    int64_t version;               /* that is told with it */
+    bool is_agreed[TALLY_MEMBERS]; /* its hold is looked after by fence_agreement.c */
+    bool finds[TALLY_MEMBERS];     /* the token has a hold there from before, */
+    bool differs[TALLY_MEMBERS];   /* of another mode */
+    struct attempt attempt;
+    struct tally tally;
+    struct tally agreed;                    /* those who have it by `fence` */
+    struct lock_view *views[TALLY_MEMBERS]; /* of those who refuse */
+    struct hold earlier;                    /* what the token had before, by who told first */
+    char earlier_owner[OWNER_LENGTH];
+    char error[STORE_ERROR_TEXT];
+    struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
+    size_t key_length;
+    char key[KEY_LENGTH];
+    char bytes[];
+};
+
+static struct slice key_of(const struct acquire_round *round)
+{
+    return (struct slice){round->key, round->key_length};
+}
+
+static void free_if_over(struct acquire_round *round)
+{
+    if (!round->has_ended || round->is_agreeing)
+        return;
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++)
+        free(round->views[i]);
+    free(round);
+}
+
+/* Taking back */
+
+/* For as long as what is there may last: what was found may have been asked for by a request that
+ * wanted it for longer, and who has not answered may have found something. */
+static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
+{
+    const struct vote *vote = &round->tally.votes[member];
+    int64_t found_ms = round->finds[member] ? vote->ttl_ms : 0;
+    if (vote->kind == VOTE_NONE || vote->kind == VOTE_DOUBT)
+        found_ms = round->broadcast.locks->majority->longest_ttl_ms;
+    return found_ms > round->acquire.ttl_ms ? found_ms : round->acquire.ttl_ms;
+}
+
+static void take_back_at(struct acquire_round *round, unsigned member)
+{
+    struct locks *locks = round->broadcast.locks;
+    const struct slice arguments[] = {
+        stamp_room(),  round->acquire.token, slice_of(round->attempt.text),
+        slice_of("0"), slice_of("gone"),
+    };
+    errand_add(locks, &locks->majority->errands, member, &script_leave, key_of(round), arguments,
+               sizeof arguments / sizeof arguments[0], lasts_ms(round, member));
+}
+
+/* Also where the answer is still on its way: what is sent now is read after the question. And of
+ * what was found there: an earlier request that has given up may have left it to this one. */
+static void take_back(struct acquire_round *round)
+{
+    if (round->is_lost)
+        return;
+    round->is_lost = true;
+    for (unsigned i = 0; i < round->tally.members; i++) {
+        enum vote_kind kind = round->tally.votes[i].kind;
+        if (kind == VOTE_NONE || kind == VOTE_DOUBT || kind == VOTE_GRANTED || round->finds[i])
+            take_back_at(round, i);
+    }
+}
+
+/* Telling */
+
+static void tell(struct acquire_round *round, const struct locks_reply *reply)
+{
+    acquire_round_done *done = round->done;
+    round->done = NULL;
+    if (done)
+        done(round->context, reply, &round->tally);
+}
+
+static void fail(struct acquire_round *round, const char *why)
+{
+    take_back(round);
+    tell(round, &(struct locks_reply){
+                    .result = LOCKS_UNAVAILABLE, .error = why, .attempt = round->attempt});
+}
+
+/* Members that the majority did not need: they are to know the hold by the same fence. */
+static void adopt_fence_at(struct acquire_round *round, unsigned member)
+{
+    const struct vote *vote = &round->tally.votes[member];
+    bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
+    if (is_hold && !round->is_agreed[member] && vote->fence != round->fence && !round->is_lost)
+        fence_adopt(round->broadcast.locks, member, key_of(round), round->acquire.token,
+                    round->fence, vote->fence);
+}
+
+static void adopt_fence_at_others(struct acquire_round *round)
+{
+    for (unsigned i = 0; i < round->tally.members; i++)
+        adopt_fence_at(round, i);
+}
+
+/* What fewer than a majority had before was none for a while, in which others may have had the
+ * lock: it is a new one. */
+static void tell_won(struct acquire_round *round)
+{
+    struct tally *tally = &round->agreed;
+    bool is_exclusive = tally_excludes(tally);
+    unsigned held = tally_count(tally, VOTE_HOLDING);
+    bool is_repeated = held >= tally_majority(tally);
+    struct locks_reply reply = {
+        .result = is_repeated ? LOCKS_REPEATED : LOCKS_DONE,
+        .attempt = round->attempt,
+        .hold = {.fence = round->fence,
+                 .ttl_ms = tally_validity(tally, broadcast_elapsed(&round->broadcast)),
+                 .holds = tally_holds(tally),
+                 .version = round->version,
+                 .owner = held ? round->earlier.owner : round->acquire.owner,
+                 .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED}};
+    if (reply.hold.ttl_ms <= 0) {
+        fail(round, "the members of the quorum took longer to answer than the hold would last");
+        return;
+    }
+    majority_note_ttl(round->broadcast.locks, round->acquire.ttl_ms);
+    tell(round, &reply);
+}
+
+static const char TOO_FEW[] = "too few members of the quorum answered, so the outcome is unknown "
+                              "(batond's log says why)";
+
+static void version_agreed(void *context, bool is_known)
+{
+    struct acquire_round *round = context;
+    round->is_agreeing = false;
+    if (round->done && is_known)
+        tell_won(round);
+    else if (round->done)
+        fail(round, TOO_FEW);
+    free_if_over(round);
+}
+
+/* The hold is known by one fence to those who have it in the tally: whatever was here before is
+ * older. Where it was there before, others may have come and gone since. */
+static void win(struct acquire_round *round, int64_t fence, const struct tally *tally)
+{
+    bool is_new = tally_count(tally, VOTE_HOLDING) == 0;
+    int64_t version = is_new ? 0 : tally_version(tally);
+    round->fence = fence;
+    round->version = version > fence ? version : fence;
+    round->agreed = *tally;
+    adopt_fence_at_others(round);
+    if (is_new || tally_knows(tally, version)) {
+        tell_won(round);
+        return;
+    }
+    round->is_agreeing = true;
+    version_agree_tally(round->broadcast.locks, key_of(round), tally, version, version_agreed,
+                        round);
+}
+
+static void fence_agreed(void *context, int64_t fence, const struct tally *tally)
+{
+    struct acquire_round *round = context;
+    round->is_agreeing = false;
+    if (round->done && fence)
+        win(round, fence, tally);
+    else if (round->done)
+        fail(round, TOO_FEW);
+    free_if_over(round);
+}
+
+/* One member may not have heard of a hold yet, or know one that is none. */
+static void view_refusals(const struct acquire_round *round, unsigned member, struct lock_view *ret)
+{
+    struct member_views views = {.members = round->tally.members};
+    for (unsigned i = 0; i < views.members; i++)
+        views.of[i] = round->views[i];
+    member_views_merge(&views, ret);
+    if (ret->holder_count == 0)
+        *ret = *round->views[member];
+}
+
+/* What the vote that says best why comes to. Where it says nothing of the sort, nothing is held. */
+#define REASONS(X)                                                                                 \
+    X(VOTE_NONE, LOCKS_UNAVAILABLE)                                                                \
+    X(VOTE_AWAY, LOCKS_UNAVAILABLE)                                                                \
+    X(VOTE_DOUBT, LOCKS_UNAVAILABLE)                                                               \
+    X(VOTE_GRANTED, LOCKS_UNAVAILABLE)                                                             \
+    X(VOTE_HOLDING, LOCKS_UNAVAILABLE)                                                             \
+    X(VOTE_LOCKED, LOCKS_LOCKED)                                                                   \
+    X(VOTE_LIMIT, LOCKS_LIMIT_MISMATCH)                                                            \
+    X(VOTE_UPGRADE, LOCKS_UPGRADE_CONFLICT)                                                        \
+    X(VOTE_RELEASED, LOCKS_TOKEN_RELEASED)
+
+static void lose(struct acquire_round *round, unsigned member)
+{
+    static const enum locks_result RESULTS[] = {REASONS(TABLE_ROW)};
+    TABLE_IS_COMPLETE(REASONS, VOTE_KINDS);
+    struct locks_reply reply = {.result = RESULTS[round->tally.votes[member].kind],
+                                .attempt = round->attempt};
+    if (round->views[member])
+        view_refusals(round, member, &reply.view);
+    take_back(round);
+    tell(round, &reply);
+}
+
+static void unanswered(struct acquire_round *round)
+{
+    if (round->is_quarantined) {
+        take_back(round);
+        tell(round, &(struct locks_reply){.result = LOCKS_QUARANTINED, .attempt = round->attempt});
+        return;
+    }
+    const char *why = "too few members of the quorum could be asked, so nothing was granted "
+                      "(batond's log says why)";
+    fail(round, round->error[0] ? round->error : why);
+}
+
+/* What a member says */
+
+/* Who it is that holds, as far as it matters whether two members speak of the same. */
+static uint64_t identify(struct slice owner)
+{
+    uint64_t hash = 14695981039346656037U;
+    for (size_t i = 0; i < owner.length; i++)
+        hash = (hash ^ (unsigned char)owner.bytes[i]) * 1099511628211U;
+    return hash;
+}
+
+/* The holds of its own owner would let it in. */
+static void note_holders(const struct acquire_round *round, struct vote *vote,
+                         const struct lock_view *view)
+{
+    uint64_t own = identify(round->acquire.owner);
+    vote->is_crowd = view->hold_count > (int64_t)view->holder_count;
+    for (size_t i = 0; i < view->holder_count; i++) {
+        uint64_t holder = identify(view->holders[i].owner);
+        if (holder == own)
+            continue;
+        vote->holders[vote->holder_count++] = holder;
+        vote->ends_ms = view->holders[i].ttl_ms; /* in the order in which they end */
+    }
+}
+
+static void note_refusal(struct acquire_round *round, unsigned member,
+                         const struct locks_reply *reply)
+{
+    static const enum vote_kind KINDS[] = {
+        [LOCKS_LOCKED] = VOTE_LOCKED,
+        [LOCKS_LIMIT_MISMATCH] = VOTE_LIMIT,
+        [LOCKS_UPGRADE_CONFLICT] = VOTE_UPGRADE,
+        [LOCKS_TOKEN_RELEASED] = VOTE_RELEASED,
+    };
+    struct vote *vote = &round->tally.votes[member];
+    size_t known = sizeof KINDS / sizeof KINDS[0];
+    round->is_quarantined |= reply->result == LOCKS_QUARANTINED;
+    vote->kind = reply->result < known ? KINDS[reply->result] : VOTE_NONE;
+    if (vote->kind == VOTE_NONE)
+        vote->kind = VOTE_AWAY;
+    if (vote->kind != VOTE_LOCKED && vote->kind != VOTE_LIMIT)
+        return;
+    round->views[member] = view_copy(&reply->view);
+    vote->version = reply->view.version;
+    note_holders(round, vote, &reply->view);
+}
+
+static void note_hold(struct acquire_round *round, unsigned member, const struct locks_reply *reply)
+{
+    bool is_new = reply->result == LOCKS_DONE;
+    round->tally.votes[member] = (struct vote){.kind = is_new ? VOTE_GRANTED : VOTE_HOLDING,
+                                               .fence = reply->hold.fence,
+                                               .ttl_ms = reply->hold.ttl_ms,
+                                               .holds = reply->hold.holds,
+                                               .is_exclusive = reply->hold.mode == LOCK_EXCLUSIVE,
+                                               .version = reply->hold.version,
+                                               .ends_ms = reply->hold.ttl_ms};
+    round->finds[member] = !is_new;
+    round->differs[member] = !is_new && reply->hold.mode != round->acquire.mode;
+    if (is_new || round->earlier.owner.bytes)
+        return;
+    round->earlier = reply->hold;
+    memcpy(round->earlier_owner, reply->hold.owner.bytes, reply->hold.owner.length);
+    round->earlier.owner.bytes = round->earlier_owner;
+}
+
+/* A shared hold here and an exclusive one there are no majority of either: what the token has in
+ * another mode counts where a majority has it so, and stands in the way elsewhere. */
+static void weigh_those_that_differ(struct acquire_round *round)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < round->tally.members; i++)
+        count += round->differs[i];
+    for (unsigned i = 0; i < round->tally.members; i++)
+        if (round->differs[i])
+            round->tally.votes[i].kind =
+                count >= tally_majority(&round->tally) ? VOTE_HOLDING : VOTE_LOCKED;
+}
+
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+{
+    struct acquire_round *round = (struct acquire_round *)broadcast;
+    struct vote *vote = &round->tally.votes[member];
+    struct request_answer answer;
+    request_read(result, &round->acquire, &round->attempt, &answer);
+    vote->ends_ms = -1;
+    if (reply_holds(&answer.reply)) {
+        note_hold(round, member, &answer.reply);
+    } else if (!result->damaged && answer.reply.result != LOCKS_UNAVAILABLE) {
+        note_refusal(round, member, &answer.reply);
+    } else {
+        vote->kind = request_is_in_doubt(result, &answer) ? VOTE_DOUBT : VOTE_AWAY;
+        if ((result->outcome == STORE_REFUSED && result->error) || result->damaged)
+            snprintf(round->error, sizeof round->error, "%s", result->error);
+    }
+    weigh_those_that_differ(round);
+    if (round->fence)
+        adopt_fence_at(round, member);
+}
+
+static bool decide(struct broadcast *broadcast, bool is_last)
+{
+    struct acquire_round *round = (struct acquire_round *)broadcast;
+    unsigned member;
+    int64_t fence = 0;
+    enum verdict verdict = tally_acquire(&round->tally, is_last, &member);
+    bool agrees = tally_agrees(&round->tally, &fence);
+    /* Of a hold that was there before, those who have not answered may make up the majority. */
+    bool may_agree = !agrees && !is_last && tally_count(&round->tally, VOTE_HOLDING) > 0;
+    if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && may_agree))
+        return false;
+    if (!round->done) {
+        take_back(round);
+    } else if (verdict == VERDICT_LOST) {
+        lose(round, member);
+    } else if (verdict == VERDICT_UNANSWERED) {
+        unanswered(round);
+    } else if (agrees) {
+        win(round, fence, &round->tally);
+    } else {
+        round->is_agreeing = true;
+        for (unsigned i = 0; i < round->tally.members; i++)
+            round->is_agreed[i] = round->tally.votes[i].kind >= VOTE_GRANTED;
+        fence_agree(broadcast->locks, key_of(round), round->acquire.token, &round->tally,
+                    fence_agreed, round);
+    }
+    return true;
+}
+
+static void end(struct broadcast *broadcast)
+{
+    struct acquire_round *round = (struct acquire_round *)broadcast;
+    round->has_ended = true;
+    free_if_over(round);
+}
+
+/* A member that has first to remove what has ended is asked again, until this has been taken back
+ * or decided. */
+static bool is_wanted(const void *context)
+{
+    const struct broadcast *broadcast = ((const struct broadcast_member *)context)->broadcast;
+    return !broadcast->is_decided && ((const struct acquire_round *)broadcast)->done;
+}
+
+struct acquire_round *acquire_round_begin(struct locks *locks, const struct acquire *acquire,
+                                          acquire_round_done *done, void *context)
+{
+    static const struct broadcast_kind KIND = {hear, decide, end};
+    static const struct ask_events EVENTS = {is_wanted, broadcast_answered};
+    struct acquire kept = *acquire, sent = *acquire;
+    kept.meta = slice_of(NULL);
+    sent.wait_ms = 0;
+    struct acquire_round *round = calloc(1, sizeof *round + request_length(&kept));
+    if (!round)
+        abort();
+    round->done = done;
+    round->context = context;
+    round->attempt = request_attempt(locks, acquire->of_connection);
+    round->acquire = request_copy(&kept, round->bytes);
+    round->acquire.wait_ms = 0;
+    round->key_length = operation_key(locks, acquire->name, round->key).length;
+    round->tally.members = store_part_count(locks->store);
+    broadcast_begin(&round->broadcast, locks, &KIND);
+    /* Also of a new token: where the question comes late, its hold may have been released. */
+    for (unsigned i = 0; i < round->tally.members; i++) {
+        round->broadcast.open++;
+        request_send_at(locks, i, key_of(round), &sent, &round->attempt, REQUEST_FIRST, &EVENTS,
+                        &round->broadcast.members[i]);
+    }
+    return round;
+}
+
+void acquire_round_abandon(struct acquire_round *round)
+{
+    round->done = NULL;
+    take_back(round);
+}

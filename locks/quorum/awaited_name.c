@@ -1,0 +1,321 @@
+#include "locks/quorum/awaited_name.h"
+
+#include "base/random.h"
+#include "locks/quorum/majority.h"
+#include "locks/scripts/scripts.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+static int compare(const void *left, const void *right)
+{
+    const struct slice *one = left, *other = right;
+    if (one->length != other->length)
+        return one->length < other->length ? -1 : 1;
+    return memcmp(one->bytes, other->bytes, one->length);
+}
+
+struct awaited_name *awaited_name_find(const struct locks *locks, struct slice key)
+{
+    void *const *found = tfind(&key, &locks->majority->awaited_names, compare);
+    return found ? *found : NULL;
+}
+
+/* When the next thing is due. */
+
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+    return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
+static void awaited_name_on_timer(uv_timer_t *timer);
+
+static void plan(struct awaited_name *awaited)
+{
+    uint64_t due = earlier(earlier(awaited->round_at, awaited->read_at), awaited->enlist_at);
+    uint64_t now = uv_now(awaited->locks->loop);
+    if (due == 0)
+        uv_timer_stop(&awaited->timer);
+    else
+        uv_timer_start(&awaited->timer, awaited_name_on_timer, due > now ? due - now : 0, 0);
+}
+
+static void set_earlier(struct awaited_name *awaited, uint64_t *at, int64_t in_ms)
+{
+    if (in_ms < 0)
+        return;
+    *at = earlier(*at, uv_now(awaited->locks->loop) + (uint64_t)in_ms);
+    plan(awaited);
+}
+
+void awaited_name_plan_round(struct awaited_name *awaited, int64_t in_ms)
+{
+    set_earlier(awaited, &awaited->round_at, in_ms);
+}
+
+void awaited_name_plan_read(struct awaited_name *awaited, int64_t in_ms)
+{
+    set_earlier(awaited, &awaited->read_at, in_ms);
+}
+
+/* So that several servers do not meet again and again. */
+static int64_t jittered(int64_t ms)
+{
+    uint32_t random;
+    random_bytes(&random, sizeof random);
+    return ms / 2 + (int64_t)(random % (uint32_t)(ms / 2 + 1));
+}
+
+/* Enlisting */
+
+struct enlisting {
+    struct broadcast broadcast;
+    struct awaited_name *awaited;
+};
+
+static void notice(struct awaited_name *awaited);
+
+static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+{
+    struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
+    int64_t next_ms, version;
+    if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
+        !value_integer(value_at(value_at(result->reply, 1), 0), &version))
+        return; /* it is enlisted when it is up again, or with the next time for all */
+    if (awaited->first_watch && awaited->heard[member] > 0 && version > awaited->heard[member])
+        awaited_name_plan_read(awaited, 0); /* the message of that was lost */
+    if (version > awaited->heard[member])
+        awaited->heard[member] = version;
+    if (awaited->first_watch)
+        awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
+}
+
+static bool decide(struct broadcast *broadcast, bool is_last)
+{
+    struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
+    if (!is_last)
+        return false;
+    awaited->is_enlisting = false;
+    notice(awaited);
+    return true;
+}
+
+static void end(struct broadcast *broadcast)
+{
+    struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
+    free(broadcast);
+    awaited_name_leave(awaited);
+}
+
+static void enlist(struct awaited_name *awaited)
+{
+    static const struct broadcast_kind KIND = {hear, decide, end};
+    struct locks *locks = awaited->locks;
+    const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
+                                      slice_of(locks->waiter_lease), slice_of("")};
+    awaited->enlist_at = uv_now(locks->loop) + (uint64_t)locks->waiter_lease_ms / 2;
+    plan(awaited);
+    if (awaited->is_enlisting)
+        return;
+    struct enlisting *enlisting = calloc(1, sizeof *enlisting);
+    if (!enlisting)
+        abort();
+    enlisting->awaited = awaited;
+    awaited->users++;
+    awaited->is_enlisting = true;
+    broadcast_begin(&enlisting->broadcast, locks, &KIND);
+    broadcast_send_all(&enlisting->broadcast, &script_watch, awaited->key, arguments,
+                       sizeof arguments / sizeof arguments[0]);
+}
+
+void awaited_name_enlist(struct awaited_name *awaited)
+{
+    if (awaited->enlist_at == 0)
+        enlist(awaited);
+}
+
+void awaited_name_check(struct awaited_name *awaited)
+{
+    if (awaited->enlist_at == 0)
+        return;
+    enlist(awaited);
+    awaited_name_plan_round(awaited, 0);
+    awaited_name_plan_read(awaited, 0);
+}
+
+static void awaited_name_on_timer(uv_timer_t *timer)
+{
+    struct awaited_name *awaited = timer->data;
+    uint64_t now = uv_now(awaited->locks->loop);
+    bool rounds = awaited->round_at != 0 && awaited->round_at <= now;
+    bool reads = awaited->read_at != 0 && awaited->read_at <= now;
+    awaited->users++;
+    if (rounds)
+        awaited->round_at = 0;
+    if (reads)
+        awaited->read_at = 0;
+    if (awaited->enlist_at != 0 && awaited->enlist_at <= now)
+        enlist(awaited);
+    if (rounds)
+        quorum_waiters_try(awaited);
+    if (reads)
+        quorum_watches_read(awaited);
+    plan(awaited);
+    awaited_name_leave(awaited);
+}
+
+/* What the members say */
+
+/* After a split vote, those who lost wait for a while by chance, whatever is heard. */
+static void notice(struct awaited_name *awaited)
+{
+    unsigned changed = 0;
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++)
+        changed += awaited->refuses[i] && awaited->heard[i] > awaited->known[i];
+    if (awaited->first_waiter && !awaited->is_split && awaited->missing > 0 &&
+        changed >= awaited->missing)
+        awaited_name_plan_round(awaited, 0);
+}
+
+void awaited_name_refused(struct awaited_name *awaited, const struct tally *tally)
+{
+    int64_t free_in = tally_free_in(tally);
+    for (unsigned i = 0; i < tally->members; i++) {
+        awaited->refuses[i] = tally->votes[i].kind >= VOTE_LOCKED;
+        awaited->known[i] = tally->votes[i].version;
+    }
+    awaited->missing = tally_missing(tally);
+    awaited->is_split = tally_is_split(tally);
+    awaited->pause_ms = !awaited->is_split       ? 0
+                        : awaited->pause_ms == 0 ? AWAITED_PAUSE_LEAST_MS
+                                                 : awaited->pause_ms * 2;
+    if (awaited->pause_ms > AWAITED_PAUSE_MOST_MS)
+        awaited->pause_ms = AWAITED_PAUSE_MOST_MS;
+    awaited->round_at = 0;
+    awaited_name_plan_round(awaited, awaited->is_split ? jittered(awaited->pause_ms)
+                                                       : jittered(AWAITED_FALLBACK_MS));
+    awaited_name_plan_round(awaited, free_in < 0 || awaited->is_split ? -1 : free_in + 1);
+    notice(awaited);
+}
+
+void awaited_name_unanswered(struct awaited_name *awaited)
+{
+    memset(awaited->refuses, 0, sizeof awaited->refuses);
+    awaited->round_at = 0;
+    awaited_name_plan_round(awaited, jittered(AWAITED_AWAY_MS));
+}
+
+void awaited_name_taken(struct awaited_name *awaited, int64_t version, int64_t ttl_ms)
+{
+    for (unsigned i = 0; i < TALLY_MEMBERS; i++) {
+        awaited->refuses[i] = true;
+        awaited->known[i] = version;
+    }
+    awaited->missing = store_part_count(awaited->locks->store) / 2 + 1;
+    awaited->is_split = false;
+    awaited->pause_ms = 0;
+    awaited->round_at = 0;
+    awaited_name_plan_round(awaited, jittered(AWAITED_FALLBACK_MS));
+    awaited_name_plan_round(awaited, ttl_ms + 1);
+    notice(awaited);
+}
+
+void awaited_name_rest(struct awaited_name *awaited)
+{
+    awaited->missing = 0;
+    awaited->round_at = 0;
+    plan(awaited);
+}
+
+/* Messages: as in inbox.c, of which only these two are ever sent to who does not queue. */
+
+static struct slice take_word(struct slice *rest)
+{
+    const char *space = rest->length > 0 ? memchr(rest->bytes, ' ', rest->length) : NULL;
+    struct slice word = {rest->bytes, space ? (size_t)(space - rest->bytes) : rest->length};
+    size_t taken = word.length + (space ? 1 : 0);
+    *rest = (struct slice){rest->bytes + taken, rest->length - taken};
+    return word;
+}
+
+static int64_t take_number(struct slice *rest)
+{
+    char text[NUMBER_TEXT];
+    struct slice word = take_word(rest);
+    if (word.length == 0 || word.length >= sizeof text)
+        return -1;
+    memcpy(text, word.bytes, word.length);
+    text[word.length] = '\0';
+    return strtoll(text, NULL, 10);
+}
+
+void majority_message(struct locks *locks, struct slice text)
+{
+    unsigned member = store_telling(locks->store);
+    struct slice kind = take_word(&text);
+    int64_t number = take_number(&text);
+    struct awaited_name *awaited = awaited_name_find(locks, text);
+    if (!awaited || number < 0)
+        return;
+    if (slice_equals(kind, "c")) { /* c VERSION KEY: the name has changed there */
+        if (number > awaited->heard[member])
+            awaited->heard[member] = number;
+        notice(awaited);
+        quorum_watches_read(awaited);
+    } else if (slice_equals(kind, "n") && number < INT32_MAX) { /* n MS KEY: a hold ends there */
+        if (awaited->first_waiter)
+            awaited_name_plan_round(awaited, number + 1);
+        if (awaited->first_watch)
+            awaited_name_plan_read(awaited, number + 1);
+    }
+}
+
+/* Coming and going. */
+
+static struct awaited_name *awaited_name_new(struct locks *locks, struct slice key)
+{
+    struct awaited_name *awaited = calloc(1, sizeof *awaited + key.length);
+    if (!awaited)
+        abort();
+    memcpy(awaited->key_bytes, key.bytes, key.length);
+    awaited->key = (struct slice){awaited->key_bytes, key.length};
+    awaited->locks = locks;
+    uv_timer_init(locks->loop, &awaited->timer);
+    awaited->timer.data = awaited;
+    awaited->next = locks->majority->first_awaited;
+    if (awaited->next)
+        awaited->next->previous = awaited;
+    locks->majority->first_awaited = awaited;
+    if (!tsearch(awaited, &locks->majority->awaited_names, compare))
+        abort();
+    return awaited;
+}
+
+struct awaited_name *awaited_name_join(struct locks *locks, struct slice key)
+{
+    struct awaited_name *awaited = awaited_name_find(locks, key);
+    if (!awaited)
+        awaited = awaited_name_new(locks, key);
+    awaited->users++;
+    return awaited;
+}
+
+static void awaited_name_on_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+void awaited_name_leave(struct awaited_name *awaited)
+{
+    struct majority *majority = awaited->locks->majority;
+    if (--awaited->users > 0)
+        return;
+    tdelete(awaited, &majority->awaited_names, compare);
+    if (awaited->previous)
+        awaited->previous->next = awaited->next;
+    else
+        majority->first_awaited = awaited->next;
+    if (awaited->next)
+        awaited->next->previous = awaited->previous;
+    uv_close((uv_handle_t *)&awaited->timer, awaited_name_on_closed);
+}

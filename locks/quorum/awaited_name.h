@@ -1,0 +1,95 @@
+/* awaited_name.h: a name of a quorum that requests of this worker wait for or watch, and when to
+ * ask the members again. Internal to locks/. */
+#ifndef BATON_LOCKS_QUORUM_AWAITED_NAME_H
+#define BATON_LOCKS_QUORUM_AWAITED_NAME_H
+
+#include "base/slice.h"
+#include "locks/quorum/tally.h"
+
+#include <uv.h>
+
+struct call;
+struct locks;
+struct quorum_watch;
+struct quorum_waiter;
+struct ticket;
+
+/* Of all waiters of a name only the first asks for the lock (tickets.h). If the first belongs to
+ * another worker, nothing is planned here until one of this worker's becomes the first. It asks
+ * again when enough of the members that refused have reported a change, or when enough of their
+ * holds have ended. Members report changes to this worker's inbox as long as it is enlisted as a
+ * watcher. A report is only a hint: if one is lost, the first waiter asks AWAITED_FALLBACK_MS later
+ * anyway. */
+enum {
+    AWAITED_FALLBACK_MS = 1000,
+    AWAITED_PAUSE_LEAST_MS = 5, /* after a split vote, */
+    AWAITED_PAUSE_MOST_MS = 80, /* doubled each time, and jittered */
+    AWAITED_AWAY_MS = 250,      /* after too few members had answered */
+};
+
+struct awaited_name {
+    struct slice key; /* the first member: what tsearch(3) compares */
+    struct awaited_name *next;
+    struct awaited_name *previous;
+    struct locks *locks;
+    unsigned users;                     /* waiters, watches and broadcasts; at 0 it is freed */
+    struct quorum_waiter *first_waiter; /* of those that wait here, in no order */
+    struct quorum_watch *first_watch;
+    bool is_reading;
+    bool read_again;
+    int64_t heard[TALLY_MEMBERS]; /* the greatest version that each member reported */
+    int64_t known[TALLY_MEMBERS]; /* the version with which it refused */
+    bool refuses[TALLY_MEMBERS];
+    unsigned missing; /* how many of those that refuse have to change */
+    unsigned pause_ms;
+    bool is_split;
+    bool is_enlisting;
+    uint64_t round_at; /* loop time, ms; 0: not planned */
+    uint64_t read_at;
+    uint64_t enlist_at; /* 0: this server is not enlisted yet */
+    uv_timer_t timer;
+    char key_bytes[];
+};
+
+/* Finds or creates the name and counts one more user. Each user ends with awaited_name_leave. */
+struct awaited_name *awaited_name_join(struct locks *locks, struct slice key);
+void awaited_name_leave(struct awaited_name *awaited);
+
+/* NULL if no request of this worker waits for the name. */
+struct awaited_name *awaited_name_find(const struct locks *locks, struct slice key);
+
+/* A request will wait or watch: the members report changes to this worker from now on. */
+void awaited_name_enlist(struct awaited_name *awaited);
+
+/* The members refused the first waiter by these votes. */
+void awaited_name_refused(struct awaited_name *awaited, const struct tally *tally);
+
+/* Too few members answered the first waiter. */
+void awaited_name_unanswered(struct awaited_name *awaited);
+
+/* Each member knows a hold of this version for ttl_ms from now, and that hold excludes the first
+ * waiter. */
+void awaited_name_taken(struct awaited_name *awaited, int64_t version, int64_t ttl_ms);
+
+/* The first waiter belongs to another worker. */
+void awaited_name_rest(struct awaited_name *awaited);
+
+/* The first waiter asks for the lock, or the watches read the name, in at most in_ms milliseconds.
+ * A negative number plans nothing. */
+void awaited_name_plan_round(struct awaited_name *awaited, int64_t in_ms);
+void awaited_name_plan_read(struct awaited_name *awaited, int64_t in_ms);
+
+/* The members' answers may have changed: enlists again, and plans both for now. */
+void awaited_name_check(struct awaited_name *awaited);
+
+/* waiters.c: the first waiter asks for the lock, if it is present and is not asking already. */
+void quorum_waiters_try(struct awaited_name *awaited);
+void quorum_waiters_drain(struct awaited_name *awaited);
+/* The `called` of a desk. */
+void quorum_waiters_called(struct ticket *ticket, const struct call *call);
+
+/* watches.c: reads the name once for all watches. */
+void quorum_watches_read(struct awaited_name *awaited);
+void quorum_watches_drain(struct awaited_name *awaited);
+
+#endif

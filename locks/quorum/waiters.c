@@ -1,0 +1,411 @@
+/* The requests that wait for a lock of a quorum, in order of arrival, and those that do not wait.
+ */
+#include "base/random.h"
+#include "locks/calls/request.h"
+#include "locks/quorum/acquire_round.h"
+#include "locks/quorum/awaited_name.h"
+#include "locks/quorum/majority.h"
+#include "locks/waiting/parked.h"
+
+#include <stdlib.h>
+
+enum { INSISTENCE_MS = 60 }; /* who does not wait rounds again for so long where votes are split */
+
+/* A request from its first try to its answer, and its place for as long as that is kept. */
+struct quorum_waiter {
+    struct parked parked;       /* the first member */
+    struct ticket ticket;       /* drawn by who waits */
+    struct quorum_waiter *next; /* of those of this name that have drawn one */
+    struct quorum_waiter *previous;
+    struct awaited_name *awaited;
+    locks_done *done; /* NULL: answered or given up */
+    struct acquirer acquirer;
+    uv_timer_t timer; /* the end of the wait, or of the place that is kept; or the next try of who
+                       * does not wait */
+    struct acquire_round *round;
+    bool is_in_line;
+    bool is_kept;
+    bool waits;
+    bool is_reading; /* it has asked who holds the lock */
+    bool is_own;     /* its owner has a hold already, which may have to end before others get it */
+    bool is_queued;  /* has been told so */
+    bool is_refused; /* too many wait already */
+    bool is_over;    /* its wait is, or it has insisted for long enough */
+    uint64_t begun;  /* loop time, ms */
+    struct acquire acquire;
+    char bytes[];
+};
+
+static struct locks *locks_of(const struct quorum_waiter *waiter)
+{
+    return waiter->awaited->locks;
+}
+
+static struct tickets *tickets_of(const struct quorum_waiter *waiter)
+{
+    return locks_of(waiter)->majority->desk.tickets;
+}
+
+static struct slice token_of(const struct quorum_waiter *waiter)
+{
+    return waiter->acquire.token;
+}
+
+/* Queueing */
+
+static enum drawn get_in_line(struct quorum_waiter *waiter)
+{
+    struct awaited_name *awaited = waiter->awaited;
+    waiter->ticket = (struct ticket){.token = token_of(waiter),
+                                     .owner = waiter->acquire.owner,
+                                     .mode = waiter->acquire.mode,
+                                     .since = waiter->begun,
+                                     .context = waiter};
+    enum drawn drawn = ticket_draw(&waiter->ticket, &awaited->locks->majority->desk, awaited->key,
+                                   awaited->locks->most_waiters);
+    if (drawn == DRAWN_FULL)
+        return drawn;
+    waiter->is_in_line = true;
+    waiter->next = awaited->first_waiter;
+    if (waiter->next)
+        waiter->next->previous = waiter;
+    awaited->first_waiter = waiter;
+    return drawn;
+}
+
+/* `got`: the hold that it has now, or NULL. */
+static void take_out(struct quorum_waiter *waiter, const struct hold *got)
+{
+    ticket_leave(&waiter->ticket, got);
+    if (!waiter->is_in_line)
+        return;
+    *(waiter->previous ? &waiter->previous->next : &waiter->awaited->first_waiter) = waiter->next;
+    if (waiter->next)
+        waiter->next->previous = waiter->previous;
+    waiter->is_in_line = false;
+}
+
+/* The end of a request */
+
+static void waiter_on_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+static void stop_asking(struct quorum_waiter *waiter)
+{
+    waiter->done = NULL;
+    if (waiter->round)
+        acquire_round_abandon(waiter->round);
+    waiter->round = NULL;
+    uv_timer_stop(&waiter->timer);
+}
+
+/* A look that is under way still knows it, and lets it go when it comes back. */
+static void let_go(struct quorum_waiter *waiter)
+{
+    stop_asking(waiter);
+    take_out(waiter, NULL);
+    waiter->is_kept = false;
+    if (waiter->is_reading)
+        return;
+    uv_close((uv_handle_t *)&waiter->timer, waiter_on_closed);
+    awaited_name_leave(waiter->awaited);
+}
+
+static void waiter_on_kept_long_enough(uv_timer_t *timer)
+{
+    let_go(timer->data);
+}
+
+/* Its request is over; whoever comes with the same token in time goes on there. */
+static void leave(struct quorum_waiter *waiter, bool is_kept)
+{
+    if (!is_kept || waiter->acquire.keep_ms == 0 || !ticket_step_aside(&waiter->ticket)) {
+        let_go(waiter);
+        return;
+    }
+    stop_asking(waiter);
+    waiter->is_kept = true;
+    uv_timer_start(&waiter->timer, waiter_on_kept_long_enough, (uint64_t)waiter->acquire.keep_ms,
+                   0);
+}
+
+static void finish(struct quorum_waiter *waiter, const struct locks_reply *reply)
+{
+    locks_done *done = waiter->done;
+    struct locks_reply told = *reply;
+    struct ticket_owners owners;
+    if (reply->result == LOCKS_LOCKED || reply->result == LOCKS_TIMEOUT ||
+        reply->result == LOCKS_TOO_MANY_WAITERS)
+        tickets_show(tickets_of(waiter), waiter->awaited->key, uv_now(locks_of(waiter)->loop),
+                     &told.view, &owners);
+    waiter->done = NULL;
+    done(waiter->acquirer.context, &told);
+    leave(waiter, reply->result == LOCKS_TIMEOUT || reply->result == LOCKS_UNAVAILABLE);
+}
+
+/* Trying */
+
+static void round_done(void *context, const struct locks_reply *reply, const struct tally *tally);
+
+static void try_now(struct quorum_waiter *waiter)
+{
+    if (waiter->round || !waiter->done)
+        return;
+    waiter->round = acquire_round_begin(locks_of(waiter), &waiter->acquire, round_done, waiter);
+}
+
+static void waiter_on_try_again(uv_timer_t *timer)
+{
+    try_now(timer->data);
+}
+
+/* It is held. Where its client has gone, that is about to be told; the next need not wait for it.
+ */
+static void take(struct quorum_waiter *waiter, const struct locks_reply *reply)
+{
+    char name[NAME_LENGTH];
+    struct slice prefix = {locks_of(waiter)->key_prefix, locks_of(waiter)->key_prefix_length};
+    if (!waiter->acquirer.is_connected(waiter->acquirer.context)) {
+        size_t length = name_from_key(prefix, waiter->awaited->key, name);
+        majority_take_back(locks_of(waiter), (struct slice){name, length}, token_of(waiter),
+                           &reply->attempt, 0);
+        ticket_step_aside(&waiter->ticket);
+        return;
+    }
+    locks_done *done = waiter->done;
+    waiter->done = NULL;
+    take_out(waiter, &reply->hold);
+    done(waiter->acquirer.context, reply);
+    leave(waiter, false);
+}
+
+/* Whoever is told keeps the name for as long as it waits. */
+static void note_queued(struct quorum_waiter *waiter)
+{
+    if (!waiter->is_queued && waiter->acquirer.queued)
+        waiter->acquirer.queued(waiter->acquirer.context, waiter->acquire.name);
+    waiter->is_queued = true;
+}
+
+/* Who waits stays in awaited. Whoever has a hold already stands in front, since nobody gets the
+ * lock before that has ended. */
+static void stay(struct quorum_waiter *waiter, const struct tally *tally)
+{
+    if (waiter->is_own)
+        ticket_come_first(&waiter->ticket);
+    if (ticket_is_first(&waiter->ticket))
+        awaited_name_refused(waiter->awaited, tally);
+    awaited_name_enlist(waiter->awaited);
+    note_queued(waiter);
+}
+
+static void refused(struct quorum_waiter *waiter, const struct locks_reply *reply,
+                    const struct tally *tally)
+{
+    bool is_split = tally_is_split(tally);
+    struct locks_reply timeout = *reply;
+    timeout.result = LOCKS_TIMEOUT;
+    if (waiter->waits && waiter->is_over) {
+        finish(waiter, &timeout);
+    } else if (waiter->waits) {
+        stay(waiter, tally);
+    } else if (is_split && uv_now(locks_of(waiter)->loop) < waiter->begun + INSISTENCE_MS) {
+        uv_timer_start(&waiter->timer, waiter_on_try_again, 2 + random_below(10), 0);
+    } else {
+        finish(waiter, reply);
+    }
+}
+
+/* Until so many members grant again. */
+static void sit_out(struct quorum_waiter *waiter)
+{
+    if (waiter->is_own)
+        ticket_come_first(&waiter->ticket);
+    awaited_name_enlist(waiter->awaited);
+    note_queued(waiter);
+    awaited_name_unanswered(waiter->awaited);
+}
+
+static void round_done(void *context, const struct locks_reply *reply, const struct tally *tally)
+{
+    struct quorum_waiter *waiter = context;
+    waiter->round = NULL;
+    bool can_stay = waiter->waits && !waiter->is_over && waiter->is_queued;
+    if (reply_holds(reply))
+        take(waiter, reply);
+    else if (reply->result == LOCKS_LOCKED)
+        refused(waiter, reply, tally);
+    else if (reply->result == LOCKS_UNAVAILABLE && can_stay)
+        awaited_name_unanswered(waiter->awaited);
+    else if (reply->result == LOCKS_QUARANTINED && waiter->waits && !waiter->is_over)
+        sit_out(waiter);
+    else
+        finish(waiter, reply);
+}
+
+void quorum_waiters_try(struct awaited_name *awaited)
+{
+    const struct ticket *first = desk_first(&awaited->locks->majority->desk, awaited->key);
+    struct quorum_waiter *waiter = first ? first->context : NULL;
+    if (!waiter)
+        awaited_name_rest(awaited);
+    else if (!waiter->is_reading)
+        try_now(waiter);
+}
+
+/* Looking: whoever comes behind others does not ask for the lock, but may have it already. */
+
+static bool is_own(const struct quorum_waiter *waiter, const struct lock_view *view)
+{
+    for (size_t i = 0; i < view->holder_count; i++)
+        if (view->holders[i].owner.length == waiter->acquire.owner.length &&
+            memcmp(view->holders[i].owner.bytes, waiter->acquire.owner.bytes,
+                   waiter->acquire.owner.length) == 0)
+            return true;
+    return view->mine;
+}
+
+static void name_read(void *context, const struct locks_reply *reply)
+{
+    struct quorum_waiter *waiter = context;
+    struct locks_reply told = *reply;
+    waiter->is_reading = false;
+    if (!waiter->done) {
+        if (!waiter->is_kept)
+            let_go(waiter);
+        return;
+    }
+    waiter->is_own = reply->result == LOCKS_DONE && is_own(waiter, &reply->view);
+    bool is_told = waiter->is_over || !waiter->waits;
+    if (waiter->is_own ? !waiter->is_over : !is_told && ticket_is_first(&waiter->ticket)) {
+        try_now(waiter);
+    } else if (is_told || reply->result != LOCKS_DONE) {
+        if (reply->result == LOCKS_DONE)
+            told.result = waiter->waits ? LOCKS_TIMEOUT : LOCKS_LOCKED;
+        finish(waiter, &told);
+    } else {
+        note_queued(waiter);
+    }
+}
+
+static void read_name(struct quorum_waiter *waiter)
+{
+    struct locks *locks = locks_of(waiter);
+    char name[NAME_LENGTH];
+    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
+    size_t length = name_from_key(prefix, waiter->awaited->key, name);
+    waiter->is_reading = true;
+    majority_inspect(locks, (struct slice){name, length}, token_of(waiter), LOCK_WAITERS_SHOWN,
+                     name_read, waiter);
+}
+
+/* Coming */
+
+static void waiter_on_over(uv_timer_t *timer)
+{
+    struct quorum_waiter *waiter = timer->data;
+    waiter->is_over = true;
+    if (waiter->is_refused)
+        finish(waiter, &(struct locks_reply){.result = LOCKS_TOO_MANY_WAITERS});
+    else if (locks_of(waiter)->draining)
+        finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+    else if (waiter->round || waiter->is_reading)
+        return; /* that tells */
+    else if (ticket_is_first(&waiter->ticket))
+        try_now(waiter);
+    else
+        read_name(waiter);
+}
+
+static void waiter_give_up(struct parked *parked)
+{
+    leave((struct quorum_waiter *)parked, true);
+}
+
+static struct quorum_waiter *quorum_waiter_new(struct locks *locks, const struct acquire *acquire,
+                                               const struct acquirer *acquirer, locks_done *done)
+{
+    char key[KEY_LENGTH];
+    struct quorum_waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
+    if (!waiter)
+        abort();
+    waiter->parked.give_up = waiter_give_up;
+    waiter->awaited = awaited_name_join(locks, operation_key(locks, acquire->name, key));
+    waiter->done = done;
+    waiter->acquirer = *acquirer;
+    waiter->begun = uv_now(locks->loop);
+    waiter->acquire = request_copy(acquire, waiter->bytes);
+    uv_timer_init(locks->loop, &waiter->timer);
+    waiter->timer.data = waiter;
+    return waiter;
+}
+
+struct waiter *majority_wait(struct locks *locks, const struct acquire *acquire,
+                             const struct acquirer *acquirer, locks_done *done)
+{
+    struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, acquirer, done);
+    enum drawn drawn = DRAWN_FULL;
+    waiter->waits = true;
+    if (!locks->draining && acquirer->is_connected(acquirer->context)) {
+        drawn = get_in_line(waiter);
+        waiter->is_refused = drawn == DRAWN_FULL;
+    }
+    bool is_told_at_once = locks->draining || waiter->is_refused;
+    uv_timer_start(&waiter->timer, waiter_on_over, is_told_at_once ? 0 : (uint64_t)acquire->wait_ms,
+                   0);
+    if (drawn == DRAWN_FIRST) {
+        try_now(waiter);
+    } else if (drawn == DRAWN_BEHIND) {
+        awaited_name_enlist(waiter->awaited);
+        read_name(waiter);
+    }
+    return (struct waiter *)waiter;
+}
+
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+void majority_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                      void *context)
+{
+    const struct acquirer acquirer = {.context = context, .is_connected = always};
+    struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, &acquirer, done);
+    if (tickets_wait(tickets_of(waiter), waiter->awaited->key))
+        read_name(waiter);
+    else
+        try_now(waiter);
+}
+
+/* What others do to them */
+
+void quorum_waiters_called(struct ticket *ticket, const struct call *call)
+{
+    struct quorum_waiter *waiter = ticket->context;
+    uint64_t now = uv_now(locks_of(waiter)->loop);
+    if (call->ended != LOCKS_DONE && waiter->done)
+        finish(waiter, &(struct locks_reply){.result = call->ended});
+    else if (call->ended != LOCKS_DONE)
+        let_go(waiter);
+    else if (call->version && call->until > now)
+        awaited_name_taken(waiter->awaited, call->version, (int64_t)(call->until - now));
+    else
+        quorum_waiters_try(waiter->awaited);
+}
+
+void quorum_waiters_drain(struct awaited_name *awaited)
+{
+    struct quorum_waiter *waiter;
+    awaited->users++;
+    while ((waiter = awaited->first_waiter)) {
+        if (waiter->done)
+            finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+        else
+            let_go(waiter);
+    }
+    awaited_name_leave(awaited);
+}
