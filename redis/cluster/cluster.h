@@ -1,5 +1,5 @@
-/* cluster.h: learns from the nodes of a Redis Cluster which of them serves which slot, and when it
- * is another one. */
+/* cluster.h: knows which node of a Redis Cluster serves which slot, and notices when that
+ * changes. */
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_H
 #define BATON_REDIS_CLUSTER_CLUSTER_H
 
@@ -8,28 +8,29 @@
 
 #include <uv.h>
 
-/* Somebody asks all the time (redis/cluster/topology.h) who serves what (redis/cluster/slot_map.h),
- * by numbers that nodes are given when they are first heard of (redis/cluster/node_table.h). Here
- * is what the rest of the store asks of these three, and tells them.
+/* It puts three modules together: redis/cluster/topology.h asks the nodes,
+ * redis/cluster/node_table.h gives each node a number when a node first names it, and
+ * redis/cluster/slot_map.h keeps which number serves which slot.
  *
- * A map that is behind costs a detour, and nothing else: each node knows what it serves itself, and
- * sends whoever asks for more elsewhere. Used on its loop's thread alone. */
+ * An outdated map costs a detour and nothing else: each node knows what it serves itself, and
+ * redirects every other call. Used on its loop's thread alone. */
 struct cluster;
 
-/* All are called from the loop; none may be NULL, and none may close the cluster. */
+/* The loop calls these. None may be NULL, and none may close the cluster. */
 struct cluster_events {
     void *context;
-    /* A node that is new here serves slots, or is about to. It has the next number, from 0 on, and
-     * keeps it; sessions with it follow the guide, which lives as long as the cluster. */
+    /* A new node serves slots, or is about to. It keeps `node`, its number, which counts from 0.
+     * Sessions with it follow the guide, which lives as long as the cluster. */
     void (*joined)(void *context, unsigned node, struct guide *guide);
-    /* The map is known, and may be another one than before. */
+    /* The map is known, and may have changed. */
     void (*mapped)(void *context);
-    /* Nobody can be asked: told when it is news, and while no map is known so far. `code` is
-     * -EPROTO where somebody has to act, else -EAGAIN. */
+    /* No node can be asked. Called when that is new, and again while no map is known so far.
+     * `code` is -EPROTO where an operator has to act, else -EAGAIN. */
     void (*lost)(void *context, int code, const char *reason);
 };
 
-/* Starts asking. `url`, of the kind REDIS_CLUSTER, outlives it. Returns 0 or a negative errno. */
+/* Starts asking. `url`, of the kind REDIS_CLUSTER, outlives the cluster. Returns 0 or a negative
+ * errno. */
 int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *url,
                  const struct cluster_events *events, struct failure *failure);
 
@@ -38,45 +39,45 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
  * one for PRIMARY_LEASE_MS. Call this right after cluster_open. */
 void cluster_require_primary_lease(struct cluster *cluster);
 
-/* Nobody may follow its guides any more. `closed` is called from the loop when the memory is gone.
- */
+/* No session may follow its guides any more. The loop calls `closed` when the memory is gone. */
 void cluster_close(struct cluster *cluster, void (*closed)(void *context), void *context);
 
-/* The number of the node that serves the slot, as far as is known here; else CLUSTER_NOBODY. */
+/* The number of the node that serves the slot by the present map, else CLUSTER_NOBODY. */
 unsigned cluster_owner(const struct cluster *cluster, unsigned slot);
 
-/* As their namesakes of the map. */
+/* See slot_map_next and slot_map_take_former. */
 unsigned cluster_next_slot(const struct cluster *cluster, unsigned node, unsigned slot);
 unsigned cluster_take_former(struct cluster *cluster, unsigned slot);
 
-/* How many slots that node serves, and how many are served by none; all, while no map is known. */
+/* How many slots the node serves, and how many slots no node serves: all of them while no map is
+ * known. */
 unsigned cluster_slots_of(const struct cluster *cluster, unsigned node);
 unsigned cluster_uncovered(const struct cluster *cluster);
 
-/* What sessions with that node follow. */
+/* The guide that sessions with the node follow. */
 struct guide *cluster_guide(struct cluster *cluster, unsigned number);
 
-/* Whether the node was first heard of, or its address, so short a time ago that who is not
- * connected to it yet may be before long. */
+/* Whether the node, or its address, became known so recently that a session which is not
+ * connected yet may soon be. */
 bool cluster_is_fresh(const struct cluster *cluster, unsigned number);
 
-/* Somebody has connected to that node. */
+/* A session has connected to the node. */
 void cluster_note_up(struct cluster *cluster, unsigned number);
 
-/* The node that `by` has sent somebody to; a new one, where nobody has heard of it so far. Returns
- * CLUSTER_NOBODY where it cannot be told from what it is called. */
+/* The node to which the node `by` has redirected a call. An unknown node gets a number. Returns
+ * CLUSTER_NOBODY if its name does not identify a node. */
 unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by);
 
-/* `by` has just said that it does not serve the slot, but the node at that address does. Returns
- * which that is; CLUSTER_NOBODY where it has served nothing so far: what it is, and what else it
- * serves, `by` is asked first. */
+/* The node `by` has just said that `owner` serves the slot. Returns the number of `owner`.
+ * Returns CLUSTER_NOBODY if `owner` serves nothing by the present map: then the topology asks
+ * `by` first what `owner` is and what else it serves. */
 unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
                             unsigned by);
 
-/* What is known may be behind. */
+/* The map may be outdated: asks again soon. */
 void cluster_refresh(struct cluster *cluster);
 
-/* Sessions with a node that serves nothing any more, and that nobody is waiting for, are to end. */
+/* Ends sessions with a node that serves nothing any more. Call this when no call waits for it. */
 void cluster_dismiss(struct cluster *cluster, unsigned number);
 
 #endif

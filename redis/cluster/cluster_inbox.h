@@ -4,8 +4,8 @@
 
 #include "redis/cluster/cluster_shards.h"
 
-/* A plain message reaches every node, so one inbox is enough, at any of them; it goes to another
- * one when that is lost, or serves nothing any more. */
+/* A published message reaches every node, so one inbox at any node is enough. It goes to another
+ * node if its node is lost, or serves nothing any more. */
 struct cluster_inbox_options {
     uv_loop_t *loop;
     const struct redis_url *url; /* outlives it, as do those that follow */
@@ -14,7 +14,7 @@ struct cluster_inbox_options {
     const struct store_events *events; /* of whom `listening`, `message` and `warning` are told */
 };
 
-/* For its owner to keep in one place, and for the functions below to read and write. Used on its
+/* The owner keeps it in one place; only the functions below read and write it. Used on its
  * loop's thread alone. */
 struct cluster_inbox {
     struct cluster_inbox_options options;
@@ -27,16 +27,16 @@ struct cluster_inbox {
 
 void cluster_inbox_init(struct cluster_inbox *inbox, const struct cluster_inbox_options *options);
 
-/* As store_listen. */
+/* See store_listen. */
 int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel);
 
-/* A node is up that was not. */
+/* A node has come up. */
 void cluster_inbox_note_up(struct cluster_inbox *inbox);
 
-/* Who serves what may be news. */
+/* The map may have changed. */
 void cluster_inbox_note_map(struct cluster_inbox *inbox);
 
-/* Returns false where nobody listens: then `closed` is not called. */
+/* Returns false if it was not listening: then `closed` is not called. */
 bool cluster_inbox_close(struct cluster_inbox *inbox, void (*closed)(void *context), void *context);
 
 #endif

@@ -1,69 +1,70 @@
-/* cluster_shards.h: all nodes of a Redis Cluster as parts of the store, and what is wanted of each.
- */
+/* cluster_shards.h: all nodes of a Redis Cluster as parts of the store, and what the store wants
+ * of each. */
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_SHARDS_H
 #define BATON_REDIS_CLUSTER_CLUSTER_SHARDS_H
 
 #include "redis/cluster/cluster_shard.h"
 
-/* Each node has its number in the Cluster from when it was first heard of. What is wanted of all is
- * asked of those that serve slots, and of others once they do. Used on its loop's thread alone. */
+/* Each node keeps its number in the Cluster. What the store wants of all nodes goes to those
+ * that serve slots, and to others once they do. Used on its loop's thread alone. */
 struct cluster_shards;
 
-/* `options` are for the part of each, but for its guide and its number. The cluster outlives it. */
+/* `options` are for the part of each node, except for its guide and its number. The cluster
+ * outlives the shards. */
 struct cluster_shards *cluster_shards_open(struct cluster *cluster,
                                            const struct part_options *options);
 
-/* Shards end one by one: `closed` is called when all have, and may be called before this returns.
- * Then cluster_shards_free. */
+/* Shards end one by one. Calls `closed` when all have ended, perhaps before this returns. Then
+ * call cluster_shards_free. */
 void cluster_shards_close(struct cluster_shards *shards, void (*closed)(void *context),
                           void *context);
 void cluster_shards_free(struct cluster_shards *shards);
 
-/* A node is new, and has the next number. False where it could not be made a part, as with a file
- * of certificates that cannot be read just now: then the next map tries again. */
+/* Adds a new node, which has the next number. Returns false if there can be no connection for
+ * it, for instance if a file of certificates cannot be read at the moment. The next map tries
+ * again. */
 bool cluster_shards_join(struct cluster_shards *shards, unsigned node, struct guide *guide);
 
-/* Who serves what may be news. One that serves nothing any more is dismissed once nobody waits for
+/* The map may have changed. Dismisses a node that serves nothing any more once no call waits for
  * its answer. */
 void cluster_shards_note_map(struct cluster_shards *shards);
 
-/* How many numbers there are, and who has this one: NULL where it could not be made a part so far.
- */
+/* How many numbers there are, and the shard of a number: NULL if the node has no connection so
+ * far. */
 unsigned cluster_shards_count(const struct cluster_shards *shards);
 struct cluster_shard *cluster_shards_at(const struct cluster_shards *shards, unsigned node);
 
-/* Whether it serves any slots; whether scripts can be sent to it. */
+/* Whether the node serves any slots; whether scripts can be sent to it. */
 bool cluster_shards_serves(const struct cluster_shards *shards, unsigned node);
 bool cluster_shards_is_up(const struct cluster_shards *shards, unsigned node);
 
-/* Goes on from a node to the next one that serves slots and is up: round and round, so it may be
- * the same. False where there is none. */
+/* Goes from a node to the next one that serves slots and is up, going round, so perhaps to the
+ * same. Returns false if there is none. */
 bool cluster_shards_next(const struct cluster_shards *shards, unsigned *node);
 
-/* Whether every slot is served by one that is up. */
+/* Whether a node that is up serves every slot. */
 bool cluster_shards_are_up(const struct cluster_shards *shards);
 
-/* The first that serves slots and is not up; NULL: all are. */
+/* The first shard that serves slots and is not up; NULL: all are up. */
 const struct cluster_shard *cluster_shards_first_down(const struct cluster_shards *shards);
 
-/* How many serve slots, and how many of them are up. */
+/* How many nodes serve slots, and how many of these are up. */
 struct cluster_shards_tally {
     unsigned serving;
     unsigned up;
 };
 struct cluster_shards_tally cluster_shards_tally(const struct cluster_shards *shards);
 
-/* The sum over all. */
+/* The sum over all shards. */
 struct store_figures cluster_shards_figures(const struct cluster_shards *shards);
 
-/* As store_track, store_untrack and store_expect_replicas. `key` is what each marker begins with.
- */
+/* See store_track, store_untrack and store_expect_replicas. Each marker begins with `key`. */
 void cluster_shards_track(struct cluster_shards *shards, struct slice prefix);
 void cluster_shards_untrack(struct cluster_shards *shards);
 bool cluster_shards_tracks(const struct cluster_shards *shards);
 void cluster_shards_expect_replicas(struct cluster_shards *shards, struct slice key, int replicas);
 
-/* That node does not serve the key of its marker: it is given another one. */
+/* The node does not serve its marker's key: gives it another one. */
 void cluster_shards_mark_anew(struct cluster_shards *shards, unsigned node);
 
 #endif

@@ -1,4 +1,4 @@
-/* slot_map.h: which node of a Redis Cluster serves which slot, and which did before. */
+/* slot_map.h: which node of a Redis Cluster serves which slot, and which node served it before. */
 #ifndef BATON_REDIS_CLUSTER_SLOT_MAP_H
 #define BATON_REDIS_CLUSTER_SLOT_MAP_H
 
@@ -6,15 +6,13 @@
 
 #include <stdint.h>
 
-/* Nodes have numbers here, from 0 on: redis/cluster/node_table.h knows what they are called and
- * where they are.
- */
+/* Nodes have numbers from 0 on; redis/cluster/node_table.h has their ids and addresses. */
 enum {
     CLUSTER_NODES_MOST = 1024,
     CLUSTER_NOBODY = 0xffff,
 };
 
-/* For its owner to keep, and for the functions below to read and write. */
+/* The owner keeps it; only the functions below read and write it. */
 struct slot_map {
     uint16_t owners[SLOT_COUNT];
     uint16_t former[SLOT_COUNT]; /* until it is asked for */
@@ -22,24 +20,23 @@ struct slot_map {
     unsigned uncovered;
 };
 
-/* Nobody serves anything. */
+/* No node serves any slot. */
 void slot_map_init(struct slot_map *map);
 
-/* From now on `owner`, or CLUSTER_NOBODY, serves the slot. */
+/* Makes `owner`, or CLUSTER_NOBODY, serve the slot. */
 void slot_map_give(struct slot_map *map, unsigned slot, unsigned owner);
 
 /* The number of the node that serves the slot; else CLUSTER_NOBODY. */
 unsigned slot_map_owner(const struct slot_map *map, unsigned slot);
 
-/* How many slots that node serves; none, where there is no such node. */
+/* How many slots the node serves; 0 if there is no such node. */
 unsigned slot_map_count(const struct slot_map *map, unsigned node);
 
-/* The first slot behind `slot` that the node serves, round and round; SLOT_COUNT: it serves none.
- */
+/* The first slot after `slot` that the node serves, going round; SLOT_COUNT: it serves none. */
 unsigned slot_map_next(const struct slot_map *map, unsigned node, unsigned slot);
 
-/* Who served the slot before its owner, told once for each change; CLUSTER_NOBODY: there is no
- * news. */
+/* The node that served the slot before its present owner, told once for each change.
+ * CLUSTER_NOBODY: no change since. */
 unsigned slot_map_take_former(struct slot_map *map, unsigned slot);
 
 #endif

@@ -1,4 +1,5 @@
-/* slots.h: which slot of a Redis Cluster a key is in, and what the nodes say of who serves it. */
+/* slots.h: the slot of a key in a Redis Cluster, and reading what nodes say of the owners of
+ * slots. */
 #ifndef BATON_REDIS_CLUSTER_SLOTS_H
 #define BATON_REDIS_CLUSTER_SLOTS_H
 
@@ -13,22 +14,22 @@ enum {
     SLOT_NODE_ID_LONGEST = 64, /* 40 as Redis writes it */
 };
 
-/* The slot of a key: that of what stands in its first braces, or where nothing does, of it all. */
+/* The slot of a key: of the text in its first braces if there is any, else of the whole key. */
 unsigned slot_of(struct slice key);
 
-/* Writes a text whose slot is this one: a key with it in braces is served by whoever serves the
- * slot. Takes some ten microseconds to a few milliseconds. */
+/* Writes a text whose slot is `slot`: the node that serves the slot serves a key with this text
+ * in braces. Takes some ten microseconds to a few milliseconds. */
 void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE]);
 
-/* A node as others call it. */
+/* A node as another node names it. */
 struct slot_node {
     struct slice id;   /* absent where it is not told */
     struct slice host; /* absent: that of whoever answered */
     int port;
 };
 
-/* Reads the reply to CLUSTER SLOTS: tells of each range of slots, and of the primary that serves
- * it. False, and nothing is told, where the reply is of another shape. */
+/* Reads the reply to CLUSTER SLOTS: calls `range` for each range of slots with the primary that
+ * serves it. Returns false, without any call, if the reply has another shape. */
 bool slots_read(const struct value *reply,
                 void (*range)(void *context, unsigned first, unsigned last,
                               const struct slot_node *primary),
@@ -41,7 +42,7 @@ struct redirect {
     struct slot_node to; /* points into the text */
 };
 
-/* False where the text is no such error. */
+/* Returns false if the text is no such error. */
 bool redirect_read(const char *error, struct redirect *ret);
 
 #endif

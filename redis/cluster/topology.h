@@ -1,15 +1,17 @@
-/* topology.h: asks the nodes of a Redis Cluster, one at a time, which of them serves which slot. */
+/* topology.h: asks the nodes of a Redis Cluster, one at a time, which node serves which slot. */
 #ifndef BATON_REDIS_CLUSTER_TOPOLOGY_H
 #define BATON_REDIS_CLUSTER_TOPOLOGY_H
 
 #include "redis/cluster/node_table.h"
 
-/* It has a connection of its own: to which node does not matter, a replica will do. It asks every
- * second, and at once when it is told of a doubt. A node that cannot be reached, or that says that
- * it is cut off from the majority, or whose epoch is behind what another one has told, is left for
- * the next. It goes through those that serve slots, then through those of the URL; when it has been
- * through all in vain, it pauses. While the map has a node that nobody can connect to, another one
- * is asked each time. Used on its loop's thread alone. */
+/* It has one connection of its own, to any node, also to a replica. It asks every second, and at
+ * once after topology_refresh.
+ *
+ * It goes to the next node if a node cannot be reached, says that it is cut off from the
+ * majority, or has an older epoch than another node has told. The nodes that serve slots come
+ * first, then those of the URL. After one round without an answer that counts it pauses. While
+ * no session can connect to some node on the map, it asks another node each time. Used on its
+ * loop's thread alone. */
 struct topology;
 
 enum {
@@ -18,29 +20,30 @@ enum {
     TOPOLOGY_ANSWER_MS = 500, /* without an answer for this long another node is asked */
 };
 
-/* Called from the loop; none may close the topology. */
+/* The loop calls these. None may close the topology. */
 struct topology_events {
     void *context;
-    /* A node has said who serves what: for each slot a number of the node table, or CLUSTER_NOBODY.
-     * Valid during the call. */
+    /* A node has answered: for each slot a number of the node table, or CLUSTER_NOBODY. Valid
+     * during the call. */
     void (*answered)(void *context, const uint16_t owners[SLOT_COUNT]);
-    /* As that of struct cluster_events. */
+    /* See struct cluster_events. */
     void (*lost)(void *context, int code, const char *reason);
 };
 
-/* Starts asking. `url`, of the kind REDIS_CLUSTER, and the node table, in which it enters whom it
- * hears of, outlive it. Returns 0 or a negative errno. */
+/* Starts asking. `url`, of the kind REDIS_CLUSTER, and the node table, to which it adds the
+ * nodes that it learns of, outlive the topology. Returns 0 or a negative errno. */
 int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url *url,
                   struct node_table *table, const struct topology_events *events,
                   struct failure *failure);
 
-/* `closed` is called from the loop when the memory is gone. */
+/* The loop calls `closed` when the memory is gone. */
 void topology_close(struct topology *topology, void (*closed)(void *context), void *context);
 
-/* What it has told may be behind: it asks again as soon as that is decent. */
+/* The last answer may be outdated: asks again, TOPOLOGY_SPACE_MS after the last question at the
+ * earliest. */
 void topology_refresh(struct topology *topology);
 
-/* This node is to be asked next: it knows something new. */
+/* Asks this node next: it knows something new. */
 void topology_turn_to(struct topology *topology, unsigned node);
 
 #endif

@@ -1,4 +1,4 @@
-/* starter.h: a small process that starts a program again for one that has given up starting any. */
+/* starter.h: a small process that starts a program again for a process that may not start any. */
 #ifndef BATON_REDIS_EMBEDDED_STARTER_H
 #define BATON_REDIS_EMBEDDED_STARTER_H
 
@@ -6,17 +6,17 @@
 
 #include <sys/types.h>
 
-/* It waits for a word from its maker, can do one thing, and ends with the maker's thread. Used by
- * that thread alone. */
+/* It waits for a byte from its maker, can do one thing, and ends with the maker's thread. Only
+ * that thread uses it. */
 struct starter;
 
-/* `run` becomes the program, or ends; it is called in a new process, with `context` as it was when
- * the starter was opened, and may do only what a signal handler may. Returns 0 or a negative errno
+/* `run` becomes the program, or ends. The new process calls it with `context` as it was when the
+ * starter was opened; it may do only what a signal handler may. Returns 0 or a negative errno
  * with a failure. */
 int starter_open(struct starter **ret, void (*run)(const void *context), const void *context,
                  struct failure *failure);
 
-/* Has it started once more. The new process is a child of the caller's, not of the starter's.
+/* Starts the program once more. The new process is a child of the caller, not of the starter.
  * Returns its id or a negative errno. */
 pid_t starter_start(struct starter *starter);
 

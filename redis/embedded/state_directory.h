@@ -7,13 +7,13 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Makes the directory (mode 0700, parents too) where it is not there yet. `ret_path` is its
- * absolute path. Returns 0 or a negative errno, with a failure that says how to mend it: -EPERM
- * where anybody but root and who runs this may write in it, for they could put in locks, or another
- * redis.sock. */
+/* Makes the directory (mode 0700, parents too) unless it exists. `ret_path` is its absolute
+ * path. Returns 0 or a negative errno with a failure that says how to mend it: -EPERM if a user
+ * other than root and the present one may write in it, since that user could put in locks, or
+ * another redis.sock. */
 int state_directory_open(const char *path, char ret_path[PATH_MAX], struct failure *failure);
 
-/* Whether its file system has next to no room left. */
+/* Whether its file system is almost full. */
 bool state_directory_is_full(const char *path);
 
 /* Whether the current directory takes a file: 0, or the errno that says why not, such as ENOSPC.

@@ -1,5 +1,4 @@
-/* sentinel_client.h: asks one sentinel, again and again, where the primary is.
- */
+/* sentinel_client.h: asks one sentinel, again and again, for the address of the primary. */
 #ifndef BATON_REDIS_SENTINEL_SENTINEL_CLIENT_H
 #define BATON_REDIS_SENTINEL_SENTINEL_CLIENT_H
 
@@ -16,13 +15,13 @@ enum {
 };
 
 struct sentinel_client {
-    /* Its owner's. */
+    /* The owner's fields. */
     struct sentinel_client *next;
     uint64_t mentioned; /* when another one last named it, or when it was opened */
     bool is_learnt;     /* from another one */
     bool is_left_out;   /* it was replaced: redis/sentinel/sentinel_set.h */
 
-    /* What is known of the sentinel, for the owner to read. Times are the loop's, in ms. */
+    /* The owner reads what is known of the sentinel. Times are the loop's, in ms. */
     bool is_dropped; /* it is being closed */
     bool is_heard;   /* it has answered, or cannot be reached, since it was opened */
     bool has_vote;
@@ -47,33 +46,33 @@ struct sentinel_client {
     struct vote draft;
 };
 
-/* All are called from the loop, on its thread, and may call sentinel_client_close, for this one and
- * others. Only `closed` is called for one that is dropped. */
+/* The loop calls these. They may call sentinel_client_close, for this client and for others. A
+ * dropped client calls only `closed`. */
 struct sentinel_client_events {
     void *context;
-    /* It has answered all that it is asked. */
+    /* It has answered all questions of a round. */
     void (*answered)(void *context, struct sentinel_client *client);
-    /* It names another one, whose id is "" where it does not say. */
+    /* It names another sentinel, whose id is "" if it gives none. */
     void (*named)(void *context, const struct vote *address, const char *id);
-    /* It cannot be reached, or not be understood; the next try follows by itself. */
+    /* It cannot be reached, or its answer makes no sense. The client tries again by itself. */
     void (*lost)(void *context, struct sentinel_client *client, const struct session_loss *loss);
-    /* To be taken off the owner's list: it is freed when this returns. */
+    /* Take it off the owner's list: the client frees it when this returns. */
     void (*closed)(void *context, struct sentinel_client *client);
 };
 
-/* Starts asking the sentinel at this place for the primary of `url`, of the kind REDIS_WATCHED.
- * `url` and `events` outlive the client. Returns 0 or a negative errno. */
+/* Starts asking the sentinel at this address for the primary of `url`, of the kind
+ * REDIS_WATCHED. `url` and `events` outlive the client. Returns 0 or a negative errno. */
 int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const struct redis_url *url,
                          const char *host, int port, const struct sentinel_client_events *events,
                          struct failure *failure);
 
-/* It is asked as soon as that is decent. */
+/* Asks again, SENTINEL_CLIENT_SPACE_MS after the last question at the earliest. */
 void sentinel_client_ask_soon(struct sentinel_client *client);
 
 /* May be repeated. */
 void sentinel_client_close(struct sentinel_client *client);
 
-/* Whether it answers, as far as is known: at first it does. */
+/* Whether it answers, as far as is known. A new client counts as answering. */
 static inline bool sentinel_client_answers(const struct sentinel_client *client)
 {
     return !client->trouble.text[0];
