@@ -49,9 +49,9 @@ unsigned cluster_uncovered(const struct cluster *cluster)
 
 /* Nodes */
 
-struct guide *cluster_guide(struct cluster *cluster, unsigned number)
+struct endpoint *cluster_endpoint(struct cluster *cluster, unsigned number)
 {
-    return node_table_guide(cluster->table, number);
+    return node_table_endpoint(cluster->table, number);
 }
 
 bool cluster_is_fresh(const struct cluster *cluster, unsigned number)
@@ -115,13 +115,13 @@ static void cluster_on_lost(void *context, int code, const char *reason)
     cluster->events.lost(cluster->events.context, code, reason);
 }
 
-static void cluster_on_joined(void *context, unsigned number, struct guide *guide)
+static void cluster_on_joined(void *context, unsigned number, struct endpoint *endpoint)
 {
     struct cluster *cluster = context;
-    cluster->events.joined(cluster->events.context, number, guide);
+    cluster->events.joined(cluster->events.context, number, endpoint);
 }
 
-static void cluster_on_guide_failed(void *context)
+static void cluster_on_endpoint_failed(void *context)
 {
     cluster_refresh(context);
 }
@@ -135,7 +135,7 @@ static unsigned cluster_find_named(void *context, const struct slot_node *named,
 static void cluster_on_lease_changed(void *context)
 {
     struct cluster *cluster = context;
-    node_table_update_guides(cluster->table);
+    node_table_update_endpoints(cluster->table);
 }
 
 /* The beginning and the end */
@@ -165,7 +165,7 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
     if (!cluster)
         return failure_set(failure, -ENOMEM, "no memory");
     const struct node_table_events node_table_events = {cluster, cluster_on_joined,
-                                                        cluster_on_guide_failed};
+                                                        cluster_on_endpoint_failed};
     const struct topology_events topology_events = {cluster, cluster_on_answered, cluster_on_lost};
     cluster->loop = loop;
     cluster->url = url;

@@ -4,7 +4,7 @@
 #define BATON_REDIS_CLUSTER_CLUSTER_H
 
 #include "redis/cluster/slot_map.h"
-#include "redis/wire/guide.h"
+#include "redis/wire/endpoint.h"
 
 #include <uv.h>
 
@@ -20,8 +20,8 @@ struct cluster;
 struct cluster_events {
     void *context;
     /* A new node serves slots, or is about to. It keeps `node`, its number, which counts from 0.
-     * Sessions with it follow the guide, which lives as long as the cluster. */
-    void (*joined)(void *context, unsigned node, struct guide *guide);
+     * Sessions with it follow the endpoint, which lives as long as the cluster. */
+    void (*joined)(void *context, unsigned node, struct endpoint *endpoint);
     /* The map is known, and may have changed. */
     void (*mapped)(void *context);
     /* No node can be asked. Called when that is new, and again while no map is known so far.
@@ -34,12 +34,12 @@ struct cluster_events {
 int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *url,
                  const struct cluster_events *events, struct failure *failure);
 
-/* From now on the guide of a node points nowhere while the node has no primary lease
+/* From now on the endpoint of a node points nowhere while the node has no primary lease
  * (redis/cluster/primary_lease.h). A new node that a node with a lease has named counts as having
  * one for PRIMARY_LEASE_MS. Call this right after cluster_open. */
 void cluster_require_primary_lease(struct cluster *cluster);
 
-/* No session may follow its guides any more. The loop calls `closed` when the memory is gone. */
+/* No session may follow its endpoints any more. The loop calls `closed` when the memory is gone. */
 void cluster_close(struct cluster *cluster, void (*closed)(void *context), void *context);
 
 /* The number of the node that serves the slot by the present map, else CLUSTER_NOBODY. */
@@ -54,8 +54,8 @@ unsigned cluster_take_former(struct cluster *cluster, unsigned slot);
 unsigned cluster_slots_of(const struct cluster *cluster, unsigned node);
 unsigned cluster_uncovered(const struct cluster *cluster);
 
-/* The guide that sessions with the node follow. */
-struct guide *cluster_guide(struct cluster *cluster, unsigned number);
+/* The endpoint that sessions with the node follow. */
+struct endpoint *cluster_endpoint(struct cluster *cluster, unsigned number);
 
 /* Whether the node, or its address, became known so recently that a session which is not
  * connected yet may soon be. */

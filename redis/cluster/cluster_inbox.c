@@ -7,14 +7,14 @@ static void cluster_inbox_move(struct cluster_inbox *inbox)
     const struct cluster_inbox_options *options = &inbox->options;
     if (!cluster_shards_next(options->shards, &inbox->node))
         return;
-    const struct guide *guide = cluster_guide(options->cluster, inbox->node);
+    const struct endpoint *endpoint = cluster_endpoint(options->cluster, inbox->node);
     inbox->turned = uv_now(options->loop);
-    guide_point(&inbox->guide, guide->host, guide->port);
+    endpoint_set(&inbox->endpoint, endpoint->host, endpoint->port);
 }
 
 void cluster_inbox_note_up(struct cluster_inbox *inbox)
 {
-    if (!inbox->guide.knows)
+    if (!inbox->endpoint.knows)
         cluster_inbox_move(inbox);
 }
 
@@ -22,7 +22,7 @@ void cluster_inbox_note_up(struct cluster_inbox *inbox)
  * on answering, and hears nothing any more. */
 void cluster_inbox_note_map(struct cluster_inbox *inbox)
 {
-    if (!inbox->guide.knows || cluster_slots_of(inbox->options.cluster, inbox->node) > 0)
+    if (!inbox->endpoint.knows || cluster_slots_of(inbox->options.cluster, inbox->node) > 0)
         return;
     bool was_told = inbox->loss_is_told;
     inbox->loss_is_told = true; /* no loss that somebody has to know of */
@@ -31,7 +31,7 @@ void cluster_inbox_note_map(struct cluster_inbox *inbox)
 }
 
 /* Where it is refused everywhere, it does not go round and round. */
-static void cluster_inbox_on_guide_failed(void *context)
+static void cluster_inbox_on_endpoint_failed(void *context)
 {
     struct cluster_inbox *inbox = context;
     if (uv_now(inbox->options.loop) >= inbox->turned + STAYS_MS)
@@ -77,7 +77,7 @@ static void cluster_inbox_on_lost(void *context, const char *reason)
 void cluster_inbox_init(struct cluster_inbox *inbox, const struct cluster_inbox_options *options)
 {
     *inbox = (struct cluster_inbox){.options = *options};
-    guide_init(&inbox->guide, cluster_inbox_on_guide_failed, inbox);
+    endpoint_init(&inbox->endpoint, cluster_inbox_on_endpoint_failed, inbox);
 }
 
 int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
@@ -90,7 +90,8 @@ int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
         .touched = cluster_inbox_on_touched,
         .lost = cluster_inbox_on_lost,
     };
-    return inbox_open(&inbox->inbox, options->loop, options->url, &inbox->guide, channel, &events);
+    return inbox_open(&inbox->inbox, options->loop, options->url, &inbox->endpoint, channel,
+                      &events);
 }
 
 bool cluster_inbox_close(struct cluster_inbox *inbox, void (*closed)(void *context), void *context)

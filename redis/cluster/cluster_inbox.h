@@ -18,8 +18,8 @@ struct cluster_inbox_options {
  * loop's thread alone. */
 struct cluster_inbox {
     struct cluster_inbox_options options;
-    struct inbox *inbox; /* NULL: nobody listens */
-    struct guide guide;  /* to `node` */
+    struct inbox *inbox;      /* NULL: nobody listens */
+    struct endpoint endpoint; /* to `node` */
     unsigned node;
     uint64_t turned; /* when it went there; loop time */
     bool loss_is_told;

@@ -7,8 +7,8 @@ enum { KEY_SIZE = sizeof((struct failure *)0)->text };
 
 struct cluster_shard {
     const struct cluster *cluster;
-    struct part_options options;
-    struct part *part;
+    struct primary_options options;
+    struct primary *primary;
     struct inbox *key_inbox; /* hears of changed keys; NULL: nobody has asked so far */
     bool tracks;
     bool is_marked;
@@ -23,7 +23,7 @@ struct cluster_shard {
 static void key_inbox_on_listening(void *context)
 {
     struct cluster_shard *shard = context;
-    part_heard_by(shard->part, shard->key_inbox);
+    primary_heard_by(shard->primary, shard->key_inbox);
 }
 
 static void key_inbox_on_message(void *context, struct slice text)
@@ -51,9 +51,9 @@ static void open_key_inbox(struct cluster_shard *shard)
         .touched = key_inbox_on_touched,
         .lost = key_inbox_on_lost,
     };
-    const struct part_options *options = &shard->options;
+    const struct primary_options *options = &shard->options;
     if (!shard->key_inbox && inbox_open(&shard->key_inbox, options->loop, options->url,
-                                        options->guide, (struct slice){NULL, 0}, &events) == 0)
+                                        options->endpoint, (struct slice){NULL, 0}, &events) == 0)
         shard->open++;
 }
 
@@ -61,13 +61,13 @@ void cluster_shard_track(struct cluster_shard *shard, struct slice prefix)
 {
     open_key_inbox(shard);
     shard->tracks = true;
-    part_track(shard->part, prefix);
+    primary_track(shard->primary, prefix);
 }
 
 void cluster_shard_untrack(struct cluster_shard *shard)
 {
     if (shard->tracks)
-        part_untrack(shard->part);
+        primary_untrack(shard->primary);
     shard->tracks = false;
 }
 
@@ -89,7 +89,7 @@ void cluster_shard_mark(struct cluster_shard *shard, const char *marker, int rep
     snprintf(key, sizeof key, "%s:{%s}", marker, tag);
     shard->is_marked = true;
     shard->marked_slot = slot;
-    part_expect_replicas(shard->part, slice_of(key), replicas);
+    primary_expect_replicas(shard->primary, slice_of(key), replicas);
 }
 
 bool cluster_shard_is_marked(const struct cluster_shard *shard)
@@ -98,20 +98,20 @@ bool cluster_shard_is_marked(const struct cluster_shard *shard)
            cluster_owner(shard->cluster, shard->marked_slot) == shard->options.number;
 }
 
-struct part *cluster_shard_part(const struct cluster_shard *shard)
+struct primary *cluster_shard_primary(const struct cluster_shard *shard)
 {
-    return shard->part;
+    return shard->primary;
 }
 
 struct link *cluster_shard_link(const struct cluster_shard *shard)
 {
-    return part_link(shard->part);
+    return primary_link(shard->primary);
 }
 
 /* The beginning and the end */
 
 int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
-                       const struct part_options *options)
+                       const struct primary_options *options)
 {
     struct cluster_shard *shard = calloc(1, sizeof *shard);
     if (!shard)
@@ -119,7 +119,7 @@ int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster
     shard->cluster = cluster;
     shard->options = *options;
     shard->open = 1;
-    int result = part_open(&shard->part, options);
+    int result = primary_open(&shard->primary, options);
     if (result < 0) {
         free(shard);
         return result;
@@ -145,5 +145,5 @@ void cluster_shard_close(struct cluster_shard *shard, void (*closed)(void *conte
     shard->closed_context = context;
     if (shard->key_inbox)
         inbox_close(shard->key_inbox, cluster_shard_on_one_closed, shard);
-    part_close(shard->part, cluster_shard_on_one_closed, shard);
+    primary_close(shard->primary, cluster_shard_on_one_closed, shard);
 }

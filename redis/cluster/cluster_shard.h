@@ -4,7 +4,7 @@
 #define BATON_REDIS_CLUSTER_CLUSTER_SHARD_H
 
 #include "redis/cluster/cluster.h"
-#include "redis/primary/part.h"
+#include "redis/primary/primary.h"
 
 /* It exists from the moment when a node first names this one. It is a part with a connection
  * while the node serves slots, and a second connection for changed keys once a caller asks for
@@ -14,12 +14,12 @@ struct cluster_shard;
 /* The part has the number of the node. `touched` may also tell of keys that were tracked
  * earlier. The cluster outlives the shard. Returns 0 or a negative errno. */
 int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
-                       const struct part_options *options);
+                       const struct primary_options *options);
 
 /* Calls `closed` when the memory is gone. */
 void cluster_shard_close(struct cluster_shard *shard, void (*closed)(void *context), void *context);
 
-struct part *cluster_shard_part(const struct cluster_shard *shard);
+struct primary *cluster_shard_primary(const struct cluster_shard *shard);
 struct link *cluster_shard_link(const struct cluster_shard *shard);
 
 /* See store_track and store_untrack. */

@@ -5,7 +5,7 @@
 
 struct cluster_shards {
     struct cluster *cluster;
-    struct part_options options;
+    struct primary_options options;
     struct cluster_shard *all[CLUSTER_NODES_MOST]; /* NULL where the part could not be made */
     unsigned count;
     bool tracks;
@@ -142,20 +142,20 @@ void cluster_shards_expect_replicas(struct cluster_shards *shards, struct slice 
 
 /* Joining, and leaving */
 
-static bool open_shard(struct cluster_shards *shards, unsigned node, struct guide *guide)
+static bool open_shard(struct cluster_shards *shards, unsigned node, struct endpoint *endpoint)
 {
-    struct part_options options = shards->options;
-    options.guide = guide;
+    struct primary_options options = shards->options;
+    options.endpoint = endpoint;
     options.number = node;
     bool is_open = cluster_shard_open(&shards->all[node], shards->cluster, &options) == 0;
     shards->open += is_open;
     return is_open;
 }
 
-bool cluster_shards_join(struct cluster_shards *shards, unsigned node, struct guide *guide)
+bool cluster_shards_join(struct cluster_shards *shards, unsigned node, struct endpoint *endpoint)
 {
     shards->count = node + 1;
-    return shards->closing || open_shard(shards, node, guide);
+    return shards->closing || open_shard(shards, node, endpoint);
 }
 
 static void update_shard(struct cluster_shards *shards, unsigned node)
@@ -175,14 +175,14 @@ static void update_shard(struct cluster_shards *shards, unsigned node)
 void cluster_shards_note_map(struct cluster_shards *shards)
 {
     for (unsigned node = 0; node < shards->count; node++)
-        if (shards->all[node] || open_shard(shards, node, cluster_guide(shards->cluster, node)))
+        if (shards->all[node] || open_shard(shards, node, cluster_endpoint(shards->cluster, node)))
             update_shard(shards, node);
 }
 
 /* The beginning and the end */
 
 struct cluster_shards *cluster_shards_open(struct cluster *cluster,
-                                           const struct part_options *options)
+                                           const struct primary_options *options)
 {
     struct cluster_shards *shards = calloc(1, sizeof *shards);
     if (!shards)

@@ -9,10 +9,10 @@
  * that serve slots, and to others once they do. Used on its loop's thread alone. */
 struct cluster_shards;
 
-/* `options` are for the part of each node, except for its guide and its number. The cluster
+/* `options` are for the part of each node, except for its endpoint and its number. The cluster
  * outlives the shards. */
 struct cluster_shards *cluster_shards_open(struct cluster *cluster,
-                                           const struct part_options *options);
+                                           const struct primary_options *options);
 
 /* Shards end one by one. Calls `closed` when all have ended, perhaps before this returns. Then
  * call cluster_shards_free. */
@@ -23,7 +23,7 @@ void cluster_shards_free(struct cluster_shards *shards);
 /* Adds a new node, which has the next number. Returns false if there can be no connection for
  * it, for instance if a file of certificates cannot be read at the moment. The next map tries
  * again. */
-bool cluster_shards_join(struct cluster_shards *shards, unsigned node, struct guide *guide);
+bool cluster_shards_join(struct cluster_shards *shards, unsigned node, struct endpoint *endpoint);
 
 /* The map may have changed. Dismisses a node that serves nothing any more once no call waits for
  * its answer. */

@@ -101,10 +101,10 @@ static void on_marker_astray(void *context, unsigned node)
 
 /* What the cluster tells */
 
-static void on_joined(void *context, unsigned node, struct guide *guide)
+static void on_joined(void *context, unsigned node, struct endpoint *endpoint)
 {
     struct cluster_store *store = context;
-    if (!cluster_shards_join(store->shards, node, guide))
+    if (!cluster_shards_join(store->shards, node, endpoint))
         warn(store, "a node of the Cluster cannot be connected to: see the files of redis-ca, "
                     "redis-cert and redis-key");
 }
@@ -187,18 +187,19 @@ static void cluster_store_eval_at(void *state, unsigned part, const struct scrip
 
 static void open_shards(struct cluster_store *store, uv_loop_t *loop, const struct redis_url *url)
 {
-    const struct part_options options = {.loop = loop,
-                                         .url = url,
-                                         .events = {.context = store,
-                                                    .up = on_up,
-                                                    .down = on_down,
-                                                    .warning = warn,
-                                                    .touched = on_touched,
-                                                    .answered = on_answered,
-                                                    .late = on_late,
-                                                    .stamp = store->events.stamp ? on_stamp : NULL,
-                                                    .redirected = on_redirected,
-                                                    .marker_astray = on_marker_astray}};
+    const struct primary_options options = {
+        .loop = loop,
+        .url = url,
+        .events = {.context = store,
+                   .up = on_up,
+                   .down = on_down,
+                   .warning = warn,
+                   .touched = on_touched,
+                   .answered = on_answered,
+                   .late = on_late,
+                   .stamp = store->events.stamp ? on_stamp : NULL,
+                   .redirected = on_redirected,
+                   .marker_astray = on_marker_astray}};
     store->shards = cluster_shards_open(store->cluster, &options);
     const struct cluster_inbox_options inbox_options = {.loop = loop,
                                                         .url = url,
@@ -245,7 +246,7 @@ static void on_cluster_closed(void *context)
     closed(closed_context);
 }
 
-/* Shards and the inbox follow the cluster's guides, so that one goes last. */
+/* Shards and the inbox follow the cluster's endpoints, so that one goes last. */
 static void on_router_closed(void *context)
 {
     struct cluster_store *store = context;
@@ -300,7 +301,7 @@ static struct store_mark cluster_store_mark(const void *state)
 {
     const struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, store->answering);
-    return shard ? part_mark(cluster_shard_part(shard)) : (struct store_mark){0};
+    return shard ? primary_mark(cluster_shard_primary(shard)) : (struct store_mark){0};
 }
 
 static void cluster_store_confirm(void *state, struct store_mark mark, int replicas,
@@ -308,7 +309,7 @@ static void cluster_store_confirm(void *state, struct store_mark mark, int repli
 {
     struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, mark.part);
-    part_confirm(cluster_shard_part(shard), mark, replicas, timeout_ms, done, context);
+    primary_confirm(cluster_shard_primary(shard), mark, replicas, timeout_ms, done, context);
 }
 
 /* Which part serves what */

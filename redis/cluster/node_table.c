@@ -9,7 +9,7 @@
 
 struct node {
     char id[SLOT_NODE_ID_LONGEST + 1]; /* "" while it is known by its address alone */
-    struct guide guide;
+    struct endpoint endpoint;
     struct node_table *table;
     char host[REDIS_HOST_LONGEST + 1];
     int port;
@@ -59,14 +59,14 @@ static void node_hide(const struct node_table *table, struct node *node)
                 "primaries have not said so for %d ms; can batond reach them?",
                 node->host, node->port, PRIMARY_LEASE_MS);
     if (!asks) {
-        guide_forbid(&node->guide, reason.text);
+        endpoint_forbid(&node->endpoint, reason.text);
         return;
     }
     primary_lease_wake(table->lease, patience);
-    guide_withdraw(&node->guide, reason.text);
+    endpoint_withdraw(&node->endpoint, reason.text);
 }
 
-/* Lets the guide point to where the node is, as long as it has a lease. */
+/* Lets the endpoint point to where the node is, as long as it has a lease. */
 static void node_show(const struct node_table *table, unsigned number)
 {
     struct node *node = table->nodes[number];
@@ -79,11 +79,11 @@ static void node_show(const struct node_table *table, unsigned number)
     }
     if (table->lease)
         primary_lease_wake(table->lease, end);
-    guide_limit(&node->guide, end);
-    guide_point(&node->guide, node->host, node->port);
+    endpoint_limit(&node->endpoint, end);
+    endpoint_set(&node->endpoint, node->host, node->port);
 }
 
-void node_table_update_guides(struct node_table *table)
+void node_table_update_endpoints(struct node_table *table)
 {
     for (unsigned i = 0; table->lease && i < table->count; i++)
         node_show(table, i);
@@ -97,7 +97,7 @@ void node_table_note_map(struct node_table *table)
             primary_lease_add(table->lease, i, table->nodes[i]->host, table->nodes[i]->port);
         else
             primary_lease_remove(table->lease, i);
-    node_table_update_guides(table);
+    node_table_update_endpoints(table);
 }
 
 void node_table_require_primary_lease(struct node_table *table, struct primary_lease *lease)
@@ -127,11 +127,11 @@ static void node_set_address(struct node_table *table, unsigned number, unsigned
     node_show(table, number);
 }
 
-static void node_on_guide_failed(void *context)
+static void node_on_endpoint_failed(void *context)
 {
     struct node *node = context;
     node->is_lost = true;
-    node->table->events.guide_failed(node->table->events.context);
+    node->table->events.endpoint_failed(node->table->events.context);
 }
 
 static unsigned node_add(struct node_table *table, unsigned by, const char *host, int port)
@@ -144,9 +144,9 @@ static unsigned node_add(struct node_table *table, unsigned by, const char *host
     unsigned number = table->count++;
     table->nodes[number] = node;
     node->table = table;
-    guide_init(&node->guide, node_on_guide_failed, node);
+    endpoint_init(&node->endpoint, node_on_endpoint_failed, node);
     node_set_address(table, number, by, host, port);
-    table->events.joined(table->events.context, number, &node->guide);
+    table->events.joined(table->events.context, number, &node->endpoint);
     return number;
 }
 
@@ -240,9 +240,9 @@ unsigned node_table_meet_by(struct node_table *table, const struct slot_node *na
 
 /* How they are */
 
-struct guide *node_table_guide(struct node_table *table, unsigned number)
+struct endpoint *node_table_endpoint(struct node_table *table, unsigned number)
 {
-    return &table->nodes[number]->guide;
+    return &table->nodes[number]->endpoint;
 }
 
 struct node_table_address node_table_address(const struct node_table *table, unsigned number)
@@ -294,7 +294,7 @@ void node_table_dismiss(struct node_table *table, unsigned number)
     if (node_serves(table, number))
         return;
     node->has_address = false;
-    guide_withdraw(&node->guide, "it serves nothing any more");
+    endpoint_withdraw(&node->endpoint, "it serves nothing any more");
 }
 
 bool node_table_is_dismissed(const struct node_table *table, unsigned number)

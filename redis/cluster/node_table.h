@@ -4,7 +4,7 @@
 
 #include "redis/cluster/primary_lease.h"
 #include "redis/cluster/slot_map.h"
-#include "redis/wire/guide.h"
+#include "redis/wire/endpoint.h"
 
 #include <uv.h>
 
@@ -12,33 +12,33 @@
  * names it, and keeps the number. An id identifies a node better than its address, but a
  * redirect gives the address alone.
  *
- * The guide of each node gives its address. The guide points nowhere after the node was
+ * The endpoint of each node gives its address. The endpoint points nowhere after the node was
  * dismissed, and while the node has no primary lease, where one is required. Used on its loop's
  * thread alone. */
 struct node_table;
 
 struct node_table_events {
     void *context;
-    /* A node is new: its number, and the guide that sessions with it follow as long as the table
+    /* A node is new: its number, and the endpoint that sessions with it follow as long as the table
      * lives. */
-    void (*joined)(void *context, unsigned number, struct guide *guide);
-    /* A follower of a node's guide could not use the node, or has lost it. */
-    void (*guide_failed)(void *context);
+    void (*joined)(void *context, unsigned number, struct endpoint *endpoint);
+    /* A follower of a node's endpoint could not use the node, or has lost it. */
+    void (*endpoint_failed)(void *context);
 };
 
 /* `map` outlives the table, and says which nodes serve slots. */
 struct node_table *node_table_open(uv_loop_t *loop, const struct slot_map *map,
                                    const struct node_table_events *events);
 
-/* No session may follow its guides any more. */
+/* No session may follow its endpoints any more. */
 void node_table_free(struct node_table *table);
 
-/* From now on the guide of a node points nowhere while the node has no primary lease. A new node
+/* From now on the endpoint of a node points nowhere while the node has no primary lease. A new node
  * that a node with a lease has named counts as having one for PRIMARY_LEASE_MS. */
 void node_table_require_primary_lease(struct node_table *table, struct primary_lease *lease);
 
-/* A primary lease may have ended or begun: updates all guides. */
-void node_table_update_guides(struct node_table *table);
+/* A primary lease may have ended or begun: updates all endpoints. */
+void node_table_update_endpoints(struct node_table *table);
 
 /* The map has changed: the nodes that serve slots are the primaries that give leases. */
 void node_table_note_map(struct node_table *table);
@@ -48,7 +48,7 @@ void node_table_note_map(struct node_table *table);
 unsigned node_table_find(const struct node_table *table, const struct slot_node *named,
                          unsigned by);
 
-/* The same, but an unknown node gets a number, and its guide points to the address that `by`
+/* The same, but an unknown node gets a number, and its endpoint points to the address that `by`
  * gives. CLUSTER_NOBODY also if there are too many nodes. */
 unsigned node_table_meet(struct node_table *table, const struct slot_node *named, unsigned by);
 
@@ -56,7 +56,7 @@ unsigned node_table_meet(struct node_table *table, const struct slot_node *named
 unsigned node_table_meet_by(struct node_table *table, const struct slot_node *named,
                             const char *host, int port);
 
-struct guide *node_table_guide(struct node_table *table, unsigned number);
+struct endpoint *node_table_endpoint(struct node_table *table, unsigned number);
 
 /* The node's address, or its last one if it was dismissed. Valid until the loop goes on. */
 struct node_table_address {

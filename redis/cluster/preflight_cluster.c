@@ -24,9 +24,9 @@ static void preflight_end(struct preflight *preflight, int result)
     uv_timer_start(&preflight->timer, preflight->timer.timer_cb, 0, 0); /* not from an event */
 }
 
-static void preflight_on_joined(void *context, unsigned node, struct guide *guide)
+static void preflight_on_joined(void *context, unsigned node, struct endpoint *endpoint)
 {
-    (void)context, (void)node, (void)guide; /* nobody connects to it yet */
+    (void)context, (void)node, (void)endpoint; /* nobody connects to it yet */
 }
 
 static void preflight_on_mapped(void *context)

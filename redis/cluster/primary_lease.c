@@ -13,7 +13,7 @@ struct voter {
     struct primary_lease *lease;
     unsigned node;
     bool counts; /* it is one, as far as is known here */
-    struct guide guide;
+    struct endpoint endpoint;
     struct session *session;
     bool asking;
     bool ask_again; /* when that is over */
@@ -182,7 +182,7 @@ static void primary_lease_on_timer_closed(uv_handle_t *timer)
     primary_lease_on_one_closed(timer->data);
 }
 
-static void voter_on_guide_failed(void *context)
+static void voter_on_endpoint_failed(void *context)
 {
     (void)context; /* the next question is due in a second */
 }
@@ -193,7 +193,7 @@ static void voter_open(struct primary_lease *lease, unsigned node)
     if (!voter)
         abort();
     *voter = (struct voter){.lease = lease, .node = node};
-    guide_init(&voter->guide, voter_on_guide_failed, voter);
+    endpoint_init(&voter->endpoint, voter_on_endpoint_failed, voter);
     const struct session_events events = {
         .context = voter,
         .ready = voter_on_ready,
@@ -202,8 +202,8 @@ static void voter_open(struct primary_lease *lease, unsigned node)
         .woken = voter_on_woken,
         .closed = voter_on_closed,
     };
-    voter->guide.takes_replicas = true; /* what it is, others have to say */
-    if (session_open(&voter->session, lease->loop, lease->url, &voter->guide, &events, NULL)) {
+    voter->endpoint.takes_replicas = true; /* what it is, others have to say */
+    if (session_open(&voter->session, lease->loop, lease->url, &voter->endpoint, &events, NULL)) {
         free(voter);
         return;
     }
@@ -223,7 +223,7 @@ void primary_lease_add(struct primary_lease *lease, unsigned node, const char *h
     if (!voter)
         return;
     voter->counts = true;
-    guide_point(&voter->guide, host, port);
+    endpoint_set(&voter->endpoint, host, port);
 }
 
 void primary_lease_remove(struct primary_lease *lease, unsigned node)
@@ -233,7 +233,7 @@ void primary_lease_remove(struct primary_lease *lease, unsigned node)
         return;
     voter->counts = false;
     voter->answered = 0;
-    guide_withdraw(&voter->guide, "it serves nothing any more");
+    endpoint_withdraw(&voter->endpoint, "it serves nothing any more");
 }
 
 struct primary_lease *primary_lease_open(uv_loop_t *loop, const struct redis_url *url,

@@ -16,11 +16,11 @@ struct topology {
     struct node_table *table;
     struct topology_events events;
     struct session *session;
-    struct guide guide; /* to the one that is asked */
-    size_t candidate;   /* which that is; see point_to_candidate */
-    size_t passed_over; /* in a row, without an answer that counts */
-    bool is_turning;    /* it leaves a node that can be reached */
-    bool asks_next;     /* another one is to be asked, for this one may know less */
+    struct endpoint endpoint; /* to the one that is asked */
+    size_t candidate;         /* which that is; see point_to_candidate */
+    size_t passed_over;       /* in a row, without an answer that counts */
+    bool is_turning;          /* it leaves a node that can be reached */
+    bool asks_next;           /* another one is to be asked, for this one may know less */
 
     bool asking;
     bool ask_again; /* when that is over */
@@ -46,7 +46,7 @@ static size_t count_candidates(const struct topology *topology)
 static void topology_turn(struct topology *topology, const char *host, int port)
 {
     topology->is_turning = true;
-    guide_point(&topology->guide, host, port);
+    endpoint_set(&topology->endpoint, host, port);
     topology->is_turning = false;
 }
 
@@ -74,7 +74,7 @@ static void topology_pass_over(struct topology *topology)
 }
 
 /* It has lost its node, or could not reach it. */
-static void topology_on_guide_failed(void *context)
+static void topology_on_endpoint_failed(void *context)
 {
     struct topology *topology = context;
     if (!topology->is_turning)
@@ -198,8 +198,9 @@ static void topology_note_range(void *context, unsigned first, unsigned last,
                                 const struct slot_node *primary)
 {
     struct draft *draft = context;
-    const struct guide *guide = &draft->topology->guide;
-    unsigned owner = node_table_meet_by(draft->topology->table, primary, guide->host, guide->port);
+    const struct endpoint *endpoint = &draft->topology->endpoint;
+    unsigned owner =
+        node_table_meet_by(draft->topology->table, primary, endpoint->host, endpoint->port);
     for (unsigned slot = first; slot <= last; slot++)
         draft->owners[slot] = (uint16_t)owner;
 }
@@ -305,8 +306,8 @@ int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url
     topology->url = url;
     topology->table = table;
     topology->events = *events;
-    guide_init(&topology->guide, topology_on_guide_failed, topology);
-    topology->guide.takes_replicas = true;
+    endpoint_init(&topology->endpoint, topology_on_endpoint_failed, topology);
+    topology->endpoint.takes_replicas = true;
     point_to_candidate(topology);
     const struct session_events session_events = {
         .context = topology,
@@ -317,7 +318,7 @@ int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url
         .closed = topology_on_closed,
     };
     int result =
-        session_open(&topology->session, loop, url, &topology->guide, &session_events, failure);
+        session_open(&topology->session, loop, url, &topology->endpoint, &session_events, failure);
     if (result < 0) {
         free(topology);
         return result;

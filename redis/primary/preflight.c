@@ -63,7 +63,7 @@ static int preflight_open(struct preflight *preflight, const struct redis_url *u
                                        .down = preflight_down,
                                        .warning = preflight_warning,
                                        .tracked = preflight_tracked};
-    int result = link_open(&preflight->link, preflight->loop, url, preflight->guide, &events,
+    int result = link_open(&preflight->link, preflight->loop, url, preflight->endpoint, &events,
                            preflight->failure);
     if (result < 0)
         preflight_link_closed(preflight);

@@ -9,10 +9,10 @@ enum { PREFLIGHT_RUN_ID_SIZE = 64 };
 /* The caller zeroes it, sets the fields down to `closed_context`, and runs the loop to its end. */
 struct preflight {
     uv_loop_t *loop;
-    struct guide *guide; /* NULL: the URL names the server */
+    struct endpoint *endpoint; /* NULL: the URL names the server */
     int timeout_ms;
     struct failure *failure;
-    void (*closed)(void *context); /* the link is gone, which followed the guide; may be NULL */
+    void (*closed)(void *context); /* the link is gone, which followed the endpoint; may be NULL */
     void *closed_context;
 
     uv_timer_t timer;

@@ -58,7 +58,7 @@ static void single_on_listening(void *context)
 {
     struct single *single = context;
     single->inbox_loss_is_told = false;
-    part_heard_by(single->part, single->inbox);
+    primary_heard_by(single->primary, single->inbox);
     if (single->events.listening)
         single->events.listening(single->events.context);
 }
@@ -87,10 +87,10 @@ static void single_on_inbox_lost(void *context, const char *reason)
 
 int single_start(struct single *single)
 {
-    const struct part_options options = {
+    const struct primary_options options = {
         .loop = single->loop,
         .url = single->url,
-        .guide = single->guide,
+        .endpoint = single->endpoint,
         .number = ONLY_PART,
         .events = {.context = single,
                    .up = single_on_up,
@@ -100,7 +100,7 @@ int single_start(struct single *single)
                    .answered = single_on_answered,
                    .stamp = single->events.stamp ? single_on_stamp : NULL}};
     single->open = 1;
-    return part_open(&single->part, &options);
+    return primary_open(&single->primary, &options);
 }
 
 static void single_finish(struct single *single)
@@ -140,7 +140,7 @@ void single_close(void *state, void (*closed)(void *context), void *context)
     single->closed_context = context;
     if (single->inbox)
         inbox_close(single->inbox, single_one_closed, single);
-    part_close(single->part, single_one_closed, single);
+    primary_close(single->primary, single_one_closed, single);
 }
 
 /* Calls and messages */
@@ -149,7 +149,7 @@ struct link *single_link(const void *state, unsigned part)
 {
     const struct single *single = state;
     (void)part;
-    return part_link(single->part);
+    return primary_link(single->primary);
 }
 
 void single_eval_at(void *state, unsigned part, const struct script *script, struct slice key,
@@ -170,7 +170,7 @@ int single_listen(void *state, struct slice channel)
         .lost = single_on_inbox_lost,
     };
     int result =
-        inbox_open(&single->inbox, single->loop, single->url, single->guide, channel, &events);
+        inbox_open(&single->inbox, single->loop, single->url, single->endpoint, channel, &events);
     if (result == 0)
         single->open++;
     return result;
@@ -180,14 +180,14 @@ void single_track(void *state, struct slice prefix)
 {
     struct single *single = state;
     single->tracks = true;
-    part_track(single->part, prefix);
+    primary_track(single->primary, prefix);
 }
 
 void single_untrack(void *state)
 {
     struct single *single = state;
     single->tracks = false;
-    part_untrack(single->part);
+    primary_untrack(single->primary);
 }
 
 /* Replicas */
@@ -195,20 +195,20 @@ void single_untrack(void *state)
 void single_expect_replicas(void *state, struct slice key, int replicas)
 {
     const struct single *single = state;
-    part_expect_replicas(single->part, key, replicas);
+    primary_expect_replicas(single->primary, key, replicas);
 }
 
 struct store_mark single_mark(const void *state)
 {
     const struct single *single = state;
-    return part_mark(single->part);
+    return primary_mark(single->primary);
 }
 
 void single_confirm(void *state, struct store_mark mark, int replicas, int64_t timeout_ms,
                     store_confirmed *done, void *context)
 {
     const struct single *single = state;
-    part_confirm(single->part, mark, replicas, timeout_ms, done, context);
+    primary_confirm(single->primary, mark, replicas, timeout_ms, done, context);
 }
 
 /* Its condition */

@@ -2,7 +2,7 @@
 #ifndef BATON_REDIS_PRIMARY_SINGLE_H
 #define BATON_REDIS_PRIMARY_SINGLE_H
 
-#include "redis/primary/part.h"
+#include "redis/primary/primary.h"
 #include "redis/pubsub/inbox.h"
 #include "redis/types/transport.h"
 
@@ -13,15 +13,15 @@ extern const struct transport single_transport;
 struct single {
     uv_loop_t *loop;
     const struct redis_url *url;
-    struct guide *guide; /* NULL: the URL names the server */
+    struct endpoint *endpoint; /* NULL: the URL names the server */
     struct store_events events;
     /* All handles are closed: the owner frees the memory, and calls `closed`. */
     void (*finish)(struct single *single);
-    struct part *part;
+    struct primary *primary;
     struct inbox *inbox;     /* NULL before single_listen */
     bool inbox_loss_is_told; /* since the inbox last listened */
     bool tracks;
-    int open; /* the part and the inbox */
+    int open; /* the primary and the inbox */
     void (*closed)(void *context);
     void *closed_context;
 };

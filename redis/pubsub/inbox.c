@@ -226,7 +226,7 @@ static void inbox_closed(void *context)
 }
 
 int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
-               struct guide *guide, struct slice channel, const struct inbox_events *events)
+               struct endpoint *endpoint, struct slice channel, const struct inbox_events *events)
 {
     struct inbox *inbox = calloc(1, sizeof *inbox + channel.length);
     if (!inbox)
@@ -244,7 +244,7 @@ int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
         .woken = inbox_woken,
         .closed = inbox_closed,
     };
-    int result = session_open(&inbox->session, loop, url, guide, &session_events, NULL);
+    int result = session_open(&inbox->session, loop, url, endpoint, &session_events, NULL);
     if (result < 0) {
         free(inbox);
         return result;

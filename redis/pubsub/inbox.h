@@ -4,7 +4,7 @@
 
 #include "base/failure.h"
 #include "base/slice.h"
-#include "redis/wire/guide.h"
+#include "redis/wire/endpoint.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,9 +35,9 @@ struct inbox_events {
 };
 
 /* Starts connecting. `url` and `channel` (which may be absent: then it hears of keys alone) are
- * copied; `guide` is as in session.h. Returns 0 or a negative errno. */
+ * copied; `endpoint` is as in session.h. Returns 0 or a negative errno. */
 int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
-               struct guide *guide, struct slice channel, const struct inbox_events *events);
+               struct endpoint *endpoint, struct slice channel, const struct inbox_events *events);
 
 /* No event but `closed` comes any more. */
 void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *context);

@@ -303,7 +303,7 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     };
     struct failure failure;
     confirmer->parts_open = 2;
-    if (session_open(&confirmer->session, options->loop, options->url, options->guide, &events,
+    if (session_open(&confirmer->session, options->loop, options->url, options->endpoint, &events,
                      &failure) < 0) {
         confirmer->session = NULL; /* each question will end unanswered */
         confirmer->parts_open = 1;

@@ -5,7 +5,7 @@
 #include "base/slice.h"
 #include "redis/types/confirm.h"
 #include "redis/types/peer.h"
-#include "redis/wire/guide.h"
+#include "redis/wire/endpoint.h"
 
 #include <uv.h>
 
@@ -49,7 +49,7 @@ struct confirmer_events {
 struct confirmer_options {
     uv_loop_t *loop;
     const struct redis_url *url; /* copied */
-    struct guide *guide;         /* as of session_open; may be NULL */
+    struct endpoint *endpoint;   /* as of session_open; may be NULL */
     struct slice marker;         /* the key; copied */
     int replicas;
     bool warns; /* of how Redis is set up, after each connect */

@@ -10,14 +10,14 @@
 struct sentinel {
     uv_loop_t *loop;
     struct redis_url url;
-    struct guide guide;
+    struct endpoint endpoint;
     struct sentinel_client_events sentinel_client_events;
     struct sentinel_client *clients;
     uv_timer_t timer; /* when the primary lease ends */
     bool requires_primary_lease;
     int open; /* the clients, and the timer */
     bool has_current;
-    struct vote current; /* the last one that the guide was told */
+    struct vote current; /* the last one that the endpoint was told */
     void (*warning)(void *context, const char *text);
     void *context;
     bool closing;
@@ -51,7 +51,7 @@ static void sentinel_give_up(struct sentinel *sentinel, const struct sentinel_ta
     else
         code = failure_set(&reason, tally->all_need_mending ? -EPROTO : -EAGAIN,
                            "no sentinel tells where the primary \"%s\" is: %s", name, trouble);
-    guide_despair(&sentinel->guide, code, reason.text);
+    endpoint_set_unknown(&sentinel->endpoint, code, reason.text);
 }
 
 /* Until when the primary in use may be used; 0 where most of the sentinels name no such one. */
@@ -72,8 +72,8 @@ static void sentinel_point(struct sentinel *sentinel)
     if (end > now) {
         if (end < UINT64_MAX)
             uv_timer_start(&sentinel->timer, sentinel_timer, end - now, 0);
-        guide_limit(&sentinel->guide, end);
-        guide_point(&sentinel->guide, current->host, current->port);
+        endpoint_limit(&sentinel->endpoint, end);
+        endpoint_set(&sentinel->endpoint, current->host, current->port);
         return;
     }
     if (end > 0)
@@ -85,7 +85,7 @@ static void sentinel_point(struct sentinel *sentinel)
         failure_set(&reason, -EAGAIN,
                     "waiting until most of the sentinels call %s:%d the primary \"%s\"",
                     current->host, current->port, sentinel->url.master);
-    guide_forbid(&sentinel->guide, reason.text);
+    endpoint_forbid(&sentinel->endpoint, reason.text);
 }
 
 static void sentinel_timer(uv_timer_t *timer)
@@ -117,7 +117,7 @@ static void sentinel_judge(struct sentinel *sentinel)
         sentinel->has_current = true;
         sentinel->current = *winner;
         sentinel_point(sentinel);
-    } else if (tally.all_heard && (tally.count == 0 || !sentinel->guide.knows)) {
+    } else if (tally.all_heard && (tally.count == 0 || !sentinel->endpoint.knows)) {
         sentinel_give_up(sentinel, &tally);
     }
 }
@@ -220,7 +220,7 @@ static void sentinel_timer_closed(uv_handle_t *timer)
     sentinel_on_one_closed(timer->data);
 }
 
-static void sentinel_on_guide_failed(void *context)
+static void sentinel_on_endpoint_failed(void *context)
 {
     struct sentinel *sentinel = context;
     for (struct sentinel_client *client = sentinel->clients; client && !sentinel->closing;
@@ -246,7 +246,7 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
         .lost = sentinel_on_client_lost,
         .closed = sentinel_on_client_closed,
     };
-    guide_init(&sentinel->guide, sentinel_on_guide_failed, sentinel);
+    endpoint_init(&sentinel->endpoint, sentinel_on_endpoint_failed, sentinel);
     uv_timer_init(loop, &sentinel->timer);
     sentinel->timer.data = sentinel;
     sentinel->open = 1;
@@ -267,9 +267,9 @@ void sentinel_require_primary_lease(struct sentinel *sentinel)
     sentinel->requires_primary_lease = true;
 }
 
-struct guide *sentinel_guide(struct sentinel *sentinel)
+struct endpoint *sentinel_endpoint(struct sentinel *sentinel)
 {
-    return &sentinel->guide;
+    return &sentinel->endpoint;
 }
 
 void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), void *context)

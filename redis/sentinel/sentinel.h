@@ -3,7 +3,7 @@
 #ifndef BATON_REDIS_SENTINEL_SENTINEL_H
 #define BATON_REDIS_SENTINEL_SENTINEL_H
 
-#include "redis/wire/guide.h"
+#include "redis/wire/endpoint.h"
 
 #include <stdint.h>
 #include <uv.h>
@@ -12,7 +12,7 @@
  * asks all at once rather than in turn, so a dead sentinel delays nothing, and it believes no
  * sentinel that is behind (redis/sentinel/votes.h picks the answer,
  * redis/sentinel/sentinel_set.h says which votes count). It asks each sentinel every second, at
- * once when the sentinel publishes a failover, and at once when a follower of the guide has lost
+ * once when the sentinel publishes a failover, and at once when a follower of the endpoint has lost
  * the server; so a lost message costs a second. A sentinel that does not answer in time has no
  * vote until it does.
  *
@@ -37,13 +37,13 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
                   void (*warning)(void *context, const char *text), void *context,
                   struct failure *failure);
 
-/* From now on the guide points nowhere unless most sentinels name the primary. */
+/* From now on the endpoint points nowhere unless most sentinels name the primary. */
 void sentinel_require_primary_lease(struct sentinel *sentinel);
 
-/* The guide that sessions with the primary follow; it lives as long as the sentinel. */
-struct guide *sentinel_guide(struct sentinel *sentinel);
+/* The endpoint that sessions with the primary follow; it lives as long as the sentinel. */
+struct endpoint *sentinel_endpoint(struct sentinel *sentinel);
 
-/* No session may follow the guide any more. The loop calls `closed` when the memory is gone. */
+/* No session may follow the endpoint any more. The loop calls `closed` when the memory is gone. */
 void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), void *context);
 
 #endif

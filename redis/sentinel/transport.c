@@ -22,7 +22,7 @@ static void watched_freed(void *context)
     closed(closed_context);
 }
 
-/* The primary and the inbox follow the sentinel's guide, so the sentinel goes last. */
+/* The primary and the inbox follow the sentinel's endpoint, so the sentinel goes last. */
 static void watched_finish(struct single *single)
 {
     struct watched *watched = (struct watched *)single;
@@ -42,7 +42,7 @@ static int watched_open(void **ret, uv_loop_t *loop, const struct redis_url *url
     }
     watched->single = (struct single){.loop = loop,
                                       .url = url,
-                                      .guide = sentinel_guide(watched->sentinel),
+                                      .endpoint = sentinel_endpoint(watched->sentinel),
                                       .events = *events,
                                       .finish = watched_finish};
     result = single_start(&watched->single);
@@ -88,7 +88,7 @@ static int preflight_watched(const struct redis_url *url, int timeout_ms, struct
     result = sentinel_open(&sentinel, &loop, url, preflight_ignore_warning, NULL, failure);
     if (result == 0) {
         struct preflight preflight = {.loop = &loop,
-                                      .guide = sentinel_guide(sentinel),
+                                      .endpoint = sentinel_endpoint(sentinel),
                                       .timeout_ms = timeout_ms,
                                       .failure = failure,
                                       .closed = preflight_close_sentinel,

@@ -22,7 +22,7 @@ enum {
 struct link {
     uv_loop_t *loop;
     struct pipeline *pipeline;
-    const struct guide *guide; /* NULL: none */
+    const struct endpoint *endpoint; /* NULL: none */
     struct link_events events;
     struct loaded loaded;
     bool gate_is_closed;
@@ -38,7 +38,7 @@ struct link {
 
 static bool link_is_outdated(const struct link *link)
 {
-    return link->guide && link->guide->until <= uv_now(link->loop);
+    return link->endpoint && link->endpoint->until <= uv_now(link->loop);
 }
 
 bool link_is_up(const struct link *link)
@@ -408,14 +408,14 @@ static void link_closed(void *context)
     closed(closed_context);
 }
 
-int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, struct guide *guide,
-              const struct link_events *events, struct failure *failure)
+int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
+              struct endpoint *endpoint, const struct link_events *events, struct failure *failure)
 {
     struct link *link = calloc(1, sizeof *link);
     if (!link)
         return failure_set(failure, -ENOMEM, "no memory");
     link->loop = loop;
-    link->guide = guide;
+    link->endpoint = endpoint;
     link->events = *events;
     const struct pipeline_events pipeline_events = {
         .context = link,
@@ -425,7 +425,7 @@ int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, s
         .why_refused = link_why_refused,
         .closed = link_closed,
     };
-    int result = pipeline_open(&link->pipeline, loop, url, guide, &pipeline_events, failure);
+    int result = pipeline_open(&link->pipeline, loop, url, endpoint, &pipeline_events, failure);
     if (result < 0) {
         free(link);
         return result;

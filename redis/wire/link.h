@@ -7,7 +7,7 @@
 #include "redis/types/peer.h"
 #include "redis/types/result.h"
 #include "redis/types/script.h"
-#include "redis/wire/guide.h"
+#include "redis/wire/endpoint.h"
 
 #include <uv.h>
 
@@ -35,10 +35,10 @@ struct link_events {
     void (*redirected)(void *context, struct call *call, const char *error);
 };
 
-/* All as their namesakes in store.h, `guide` as in session.h; no event may be NULL, but `answered`
- * of who runs no script. */
-int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url, struct guide *guide,
-              const struct link_events *events, struct failure *failure);
+/* All as their namesakes in store.h, `endpoint` as in session.h; no event may be NULL, but
+ * `answered` of who runs no script. */
+int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
+              struct endpoint *endpoint, const struct link_events *events, struct failure *failure);
 
 void link_close(struct link *link, void (*closed)(void *context), void *context);
 

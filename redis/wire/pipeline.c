@@ -169,7 +169,7 @@ static void on_closed(void *context)
 }
 
 int pipeline_open(struct pipeline **ret, uv_loop_t *loop, const struct redis_url *url,
-                  struct guide *guide, const struct pipeline_events *events,
+                  struct endpoint *endpoint, const struct pipeline_events *events,
                   struct failure *failure)
 {
     struct pipeline *pipeline = calloc(1, sizeof *pipeline);
@@ -186,7 +186,7 @@ int pipeline_open(struct pipeline **ret, uv_loop_t *loop, const struct redis_url
         .turn_ends = on_turn_ends,
         .closed = on_closed,
     };
-    int result = session_open(&pipeline->session, loop, url, guide, &session_events, failure);
+    int result = session_open(&pipeline->session, loop, url, endpoint, &session_events, failure);
     if (result < 0) {
         free(pipeline);
         return result;

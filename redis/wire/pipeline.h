@@ -29,7 +29,7 @@ struct pipeline_events {
 
 /* As session_open. */
 int pipeline_open(struct pipeline **ret, uv_loop_t *loop, const struct redis_url *url,
-                  struct guide *guide, const struct pipeline_events *events,
+                  struct endpoint *endpoint, const struct pipeline_events *events,
                   struct failure *failure);
 
 /* At the end of this turn all calls end, and later `closed` comes. */

@@ -86,8 +86,8 @@ void session_lose(struct session *session, int code, const char *reason)
     session_rest(session);
     session_drop_connection(session);
     session->events.lost(session->events.context, &loss);
-    if (session->guide && !session->closing)
-        session->guide->doubted(session->guide->context);
+    if (session->endpoint && !session->closing)
+        session->endpoint->doubted(session->endpoint->context);
 }
 
 /* Sending */
@@ -170,8 +170,8 @@ static void session_shut(struct session *session)
         .was_ready = session->state == SESSION_READY,
         .sent = session->connection ? connection_sent(session->connection) : 0,
     };
-    if (session->guide)
-        guide_leave(session->guide, &session->follower);
+    if (session->endpoint)
+        endpoint_leave(session->endpoint, &session->follower);
     session_drop_connection(session);
     session->events.lost(session->events.context, &loss);
     session_forget_addresses(session);
@@ -200,31 +200,32 @@ static void session_start(struct session *session)
     session->timer.data = session;
     turn_open(&session->turn, session->loop, session_turn_ends, session);
     session->parts_open = 2;
-    if (session->guide)
-        guide_follow(session->guide, &session->follower);
+    if (session->endpoint)
+        endpoint_follow(session->endpoint, &session->follower);
     /* Everything happens from the loop, the first try too. */
     session->state = SESSION_WAITING;
     session_timer_set(session, 0);
 }
 
-/* With a guide the URL is that of whatever server it leads to. */
+/* With an endpoint the URL is that of whatever server it leads to. */
 static int session_take_url(struct session *session, const struct redis_url *url)
 {
     enum redis_kind kind = url->kind == REDIS_CLUSTER ? REDIS_NODE : REDIS_SERVER;
-    return session->guide ? redis_url_of(url, kind, "", 0, &session->url)
-                          : redis_url_copy(url, &session->url);
+    return session->endpoint ? redis_url_of(url, kind, "", 0, &session->url)
+                             : redis_url_copy(url, &session->url);
 }
 
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 struct guide *guide, const struct session_events *events, struct failure *failure)
+                 struct endpoint *endpoint, const struct session_events *events,
+                 struct failure *failure)
 {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return failure_set(failure, -ENOMEM, "no memory");
     session->loop = loop;
     session->events = *events;
-    session->guide = guide;
-    session->follower = (struct follower){.context = session, .turned = session_turned};
+    session->endpoint = endpoint;
+    session->follower = (struct follower){.context = session, .changed = session_endpoint_changed};
     int result = session_take_url(session, url);
     if (result < 0)
         failure_set(failure, result, "no memory");

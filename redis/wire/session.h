@@ -4,7 +4,7 @@
 
 #include "base/failure.h"
 #include "base/slice.h"
-#include "redis/wire/guide.h"
+#include "redis/wire/endpoint.h"
 
 #include <stdint.h>
 #include <uv.h>
@@ -54,12 +54,13 @@ struct session_events {
     void (*closed)(void *context);
 };
 
-/* Starts connecting, from the loop. `url` is copied; `failure` may be NULL. With a `guide`, which
- * must outlive the session, it connects to where that points, leaves a server as soon as it points
- * elsewhere, and takes no server that is a replica; without one (NULL) to what the URL names.
- * Returns 0 or a negative errno. */
+/* Starts connecting, from the loop. `url` is copied; `failure` may be NULL. With a `endpoint`,
+ * which must outlive the session, it connects to where that points, leaves a server as soon as it
+ * points elsewhere, and takes no server that is a replica; without one (NULL) to what the URL
+ * names. Returns 0 or a negative errno. */
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 struct guide *guide, const struct session_events *events, struct failure *failure);
+                 struct endpoint *endpoint, const struct session_events *events,
+                 struct failure *failure);
 
 /* At the end of this turn `lost` comes for the last time (-ECANCELED), and later `closed`. */
 void session_close(struct session *session);

@@ -81,8 +81,8 @@ static void session_greet(void *context)
         return;
     session->state = SESSION_GREETING;
     greeting_begin(&session->greeting, &session->url, session->place, session_say, session);
-    session->greeting.primary_only = session->guide && !session->guide->takes_replicas;
-    session->greeting.replica_will_do = session->guide && session->guide->takes_replicas;
+    session->greeting.primary_only = session->endpoint && !session->endpoint->takes_replicas;
+    session->greeting.replica_will_do = session->endpoint && session->endpoint->takes_replicas;
 }
 
 static void session_come_up(struct session *session)
@@ -167,11 +167,11 @@ static void session_try(struct session *session)
 
 static bool session_is_astray(const struct session *session)
 {
-    const struct guide *guide = session->guide;
-    if (!guide)
+    const struct endpoint *endpoint = session->endpoint;
+    if (!endpoint)
         return false;
-    return guide->forbids ||
-           (guide->knows && !guide_points_to(guide, session->url.host, session->url.port));
+    return endpoint->forbids ||
+           (endpoint->knows && !endpoint_is(endpoint, session->url.host, session->url.port));
 }
 
 static void session_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
@@ -228,36 +228,36 @@ static void session_resolve(struct session *session)
         session_resolved(&session->resolver, result, NULL);
 }
 
-/* Makes the URL that of the server to which the guide points. */
+/* Makes the URL that of the server to which the endpoint points. */
 static void session_turn(struct session *session)
 {
-    char *host = strdup(session->guide->host);
+    char *host = strdup(session->endpoint->host);
     if (!host)
         abort();
     free(session->url.host);
     session->url.host = host;
-    session->url.port = session->guide->port;
+    session->url.port = session->endpoint->port;
     session_name_place(session);
 }
 
-/* The guide's doubts are its own: it is not asked again, but asks by itself. */
-static void session_attempt_guided(struct session *session)
+/* The endpoint's doubts are its own: it is not asked again, but asks by itself. */
+static void session_attempt_endpoint(struct session *session)
 {
-    const struct guide *guide = session->guide;
-    if (guide->knows) {
+    const struct endpoint *endpoint = session->endpoint;
+    if (endpoint->knows) {
         session_turn(session);
         session_resolve(session);
-    } else if (guide->asks) {
+    } else if (endpoint->asks) {
         session->state = SESSION_SEEKING;
     } else {
-        session_lose(session, guide->code, guide->reason.text);
+        session_lose(session, endpoint->code, endpoint->reason.text);
     }
 }
 
 void session_attempt(struct session *session)
 {
-    if (session->guide) {
-        session_attempt_guided(session);
+    if (session->endpoint) {
+        session_attempt_endpoint(session);
     } else if (session->url.host) {
         session_resolve(session);
     } else {
@@ -269,27 +269,27 @@ void session_attempt(struct session *session)
 /* At once, without the pause: what was wrong was the server. */
 static void session_leave_server(struct session *session)
 {
-    const struct guide *guide = session->guide;
+    const struct endpoint *endpoint = session->endpoint;
     struct failure reason;
-    if (guide->forbids)
-        failure_set(&reason, -EAGAIN, "%s", guide->reason.text);
+    if (endpoint->forbids)
+        failure_set(&reason, -EAGAIN, "%s", endpoint->reason.text);
     else
-        failure_set(&reason, -EAGAIN, "the primary is %s:%d now, and no longer %s", guide->host,
-                    guide->port, session->place);
+        failure_set(&reason, -EAGAIN, "the primary is %s:%d now, and no longer %s", endpoint->host,
+                    endpoint->port, session->place);
     session_lose(session, -EAGAIN, reason.text);
     session->pause_ms = SESSION_PAUSE_LEAST_MS;
     if (session->state == SESSION_WAITING && !session->closing)
         session_timer_set(session, 0);
 }
 
-void session_turned(void *context)
+void session_endpoint_changed(void *context)
 {
     struct session *session = context;
     if (session->closing || session->state == SESSION_RESOLVING)
         return; /* session_resolved looks */
     if (session->state == SESSION_SEEKING)
         session_attempt(session);
-    else if (session->state == SESSION_WAITING && session->guide->knows)
+    else if (session->state == SESSION_WAITING && session->endpoint->knows)
         session_timer_set(session, 0);
     else if (session->state != SESSION_WAITING && session_is_astray(session))
         session_leave_server(session);

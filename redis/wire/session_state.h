@@ -14,7 +14,7 @@ enum { SESSION_PLACE_SIZE = 300, SESSION_TROUBLE_SIZE = sizeof((struct failure *
 
 enum session_state {
     SESSION_WAITING,    /* for the next try */
-    SESSION_SEEKING,    /* until the guide knows where to */
+    SESSION_SEEKING,    /* until the endpoint knows where to */
     SESSION_RESOLVING,  /* the host's name */
     SESSION_CONNECTING, /* to `candidate` */
     SESSION_GREETING,   /* AUTH, SELECT, CLIENT ID, INFO are on their way */
@@ -26,8 +26,8 @@ struct session {
     uv_loop_t *loop;
     struct redis_url url;
     char place[SESSION_PLACE_SIZE];
-    struct guide *guide;      /* NULL: the URL names the server */
-    struct follower follower; /* of the guide */
+    struct endpoint *endpoint; /* NULL: the URL names the server */
+    struct follower follower;  /* of the endpoint */
     struct tls_trust *trust;
     struct session_events events;
     enum session_state state;
@@ -65,11 +65,11 @@ bool session_note(struct session *session, const char *reason);
 
 /* redis/wire/session_connect.c */
 
-/* Begins to connect, to where the guide points, or else to what the URL names. */
+/* Begins to connect, to where the endpoint points, or else to what the URL names. */
 void session_attempt(struct session *session);
 
-/* The guide has something new to tell. */
-void session_turned(void *context);
+/* The endpoint has something new to tell. */
+void session_endpoint_changed(void *context);
 
 /* The timer fired while the host's name was looked up, and while it connected or logged in. */
 void session_resolver_slow(struct session *session);

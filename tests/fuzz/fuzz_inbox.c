@@ -16,10 +16,11 @@ struct session {
 };
 
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 struct guide *guide, const struct session_events *events, struct failure *failure)
+                 struct endpoint *endpoint, const struct session_events *events,
+                 struct failure *failure)
 {
     struct session *session = calloc(1, sizeof *session);
-    (void)url, (void)guide, (void)failure;
+    (void)url, (void)endpoint, (void)failure;
     if (!session)
         abort();
     session->events = *events;

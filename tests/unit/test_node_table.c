@@ -13,7 +13,7 @@ struct world {
     uv_loop_t loop; /* never runs: its time is set */
     struct slot_map map;
     struct node_table *table;
-    struct guide *guides[NODES];
+    struct endpoint *endpoints[NODES];
     unsigned joined;
     int doubts;
     uint64_t ends[NODES]; /* of primary leases */
@@ -59,14 +59,14 @@ static void require_lease(void)
 
 /* Nodes. */
 
-static void on_joined(void *context, unsigned number, struct guide *guide)
+static void on_joined(void *context, unsigned number, struct endpoint *endpoint)
 {
     (void)context;
     assert_int_equal(number, world->joined);
-    world->guides[world->joined++] = guide;
+    world->endpoints[world->joined++] = endpoint;
 }
 
-static void on_guide_failed(void *context)
+static void on_endpoint_failed(void *context)
 {
     (void)context;
     world->doubts++;
@@ -93,7 +93,7 @@ static unsigned meet_by(unsigned by, const char *host, int port)
 
 static void assert_points(unsigned number, const char *host, int port)
 {
-    assert_true(guide_points_to(world->guides[number], host, port));
+    assert_true(endpoint_is(world->endpoints[number], host, port));
     assert_string_equal(node_table_address(world->table, number).host, host);
     assert_int_equal(node_table_address(world->table, number).port, port);
 }
@@ -106,7 +106,7 @@ static int set_up(void **state)
     uv_loop_init(&world->loop);
     world->loop.time = START_MS;
     slot_map_init(&world->map);
-    const struct node_table_events events = {NULL, on_joined, on_guide_failed};
+    const struct node_table_events events = {NULL, on_joined, on_endpoint_failed};
     world->table = node_table_open(&world->loop, &world->map, &events);
     return 0;
 }
@@ -179,7 +179,7 @@ static void who_serves_nothing_can_be_dismissed(void **state)
     slot_map_give(&world->map, 1, CLUSTER_NOBODY);
     node_table_dismiss(world->table, 0);
     assert_true(node_table_is_dismissed(world->table, 0));
-    assert_false(world->guides[0]->knows);
+    assert_false(world->endpoints[0]->knows);
     assert_int_equal(meet_by(CLUSTER_NOBODY, "10.0.0.1", 7000), 0);
     assert_false(node_table_is_dismissed(world->table, 0));
     assert_points(0, "10.0.0.1", 7000);
@@ -204,7 +204,7 @@ static void who_is_lost_is_not_fresh(void **state)
     meet("a", "10.0.0.1", 7000);
     slot_map_give(&world->map, 1, 0);
     assert_true(node_table_is_fresh(world->table, 0));
-    world->guides[0]->doubted(world->guides[0]->context);
+    world->endpoints[0]->doubted(world->endpoints[0]->context);
     assert_int_equal(world->doubts, 1);
     assert_true(node_table_serves_lost(world->table));
     assert_false(node_table_is_fresh(world->table, 0));
@@ -217,27 +217,27 @@ static void who_is_lost_is_not_fresh(void **state)
 }
 
 /* Where it is new, those that are asked may not have answered yet. */
-static void without_a_lease_a_guide_points_nowhere(void **state)
+static void without_a_lease_an_endpoint_points_nowhere(void **state)
 {
     (void)state;
     require_lease();
     meet("a", "10.0.0.1", 7000);
-    assert_false(world->guides[0]->knows);
-    assert_true(world->guides[0]->asks);
+    assert_false(world->endpoints[0]->knows);
+    assert_true(world->endpoints[0]->asks);
     assert_int_equal(world->wake, START_MS + PRIMARY_LEASE_ANSWER_MS);
     world->loop.time += PRIMARY_LEASE_ANSWER_MS;
-    node_table_update_guides(world->table);
-    assert_false(world->guides[0]->asks);
+    node_table_update_endpoints(world->table);
+    assert_false(world->endpoints[0]->asks);
     world->ends[0] = world->loop.time + PRIMARY_LEASE_MS;
     world->wake = 0;
-    node_table_update_guides(world->table);
+    node_table_update_endpoints(world->table);
     assert_points(0, "10.0.0.1", 7000);
-    assert_int_equal(world->guides[0]->until, world->ends[0]);
+    assert_int_equal(world->endpoints[0]->until, world->ends[0]);
     assert_int_equal(world->wake, world->ends[0]);
     world->loop.time = world->ends[0];
-    node_table_update_guides(world->table);
-    assert_false(world->guides[0]->knows);
-    assert_true(world->guides[0]->forbids);
+    node_table_update_endpoints(world->table);
+    assert_false(world->endpoints[0]->knows);
+    assert_true(world->endpoints[0]->forbids);
 }
 
 static void one_with_a_lease_vouches_for_a_new_one(void **state)
@@ -246,17 +246,17 @@ static void one_with_a_lease_vouches_for_a_new_one(void **state)
     require_lease();
     meet("a", "10.0.0.1", 7000);
     meet("b", "10.0.0.2", 7000); /* named by one that has no lease itself */
-    assert_false(world->guides[1]->knows);
+    assert_false(world->endpoints[1]->knows);
     world->ends[0] = START_MS + 1;
-    node_table_update_guides(world->table);
+    node_table_update_endpoints(world->table);
     meet("c", "10.0.0.3", 7000);
     assert_points(2, "10.0.0.3", 7000);
-    assert_int_equal(world->guides[2]->until, START_MS + PRIMARY_LEASE_MS);
+    assert_int_equal(world->endpoints[2]->until, START_MS + PRIMARY_LEASE_MS);
     slot_map_give(&world->map, 1, 2);
     world->loop.time += PRIMARY_LEASE_MS;
     world->ends[0] = world->loop.time + 1;
     meet("c", "10.0.0.3", 7000); /* it is no news any more: the others have to say so */
-    assert_false(world->guides[2]->knows);
+    assert_false(world->endpoints[2]->knows);
 }
 
 static void nobody_vouches_for_itself(void **state)
@@ -268,8 +268,8 @@ static void nobody_vouches_for_itself(void **state)
     meet("a", "10.0.0.1", 7000);
     assert_points(0, "10.0.0.1", 7000);
     world->loop.time = world->ends[0];
-    node_table_update_guides(world->table);
-    assert_false(world->guides[0]->knows);
+    node_table_update_endpoints(world->table);
+    assert_false(world->endpoints[0]->knows);
 }
 
 static void who_was_dismissed_may_have_a_lease(void **state)
@@ -278,11 +278,11 @@ static void who_was_dismissed_may_have_a_lease(void **state)
     require_lease();
     meet("a", "10.0.0.1", 7000);
     world->ends[0] = START_MS + PRIMARY_LEASE_MS;
-    node_table_update_guides(world->table);
+    node_table_update_endpoints(world->table);
     assert_points(0, "10.0.0.1", 7000);
     node_table_dismiss(world->table, 0);
-    node_table_update_guides(world->table);
-    assert_false(world->guides[0]->knows);
+    node_table_update_endpoints(world->table);
+    assert_false(world->endpoints[0]->knows);
 }
 
 static void those_that_serve_are_asked(void **state)
@@ -313,7 +313,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_serves_nothing_can_be_dismissed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(those_that_serve_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_lost_is_not_fresh, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_a_lease_a_guide_points_nowhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_lease_an_endpoint_points_nowhere, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(one_with_a_lease_vouches_for_a_new_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_vouches_for_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_was_dismissed_may_have_a_lease, set_up, tear_down),

@@ -1,17 +1,17 @@
-/* part.h: one of the primaries behind a store: the link to it, who is told of its keys, and who
+/* primary.h: one of the primaries behind a store: the link to it, who is told of its keys, and who
  * confirms what it has answered. */
-#ifndef BATON_REDIS_PART_H
-#define BATON_REDIS_PART_H
+#ifndef BATON_REDIS_PRIMARY_PRIMARY_H
+#define BATON_REDIS_PRIMARY_PRIMARY_H
 
 #include "redis/pubsub/inbox.h"
 #include "redis/wire/link.h"
 
 /* Used on its loop's thread alone. */
-struct part;
+struct primary;
 
 /* As their namesakes of struct store_events, none NULL but `stamp` and `late`; `number` is the
- * part's. */
-struct part_events {
+ * primary's. */
+struct primary_events {
     void *context;
     void (*up)(void *context, unsigned number);
     void (*down)(void *context, unsigned number, const char *reason);
@@ -26,39 +26,39 @@ struct part_events {
     void (*marker_astray)(void *context, unsigned number);
 };
 
-struct part_options {
+struct primary_options {
     uv_loop_t *loop;
-    const struct redis_url *url; /* outlives the part */
-    struct guide *guide;         /* as in session.h */
+    const struct redis_url *url; /* outlives the primary */
+    struct endpoint *endpoint;   /* as in session.h */
     unsigned number;
-    struct part_events events;
+    struct primary_events events;
 };
 
 /* Returns 0 or a negative errno. */
-int part_open(struct part **ret, const struct part_options *options);
+int primary_open(struct primary **ret, const struct primary_options *options);
 
 /* `closed` when the memory is gone. */
-void part_close(struct part *part, void (*closed)(void *context), void *context);
+void primary_close(struct primary *primary, void (*closed)(void *context), void *context);
 
-struct link *part_link(struct part *part);
-bool part_is_up(const struct part *part);
+struct link *primary_link(struct primary *primary);
+bool primary_is_up(const struct primary *primary);
 
 /* As store_mark. */
-struct store_mark part_mark(const struct part *part);
+struct store_mark primary_mark(const struct primary *primary);
 
 /* From now on, and each time that `inbox` listens again, it is told of changed keys, while that is
  * asked for. */
-void part_heard_by(struct part *part, const struct inbox *inbox);
+void primary_heard_by(struct primary *primary, const struct inbox *inbox);
 
 /* As store_track and store_untrack. */
-void part_track(struct part *part, struct slice prefix);
-void part_untrack(struct part *part);
+void primary_track(struct primary *primary, struct slice prefix);
+void primary_untrack(struct primary *primary);
 
 /* As store_expect_replicas; may be called again, with another key. */
-void part_expect_replicas(struct part *part, struct slice key, int replicas);
+void primary_expect_replicas(struct primary *primary, struct slice key, int replicas);
 
 /* As store_confirm. */
-void part_confirm(struct part *part, struct store_mark mark, int replicas, int64_t timeout_ms,
-                  store_confirmed *done, void *context);
+void primary_confirm(struct primary *primary, struct store_mark mark, int replicas,
+                     int64_t timeout_ms, store_confirmed *done, void *context);
 
 #endif
