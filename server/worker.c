@@ -161,7 +161,7 @@ static void log_quarantine(const struct worker *worker, const struct quarantine 
                    "quarantine: no lock is granted there until those that may be lost have ended",
                    &line))
         return;
-    line_text(&line, "server", slice_of(store_part_place(worker->store, quarantine->part)));
+    line_text(&line, "server", slice_of(store_part_place(worker->store, quarantine->shard)));
     line_word(&line, "reason", slice_of(quarantine_word(quarantine->reason)));
     line_text(&line, "because", slice_of(quarantine_text(quarantine->reason)));
     line_number(&line, "seconds", (quarantine->left_ms + 999) / 1000);
@@ -185,7 +185,7 @@ static void on_quarantined(void *context, const struct quarantine *quarantine)
         return;
     if (is_over)
         log_line(worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
-                 "server", store_part_place(worker->store, quarantine->part), "because",
+                 "server", store_part_place(worker->store, quarantine->shard), "because",
                  quarantine->is_ended ? "it was ended by DELETE /quarantine" : "its time is over",
                  NULL);
     else

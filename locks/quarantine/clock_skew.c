@@ -28,8 +28,7 @@ static int64_t clock_skew_last_end(const struct guard *guard)
     return last;
 }
 
-/* Before this process started, any other shard whose holds still run may have handed over a slot.
- */
+/* Any other shard whose holds still run may have handed over a slot before this process ran. */
 static void clock_skew_suppose(struct shard *shard, int64_t now)
 {
     const struct guard *guard = shard->guard;

@@ -3,6 +3,7 @@
 #ifndef BATON_LOCKS_QUARANTINE_IDENTITY_H
 #define BATON_LOCKS_QUARANTINE_IDENTITY_H
 
+#include "locks/quarantine/quarantine.h"
 #include "redis/store.h"
 
 struct guard;
@@ -37,6 +38,9 @@ void identity_hear(struct shard *shard, const struct store_result *result);
 /* Writes the end of the quarantine and the fence floor to the record, if it still is the record
  * that is known here. */
 void identity_extend(struct shard *shard);
+
+/* The same of a quarantine for this reason, also if it has ended here. */
+void identity_extend_because(struct shard *shard, enum quarantine_reason reason);
 
 /* Names of the shard `from` have come to the shard `to`, and with them the rest of its quarantine.
  * If `from` is away, its holds may not have come with them. */

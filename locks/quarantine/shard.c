@@ -33,6 +33,13 @@ struct shard *shard_at(struct guard *guard, unsigned number)
     return guard->shards[number];
 }
 
+void shard_open_gate(struct shard *shard)
+{
+    shard->connection.gate_is_closed = false;
+    store_open_gate(shard->guard->store, shard->number);
+    shard->guard->options.serve(shard->guard->options.context, shard->number);
+}
+
 /* The clock */
 
 /* Raises the numbers only if the clock is so far behind that it does not catch up before the next
@@ -135,7 +142,7 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
     if (shard->quarantine.is_told == was_told && !(is_first && left > 0))
         return;
     const struct quarantine told = {
-        .part = shard->number,
+        .shard = shard->number,
         .reason = shard->quarantine.reason,
         .left_ms = shard_left_ms(shard),
         .is_first = is_first,

@@ -137,6 +137,9 @@ struct guard {
 /* The shard of this number; the first call makes it. The guard owns it. */
 struct shard *shard_at(struct guard *guard, unsigned number);
 
+/* The record of the shard was looked at: opens the gate of its connection, and calls `serve`. */
+void shard_open_gate(struct shard *shard);
+
 /* Takes account of an answer of Redis that has told its time: Redis' clock was at `time` between
  * two moments of ours. Returns whether the clock has jumped: then identity_note_jump is to be
  * called. */
