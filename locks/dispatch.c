@@ -149,3 +149,8 @@ const char *locks_trouble(const struct locks *locks)
 {
     return store_trouble(locks->store);
 }
+
+uint64_t locks_damages(const struct locks *locks)
+{
+    return locks->damages;
+}

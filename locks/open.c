@@ -38,10 +38,10 @@ static void serve_shard(void *context, unsigned shard)
     locks->engine->serve(locks, shard);
 }
 
-/* Those who wait for names that are gone have to be told. */
-static void check_shard(void *context, unsigned shard)
+static void replace_shard(void *context, unsigned shard)
 {
-    subscriptions_check_part(context, shard);
+    struct locks *locks = context;
+    locks->engine->replaced(locks, shard);
 }
 
 static int open_guard(struct locks *locks, const struct locks_options *options)
@@ -56,7 +56,7 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
         .keeps_all = options->keeps_all,
         .members_share_holds = options->tickets,
         .serve = serve_shard,
-        .replaced = check_shard,
+        .replaced = replace_shard,
         .context = locks,
         .quarantined = options->quarantined,
         .warning = options->warning,

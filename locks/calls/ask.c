@@ -1,7 +1,8 @@
 #include "locks/calls/ask.h"
 
 #include "locks/calls/engine.h"
-#include "locks/calls/operation.h"
+#include "locks/calls/replies.h"
+#include "locks/calls/state.h"
 #include "locks/quarantine/guard.h"
 
 #include <stdio.h>
@@ -51,12 +52,12 @@ static void mind(struct locks *locks, const struct value *due)
     int64_t in_ms;
     for (size_t i = 0; i + 1 < value_count(due); i += 2)
         if (value_text(value_at(due, i), &key) && value_integer(value_at(due, i + 1), &in_ms))
-            subscription_mind(locks, key, in_ms);
+            locks->engine->look_after(locks, key, in_ms);
 }
 
 static void tell_beside(struct locks *locks, const struct value *expired, const struct value *due)
 {
-    if (!locks->engine->tells_expiries)
+    if (!locks->engine->look_after)
         return;
     for (size_t i = 0; locks->expired && i < value_count(expired); i++)
         tell(locks, value_at(expired, i));

@@ -32,9 +32,10 @@ struct engine {
     bool (*are_settled)(const struct locks *locks);
     void (*drain)(struct locks *locks);
 
-    /* A part of the store may be used; names have moved to another part; the inbox listens; a
-     * message has come to it. */
+    /* A part of the store may be used; it has other data than before; names have moved to another
+     * part; the inbox listens; a message has come to it. */
     void (*serve)(struct locks *locks, unsigned part);
+    void (*replaced)(struct locks *locks, unsigned part);
     void (*moved)(struct locks *locks);
     void (*listening)(struct locks *locks);
     void (*message)(struct locks *locks, struct slice text);
@@ -43,10 +44,10 @@ struct engine {
     void (*open)(struct locks *locks, const struct locks_options *options);
     void (*close)(struct locks *locks);
 
-    /* Whether the holds that a script has found expired are told, and the names that it says are to
-     * be looked after. Each member of a quorum finds for itself what has expired: nobody could say
-     * how often that is to be told, and nobody waits there. */
-    bool tells_expiries;
+    /* Others were told, by messages that may be lost, what is due for this name in so many
+     * milliseconds. NULL, and expiries are not told: each member of a quorum finds for itself what
+     * has expired: nobody could say how often that is to be told, and nobody waits there. */
+    void (*look_after)(struct locks *locks, struct slice key, int64_t in_ms);
 };
 
 extern const struct engine engine_central;

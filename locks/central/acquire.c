@@ -2,6 +2,7 @@
 #include "locks/calls/numbers.h"
 #include "locks/calls/request.h"
 #include "locks/central/central.h"
+#include "locks/waiting/expiries.h"
 
 #include <stdlib.h>
 

@@ -2,9 +2,14 @@
 
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
+#include "locks/waiting/doubt.h"
+#include "locks/waiting/expiries.h"
+#include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
 #include "locks/watching/watch.h"
+
+#include <stdlib.h>
 
 void central_take_back(struct locks *locks, struct slice name, struct slice token,
                        const struct attempt *attempt, int64_t keep_ms)
@@ -29,7 +34,7 @@ static void central_try_again(struct locks *locks)
 
 static bool central_is_settled(const struct locks *locks)
 {
-    return !locks->doubts.first && !locks->subscriptions.first;
+    return !locks->doubts->first && !locks->subscriptions->first;
 }
 
 static void central_drain(struct locks *locks)
@@ -42,22 +47,28 @@ static void central_drain(struct locks *locks)
 
 static void central_open(struct locks *locks, const struct locks_options *options)
 {
+    static const struct subscription_users USERS = {waiting_check, waiting_count, waiting_granted,
+                                                    watch_check};
     (void)options;
-    doubts_init(&locks->doubts);
-    subscriptions_open(locks);
+    doubts_open(locks);
+    subscriptions_open(locks, &USERS);
     expiries_open(locks);
 }
 
 static void central_subscriptions_closed(uv_handle_t *heartbeat)
 {
     struct locks *locks = heartbeat->data;
-    doubts_free(&locks->doubts);
+    free(locks->subscriptions);
+    doubts_close(locks);
     locks->closed(locks);
 }
 
 static void central_expiries_closed(uv_handle_t *timer)
 {
-    subscriptions_close(timer->data, central_subscriptions_closed);
+    struct locks *locks = timer->data;
+    free(locks->expiries);
+    locks->expiries = NULL;
+    subscriptions_close(locks, central_subscriptions_closed);
 }
 
 static void central_close(struct locks *locks)
@@ -80,10 +91,11 @@ const struct engine engine_central = {
     .are_settled = central_is_settled,
     .drain = central_drain,
     .serve = central_serve,
+    .replaced = subscriptions_check_part, /* those who wait for names that are gone are told */
     .moved = doubts_ask,
     .listening = subscriptions_check,
     .message = central_message,
     .open = central_open,
     .close = central_close,
-    .tells_expiries = true,
+    .look_after = subscription_mind,
 };

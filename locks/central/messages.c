@@ -1,6 +1,7 @@
 /* What the scripts of other servers tell this one, by messages to its inbox. */
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
+#include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
 #include "locks/watching/watch.h"

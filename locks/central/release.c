@@ -2,6 +2,7 @@
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
+#include "locks/waiting/expiries.h"
 #include "locks/waiting/waiting.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
+#include "locks/waiting/expiries.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef BATON_LOCKS_QUARANTINE_DATA_LOSS_H
 #define BATON_LOCKS_QUARANTINE_DATA_LOSS_H
 
-#include "locks/quarantine/quarantine.h"
+#include "locks/types/quarantine.h"
 
 struct identity_record;
 struct shard;

@@ -3,7 +3,7 @@
 #define BATON_LOCKS_QUARANTINE_GUARD_OPTIONS_H
 
 #include "base/slice.h"
-#include "locks/quarantine/quarantine.h"
+#include "locks/types/quarantine.h"
 
 #include <uv.h>
 

@@ -106,6 +106,12 @@ static bool majority_is_settled(const struct locks *locks)
     return errands_are_settled(locks, &locks->majority->errands) && !locks->majority->first_awaited;
 }
 
+static void majority_replaced(struct locks *locks, unsigned member)
+{
+    (void)locks; /* each name is asked for at all members, and no member has a queue */
+    (void)member;
+}
+
 static void majority_moved(struct locks *locks)
 {
     (void)locks; /* names do not move between members */
@@ -125,10 +131,10 @@ const struct engine engine_quorum = {
     .are_settled = majority_is_settled,
     .drain = majority_drain,
     .serve = majority_is_up,
+    .replaced = majority_replaced,
     .moved = majority_moved,
     .listening = majority_is_listening,
     .message = majority_message,
     .open = majority_open,
     .close = majority_close,
-    .tells_expiries = false,
 };

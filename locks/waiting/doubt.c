@@ -22,18 +22,21 @@ struct doubt {
     char key_and_token[];
 };
 
-void doubts_init(struct doubts *doubts)
+void doubts_open(struct locks *locks)
 {
-    doubts->first = NULL;
+    locks->doubts = calloc(1, sizeof *locks->doubts);
+    if (!locks->doubts)
+        abort();
 }
 
-void doubts_free(struct doubts *doubts)
+void doubts_close(struct locks *locks)
 {
-    while (doubts->first) {
-        struct doubt *doubt = doubts->first;
-        doubts->first = doubt->next;
+    while (locks->doubts->first) {
+        struct doubt *doubt = locks->doubts->first;
+        locks->doubts->first = doubt->next;
         free(doubt);
     }
+    free(locks->doubts);
 }
 
 static struct slice key_of(const struct doubt *doubt)
@@ -96,7 +99,7 @@ static void ask(struct doubt *doubt)
 
 void doubts_ask(struct locks *locks)
 {
-    for (struct doubt *doubt = locks->doubts.first; doubt; doubt = doubt->next) {
+    for (struct doubt *doubt = locks->doubts->first; doubt; doubt = doubt->next) {
         if (!doubt->asked && can_ask(doubt))
             ask(doubt);
     }
@@ -108,8 +111,8 @@ void doubts_add(struct locks *locks, struct slice key, struct slice token,
     struct doubt *doubt = malloc(sizeof *doubt + key.length + token.length);
     if (!doubt)
         abort();
-    *doubt = (struct doubt){.next = locks->doubts.first,
-                            .place = &locks->doubts.first,
+    *doubt = (struct doubt){.next = locks->doubts->first,
+                            .place = &locks->doubts->first,
                             .locks = locks,
                             .attempt = *attempt,
                             .how = how,
@@ -120,7 +123,7 @@ void doubts_add(struct locks *locks, struct slice key, struct slice token,
     memcpy(doubt->key_and_token + key.length, token.bytes, token.length);
     if (doubt->next)
         doubt->next->place = &doubt->next;
-    locks->doubts.first = doubt;
+    locks->doubts->first = doubt;
     if (can_ask(doubt))
         ask(doubt);
 }

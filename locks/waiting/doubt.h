@@ -30,8 +30,8 @@ struct doubts {
     struct doubt *first;
 };
 
-void doubts_init(struct doubts *doubts);
-void doubts_free(struct doubts *doubts);
+void doubts_open(struct locks *locks);
+void doubts_close(struct locks *locks);
 
 /* Asks Redis to take back whatever this attempt has, a grant or a place in the queue: now, and with
  * each doubts_ask until it has been done. What came of the token's later attempts stays. With a

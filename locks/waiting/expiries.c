@@ -78,7 +78,7 @@ static void on_timer(uv_timer_t *timer);
  * being emptied. */
 static void put(struct locks *locks, struct ending *ending)
 {
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries;
     uint64_t slot = ending->due / EXPIRIES_SLOT_MS + 1, last = expiries->slot + EXPIRIES_SLOTS - 2;
     if (slot < expiries->slot)
         slot = expiries->slot;
@@ -114,14 +114,14 @@ struct batch {
 
 static void plan(struct locks *locks, uint64_t in_ms)
 {
-    if (locks->expiries.count > 0 && !locks->expiries.asking)
-        uv_timer_start(&locks->expiries.timer, on_timer, in_ms, 0);
+    if (locks->expiries->count > 0 && !locks->expiries->asking)
+        uv_timer_start(&locks->expiries->timer, on_timer, in_ms, 0);
 }
 
 /* `next_ms` -1: nothing is held. What was granted or renewed meanwhile counts as well. */
 static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
 {
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries;
     struct ending **place = find(expiries, siphash(&expiries->hash_key, key), key);
     struct ending *ending = *place;
     if (!ending || ending->place)
@@ -142,7 +142,7 @@ static void asked(void *context, const struct store_result *result)
 {
     struct batch *batch = context;
     struct locks *locks = batch->locks;
-    locks->expiries.asking--;
+    locks->expiries->asking--;
     for (size_t i = 0; i < batch->count; i++) {
         int64_t next_ms = AGAIN_MS;
         if (result->outcome == STORE_REPLIED)
@@ -172,7 +172,7 @@ static void ask(struct locks *locks, unsigned part, struct ending *const *ending
         batch->keys[i] = arguments[1 + i] = (struct slice){end, endings[i]->key_length};
         end += endings[i]->key_length;
     }
-    locks->expiries.asking++;
+    locks->expiries->asking++;
     ask_redis_at(locks, part, &script_ended, batch->keys[0], arguments, 1 + count, asked, batch);
 }
 
@@ -210,7 +210,7 @@ static void ask_all(struct locks *locks, struct ending **endings, size_t count)
  * Returns how many were taken. */
 static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, size_t room)
 {
-    struct ending **first = &locks->expiries.slots[slot % EXPIRIES_SLOTS], *ending;
+    struct ending **first = &locks->expiries->slots[slot % EXPIRIES_SLOTS], *ending;
     uint64_t now = uv_now(locks->loop);
     size_t count = 0;
     while (count < room && (ending = *first)) {
@@ -227,7 +227,7 @@ static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, 
 static void on_timer(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries;
     struct ending *due[ASKED_AT_ONCE];
     uint64_t over = uv_now(locks->loop) / EXPIRIES_SLOT_MS;
     size_t count = 0;
@@ -249,7 +249,7 @@ static void on_timer(uv_timer_t *timer)
 static struct ending *add(struct locks *locks, struct ending **place, uint64_t hash,
                           struct slice key)
 {
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries;
     size_t size = sizeof(struct ending) + key.length;
     struct ending *ending = expiries->bytes + size <= EXPIRIES_BYTES ? calloc(1, size) : NULL;
     if (!ending) {
@@ -272,7 +272,7 @@ static struct ending *add(struct locks *locks, struct ending **place, uint64_t h
 
 void expiries_note(struct locks *locks, struct slice key, const struct hold *hold)
 {
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries;
     uint64_t hash = siphash(&expiries->hash_key, key);
     uint64_t due = uv_now(locks->loop) + (uint64_t)hold->ttl_ms + EXPIRIES_GRACE_MS;
     struct ending **place = find(expiries, hash, key), *ending = *place;
@@ -295,7 +295,7 @@ void expiries_note(struct locks *locks, struct slice key, const struct hold *hol
 
 void expiries_released(struct locks *locks, struct slice key)
 {
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries;
     struct ending **place = find(expiries, siphash(&expiries->hash_key, key), key);
     if (*place && !(*place)->several)
         drop(expiries, place);
@@ -303,7 +303,9 @@ void expiries_released(struct locks *locks, struct slice key)
 
 void expiries_open(struct locks *locks)
 {
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries = calloc(1, sizeof *expiries);
+    if (!expiries)
+        abort();
     random_bytes(&expiries->hash_key, sizeof expiries->hash_key);
     expiries->table_size = TABLE_AT_FIRST;
     expiries->table = calloc(expiries->table_size, sizeof(struct ending *));
@@ -315,7 +317,7 @@ void expiries_open(struct locks *locks)
 
 void expiries_close(struct locks *locks, uv_close_cb closed)
 {
-    struct expiries *expiries = &locks->expiries;
+    struct expiries *expiries = locks->expiries;
     for (size_t i = 0; i < expiries->table_size; i++)
         while (expiries->table[i])
             drop(expiries, &expiries->table[i]);
@@ -323,12 +325,7 @@ void expiries_close(struct locks *locks, uv_close_cb closed)
     uv_close((uv_handle_t *)&expiries->timer, closed);
 }
 
-uint64_t locks_damages(const struct locks *locks)
-{
-    return locks->damages;
-}
-
 uint64_t locks_left_out(const struct locks *locks)
 {
-    return locks->expiries.left_out;
+    return locks->expiries ? locks->expiries->left_out : 0;
 }

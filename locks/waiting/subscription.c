@@ -2,8 +2,6 @@
 
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
-#include "locks/waiting/waiting.h"
-#include "locks/watching/watch.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -25,7 +23,7 @@ static int compare(const void *left, const void *right)
 
 struct subscription *subscription_find(const struct locks *locks, struct slice key)
 {
-    void *const *found = tfind(&key, &locks->subscriptions.by_key, compare);
+    void *const *found = tfind(&key, &locks->subscriptions->by_key, compare);
     return found ? *found : NULL;
 }
 
@@ -82,7 +80,7 @@ static bool is_due(const struct subscription *subscription, uint64_t now)
 
 static void plan_heartbeat(struct locks *locks)
 {
-    struct subscriptions *subscriptions = &locks->subscriptions;
+    struct subscriptions *subscriptions = locks->subscriptions;
     if (!subscriptions->first) {
         uv_timer_stop(&subscriptions->heartbeat);
         return;
@@ -99,8 +97,8 @@ static size_t check(struct subscription *subscription)
 {
     subscription->unsure = false;
     subscription->registered = uv_now(subscription->locks->loop);
-    watch_check(subscription);
-    return 1 + waiting_check(subscription);
+    subscription->locks->subscriptions->users->check_watches(subscription);
+    return 1 + subscription->locks->subscriptions->users->check_waiters(subscription);
 }
 
 void subscription_check(struct subscription *subscription)
@@ -118,25 +116,25 @@ static bool can_ask(const struct subscription *subscription)
 void subscriptions_check(struct locks *locks)
 {
     bool any = false;
-    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+    for (struct subscription *subscription = locks->subscriptions->first; subscription;
          subscription = subscription->next) {
         subscription->unsure |= can_ask(subscription);
         any |= subscription->unsure;
     }
     if (any)
-        uv_timer_start(&locks->subscriptions.heartbeat, subscriptions_on_heartbeat, 0, 0);
+        uv_timer_start(&locks->subscriptions->heartbeat, subscriptions_on_heartbeat, 0, 0);
 }
 
 void subscriptions_check_part(struct locks *locks, unsigned part)
 {
     bool any = false;
-    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+    for (struct subscription *subscription = locks->subscriptions->first; subscription;
          subscription = subscription->next) {
         subscription->unsure |= store_part(locks->store, subscription->key) == part;
         any |= subscription->unsure;
     }
     if (any)
-        uv_timer_start(&locks->subscriptions.heartbeat, subscriptions_on_heartbeat, 0, 0);
+        uv_timer_start(&locks->subscriptions->heartbeat, subscriptions_on_heartbeat, 0, 0);
 }
 
 static bool is_waited_for(const struct subscription *subscription)
@@ -181,10 +179,11 @@ static void compare_with(struct subscription *subscription, const struct value *
         go_on_minding(subscription, next_ms);
         return;
     }
-    if (waits < 0 || (uint64_t)waits < waiting_count(subscription))
+    const struct subscription_users *users = subscription->locks->subscriptions->users;
+    if (waits < 0 || (uint64_t)waits < users->count_waiters(subscription))
         check(subscription);
     else if (version > subscription->version)
-        watch_check(subscription);
+        users->check_watches(subscription);
     subscription_plan(subscription, next_ms);
 }
 
@@ -205,7 +204,8 @@ static void hear_grants(struct heartbeat *heartbeat, const struct value *grants)
         if (value_integer(value_at(grants, i), &position) && position >= 1 &&
             (size_t)position <= heartbeat->count && value_text(value_at(grants, i + 1), &attempt) &&
             value_text(value_at(grants, i + 2), &token))
-            waiting_granted(heartbeat->locks, heartbeat->keys[position - 1], attempt, token);
+            heartbeat->locks->subscriptions->users->granted(
+                heartbeat->locks, heartbeat->keys[position - 1], attempt, token);
     }
 }
 
@@ -296,11 +296,11 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
     size_t count = 0, checked = 0;
     if (store_is_closing(locks->store)) /* it takes no calls any more */
         return;
-    while ((subscription = locks->subscriptions.first) && is_due(subscription, soon) &&
+    while ((subscription = locks->subscriptions->first) && is_due(subscription, soon) &&
            count + checked < HEARTBEAT_NAMES) {
         bool checks = is_waited_for(subscription) && needs_check(subscription, now);
-        detach(&locks->subscriptions, subscription);
-        append(&locks->subscriptions, subscription);
+        detach(locks->subscriptions, subscription);
+        append(locks->subscriptions, subscription);
         subscription->heartbeat_at = now;
         subscription->unsure = false;
         if (checks)
@@ -349,7 +349,7 @@ static void tick(struct subscription *subscription)
 static void on_tick(uv_timer_t *timer)
 {
     struct subscription *subscription = timer->data;
-    struct subscriptions *subscriptions = &subscription->locks->subscriptions;
+    struct subscriptions *subscriptions = subscription->locks->subscriptions;
     if (is_waited_for(subscription) || !subscription->minded) {
         tick(subscription);
         return;
@@ -377,7 +377,7 @@ void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms)
 void subscriptions_drain(struct locks *locks)
 {
     struct subscription *next;
-    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+    for (struct subscription *subscription = locks->subscriptions->first; subscription;
          subscription = next) {
         next = subscription->next;
         stop_minding(subscription);
@@ -405,9 +405,9 @@ struct subscription *subscription_join(struct locks *locks, struct slice key)
     struct subscription *subscription = subscription_find(locks, key);
     if (!subscription) {
         subscription = subscription_new(locks, key);
-        if (!tsearch(subscription, &locks->subscriptions.by_key, compare))
+        if (!tsearch(subscription, &locks->subscriptions->by_key, compare))
             abort();
-        append(&locks->subscriptions, subscription);
+        append(locks->subscriptions, subscription);
         if (!subscription->previous)
             plan_heartbeat(locks);
     }
@@ -425,20 +425,24 @@ void subscription_leave(struct subscription *subscription)
     struct locks *locks = subscription->locks;
     if (--subscription->users > 0)
         return;
-    tdelete(subscription, &locks->subscriptions.by_key, compare);
-    detach(&locks->subscriptions, subscription);
+    tdelete(subscription, &locks->subscriptions->by_key, compare);
+    detach(locks->subscriptions, subscription);
     uv_close((uv_handle_t *)&subscription->tick, on_closed);
-    if (!locks->subscriptions.first)
+    if (!locks->subscriptions->first)
         plan_heartbeat(locks);
 }
 
-void subscriptions_open(struct locks *locks)
+void subscriptions_open(struct locks *locks, const struct subscription_users *users)
 {
-    uv_timer_init(locks->loop, &locks->subscriptions.heartbeat);
-    locks->subscriptions.heartbeat.data = locks;
+    locks->subscriptions = calloc(1, sizeof *locks->subscriptions);
+    if (!locks->subscriptions)
+        abort();
+    locks->subscriptions->users = users;
+    uv_timer_init(locks->loop, &locks->subscriptions->heartbeat);
+    locks->subscriptions->heartbeat.data = locks;
 }
 
 void subscriptions_close(struct locks *locks, uv_close_cb closed)
 {
-    uv_close((uv_handle_t *)&locks->subscriptions.heartbeat, closed);
+    uv_close((uv_handle_t *)&locks->subscriptions->heartbeat, closed);
 }

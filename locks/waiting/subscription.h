@@ -11,9 +11,23 @@
 struct locks;
 struct value;
 
+struct subscription;
+
+/* What is done for those who have subscribed to a name. */
+struct subscription_users {
+    /* As their namesakes of waiting.h; */
+    size_t (*check_waiters)(struct subscription *subscription);
+    size_t (*count_waiters)(const struct subscription *subscription);
+    void (*granted)(struct locks *locks, struct slice key, struct slice attempt,
+                    struct slice token);
+    /* and watch_check of watch.h. */
+    void (*check_watches)(struct subscription *subscription);
+};
+
 /* All of them: found by key, and in the order in which Redis is to be told that this server is
  * still there for them. */
 struct subscriptions {
+    const struct subscription_users *users;
     void *by_key; /* of tsearch(3) */
     struct subscription *first;
     struct subscription *last;
@@ -42,7 +56,7 @@ struct subscription {
 };
 
 /* `loop` and the times of `locks` are to be set. */
-void subscriptions_open(struct locks *locks);
+void subscriptions_open(struct locks *locks, const struct subscription_users *users);
 
 /* To be called from the loop, when there are no subscriptions any more: `closed` will be. */
 void subscriptions_close(struct locks *locks, uv_close_cb closed);

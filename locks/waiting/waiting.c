@@ -1,4 +1,7 @@
 #include "locks/waiting/waiting.h"
+#include "locks/waiting/doubt.h"
+#include "locks/waiting/expiries.h"
+#include "locks/waiting/subscription.h"
 
 #include "locks/calls/confirm.h"
 #include "locks/calls/numbers.h"
@@ -351,7 +354,7 @@ void waiting_cancelled(struct locks *locks, struct slice key, struct slice attem
 void waiting_drain(struct locks *locks)
 {
     struct subscription *next;
-    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+    for (struct subscription *subscription = locks->subscriptions->first; subscription;
          subscription = next) {
         next = subscription->next;
         while (subscription

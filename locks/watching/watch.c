@@ -1,4 +1,5 @@
 #include "locks/watching/watch.h"
+#include "locks/waiting/subscription.h"
 
 #include "locks/calls/engine.h"
 #include "locks/calls/numbers.h"
@@ -210,7 +211,7 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
 
 void watch_drain(struct locks *locks)
 {
-    for (struct subscription *subscription = locks->subscriptions.first; subscription;
+    for (struct subscription *subscription = locks->subscriptions->first; subscription;
          subscription = subscription->next) {
         for (struct watch *watch = subscription->first_watch; watch; watch = watch->next) {
             watch->over = true;

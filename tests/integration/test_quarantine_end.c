@@ -1,5 +1,5 @@
 /* A quarantine can be ended before its time, by whoever may break every lock, for all batonds. */
-#include "locks/quarantine/quarantine.h"
+#include "locks/types/quarantine.h"
 #include "tests/integration/guarded.h"
 #include "tests/integration/pair.h"
 #include "tests/integration/parked.h"

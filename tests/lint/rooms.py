@@ -83,8 +83,8 @@ def circles(graph):
 def room_of(path, orders):
     """The layer, and how high the room of the file is in it."""
     parts = path.split("/")
-    room = parts[1] if len(parts) > 2 else "."
     order = orders[parts[0]]
+    room = parts[1] if len(parts) > 2 or parts[1] in order else "."
     return parts[0], order.index(room) if room in order else None
 
 

@@ -1,6 +1,7 @@
 /* The expiries by itself: a Redis that the test plays, and a clock of its own. */
 #include "base/random.h"
 #include "locks/calls/operation.h"
+#include "locks/waiting/expiries.h"
 #include "tests/support/cmocka.h"
 
 #include <hiredis/hiredis.h>
@@ -141,7 +142,7 @@ static void check(void)
 static void pass(uint64_t ms)
 {
     uint64_t until = world->loop.time + ms;
-    uv_timer_t *timer = &world->locks.expiries.timer;
+    uv_timer_t *timer = &world->locks.expiries->timer;
     for (;;) {
         uint64_t next = until;
         if (uv_is_active((uv_handle_t *)timer) &&
@@ -254,6 +255,7 @@ static int stop(void **state)
         answer();
     expiries_close(&world->locks, NULL);
     uv_run(&world->loop, UV_RUN_DEFAULT);
+    free(world->locks.expiries);
     assert_int_equal(uv_loop_close(&world->loop), 0);
     free(world);
     return 0;
@@ -269,9 +271,9 @@ static void every_end_is_noticed_in_time(void **state)
         pass(below(100) == 0 ? below(900000) : below(400));
     }
     pass(UINT64_C(2) * 86400 * 1000);
-    assert_int_equal(world->locks.expiries.count, 0);
-    assert_int_equal(world->locks.expiries.bytes, 0);
-    assert_false(uv_is_active((uv_handle_t *)&world->locks.expiries.timer));
+    assert_int_equal(world->locks.expiries->count, 0);
+    assert_int_equal(world->locks.expiries->bytes, 0);
+    assert_false(uv_is_active((uv_handle_t *)&world->locks.expiries->timer));
 }
 
 static void what_was_released_here_costs_nothing(void **state)
@@ -320,7 +322,7 @@ static void thousands_that_end_at_once_are_asked_about_in_parts(void **state)
     assert_int_equal(world->asked_in_all, 0);
     pass(3000);
     assert_int_equal(world->asked_in_all, MANY);
-    assert_int_equal(world->locks.expiries.count, 0);
+    assert_int_equal(world->locks.expiries->count, 0);
 }
 
 static void memory_is_bounded(void **state)
@@ -335,7 +337,7 @@ static void memory_is_bounded(void **state)
     }
     print_message("%d names\n", i - 1);
     assert_in_range(i, 100000, 200000);
-    assert_true(world->locks.expiries.bytes <= EXPIRIES_BYTES);
+    assert_true(world->locks.expiries->bytes <= EXPIRIES_BYTES);
     expiries_note(&world->locks, slice_of("a name of usual length 0"), &hold); /* is there */
     assert_int_equal(locks_left_out(&world->locks), 1);
     expiries_released(&world->locks, slice_of("a name of usual length 0"));

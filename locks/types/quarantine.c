@@ -1,4 +1,4 @@
-#include "locks/quarantine/quarantine.h"
+#include "locks/types/quarantine.h"
 
 #include "base/duration.h"
 

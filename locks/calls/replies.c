@@ -1,0 +1,130 @@
+#include "locks/calls/replies.h"
+
+bool reply_says(const struct value *value, const char *word)
+{
+    struct slice status;
+    return value_text(value_at(value, 0), &status) && slice_equals(status, word);
+}
+
+static bool read_mode(const struct value *value, enum lock_mode *ret)
+{
+    struct slice mode;
+    if (!value_text(value, &mode))
+        return false;
+    *ret = slice_equals(mode, "shared") ? LOCK_SHARED : LOCK_EXCLUSIVE;
+    return true;
+}
+
+bool read_fence(const struct value *value, int64_t *ret)
+{
+    return value_integer(value, ret) && *ret > 0;
+}
+
+bool read_owner(const struct value *value, struct slice *ret)
+{
+    struct slice owner;
+    if (!value_text(value, &owner) || !owner_is_valid(owner))
+        return false;
+    *ret = owner;
+    return true;
+}
+
+bool read_hold(const struct value *value, struct hold *ret)
+{
+    return read_fence(value_at(value, 1), &ret->fence) &&
+           value_integer(value_at(value, 2), &ret->ttl_ms) &&
+           value_integer(value_at(value, 3), &ret->holds) &&
+           value_integer(value_at(value, 4), &ret->version) &&
+           read_owner(value_at(value, 5), &ret->owner) &&
+           read_mode(value_at(value, 6), &ret->mode) &&
+           value_integer(value_at(value, 7), &ret->limit);
+}
+
+bool read_release(const struct value *value, struct release *ret)
+{
+    ret->repeated = reply_says(value, "repeated");
+    return (ret->repeated || reply_says(value, "released")) &&
+           read_fence(value_at(value, 1), &ret->fence) &&
+           read_passed(value_at(value, 2), &ret->held_ms) &&
+           value_integer(value_at(value, 3), &ret->holds) &&
+           read_fence(value_at(value, 4), &ret->version) &&
+           (ret->repeated || read_owner(value_at(value, 5), &ret->owner));
+}
+
+/* Milliseconds that have gone by: none, where the clock of Redis has gone back meanwhile. */
+bool read_passed(const struct value *value, int64_t *ret)
+{
+    if (!value_integer(value, ret))
+        return false;
+    if (*ret < 0)
+        *ret = 0;
+    return true;
+}
+
+static bool read_holder(const struct value *value, struct holder *ret)
+{
+    return read_owner(value_at(value, 0), &ret->owner) &&
+           read_mode(value_at(value, 1), &ret->mode) &&
+           read_fence(value_at(value, 2), &ret->fence) &&
+           value_integer(value_at(value, 3), &ret->ttl_ms) &&
+           read_passed(value_at(value, 4), &ret->held_ms) &&
+           value_text(value_at(value, 5), &ret->meta);
+}
+
+static bool read_in_line(const struct value *value, struct in_line *ret)
+{
+    return read_owner(value_at(value, 0), &ret->owner) &&
+           read_mode(value_at(value, 1), &ret->mode) &&
+           value_integer(value_at(value, 2), &ret->waited_ms);
+}
+
+/* Those who wait: the last part of a view, where anybody does and it tells of them. */
+static bool read_line(const struct value *value, struct lock_view *ret)
+{
+    size_t count = value_count(value);
+    bool is_long = count > LOCK_WAITERS_SHOWN;
+    if (count > LOCK_WAITERS_MOST)
+        return false;
+    ret->waiter_count = is_long ? LOCK_WAITERS_SHOWN : count;
+    ret->line = is_long ? value : NULL;
+    for (size_t i = 0; i < ret->waiter_count; i++)
+        if (!read_in_line(value_at(value, i), &ret->waiters[i]))
+            return false;
+    return true;
+}
+
+bool locks_waiter(const struct lock_view *view, size_t place, struct in_line *ret)
+{
+    if (place >= view->waiter_count)
+        return read_in_line(value_at(view->line, place), ret);
+    *ret = view->waiters[place];
+    return true;
+}
+
+bool read_view(const struct value *value, struct lock_view *ret)
+{
+    int64_t mine;
+    if (!value_integer(value_at(value, 0), &ret->version) ||
+        !value_integer(value_at(value, 1), &ret->hold_count) ||
+        !value_integer(value_at(value, 2), &ret->limit) ||
+        !value_integer(value_at(value, 3), &ret->queue_length) ||
+        !value_integer(value_at(value, 4), &mine))
+        return false;
+    ret->mine = mine != 0;
+
+    const struct value *last = value_at(value, 5);
+    ret->last_release.fence = 0;
+    if (value_count(last) > 0 && (!value_integer(value_at(last, 0), &ret->last_release.fence) ||
+                                  !value_text(value_at(last, 1), &ret->last_release.reason) ||
+                                  !read_passed(value_at(last, 2), &ret->last_release.ago_ms)))
+        return false;
+
+    const struct value *holders = value_at(value, 6);
+    ret->holder_count = value_count(holders);
+    if (ret->holder_count > LOCK_HOLDERS_SHOWN)
+        return false;
+    for (size_t i = 0; i < ret->holder_count; i++)
+        if (!read_holder(value_at(holders, i), &ret->holders[i]))
+            return false;
+    return read_line(value_at(value, 7), ret);
+}

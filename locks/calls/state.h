@@ -1,0 +1,52 @@
+/* state.h: what a worker keeps of its locks. Internal to locks/. */
+#ifndef BATON_LOCKS_CALLS_STATE_H
+#define BATON_LOCKS_CALLS_STATE_H
+
+#include "locks/locks.h"
+#include "locks/types/number_text.h"
+#include "locks/types/server_name.h"
+
+struct engine;
+struct doubts;
+struct expiries;
+struct guard;
+struct majority;
+struct prefixes;
+struct subscriptions;
+
+struct locks {
+    const struct engine *engine; /* see engine.h */
+    void (*closed)(struct locks *locks);
+    struct store *store;
+    uv_loop_t *loop;
+    char key_prefix[KEY_PREFIX_LENGTH];
+    size_t key_prefix_length;
+    char server[SERVER_LENGTH + 1]; /* what this worker is called among all that share Redis */
+    char waiter_lease[NUMBER_TEXT]; /* these as arguments of scripts; milliseconds */
+    char claim_window[NUMBER_TEXT];
+    char max_waiters[NUMBER_TEXT];
+    int64_t most_waiters; /* of one name: the same as a number */
+    int64_t retention_ms;
+    int64_t waiter_lease_ms;
+    int64_t claim_window_ms;
+    int64_t confirm_timeout_ms;
+    void (*expired)(void *context, const struct expiry *expiry); /* may be NULL */
+    void (*serving)(void *context, unsigned part);
+    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
+    void (*damaged)(void *context, struct slice key, const char *error);
+    void *expired_context;         /* of all four */
+    uint64_t damages;              /* see locks_damages */
+    char rights[STORE_ERROR_TEXT]; /* what is missing, by the last answer of script_ready; "": none
+                                    */
+    bool draining;
+    bool check_again; /* Redis failed to answer what is to be asked once more */
+    uint64_t next_attempt;
+    struct guard *guard;   /* see locks/quarantine/guard.h */
+    struct doubts *doubts; /* these are of the central engine */
+    struct subscriptions *subscriptions;
+    struct expiries *expiries;
+    struct majority *majority; /* what the engine of quorums keeps; see majority.h */
+    struct prefixes *prefixes; /* NULL while no prefix was ever watched */
+};
+
+#endif
