@@ -80,7 +80,7 @@ static struct principal *find_authorized(const struct exchange *exchange, const 
     return bearer.bytes ? find_token(exchange, bearer) : find_password(exchange, basic);
 }
 
-static struct principal *find(const struct exchange *exchange, const char **ret_why)
+static struct principal *credentials_find(const struct exchange *exchange, const char **ret_why)
 {
     struct principals *principals = exchange->api->principals;
     *ret_why = "send a token: Authorization: Bearer TOKEN, or Basic with the token as the password";
@@ -105,7 +105,7 @@ bool credentials_check(struct exchange *exchange)
     const char *why;
     if (exchange->route->needs == VERB_NONE)
         return true;
-    struct principal *found = find(exchange, &why);
+    struct principal *found = credentials_find(exchange, &why);
     if (found) {
         exchange->principal = principal_keep(found);
         return true;
@@ -121,7 +121,7 @@ bool credentials_check(struct exchange *exchange)
 bool credentials_allow(const struct exchange *exchange, enum verb verb)
 {
     const char *why;
-    return principal_may_somewhere(find(exchange, &why), verb);
+    return principal_may_somewhere(credentials_find(exchange, &why), verb);
 }
 
 bool credentials_last(const struct exchange *exchange)
@@ -130,7 +130,7 @@ bool credentials_last(const struct exchange *exchange)
     const struct principal *then = exchange->principal;
     if (principals_by_name(exchange->api->principals, then->name) == then)
         return true; /* nothing has been read since */
-    const struct principal *now = find(exchange, &why);
+    const struct principal *now = credentials_find(exchange, &why);
     return now &&
            (now == then || (is_name_of(now, then->name) && principal_may_the_same(now, then)));
 }

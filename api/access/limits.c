@@ -41,7 +41,7 @@ static int64_t rate_limit_of(const struct exchange *exchange)
 }
 
 /* As draft-ietf-httpapi-ratelimit-headers-11 has it. */
-static void tell(struct exchange *exchange, int64_t limit, int64_t left)
+static void limits_add_headers(struct exchange *exchange, int64_t limit, int64_t left)
 {
     reply_header(exchange, "RateLimit-Policy", "\"requests\";q=%" PRId64 ";w=1", limit);
     reply_header(exchange, "RateLimit", "\"requests\";r=%" PRId64 ";t=1", left);
@@ -56,7 +56,7 @@ bool limits_count(struct exchange *exchange)
     bool keeps = keeps_holds(exchange->route);
     now = now_ns();
     struct rate rate = rate_count(&account->rate_ns, limit, now, keeps);
-    tell(exchange, limit, rate.left);
+    limits_add_headers(exchange, limit, rate.left);
     if (keeps)
         rate = rate_count(&account->keeping_ns, limit * KEEPING_FACTOR, now, false);
     if (rate.admitted)
@@ -132,7 +132,7 @@ struct places {
 
 enum { PLACES_MOST = 3 };
 
-static void refuse(struct exchange *exchange, const struct places *places)
+static void limits_refuse(struct exchange *exchange, const struct places *places)
 {
     json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS,
                                    "no more than %" PRId64 " of %s", places->most, places->detail);
@@ -187,7 +187,7 @@ bool limits_enter(struct exchange *exchange)
         if (take_place(places[i].taken, places[i].most))
             continue;
         give_back(places, i);
-        refuse(exchange, &places[i]);
+        limits_refuse(exchange, &places[i]);
         return false;
     }
     exchange->counted = true;

@@ -14,8 +14,8 @@ static enum verb verb_of(const struct exchange *exchange)
 
 /* `prefix` is what a rule would have to be for, or the beginning of it; `where` says it in words.
  */
-static bool refuse(struct exchange *exchange, enum verb verb, struct slice prefix,
-                   const char *where)
+static bool permission_refuse(struct exchange *exchange, enum verb verb, struct slice prefix,
+                              const char *where)
 {
     struct slice name = exchange->principal->name;
     json_t *document = problem_new(exchange, PROBLEM_FORBIDDEN,
@@ -33,21 +33,21 @@ static bool check_names(struct exchange *exchange, enum verb verb)
     const struct parameters *parameters = &exchange->parameters;
     for (int64_t i = 0; i < parameters->numbers[FIELD_NAMES]; i++)
         if (!principal_may(exchange->principal, verb, parameters->names[i]))
-            return refuse(exchange, verb, parameters->names[i], " for one of the names");
+            return permission_refuse(exchange, verb, parameters->names[i], " for one of the names");
     return true;
 }
 
 static bool check_name(struct exchange *exchange, enum verb verb)
 {
     return principal_may(exchange->principal, verb, exchange->name) ||
-           refuse(exchange, verb, exchange->name, " for this name");
+           permission_refuse(exchange, verb, exchange->name, " for this name");
 }
 
 static bool check_prefix(struct exchange *exchange, enum verb verb)
 {
     struct slice *prefix = &exchange->parameters.texts[FIELD_PREFIX];
     return principal_narrow(exchange->principal, verb, prefix) ||
-           refuse(exchange, verb, *prefix, " for names with this prefix");
+           permission_refuse(exchange, verb, *prefix, " for names with this prefix");
 }
 
 bool permission_to_read(const struct exchange *exchange, struct slice name)
@@ -69,7 +69,7 @@ bool permission_check(struct exchange *exchange)
     /* What is broken for no name is broken for all of them. */
     if (verb == VERB_BREAK)
         return principal_may(exchange->principal, verb, slice_of("")) ||
-               refuse(exchange, verb, slice_of(""), " for all names (the prefix \"\")");
+               permission_refuse(exchange, verb, slice_of(""), " for all names (the prefix \"\")");
     return principal_may_somewhere(exchange->principal, verb) ||
-           refuse(exchange, verb, slice_of(""), "");
+           permission_refuse(exchange, verb, slice_of(""), "");
 }

@@ -39,11 +39,11 @@ static struct place place_in(const char *format, ...)
     return place;
 }
 
-static bool refuse(const struct reading *reading, const struct place *place, const char *format,
-                   ...) __attribute__((format(printf, 3, 4)));
+static bool tokens_file_refuse(const struct reading *reading, const struct place *place,
+                               const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static bool refuse(const struct reading *reading, const struct place *place, const char *format,
-                   ...)
+static bool tokens_file_refuse(const struct reading *reading, const struct place *place,
+                               const char *format, ...)
 {
     char why[256];
     va_list arguments;
@@ -62,14 +62,14 @@ static bool check_members(const struct reading *reading, const struct place *pla
     const char *key;
     json_t *value;
     if (!json_is_object(object))
-        return refuse(reading, place, "expected an object with %s", expected);
+        return tokens_file_refuse(reading, place, "expected an object with %s", expected);
     json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
         size_t i = 0;
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
         if (!known[i])
-            return refuse(reading, place, "there is no member \"%.*s\"; known here: %s",
-                          SHOWN_LENGTH, key, expected);
+            return tokens_file_refuse(reading, place, "there is no member \"%.*s\"; known here: %s",
+                                      SHOWN_LENGTH, key, expected);
     }
     return true;
 }
@@ -79,9 +79,9 @@ static bool read_text(const struct reading *reading, const struct place *place, 
 {
     struct slice text = {json_string_value(value), json_string_length(value)};
     if (!text.bytes || text.length < shortest || text.length > longest || !utf8_is_clean(text))
-        return refuse(reading, place,
-                      "expected a text of %zu to %zu bytes without control characters", shortest,
-                      longest);
+        return tokens_file_refuse(reading, place,
+                                  "expected a text of %zu to %zu bytes without control characters",
+                                  shortest, longest);
     *ret = text;
     return true;
 }
@@ -93,8 +93,8 @@ static bool read_limit(const struct reading *reading, const struct place *place,
         return true;
     if (!json_is_integer(value) || json_integer_value(value) < 0 ||
         json_integer_value(value) > PRINCIPAL_LIMIT_MOST)
-        return refuse(reading, place, "expected an integer from 0 (no limit) to %d",
-                      PRINCIPAL_LIMIT_MOST);
+        return tokens_file_refuse(reading, place, "expected an integer from 0 (no limit) to %d",
+                                  PRINCIPAL_LIMIT_MOST);
     *ret = json_integer_value(value);
     return true;
 }
@@ -107,9 +107,10 @@ static bool read_verb(const struct reading *reading, const struct place *place, 
     while (verb < VERB_COUNT && strcmp(VERB_WORDS[verb], word) != 0)
         verb++;
     if (verb == VERB_COUNT)
-        return refuse(reading, place, "expected \"acquire\", \"read\", \"break\" or \"metrics\"");
+        return tokens_file_refuse(reading, place,
+                                  "expected \"acquire\", \"read\", \"break\" or \"metrics\"");
     if (*verbs & VERB_BIT(verb))
-        return refuse(reading, place, "\"%s\" stands there twice", word);
+        return tokens_file_refuse(reading, place, "\"%s\" stands there twice", word);
     *verbs |= VERB_BIT(verb);
     return true;
 }
@@ -126,8 +127,9 @@ static bool read_max_ttl(const struct reading *reading, const struct place *plac
         return true;
     duration_format(field->lowest, lowest);
     duration_format(field->highest, highest);
-    return refuse(reading, place, "expected a duration from %s to %s as a text, such as \"10m\"",
-                  lowest, highest);
+    return tokens_file_refuse(reading, place,
+                              "expected a duration from %s to %s as a text, such as \"10m\"",
+                              lowest, highest);
 }
 
 static bool read_rule(const struct reading *reading, const struct place *place, const json_t *value,
@@ -146,9 +148,9 @@ static bool read_rule(const struct reading *reading, const struct place *place, 
     const json_t *list = json_object_get(value, "verbs");
     at = place_in("%s.verbs", place->text);
     if (json_array_size(list) == 0)
-        return refuse(reading, &at,
-                      "expected a list of \"acquire\", \"read\", \"break\" and "
-                      "\"metrics\", one of them at least");
+        return tokens_file_refuse(reading, &at,
+                                  "expected a list of \"acquire\", \"read\", \"break\" and "
+                                  "\"metrics\", one of them at least");
     for (size_t i = 0; i < json_array_size(list); i++) {
         at = place_in("%s.verbs[%zu]", place->text, i);
         if (!read_verb(reading, &at, json_array_get(list, i), &verbs))
@@ -175,20 +177,20 @@ static bool read_digest(const struct reading *reading, const struct place *place
     struct slice hex = {json_string_value(value), json_string_length(value)};
     struct digest digest;
     if (!hex.bytes || digest_parse(hex, &digest) < 0)
-        return refuse(reading, place,
-                      "expected %d hexadecimal digits: the SHA-256 of a token, as "
-                      "batond --new-token prints it",
-                      DIGEST_HEX_LENGTH);
+        return tokens_file_refuse(reading, place,
+                                  "expected %d hexadecimal digits: the SHA-256 of a token, as "
+                                  "batond --new-token prints it",
+                                  DIGEST_HEX_LENGTH);
     struct digest of_nothing = digest_of(slice_of(""));
     if (digest_equals(&digest, &of_nothing))
-        return refuse(
+        return tokens_file_refuse(
             reading, place,
             "this is the SHA-256 of no text at all, as of a variable that is not set: make "
             "a token by batond --new-token");
     if (!principals_add_token(reading->principals, &digest, principal))
-        return refuse(reading, place,
-                      "this token stands in the file already; each principal needs "
-                      "one of its own: batond --new-token makes it");
+        return tokens_file_refuse(reading, place,
+                                  "this token stands in the file already; each principal needs "
+                                  "one of its own: batond --new-token makes it");
     return true;
 }
 
@@ -203,7 +205,7 @@ static bool read_digests(const struct reading *reading, const struct place *plac
     if (!json_is_array(value))
         return read_digest(reading, &at, value, principal);
     if (count == 0 || count > TOKENS_FILE_TOKENS)
-        return refuse(reading, &at, "expected 1 to %d digests", TOKENS_FILE_TOKENS);
+        return tokens_file_refuse(reading, &at, "expected 1 to %d digests", TOKENS_FILE_TOKENS);
     for (size_t i = 0; i < count; i++) {
         at = place_in("%s.sha256[%zu]", place->text, i);
         if (!read_digest(reading, &at, json_array_get(value, i), principal))
@@ -259,10 +261,10 @@ static bool read_principal(const struct reading *reading, const struct place *pl
         !read_text(reading, &at, json_object_get(value, "name"), 1, PRINCIPAL_NAME_LENGTH, &name))
         return false;
     if (!json_is_array(rules) || json_array_size(rules) > TOKENS_FILE_RULES)
-        return refuse(reading, place,
-                      "\"rules\": expected a list of at most %d of {\"prefix\": "
-                      "\"…\", \"verbs\": [\"…\"]}",
-                      TOKENS_FILE_RULES);
+        return tokens_file_refuse(reading, place,
+                                  "\"rules\": expected a list of at most %d of {\"prefix\": "
+                                  "\"…\", \"verbs\": [\"…\"]}",
+                                  TOKENS_FILE_RULES);
     struct principal *principal = principal_new(name, json_array_size(rules),
                                                 before ? principals_by_name(before, name) : NULL);
     if (!read_rights(reading, place, value, principal)) {
@@ -270,10 +272,10 @@ static bool read_principal(const struct reading *reading, const struct place *pl
         return false;
     }
     if (!principals_add(reading->principals, principal))
-        return refuse(reading, &at,
-                      "there is another \"%.*s\"; to give one principal several "
-                      "tokens, make \"sha256\" a list",
-                      (int)name.length, name.bytes);
+        return tokens_file_refuse(reading, &at,
+                                  "there is another \"%.*s\"; to give one principal several "
+                                  "tokens, make \"sha256\" a list",
+                                  (int)name.length, name.bytes);
     return read_digests(reading, place, json_object_get(value, "sha256"), principal);
 }
 
@@ -286,8 +288,8 @@ static bool read_document(const struct reading *reading, const json_t *document)
     const json_t *list = json_object_get(document, "principals");
     at = place_in("principals");
     if (!json_is_array(list) || json_array_size(list) > TOKENS_FILE_PRINCIPALS)
-        return refuse(reading, &at, "expected a list of at most %d principals",
-                      TOKENS_FILE_PRINCIPALS);
+        return tokens_file_refuse(reading, &at, "expected a list of at most %d principals",
+                                  TOKENS_FILE_PRINCIPALS);
     for (size_t i = 0; i < json_array_size(list); i++) {
         at = place_in("principals[%zu]", i);
         if (!read_principal(reading, &at, json_array_get(list, i)))
@@ -311,9 +313,10 @@ int tokens_file_parse(const struct tokens_file_options *options, struct slice te
     struct reading reading = {options, principals_new(), failure};
     struct place nowhere = {""};
     json_t *document = json_loadb(text.bytes, text.length, JSON_REJECT_DUPLICATES, &error);
-    bool good = document ? read_document(&reading, document)
-                         : refuse(&reading, &nowhere, "line %d, column %d: %.*s", error.line,
-                                  error.column, (int)unquoted(error.text), error.text);
+    bool good = document
+                    ? read_document(&reading, document)
+                    : tokens_file_refuse(&reading, &nowhere, "line %d, column %d: %.*s", error.line,
+                                         error.column, (int)unquoted(error.text), error.text);
     json_decref(document);
     if (good)
         *ret = reading.principals;

@@ -10,8 +10,8 @@
 
 enum { SHOWN_LENGTH = 100 }; /* of what the request says */
 
-static bool refuse(struct exchange *exchange, const char *field, const char *value,
-                   const char *what_to_do)
+static bool cross_site_refuse(struct exchange *exchange, const char *field, const char *value,
+                              const char *what_to_do)
 {
     problem_simply(exchange, PROBLEM_UNTRUSTED_ORIGIN, "%s is %.*s: %s", field, SHOWN_LENGTH, value,
                    what_to_do);
@@ -35,12 +35,14 @@ static bool check_page(struct exchange *exchange)
     const char *site = exchange->fetch_site, *origin = exchange->origin;
     if (site)
         return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 ||
-               refuse(exchange, "Sec-Fetch-Site", site,
-                      "pages of other sites may change nothing here; call from a server of yours");
+               cross_site_refuse(
+                   exchange, "Sec-Fetch-Site", site,
+                   "pages of other sites may change nothing here; call from a server of yours");
     return !origin || is_own(origin, exchange->host) ||
-           refuse(exchange, "Origin", origin,
-                  "pages of other sites may change nothing here; if it is this batond's own, the "
-                  "proxy in front has to pass on Host as it was");
+           cross_site_refuse(
+               exchange, "Origin", origin,
+               "pages of other sites may change nothing here; if it is this batond's own, the "
+               "proxy in front has to pass on Host as it was");
 }
 
 static bool ends_in(struct slice text, const char *end)
@@ -99,7 +101,7 @@ static bool is_allowed(struct slice host, const char *list)
     return false;
 }
 
-static bool is_name(struct slice name)
+static bool is_host_name(struct slice name)
 {
     static const char LETTERS[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -113,7 +115,7 @@ bool cross_site_hosts_are_valid(const char *list)
     if (length > 0 && list[length - 1] == ',')
         return false;
     while (*list)
-        if (!is_name(next_name(&list)))
+        if (!is_host_name(next_name(&list)))
             return false;
     return true;
 }
@@ -126,10 +128,11 @@ static bool check_host(struct exchange *exchange)
         return true;
     struct slice host = {text, *text == '[' ? strcspn(text, "]") : strcspn(text, ":")};
     return is_beyond_others(host) || is_allowed(host, api->allowed_hosts) ||
-           refuse(exchange, "Host", text,
-                  "another site could have its name lead here, and whoever can connect may do all; "
-                  "use localhost or the address, or start batond with this name in allowed-hosts, "
-                  "or with a tokens-file");
+           cross_site_refuse(
+               exchange, "Host", text,
+               "another site could have its name lead here, and whoever can connect may do all; "
+               "use localhost or the address, or start batond with this name in allowed-hosts, "
+               "or with a tokens-file");
 }
 
 bool cross_site_check(struct exchange *exchange)

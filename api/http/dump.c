@@ -19,7 +19,7 @@ struct text {
 };
 
 /* Where the next so many bytes go. */
-static char *reserve(struct text *text, size_t length)
+static char *dump_reserve(struct text *text, size_t length)
 {
     if (text->room - text->length < length) {
         text->room = 2 * (text->length + length) + ROOM;
@@ -30,15 +30,15 @@ static char *reserve(struct text *text, size_t length)
     return text->bytes + text->length;
 }
 
-static void put(struct text *text, const char *bytes, size_t length)
+static void dump_put(struct text *text, const char *bytes, size_t length)
 {
-    memcpy(reserve(text, length), bytes, length);
+    memcpy(dump_reserve(text, length), bytes, length);
     text->length += length;
 }
 
 static void put_char(struct text *text, char c)
 {
-    *reserve(text, 1) = c;
+    *dump_reserve(text, 1) = c;
     text->length++;
 }
 
@@ -48,9 +48,9 @@ static void put_escape(struct text *text, unsigned char c)
                                  ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'};
     static const char DIGITS[] = "0123456789ABCDEF";
     if (SHORT[c])
-        put(text, (const char[]){'\\', SHORT[c]}, 2);
+        dump_put(text, (const char[]){'\\', SHORT[c]}, 2);
     else
-        put(text, (const char[]){'\\', 'u', '0', '0', DIGITS[c >> 4], DIGITS[c & 0xf]}, 6);
+        dump_put(text, (const char[]){'\\', 'u', '0', '0', DIGITS[c >> 4], DIGITS[c & 0xf]}, 6);
 }
 
 static bool stands_for_itself(unsigned char c)
@@ -66,7 +66,7 @@ static void put_string(struct text *text, const char *bytes, size_t length)
         const char *begin = bytes;
         while (bytes < end && stands_for_itself((unsigned char)*bytes))
             bytes++;
-        put(text, begin, (size_t)(bytes - begin));
+        dump_put(text, begin, (size_t)(bytes - begin));
         if (bytes < end)
             put_escape(text, (unsigned char)*bytes++);
     }
@@ -82,7 +82,7 @@ enum { VERBATIM_LENGTH = sizeof VERBATIM - 1 };
 static void put_text(struct text *text, const char *bytes, size_t length)
 {
     if (length > VERBATIM_LENGTH && memcmp(bytes, VERBATIM, VERBATIM_LENGTH) == 0)
-        put(text, bytes + VERBATIM_LENGTH, length - VERBATIM_LENGTH);
+        dump_put(text, bytes + VERBATIM_LENGTH, length - VERBATIM_LENGTH);
     else
         put_string(text, bytes, length);
 }
@@ -104,8 +104,8 @@ json_t *dump_verbatim(struct slice object)
     if (!is_object)
         return NULL;
     struct text text = {NULL, 0, 0};
-    put(&text, VERBATIM, VERBATIM_LENGTH);
-    put(&text, object.bytes, object.length);
+    dump_put(&text, VERBATIM, VERBATIM_LENGTH);
+    dump_put(&text, object.bytes, object.length);
     json_t *value = json_stringn_nocheck(text.bytes, text.length);
     free(text.bytes);
     return value;
@@ -113,14 +113,14 @@ json_t *dump_verbatim(struct slice object)
 
 static void put_real(struct text *text, const json_t *real)
 {
-    char *at = reserve(text, REAL_LONGEST);
+    char *at = dump_reserve(text, REAL_LONGEST);
     text->length += json_dumpb(real, at, REAL_LONGEST, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
 /* Room is made before anything points to it: it may move the text. */
 static void put_integer(struct text *text, int64_t number)
 {
-    char *at = reserve(text, DECIMAL_LONGEST);
+    char *at = dump_reserve(text, DECIMAL_LONGEST);
     text->length += (size_t)(decimal_put(at, number) - at);
 }
 
@@ -173,13 +173,13 @@ static void put_value(struct text *text, const json_t *value) // NOLINT(misc-no-
         put_real(text, value);
         break;
     case JSON_TRUE:
-        put(text, "true", 4);
+        dump_put(text, "true", 4);
         break;
     case JSON_FALSE:
-        put(text, "false", 5);
+        dump_put(text, "false", 5);
         break;
     case JSON_NULL:
-        put(text, "null", 4);
+        dump_put(text, "null", 4);
         break;
     }
 }
@@ -189,7 +189,7 @@ char *dump_line(json_t *document)
 {
     struct text text = {NULL, 0, 0};
     put_value(&text, document);
-    put(&text, "\n", 2);
+    dump_put(&text, "\n", 2);
     json_decref(document);
     return text.bytes;
 }

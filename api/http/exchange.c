@@ -90,7 +90,7 @@ void exchange_stream(struct exchange *exchange, unsigned status, const char *con
 
 /* Room for so many bytes behind those that are unsent. What was taken makes room once it is as much
  * as what would have to be moved, so that a byte is moved once at most, as it were. */
-static char *reserve(struct stream *stream, size_t length)
+static char *stream_reserve(struct stream *stream, size_t length)
 {
     size_t needed = stream->length + length;
     if (stream->taken >= stream->length && needed <= stream->room) {
@@ -118,13 +118,13 @@ void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
     if (stream->length > EXCHANGE_STREAM_LONGEST) {
         stream->overflown = true;
     } else if (!stream->overflown && length > 0) {
-        memcpy(reserve(stream, length), bytes, length);
+        memcpy(stream_reserve(stream, length), bytes, length);
         stream->length += length;
     }
     exchange->streamed(exchange);
 }
 
-static void forget_bytes(struct stream *stream)
+static void stream_forget(struct stream *stream)
 {
     free(stream->bytes);
     stream->bytes = NULL;
@@ -141,7 +141,7 @@ size_t exchange_take(struct exchange *exchange, char *buffer, size_t size)
     stream->taken += length;
     stream->length -= length;
     if (stream->length == 0)
-        forget_bytes(stream);
+        stream_forget(stream);
     return length;
 }
 

@@ -20,7 +20,7 @@ static const struct kind {
 
 enum { DETAIL_LENGTH = 768, TYPE_LENGTH = 64 };
 
-static void set(json_t *document, const char *key, json_t *value)
+static void problem_set(json_t *document, const char *key, json_t *value)
 {
     if (json_object_set_new_nocheck(document, key, value) < 0)
         abort();
@@ -44,13 +44,13 @@ static json_t *document_new(const struct exchange *exchange, enum problem proble
     /* What comes from the client need not be UTF-8; then it is left out. */
     json_t *instance = json_stringn(path.bytes, path.length);
     json_t *document = json_object();
-    set(document, "type", json_string_nocheck(type));
-    set(document, "title", json_string_nocheck(kind->title));
-    set(document, "status", json_integer(kind->status));
-    set(document, "code", json_string_nocheck(kind->code));
-    set(document, "request_id", json_string_nocheck(exchange->request_id));
-    set(document, "instance", instance ? instance : json_string_nocheck(""));
-    set(document, "detail", json_string_nocheck(detail));
+    problem_set(document, "type", json_string_nocheck(type));
+    problem_set(document, "title", json_string_nocheck(kind->title));
+    problem_set(document, "status", json_integer(kind->status));
+    problem_set(document, "code", json_string_nocheck(kind->code));
+    problem_set(document, "request_id", json_string_nocheck(exchange->request_id));
+    problem_set(document, "instance", instance ? instance : json_string_nocheck(""));
+    problem_set(document, "detail", json_string_nocheck(detail));
     return document;
 }
 

@@ -20,7 +20,7 @@ json_t *represent_text(struct slice text)
     return string ? string : required(json_string(""));
 }
 
-static void set(json_t *object, const char *key, json_t *value)
+static void represent_set(json_t *object, const char *key, json_t *value)
 {
     if (json_object_set_new_nocheck(object, key, required(value)) < 0)
         abort();
@@ -29,11 +29,11 @@ static void set(json_t *object, const char *key, json_t *value)
 static void set_limit(json_t *object, int64_t limit)
 {
     if (limit > 0)
-        set(object, "limit", json_integer(limit));
+        represent_set(object, "limit", json_integer(limit));
 }
 
 /* An owner without its realm, which is the principal that it belongs to. */
-static struct slice name_of(struct slice owner, struct slice *ret_realm)
+static struct slice represent_name_of(struct slice owner, struct slice *ret_realm)
 {
     struct slice name;
     owner_split(owner, ret_realm, &name);
@@ -43,7 +43,7 @@ static struct slice name_of(struct slice owner, struct slice *ret_realm)
 json_t *represent_owner(struct slice owner)
 {
     struct slice realm;
-    return represent_text(name_of(owner, &realm));
+    return represent_text(represent_name_of(owner, &realm));
 }
 
 static const char *mode_name(enum lock_mode mode)
@@ -54,13 +54,13 @@ static const char *mode_name(enum lock_mode mode)
 json_t *represent_hold_document(struct slice name, struct slice token, const struct hold *hold)
 {
     json_t *object = required(json_object());
-    set(object, "name", represent_text(name));
-    set(object, "token", represent_text(token));
-    set(object, "owner", represent_owner(hold->owner));
-    set(object, "mode", json_string(mode_name(hold->mode)));
-    set(object, "fence", json_integer(hold->fence));
-    set(object, "ttl_ms", json_integer(hold->ttl_ms));
-    set(object, "holds", json_integer(hold->holds));
+    represent_set(object, "name", represent_text(name));
+    represent_set(object, "token", represent_text(token));
+    represent_set(object, "owner", represent_owner(hold->owner));
+    represent_set(object, "mode", json_string(mode_name(hold->mode)));
+    represent_set(object, "fence", json_integer(hold->fence));
+    represent_set(object, "ttl_ms", json_integer(hold->ttl_ms));
+    represent_set(object, "holds", json_integer(hold->holds));
     set_limit(object, hold->limit);
     return object;
 }
@@ -79,7 +79,7 @@ static char *required_text(size_t size)
     return text;
 }
 
-static char *put(char *at, struct slice text)
+static char *represent_put(char *at, struct slice text)
 {
     return mempcpy(at, text.bytes, text.length);
 }
@@ -89,13 +89,13 @@ static char *put(char *at, struct slice text)
  * token on the stack. */
 char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
 {
-    struct slice realm, owner = name_of(hold->owner, &realm);
+    struct slice realm, owner = represent_name_of(hold->owner, &realm);
     if (hold->limit > 0 || !is_plain(name) || !is_plain(owner))
         return dump_line(represent_hold_document(name, token, hold));
     char *text = required_text(name.length + token.length + owner.length + HOLD_REST);
-    char *at = put(stpcpy(text, "{\"name\":\""), name);
-    at = put(stpcpy(at, "\",\"token\":\""), token);
-    at = put(stpcpy(at, "\",\"owner\":\""), owner);
+    char *at = represent_put(stpcpy(text, "{\"name\":\""), name);
+    at = represent_put(stpcpy(at, "\",\"token\":\""), token);
+    at = represent_put(stpcpy(at, "\",\"owner\":\""), owner);
     at = stpcpy(stpcpy(at, "\",\"mode\":\""), mode_name(hold->mode));
     at = decimal_put(stpcpy(at, "\",\"fence\":"), hold->fence);
     at = decimal_put(stpcpy(at, ",\"ttl_ms\":"), hold->ttl_ms);
@@ -107,15 +107,15 @@ char *represent_hold(struct slice name, struct slice token, const struct hold *h
 json_t *represent_release_document(struct slice name, const struct release *release)
 {
     json_t *object = required(json_object());
-    set(object, "name", represent_text(name));
-    set(object, "released", json_boolean(!release->cancelled));
+    represent_set(object, "name", represent_text(name));
+    represent_set(object, "released", json_boolean(!release->cancelled));
     if (release->cancelled) {
-        set(object, "cancelled", json_true());
+        represent_set(object, "cancelled", json_true());
         return object;
     }
-    set(object, "fence", json_integer(release->fence));
-    set(object, "held_ms", json_integer(release->held_ms));
-    set(object, "holds", json_integer(release->holds));
+    represent_set(object, "fence", json_integer(release->fence));
+    represent_set(object, "held_ms", json_integer(release->held_ms));
+    represent_set(object, "holds", json_integer(release->holds));
     return object;
 }
 
@@ -125,7 +125,7 @@ char *represent_release(struct slice name, const struct release *release)
     if (release->cancelled || !is_plain(name))
         return dump_line(represent_release_document(name, release));
     char *text = required_text(name.length + RELEASE_REST);
-    char *at = put(stpcpy(text, "{\"name\":\""), name);
+    char *at = represent_put(stpcpy(text, "{\"name\":\""), name);
     at = decimal_put(stpcpy(at, "\",\"released\":true,\"fence\":"), release->fence);
     at = decimal_put(stpcpy(at, ",\"held_ms\":"), release->held_ms);
     at = decimal_put(stpcpy(at, ",\"holds\":"), release->holds);
@@ -144,21 +144,21 @@ static json_t *meta(struct slice text)
 static json_t *represent_other(struct slice stored_owner, enum lock_mode mode)
 {
     json_t *object = required(json_object());
-    struct slice realm, owner = name_of(stored_owner, &realm);
-    set(object, "owner", represent_text(owner));
+    struct slice realm, owner = represent_name_of(stored_owner, &realm);
+    represent_set(object, "owner", represent_text(owner));
     if (realm.length > 0)
-        set(object, "principal", represent_text(realm));
-    set(object, "mode", json_string(mode_name(mode)));
+        represent_set(object, "principal", represent_text(realm));
+    represent_set(object, "mode", json_string(mode_name(mode)));
     return object;
 }
 
 static json_t *represent_holder(const struct holder *holder)
 {
     json_t *object = represent_other(holder->owner, holder->mode);
-    set(object, "fence", json_integer(holder->fence));
-    set(object, "ttl_ms", json_integer(holder->ttl_ms));
-    set(object, "held_ms", json_integer(holder->held_ms));
-    set(object, "meta", meta(holder->meta));
+    represent_set(object, "fence", json_integer(holder->fence));
+    represent_set(object, "ttl_ms", json_integer(holder->ttl_ms));
+    represent_set(object, "held_ms", json_integer(holder->held_ms));
+    represent_set(object, "meta", meta(holder->meta));
     return object;
 }
 
@@ -177,7 +177,7 @@ static json_t *represent_waiters(const struct lock_view *view)
     struct in_line waiter;
     for (size_t i = 0; locks_waiter(view, i, &waiter); i++) {
         json_t *object = represent_other(waiter.owner, waiter.mode);
-        set(object, "waited_ms", json_integer(waiter.waited_ms));
+        represent_set(object, "waited_ms", json_integer(waiter.waited_ms));
         if (json_array_append_new(array, object) < 0)
             abort();
     }
@@ -189,23 +189,23 @@ static json_t *last_release(const struct lock_view *view)
     if (view->last_release.fence == 0)
         return json_null();
     json_t *object = required(json_object());
-    set(object, "fence", json_integer(view->last_release.fence));
-    set(object, "reason", represent_text(view->last_release.reason));
-    set(object, "ago_ms", json_integer(view->last_release.ago_ms));
+    represent_set(object, "fence", json_integer(view->last_release.fence));
+    represent_set(object, "reason", represent_text(view->last_release.reason));
+    represent_set(object, "ago_ms", json_integer(view->last_release.ago_ms));
     return object;
 }
 
 json_t *represent_view(struct slice name, const struct lock_view *view)
 {
     json_t *object = required(json_object());
-    set(object, "name", represent_text(name));
-    set(object, "state", json_string(view->hold_count > 0 ? "held" : "free"));
-    set(object, "version", json_integer(view->version));
-    set(object, "hold_count", json_integer(view->hold_count));
-    set(object, "holders", represent_holders(view));
-    set(object, "queue_length", json_integer(view->queue_length));
-    set(object, "waiters", represent_waiters(view));
-    set(object, "last_release", last_release(view));
+    represent_set(object, "name", represent_text(name));
+    represent_set(object, "state", json_string(view->hold_count > 0 ? "held" : "free"));
+    represent_set(object, "version", json_integer(view->version));
+    represent_set(object, "hold_count", json_integer(view->hold_count));
+    represent_set(object, "holders", represent_holders(view));
+    represent_set(object, "queue_length", json_integer(view->queue_length));
+    represent_set(object, "waiters", represent_waiters(view));
+    represent_set(object, "last_release", last_release(view));
     set_limit(object, view->limit);
     return object;
 }

@@ -26,7 +26,7 @@ static void answer_hold(struct exchange *exchange, const struct locks_reply *rep
     }
 }
 
-static void acquired(void *context, const struct locks_reply *reply)
+static void acquire_on_done(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
@@ -44,14 +44,14 @@ static void acquired(void *context, const struct locks_reply *reply)
     exchange_resume(exchange);
 }
 
-static void hung_up(struct exchange *exchange)
+static void acquire_on_hung_up(struct exchange *exchange)
 {
     exchange->hung_up = NULL;
     lock_event_abandoned(exchange);
     locks_abandon(exchange->below);
 }
 
-static void queued(void *context, struct slice name)
+static void acquire_on_queued(void *context, struct slice name)
 {
     lock_event_queued(context, name);
 }
@@ -64,12 +64,12 @@ enum handling acquire_lock(struct exchange *exchange)
         return ANSWERED;
     acquire.name = exchange->name;
     if (acquire.wait_ms == 0) {
-        locks_acquire(locks, &acquire, acquired, exchange);
+        locks_acquire(locks, &acquire, acquire_on_done, exchange);
         return PARKED;
     }
     exchange->keep_ms = acquire.keep_ms;
-    const struct acquirer acquirer = {exchange, exchange_is_connected, .queued = queued};
-    exchange->below = locks_wait(locks, &acquire, &acquirer, acquired);
-    exchange->hung_up = hung_up;
+    const struct acquirer acquirer = {exchange, exchange_is_connected, .queued = acquire_on_queued};
+    exchange->below = locks_wait(locks, &acquire, &acquirer, acquire_on_done);
+    exchange->hung_up = acquire_on_hung_up;
     return WAITING;
 }

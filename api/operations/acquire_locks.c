@@ -53,7 +53,7 @@ static void answer_holds(struct exchange *exchange, const struct several_reply *
     reply_json(exchange, reply->result == LOCKS_DONE ? 201 : 200, "application/json", document);
 }
 
-static void acquired(void *context, const struct several_reply *reply)
+static void acquire_locks_on_done(void *context, const struct several_reply *reply)
 {
     struct exchange *exchange = context;
     exchange->hung_up = NULL;
@@ -73,7 +73,7 @@ static void acquired(void *context, const struct several_reply *reply)
     exchange_resume(exchange);
 }
 
-static void hung_up(struct exchange *exchange)
+static void acquire_locks_on_hung_up(struct exchange *exchange)
 {
     exchange->hung_up = NULL;
     lock_event_abandoned(exchange);
@@ -81,7 +81,7 @@ static void hung_up(struct exchange *exchange)
     several_abandon(exchange->below);
 }
 
-static void queued(void *context, struct slice name)
+static void acquire_locks_on_queued(void *context, struct slice name)
 {
     struct exchange *exchange = context;
     lock_event_queued(exchange, own_name(exchange, name));
@@ -92,9 +92,11 @@ enum handling acquire_locks(struct exchange *exchange)
     struct acquire acquire;
     if (!several_is_complete(exchange, false) || !acquisition_read(exchange, &acquire))
         return ANSWERED;
-    const struct acquirer acquirer = {exchange, exchange_is_connected, queued, granted};
-    exchange->below = locks_acquire_several(exchange->api->locks, exchange->parameters.names,
-                                            several_count(exchange), &acquire, &acquirer, acquired);
-    exchange->hung_up = hung_up;
+    const struct acquirer acquirer = {exchange, exchange_is_connected, acquire_locks_on_queued,
+                                      granted};
+    exchange->below =
+        locks_acquire_several(exchange->api->locks, exchange->parameters.names,
+                              several_count(exchange), &acquire, &acquirer, acquire_locks_on_done);
+    exchange->hung_up = acquire_locks_on_hung_up;
     return WAITING;
 }

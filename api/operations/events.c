@@ -55,20 +55,20 @@ int64_t events_wait(const struct events *events)
                : least(WAIT_DEFAULT_MS, exchange->api->max_wait_ms);
 }
 
-static void write_text(const struct events *events, struct slice text)
+static void events_write_text(const struct events *events, struct slice text)
 {
     exchange_write(events->exchange, text.bytes, text.length);
 }
 
-static void write_id(const struct events *events, const char *id)
+static void events_write_id(const struct events *events, const char *id)
 {
-    write_text(events, slice_of("id: "));
-    write_text(events, slice_of(id));
-    write_text(events, slice_of("\n"));
+    events_write_text(events, slice_of("id: "));
+    events_write_text(events, slice_of(id));
+    events_write_text(events, slice_of("\n"));
 }
 
 /* What is written first goes with the head of the reply. */
-static void begin_round(struct events *events)
+static void events_begin_round(struct events *events)
 {
     if (!events->begun)
         exchange_stream(events->exchange, 200, "text/event-stream");
@@ -77,26 +77,26 @@ static void begin_round(struct events *events)
 
 void events_event(struct events *events, const char *event, const char *id, struct slice data)
 {
-    begin_round(events);
+    events_begin_round(events);
     if (id)
-        write_id(events, id);
-    write_text(events, slice_of("event: "));
-    write_text(events, slice_of(event));
-    write_text(events, slice_of("\ndata: "));
-    write_text(events, data);
-    write_text(events, slice_of("\n\n"));
+        events_write_id(events, id);
+    events_write_text(events, slice_of("event: "));
+    events_write_text(events, slice_of(event));
+    events_write_text(events, slice_of("\ndata: "));
+    events_write_text(events, data);
+    events_write_text(events, slice_of("\n\n"));
 }
 
 void events_nothing(struct events *events, const char *id)
 {
-    begin_round(events);
-    write_text(events, slice_of(": keep-alive\n"));
+    events_begin_round(events);
+    events_write_text(events, slice_of(": keep-alive\n"));
     if (id)
-        write_id(events, id);
-    write_text(events, slice_of("\n"));
+        events_write_id(events, id);
+    events_write_text(events, slice_of("\n"));
 }
 
-static bool is_over(const struct events *events)
+static bool events_are_over(const struct events *events)
 {
     const struct exchange *exchange = events->exchange;
     return exchange->api->draining || strcmp(exchange->method, "HEAD") == 0 ||
@@ -111,7 +111,7 @@ bool events_may_be_seen(const struct events *events)
 void events_end_round(struct events *events)
 {
     struct exchange *exchange = events->exchange;
-    bool over = is_over(events);
+    bool over = events_are_over(events);
     if (!events->resumed) {
         LIST_INSERT_HEAD(&exchange->api->event_streams, events, others);
         exchange_resume(exchange);

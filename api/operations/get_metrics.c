@@ -4,15 +4,15 @@
 #include "api/operations/operations.h"
 #include "api/stats/hold_counter.h"
 
-static void answer(struct exchange *exchange)
+static void metrics_answer(struct exchange *exchange)
 {
     reply_owned(exchange, 200, "text/plain; version=0.0.4; charset=utf-8",
                 exchange->api->metrics(exchange->api->context));
 }
 
-static void counted(void *context)
+static void metrics_on_counted(void *context)
 {
-    answer(context);
+    metrics_answer(context);
     exchange_resume(context);
 }
 
@@ -21,8 +21,9 @@ static void counted(void *context)
 enum handling get_metrics(struct exchange *exchange)
 {
     struct api *api = exchange->api;
-    if (api->hold_counter && hold_counter_count(api->hold_counter, api->locks, counted, exchange))
+    if (api->hold_counter &&
+        hold_counter_count(api->hold_counter, api->locks, metrics_on_counted, exchange))
         return PARKED;
-    answer(exchange);
+    metrics_answer(exchange);
     return ANSWERED;
 }

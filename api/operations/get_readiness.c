@@ -20,7 +20,8 @@ struct verdict {
 
 /* `detail` says why it is not well, or may be told of what is; "" for nothing. Returns what stands
  * in the list, borrowed, or NULL where there is none. */
-static json_t *list(struct verdict *verdict, const char *name, bool is_well, const char *detail)
+static json_t *readiness_list(struct verdict *verdict, const char *name, bool is_well,
+                              const char *detail)
 {
     if (!verdict->checks)
         return NULL;
@@ -32,10 +33,10 @@ static json_t *list(struct verdict *verdict, const char *name, bool is_well, con
 }
 
 /* The same of what makes this batond ready or not. */
-static void check(struct verdict *verdict, const char *name, bool is_well, enum problem problem,
-                  const char *detail)
+static void readiness_check(struct verdict *verdict, const char *name, bool is_well,
+                            enum problem problem, const char *detail)
 {
-    list(verdict, name, is_well, detail);
+    readiness_list(verdict, name, is_well, detail);
     if (is_well || verdict->fails)
         return;
     verdict->fails = true;
@@ -51,21 +52,21 @@ static struct verdict check_process(const struct exchange *exchange)
     bool verbose = exchange->parameters.numbers[FIELD_VERBOSE];
     struct verdict verdict = {.checks = verbose ? json_array() : NULL};
     bool leaves = api->draining || health_is_leaving(api->health);
-    check(&verdict, "draining", !leaves, PROBLEM_DRAINING,
-          leaves ? "send requests to another batond" : "");
+    readiness_check(&verdict, "draining", !leaves, PROBLEM_DRAINING,
+                    leaves ? "send requests to another batond" : "");
     for (size_t i = 0; i < loops; i++) {
         char name[32], detail[128] = "";
         bool is_stuck = health_is_stuck(api->health, i);
         snprintf(name, sizeof name, "worker %zu", i + 1);
         if (is_stuck)
             snprintf(detail, sizeof detail, HEALTH_STUCK, i + 1, loops);
-        check(&verdict, name, !is_stuck, PROBLEM_STUCK, detail);
+        readiness_check(&verdict, name, !is_stuck, PROBLEM_STUCK, detail);
     }
     return verdict;
 }
 
 /* The version is for those who run batond, as its figures are. */
-static void answer(struct exchange *exchange, const struct verdict *verdict)
+static void readiness_answer(struct exchange *exchange, const struct verdict *verdict)
 {
     json_t *document = verdict->fails
                            ? problem_new(exchange, verdict->problem, "%s", verdict->detail)
@@ -99,7 +100,7 @@ static void check_quarantine(const struct exchange *exchange, struct verdict *ve
         "nothing is granted%s for another %lld s: %s; renewals and releases are served, and GET "
         "/quarantine tells more",
         by, (long long)((left_ms + 999) / 1000), why);
-    json_t *entry = list(verdict, "quarantine", locks_pause(locks, &reason) == 0, detail);
+    json_t *entry = readiness_list(verdict, "quarantine", locks_pause(locks, &reason) == 0, detail);
     if (!entry)
         return;
     json_object_set_new(entry, "because", json_string(why));
@@ -132,10 +133,10 @@ static void check_clocks(const struct exchange *exchange, struct verdict *verdic
         return;
     snprintf(detail, sizeof detail, "the clocks of the nodes of Redis differ by %lld ms",
              (long long)apart_ms);
-    list(verdict, "clocks", true, detail);
+    readiness_list(verdict, "clocks", true, detail);
 }
 
-static void asked(void *context, const struct locks_reply *reply)
+static void readiness_on_asked(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     struct verdict verdict = check_process(exchange);
@@ -144,12 +145,13 @@ static void asked(void *context, const struct locks_reply *reply)
     const char *trouble = reply->error ? reply->error : "Redis cannot be asked";
     char detail[DETAIL_SIZE];
     describe_redis(exchange, is_well ? NULL : trouble, detail);
-    check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE, detail);
+    readiness_check(&verdict, "redis", is_well, PROBLEM_STORE_UNAVAILABLE, detail);
     if (exchange->api->replicas > 0)
-        check(&verdict, "replicas", is_confirmed, PROBLEM_UNCONFIRMED, is_confirmed ? "" : trouble);
+        readiness_check(&verdict, "replicas", is_confirmed, PROBLEM_UNCONFIRMED,
+                        is_confirmed ? "" : trouble);
     check_quarantine(exchange, &verdict);
     check_clocks(exchange, &verdict);
-    answer(exchange, &verdict);
+    readiness_answer(exchange, &verdict);
     exchange_resume(exchange);
 }
 
@@ -158,10 +160,10 @@ enum handling get_readiness(struct exchange *exchange)
 {
     struct verdict verdict = check_process(exchange);
     if (verdict.fails && !verdict.checks) {
-        answer(exchange, &verdict);
+        readiness_answer(exchange, &verdict);
         return ANSWERED;
     }
     json_decref(verdict.checks);
-    locks_ready(exchange->api->locks, exchange->api->replicas, asked, exchange);
+    locks_ready(exchange->api->locks, exchange->api->replicas, readiness_on_asked, exchange);
     return PARKED;
 }

@@ -22,7 +22,7 @@ static const struct {
 } ABOUT[] = {LISTS(TABLE_ROW)};
 TABLE_IS_COMPLETE(LISTS, CONTENTION_LISTS);
 
-static bool wants(void *context, struct slice name)
+static bool stats_wants(void *context, struct slice name)
 {
     return permission_to_read(context, name);
 }
@@ -66,7 +66,7 @@ enum handling get_stats(struct exchange *exchange)
 {
     int64_t given = exchange->parameters.numbers[FIELD_PAGE];
     size_t limit = (size_t)(given ? given : LIMIT_DEFAULT);
-    struct contention_view view = contention_view(exchange->api->contention, wants, exchange);
+    struct contention_view view = contention_view(exchange->api->contention, stats_wants, exchange);
     json_t *document = json_object();
     json_object_set_new(document, "window_ms", json_integer((json_int_t)view.window_ms));
     json_object_set_new(document, "waiting", waiting_of(&view, limit));

@@ -48,7 +48,7 @@ static void write_granted(struct exchange *exchange, const struct hold *hold)
 }
 
 /* The stream has ended, or its client has gone; the renewer is no more. */
-static void end(struct connection_hold *held)
+static void hold_connection_end(struct connection_hold *held)
 {
     held->exchange->hung_up = NULL;
     LIST_REMOVE(held, entry);
@@ -63,12 +63,12 @@ static void lost(void *context, const char *why)
     char *text = dump_line(line);
     exchange_write(exchange, text, strlen(text));
     free(text);
-    end(held);
+    hold_connection_end(held);
     exchange_finish(exchange);
 }
 
 /* The tokens-file may have been read again: what would refuse a renewal by PUT ends the stream. */
-static void renewed(void *context, const struct hold *hold)
+static void hold_connection_on_renewed(void *context, const struct hold *hold)
 {
     struct connection_hold *held = context;
     if (!credentials_last(held->exchange)) {
@@ -90,7 +90,7 @@ struct parting {
 };
 
 /* There is no client left to answer; at worst the hold ends by its TTL. */
-static void released(void *context, const struct locks_reply *reply)
+static void hold_connection_on_released(void *context, const struct locks_reply *reply)
 {
     struct parting *parting = context;
     if (reply->result == LOCKS_DONE && !reply->release.repeated) {
@@ -112,15 +112,15 @@ static void release(struct exchange *exchange, const struct attempt *attempt)
     parting->name = (struct slice){parting->name_bytes, exchange->name.length};
     memcpy(parting->name_bytes, exchange->name.bytes, exchange->name.length);
     locks_release_connection(exchange->api->locks, exchange->name, exchange->stored_token, attempt,
-                             released, parting);
+                             hold_connection_on_released, parting);
 }
 
-static void hung_up(struct exchange *exchange)
+static void hold_connection_on_hung_up(struct exchange *exchange)
 {
     struct connection_hold *held = exchange->below;
     struct attempt attempt = held->attempt;
     renewer_stop(held->renewer);
-    end(held);
+    hold_connection_end(held);
     release(exchange, &attempt);
 }
 
@@ -129,21 +129,22 @@ static void drain(struct connection_hold *held)
     static const char LINE[] = "{\"event\":\"draining\"}\n";
     struct exchange *exchange = held->exchange;
     renewer_stop(held->renewer);
-    end(held);
+    hold_connection_end(held);
     exchange_write(exchange, LINE, sizeof LINE - 1);
     exchange_finish(exchange);
 }
 
-static void begin(struct connection_hold *held, unsigned status, const struct hold *hold)
+static void hold_connection_begin(struct connection_hold *held, unsigned status,
+                                  const struct hold *hold)
 {
     struct exchange *exchange = held->exchange;
     struct api *api = exchange->api;
-    const struct renewer_events events = {held, renewed, lost};
+    const struct renewer_events events = {held, hold_connection_on_renewed, lost};
     held->renewer = renewer_start(api->locks, exchange->name, exchange->stored_token, hold->ttl_ms,
                                   acquisition_replicas(exchange), &events);
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
-    exchange->hung_up = hung_up;
+    exchange->hung_up = hold_connection_on_hung_up;
 
     acquisition_headers(exchange, hold->version);
     exchange_stream(exchange, status, "application/x-ndjson");
@@ -171,7 +172,7 @@ static void prolonged(void *context, const struct locks_reply *reply)
         free(held);
     } else if (reply->result == LOCKS_DONE) {
         lock_event_renewed(exchange, exchange->name, reply->result, &reply->hold);
-        begin(held, 200, &reply->hold);
+        hold_connection_begin(held, 200, &reply->hold);
     } else {
         exchange->hung_up = NULL;
         free(held);
@@ -194,7 +195,7 @@ void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
     held->exchange = exchange;
     held->attempt = reply->attempt;
     if (reply->result == LOCKS_DONE) {
-        begin(held, 201, &reply->hold);
+        hold_connection_begin(held, 201, &reply->hold);
         return;
     }
     exchange->below = held;

@@ -6,7 +6,7 @@
 #include "api/http/represent.h"
 #include "api/operations/operations.h"
 
-static void answer(struct exchange *exchange, const struct lock_view *view)
+static void inspect_answer(struct exchange *exchange, const struct lock_view *view)
 {
     etag_reply(exchange, view->version);
     if (etag_matches(exchange->if_none_match, view->version)) {
@@ -19,11 +19,11 @@ static void answer(struct exchange *exchange, const struct lock_view *view)
     reply_json(exchange, 200, "application/json", document);
 }
 
-static void inspected(void *context, const struct locks_reply *reply)
+static void inspect_on_done(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     if (reply->result == LOCKS_DONE)
-        answer(exchange, &reply->view);
+        inspect_answer(exchange, &reply->view);
     else
         problem_unanswered(exchange, reply->result, reply->error);
     exchange_resume(exchange);
@@ -33,6 +33,7 @@ enum handling inspect_lock(struct exchange *exchange)
 {
     int64_t waiters = exchange->parameters.numbers[FIELD_WAITERS];
     locks_inspect_line(exchange->api->locks, exchange->name, exchange->stored_token,
-                       waiters > 0 ? (size_t)waiters : LOCK_WAITERS_SHOWN, inspected, exchange);
+                       waiters > 0 ? (size_t)waiters : LOCK_WAITERS_SHOWN, inspect_on_done,
+                       exchange);
     return PARKED;
 }

@@ -7,7 +7,7 @@
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
 
-static void released(void *context, const struct locks_reply *reply)
+static void release_on_done(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     lock_event_released(exchange, exchange->name, reply->result, &reply->release);
@@ -64,7 +64,7 @@ enum handling release_lock(struct exchange *exchange)
     if (force)
         locks_break(exchange->api->locks, exchange->name, broken, exchange);
     else
-        locks_release(exchange->api->locks, exchange->name, exchange->stored_token, released,
+        locks_release(exchange->api->locks, exchange->name, exchange->stored_token, release_on_done,
                       exchange);
     return PARKED;
 }

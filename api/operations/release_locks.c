@@ -8,7 +8,7 @@
 #include "api/operations/several.h"
 #include "api/stats/lock_event.h"
 
-static void released(void *context, const struct several_reply *reply)
+static void release_locks_on_done(void *context, const struct several_reply *reply)
 {
     struct exchange *exchange = context;
     for (size_t i = 0; i < reply->count; i++)
@@ -36,6 +36,6 @@ enum handling release_locks(struct exchange *exchange)
     if (!several_is_complete(exchange, true))
         return ANSWERED;
     locks_release_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
-                          exchange->stored_token, released, exchange);
+                          exchange->stored_token, release_locks_on_done, exchange);
     return PARKED;
 }

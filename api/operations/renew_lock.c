@@ -8,7 +8,7 @@
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
 
-static void renewed(void *context, const struct locks_reply *reply)
+static void renew_on_done(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     lock_event_renewed(exchange, exchange->name, reply->result, &reply->hold);
@@ -39,6 +39,7 @@ enum handling renew_lock(struct exchange *exchange)
     }
     /* A TTL that was not given is 0: the one that the hold had last. */
     locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
-                parameters->numbers[FIELD_TTL], acquisition_replicas(exchange), renewed, exchange);
+                parameters->numbers[FIELD_TTL], acquisition_replicas(exchange), renew_on_done,
+                exchange);
     return PARKED;
 }

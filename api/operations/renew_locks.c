@@ -8,7 +8,7 @@
 #include "api/operations/several.h"
 #include "api/stats/lock_event.h"
 
-static void renewed(void *context, const struct several_reply *reply)
+static void renew_locks_on_done(void *context, const struct several_reply *reply)
 {
     struct exchange *exchange = context;
     for (size_t i = 0; i < reply->count; i++)
@@ -39,6 +39,6 @@ enum handling renew_locks(struct exchange *exchange)
     /* A TTL that was not given is 0: the one that each hold had last. */
     locks_renew_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
                         exchange->stored_token, exchange->parameters.numbers[FIELD_TTL],
-                        acquisition_replicas(exchange), renewed, exchange);
+                        acquisition_replicas(exchange), renew_locks_on_done, exchange);
     return PARKED;
 }

@@ -17,7 +17,7 @@ struct undelivered {
     struct grant grants[];
 };
 
-static size_t copy(struct slice *slice, char *bytes)
+static size_t undelivered_copy(struct slice *slice, char *bytes)
 {
     if (slice->length > 0)
         memcpy(bytes, slice->bytes, slice->length);
@@ -50,14 +50,15 @@ struct undelivered *undelivered_new(const struct exchange *exchange)
     };
     memcpy(undelivered->grants, grants, count * sizeof *grants);
     char *text = (char *)(undelivered->grants + count);
-    text += copy(&undelivered->token, text);
-    text += copy(&undelivered->owner, text);
+    text += undelivered_copy(&undelivered->token, text);
+    text += undelivered_copy(&undelivered->owner, text);
     for (size_t i = 0; i < count; i++)
-        text += copy(&undelivered->grants[i].name, text);
+        text += undelivered_copy(&undelivered->grants[i].name, text);
     return undelivered;
 }
 
-static void take_back(const struct undelivered *undelivered, const struct grant *grant)
+static void undelivered_take_back_grant(const struct undelivered *undelivered,
+                                        const struct grant *grant)
 {
     struct lock_event event = lock_event_of(LOCK_EVENT_TAKEN_BACK, grant->name);
     event.owner = undelivered->owner;
@@ -72,7 +73,7 @@ static void take_back(const struct undelivered *undelivered, const struct grant 
 void undelivered_take_back(struct undelivered *undelivered)
 {
     for (size_t i = 0; i < undelivered->count; i++)
-        take_back(undelivered, &undelivered->grants[i]);
+        undelivered_take_back_grant(undelivered, &undelivered->grants[i]);
     undelivered_free(undelivered);
 }
 

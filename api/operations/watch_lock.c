@@ -15,10 +15,10 @@ struct watching {
     struct watch *watch; /* NULL while nothing is under way */
 };
 
-static void look(struct watching *watching);
+static void watch_lock_look(struct watching *watching);
 
 /* The exchange has ended, or the client has gone. */
-static void let_go(struct exchange *exchange)
+static void watch_lock_let_go(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     exchange->hung_up = NULL;
@@ -38,7 +38,7 @@ static json_t *represent_change(const struct exchange *exchange, const struct lo
     return document;
 }
 
-static void send_round(struct watching *watching, const struct locks_reply *reply)
+static void watch_lock_send_round(struct watching *watching, const struct locks_reply *reply)
 {
     struct events *events = &watching->events;
     if (reply->changed) {
@@ -53,7 +53,7 @@ static void send_round(struct watching *watching, const struct locks_reply *repl
     events_end_round(events);
 }
 
-static void looked(void *context, const struct locks_reply *reply)
+static void watch_lock_on_looked(void *context, const struct locks_reply *reply)
 {
     struct watching *watching = context;
     struct exchange *exchange = watching->events.exchange;
@@ -64,7 +64,7 @@ static void looked(void *context, const struct locks_reply *reply)
     } else if (reply->result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
         events_fail(&watching->events, reply->error ? reply->error : "this batond is stopping");
     } else if (exchange->wants_events) {
-        send_round(watching, reply);
+        watch_lock_send_round(watching, reply);
     } else {
         etag_reply(exchange, reply->view.version);
         reply_json(exchange, 200, "application/json", represent_change(exchange, reply));
@@ -72,20 +72,20 @@ static void looked(void *context, const struct locks_reply *reply)
     }
 }
 
-static void look(struct watching *watching)
+static void watch_lock_look(struct watching *watching)
 {
     const struct exchange *exchange = watching->events.exchange;
-    watching->watch =
-        locks_watch(exchange->api->locks, exchange->name, exchange->stored_token,
-                    watching->events.after, events_wait(&watching->events), looked, watching);
+    watching->watch = locks_watch(exchange->api->locks, exchange->name, exchange->stored_token,
+                                  watching->events.after, events_wait(&watching->events),
+                                  watch_lock_on_looked, watching);
 }
 
 /* The stream has been read, so there may be more. */
-static void drained(struct exchange *exchange)
+static void watch_lock_on_drained(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     if (!watching->watch)
-        look(watching);
+        watch_lock_look(watching);
 }
 
 enum handling watch_lock(struct exchange *exchange)
@@ -95,8 +95,8 @@ enum handling watch_lock(struct exchange *exchange)
         abort();
     events_read(&watching->events, exchange);
     exchange->below = watching;
-    exchange->hung_up = let_go;
-    exchange->drained = drained;
-    look(watching);
+    exchange->hung_up = watch_lock_let_go;
+    exchange->drained = watch_lock_on_drained;
+    watch_lock_look(watching);
     return WAITING;
 }

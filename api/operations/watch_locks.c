@@ -28,10 +28,10 @@ struct watching {
     size_t ahead;           /* locks to be asked for, of which most should fit into the page */
 };
 
-static void look(struct watching *watching);
+static void watch_locks_look(struct watching *watching);
 
 /* The exchange has ended, or the client has gone. */
-static void let_go(struct exchange *exchange)
+static void watch_locks_let_go(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     exchange->hung_up = NULL;
@@ -44,7 +44,8 @@ static void let_go(struct exchange *exchange)
 }
 
 /* However many watch it, a lock is written as text once. */
-static void add_lock(void *context, struct slice name, const struct lock_view *view, char **shared)
+static void watch_locks_add_lock(void *context, struct slice name, const struct lock_view *view,
+                                 char **shared)
 {
     struct watching *watching = context;
     if (!*shared)
@@ -53,20 +54,20 @@ static void add_lock(void *context, struct slice name, const struct lock_view *v
     page_add(&watching->page, view->version, name, text);
 }
 
-static bool wants(void *context, struct slice name)
+static bool watch_locks_wants(void *context, struct slice name)
 {
     const struct watching *watching = context;
     return permission_to_read(watching->events.exchange, name);
 }
 
-static char *put(char *at, struct slice text)
+static char *watch_locks_put(char *at, struct slice text)
 {
     return mempcpy(at, text.bytes, text.length);
 }
 
 /* A reply can say one version only: where all that is held was to be told from the beginning, and
  * not all of it was, it is told by GET /locks. */
-static void answer(struct watching *watching, bool complete)
+static void watch_locks_answer(struct watching *watching, bool complete)
 {
     struct exchange *exchange = watching->events.exchange;
     const struct page *page = &watching->page;
@@ -83,7 +84,7 @@ static void answer(struct watching *watching, bool complete)
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             *at++ = ',';
-        at = put(at, page->locks[i]->text);
+        at = watch_locks_put(at, page->locks[i]->text);
     }
     stpcpy(at, "]}\n");
     reply_owned(exchange, 200, "application/json", text);
@@ -91,7 +92,7 @@ static void answer(struct watching *watching, bool complete)
 }
 
 /* AFTER, or AFTER-SINCE in the midst of telling what is held. */
-static void write_id(int64_t after, int64_t since, char id[ID_LONGEST + 1])
+static void watch_locks_write_id(int64_t after, int64_t since, char id[ID_LONGEST + 1])
 {
     char *end = decimal_put(id, after);
     if (since > after) {
@@ -118,10 +119,11 @@ static void send_locks(struct watching *watching)
     for (size_t i = 0; i < page->count; i++) {
         bool is_last = i + 1 == page->count && position->name.length == 0;
         bool has_id = is_last || is_a_stop(page, i, position);
-        write_id(is_last ? position->after : page->locks[i]->version, position->since, id);
+        watch_locks_write_id(is_last ? position->after : page->locks[i]->version, position->since,
+                             id);
         events_event(&watching->events, "lock", has_id ? id : NULL, page->locks[i]->text);
     }
-    write_id(position->after, position->since, id);
+    watch_locks_write_id(position->after, position->since, id);
     if (page->count == 0)
         events_nothing(&watching->events, id);
 }
@@ -134,7 +136,7 @@ static void look_ahead(struct watching *watching)
     watching->ahead = next < page->most ? next : page->most;
 }
 
-static void send_round(struct watching *watching, bool complete)
+static void watch_locks_send_round(struct watching *watching, bool complete)
 {
     const struct prefix_position *position = &watching->position;
     char text[REPLY_REST];
@@ -162,8 +164,9 @@ static void go_to(struct watching *watching, const struct prefix_position *reach
     watching->position = position;
 }
 
-static void looked(void *context, enum locks_result result, const struct prefix_position *reached,
-                   bool complete, const char *error)
+static void watch_locks_on_looked(void *context, enum locks_result result,
+                                  const struct prefix_position *reached, bool complete,
+                                  const char *error)
 {
     struct watching *watching = context;
     watching->watch = NULL;
@@ -174,15 +177,16 @@ static void looked(void *context, enum locks_result result, const struct prefix_
     }
     go_to(watching, reached);
     if (watching->events.exchange->wants_events)
-        send_round(watching, complete);
+        watch_locks_send_round(watching, complete);
     else
-        answer(watching, complete);
+        watch_locks_answer(watching, complete);
 }
 
-static void look(struct watching *watching)
+static void watch_locks_look(struct watching *watching)
 {
     const struct exchange *exchange = watching->events.exchange;
-    const struct prefix_listener listener = {watching, wants, add_lock, looked};
+    const struct prefix_listener listener = {watching, watch_locks_wants, watch_locks_add_lock,
+                                             watch_locks_on_looked};
     /* Who knows nothing yet is told at once what is held, be it nothing. */
     int64_t wait_ms = watching->position.after > 0 ? events_wait(&watching->events) : 0;
     watching->watch =
@@ -191,11 +195,11 @@ static void look(struct watching *watching)
 }
 
 /* The stream has been read, so there may be more. */
-static void drained(struct exchange *exchange)
+static void watch_locks_on_drained(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     if (!watching->watch)
-        look(watching);
+        watch_locks_look(watching);
 }
 
 static void set_limits(struct page *page, const struct exchange *exchange)
@@ -220,8 +224,8 @@ enum handling watch_locks(struct exchange *exchange)
                           ? PORTION_FIRST
                           : watching->page.most;
     exchange->below = watching;
-    exchange->hung_up = let_go;
-    exchange->drained = drained;
-    look(watching);
+    exchange->hung_up = watch_locks_let_go;
+    exchange->drained = watch_locks_on_drained;
+    watch_locks_look(watching);
     return WAITING;
 }

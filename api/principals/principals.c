@@ -106,7 +106,7 @@ bool principals_add(struct principals *principals, struct principal *principal)
     return true;
 }
 
-static bool is_name(struct slice text)
+static bool is_principal_name(struct slice text)
 {
     return text.length > 0 && text.length <= PRINCIPAL_NAME_LENGTH && utf8_is_clean(text);
 }
@@ -115,7 +115,7 @@ static struct principal *find_or_add(struct principals *principals, struct slice
 {
     pthread_mutex_lock(&principals->mutex);
     struct principal *found = find_named(principals, name);
-    if (!found && is_name(name)) {
+    if (!found && is_principal_name(name)) {
         found = new_almighty(name);
         principals_add(principals, found);
     }
@@ -130,7 +130,8 @@ struct principal *principals_by_name(struct principals *principals, struct slice
 
 /* Whoever measures how long this takes learns nothing of the digests, not even which one came
  * closest: all are compared, each as a whole. */
-static struct principal *find(const struct principals *principals, const struct digest *digest)
+static struct principal *principals_find(const struct principals *principals,
+                                         const struct digest *digest)
 {
     struct principal *found = NULL;
     for (size_t i = 0; i < principals->token_count; i++)
@@ -142,13 +143,13 @@ static struct principal *find(const struct principals *principals, const struct 
 struct principal *principals_by_token(const struct principals *principals, struct slice token)
 {
     struct digest digest = digest_of(token);
-    return find(principals, &digest);
+    return principals_find(principals, &digest);
 }
 
 bool principals_add_token(struct principals *principals, const struct digest *digest,
                           struct principal *principal)
 {
-    if (find(principals, digest))
+    if (principals_find(principals, digest))
         return false;
     principals->tokens =
         with_room(principals->tokens, principals->token_count, sizeof *principals->tokens);

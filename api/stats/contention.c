@@ -85,7 +85,8 @@ void contention_close(struct contention *contention)
 
 /* What happens. */
 
-static struct waited **find(struct contention_part *part, uint64_t hash, struct slice name)
+static struct waited **contention_find(struct contention_part *part, uint64_t hash,
+                                       struct slice name)
 {
     struct waited **place = &part->waited[hash % BUCKETS];
     while (*place && ((*place)->hash != hash || (*place)->length != name.length ||
@@ -97,7 +98,7 @@ static struct waited **find(struct contention_part *part, uint64_t hash, struct 
 static void queue(struct contention_part *part, struct window *window, uint64_t hash,
                   struct slice name)
 {
-    struct waited **place = find(part, hash, name), *waited = *place;
+    struct waited **place = contention_find(part, hash, name), *waited = *place;
     if (!waited) {
         waited = calloc(1, sizeof *waited + name.length);
         if (!waited)
@@ -117,7 +118,7 @@ static void queue(struct contention_part *part, struct window *window, uint64_t 
 static void end_wait(struct contention_part *part, struct window *window, uint64_t hash,
                      const struct lock_event *event)
 {
-    struct waited **place = find(part, hash, event->name);
+    struct waited **place = contention_find(part, hash, event->name);
     if (*place && --(*place)->waiters == 0)
         remove_waited(part, place);
     peaks_note(&window->longest_waits, hash, event->name, (uint64_t)event->waited_us / 1000);

@@ -27,7 +27,7 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void start_again(struct hold_counter *hold_counter)
+static void hold_counter_restart(struct hold_counter *hold_counter)
 {
     hold_counter->holds_so_far = 0;
     snprintf(hold_counter->cursor, sizeof hold_counter->cursor, "0");
@@ -36,10 +36,10 @@ static void start_again(struct hold_counter *hold_counter)
 void hold_counter_begin(struct hold_counter *hold_counter)
 {
     *hold_counter = (struct hold_counter){.holds = -1};
-    start_again(hold_counter);
+    hold_counter_restart(hold_counter);
 }
 
-static void end(struct counting *counting)
+static void hold_counter_end(struct counting *counting)
 {
     struct hold_counter *hold_counter = counting->hold_counter;
     void (*done)(void *context) = counting->done;
@@ -50,22 +50,22 @@ static void end(struct counting *counting)
     done(context);
 }
 
-static void publish(struct hold_counter *hold_counter)
+static void hold_counter_publish(struct hold_counter *hold_counter)
 {
     atomic_store(&hold_counter->holds, hold_counter->holds_so_far);
     atomic_store(&hold_counter->counted_ms, (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000));
-    start_again(hold_counter);
+    hold_counter_restart(hold_counter);
 }
 
-static void go_on(struct counting *counting);
+static void hold_counter_go_on(struct counting *counting);
 
-static void counted(void *context, const struct locks_count *count)
+static void hold_counter_on_counted(void *context, const struct locks_count *count)
 {
     struct counting *counting = context;
     struct hold_counter *hold_counter = counting->hold_counter;
     if (count->result != LOCKS_DONE) { /* another Redis may answer next, with other cursors */
-        start_again(hold_counter);
-        end(counting);
+        hold_counter_restart(hold_counter);
+        hold_counter_end(counting);
         return;
     }
     hold_counter->holds_so_far += count->holds;
@@ -74,16 +74,17 @@ static void counted(void *context, const struct locks_count *count)
              count->cursor.bytes);
     bool complete = slice_equals(count->cursor, "0");
     if (complete)
-        publish(hold_counter);
+        hold_counter_publish(hold_counter);
     if (complete || counting->keys >= KEYS_MOST || clock_ns(CLOCK_MONOTONIC) >= counting->until)
-        end(counting);
+        hold_counter_end(counting);
     else
-        go_on(counting);
+        hold_counter_go_on(counting);
 }
 
-static void go_on(struct counting *counting)
+static void hold_counter_go_on(struct counting *counting)
 {
-    locks_count(counting->locks, slice_of(counting->hold_counter->cursor), counted, counting);
+    locks_count(counting->locks, slice_of(counting->hold_counter->cursor), hold_counter_on_counted,
+                counting);
 }
 
 bool hold_counter_count(struct hold_counter *hold_counter, struct locks *locks,
@@ -101,6 +102,6 @@ bool hold_counter_count(struct hold_counter *hold_counter, struct locks *locks,
         abort();
     *counting = (struct counting){
         hold_counter, locks, done, context, now + PATIENCE_MS * UINT64_C(1000000), 0};
-    go_on(counting);
+    hold_counter_go_on(counting);
     return true;
 }

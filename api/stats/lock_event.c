@@ -34,7 +34,7 @@ void lock_event_set_owner(struct lock_event *event, struct slice stored_owner)
         event->principal = slice_of(NULL);
 }
 
-static struct slice name_of(const struct principal *principal)
+static struct slice principal_name(const struct principal *principal)
 {
     return principal && principal->name.length > 0 ? principal->name : slice_of(NULL);
 }
@@ -55,15 +55,15 @@ void asker_clear(struct asker *asker)
     asker->principal = NULL;
 }
 
-static void tell(const struct api *api, const struct lock_event *event,
-                 const struct exchange *exchange)
+static void lock_event_tell(const struct api *api, const struct lock_event *event,
+                            const struct exchange *exchange)
 {
     if (api->on_lock_event)
         api->on_lock_event(api->lock_event_context, event, exchange);
 }
 
 /* The same, and keeps what the request itself has come to. */
-static void tell_and_note(struct exchange *exchange, const struct lock_event *event)
+static void lock_event_tell_and_note(struct exchange *exchange, const struct lock_event *event)
 {
     if (event->fence > 0)
         exchange->noted.fence = event->fence;
@@ -71,33 +71,33 @@ static void tell_and_note(struct exchange *exchange, const struct lock_event *ev
         exchange->noted.waited = true;
         exchange->noted.waited_us += event->waited_us;
     }
-    tell(exchange->api, event, exchange);
+    lock_event_tell(exchange->api, event, exchange);
 }
 
 void asker_tell(const struct asker *asker, struct lock_event event)
 {
-    event.principal = name_of(asker->principal);
+    event.principal = principal_name(asker->principal);
     event.request_id = slice_of(asker->request_id);
     event.trace_id = slice_of(asker->trace_id);
-    tell(asker->api, &event, NULL);
+    lock_event_tell(asker->api, &event, NULL);
 }
 
 /* What all of an exchange have in common. */
-static struct lock_event begin(const struct exchange *exchange, enum lock_event_kind kind,
-                               struct slice name)
+static struct lock_event lock_event_begin(const struct exchange *exchange,
+                                          enum lock_event_kind kind, struct slice name)
 {
     struct lock_event event = lock_event_of(kind, name);
-    event.principal = name_of(exchange->principal);
+    event.principal = principal_name(exchange->principal);
     event.request_id = slice_of(exchange->request_id);
     event.trace_id = slice_of(exchange->trace_id);
     return event;
 }
 
 /* What an acquire asks for. */
-static struct lock_event begin_acquire(const struct exchange *exchange, enum lock_event_kind kind,
-                                       struct slice name)
+static struct lock_event lock_event_begin_acquire(const struct exchange *exchange,
+                                                  enum lock_event_kind kind, struct slice name)
 {
-    struct lock_event event = begin(exchange, kind, name);
+    struct lock_event event = lock_event_begin(exchange, kind, name);
     event.owner = exchange->parameters.texts[FIELD_OWNER];
     event.mode = (enum lock_mode)exchange->parameters.numbers[FIELD_LOCK_MODE];
     return event;
@@ -111,7 +111,7 @@ void lock_event_set_release(struct lock_event *event, const struct release *rele
     event->held_ms = release->held_ms;
 }
 
-static void set_hold(struct lock_event *event, const struct hold *hold)
+static void lock_event_set_hold(struct lock_event *event, const struct hold *hold)
 {
     struct slice realm;
     owner_split(hold->owner, &realm, &event->owner);
@@ -139,8 +139,8 @@ void lock_event_queued(struct exchange *exchange, struct slice name)
 {
     exchange->queued_us = now_us();
     exchange->queued_name = name;
-    struct lock_event event = begin_acquire(exchange, LOCK_EVENT_QUEUED, name);
-    tell(exchange->api, &event, exchange);
+    struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_QUEUED, name);
+    lock_event_tell(exchange->api, &event, exchange);
 }
 
 /* How an acquire ends, by what the locks have answered. */
@@ -168,11 +168,11 @@ TABLE_IS_COMPLETE(ENDS, LOCKS_RESULTS);
 void lock_event_acquired(struct exchange *exchange, struct slice name, enum locks_result result,
                          const struct hold *hold)
 {
-    struct lock_event event = begin_acquire(exchange, END_OF[result], name);
+    struct lock_event event = lock_event_begin_acquire(exchange, END_OF[result], name);
     if (hold)
-        set_hold(&event, hold);
+        lock_event_set_hold(&event, hold);
     event.waited_us = take_wait(exchange);
-    tell_and_note(exchange, &event);
+    lock_event_tell_and_note(exchange, &event);
 }
 
 void lock_event_abandoned(struct exchange *exchange)
@@ -182,9 +182,9 @@ void lock_event_abandoned(struct exchange *exchange)
         name = exchange->queued_name;
     else if (exchange->parameters.names)
         name = exchange->parameters.names[0];
-    struct lock_event event = begin_acquire(exchange, LOCK_EVENT_ABANDONED, name);
+    struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_ABANDONED, name);
     event.waited_us = take_wait(exchange);
-    tell_and_note(exchange, &event);
+    lock_event_tell_and_note(exchange, &event);
 }
 
 void lock_event_all_taken_back(struct exchange *exchange)
@@ -193,9 +193,10 @@ void lock_event_all_taken_back(struct exchange *exchange)
         const struct grant *grant = &exchange->grants[i];
         if (!grant->is_new)
             continue;
-        struct lock_event event = begin_acquire(exchange, LOCK_EVENT_TAKEN_BACK, grant->name);
+        struct lock_event event =
+            lock_event_begin_acquire(exchange, LOCK_EVENT_TAKEN_BACK, grant->name);
         event.fence = grant->fence;
-        tell(exchange->api, &event, exchange);
+        lock_event_tell(exchange->api, &event, exchange);
     }
     exchange->grant_count = 0;
 }
@@ -207,10 +208,10 @@ void lock_event_renewed(struct exchange *exchange, struct slice name, enum locks
     if (!is_held && result != LOCKS_NOT_HELD)
         return;
     struct lock_event event =
-        begin(exchange, is_held ? LOCK_EVENT_RENEWED : LOCK_EVENT_NOT_HELD, name);
+        lock_event_begin(exchange, is_held ? LOCK_EVENT_RENEWED : LOCK_EVENT_NOT_HELD, name);
     if (is_held)
-        set_hold(&event, hold);
-    tell_and_note(exchange, &event);
+        lock_event_set_hold(&event, hold);
+    lock_event_tell_and_note(exchange, &event);
 }
 
 void lock_event_released(struct exchange *exchange, struct slice name, enum locks_result result,
@@ -221,10 +222,10 @@ void lock_event_released(struct exchange *exchange, struct slice name, enum lock
         (is_done && (release->cancelled || release->repeated)))
         return;
     struct lock_event event =
-        begin(exchange, is_done ? LOCK_EVENT_RELEASED : LOCK_EVENT_NOT_HELD, name);
+        lock_event_begin(exchange, is_done ? LOCK_EVENT_RELEASED : LOCK_EVENT_NOT_HELD, name);
     if (is_done)
         lock_event_set_release(&event, release);
-    tell_and_note(exchange, &event);
+    lock_event_tell_and_note(exchange, &event);
 }
 
 void lock_event_expired(const struct api *api, const struct expiry *expiry)
@@ -236,7 +237,7 @@ void lock_event_expired(const struct api *api, const struct expiry *expiry)
     event.fence = expiry->fence;
     event.held_ms = expiry->held_ms;
     event.count = expiry->count;
-    tell(api, &event, NULL);
+    lock_event_tell(api, &event, NULL);
 }
 
 void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared)
@@ -247,13 +248,13 @@ void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared
     event.request_id = slice_of(exchange->request_id);
     event.trace_id = slice_of(exchange->trace_id);
     event.count = count;
-    tell(exchange->api, &event, exchange);
+    lock_event_tell(exchange->api, &event, exchange);
 }
 
 void lock_event_reopened(struct exchange *exchange, int64_t count)
 {
-    struct lock_event event = begin(exchange, LOCK_EVENT_REOPENED, slice_of(NULL));
+    struct lock_event event = lock_event_begin(exchange, LOCK_EVENT_REOPENED, slice_of(NULL));
     event.reason = exchange->parameters.texts[FIELD_REASON];
     event.count = count;
-    tell(exchange->api, &event, exchange);
+    lock_event_tell(exchange->api, &event, exchange);
 }
