@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_QUARANTINE_IDENTITY_H
 #define BATON_LOCKS_QUARANTINE_IDENTITY_H
 
-#include "locks/quarantine/quarantine.h"
+#include "locks/types/quarantine.h"
 #include "redis/store.h"
 
 struct guard;
