@@ -1,4 +1,4 @@
-/* api.h: the HTTP interface as a whole: takes an exchange, sees to it that it is answered. */
+/* api.h: the HTTP API as a whole: takes an exchange and has it answered. */
 #ifndef BATON_API_API_H
 #define BATON_API_API_H
 
@@ -23,19 +23,18 @@ void api_refuse_body(struct exchange *exchange);
 /* Answers an exchange whose request line and header fields are larger than `most` bytes. */
 void api_refuse_head(struct api *api, struct exchange *exchange, size_t most);
 
-/* From now on these may ask; takes the reference over. Requests under way go on as those they were.
- */
+/* Replaces the principals; takes the reference over. A request under way keeps its principal. */
 void api_set_principals(struct api *api, struct principals *principals);
 
-/* This batond is about to stop. Whoever waits is answered 503 `draining`, watches get what there
- * is, streams end, and readiness is denied from now on; all else is served as before. */
+/* This batond is about to stop. Waiting requests get 503 `draining`, watches get what is known,
+ * streams end, and readiness is denied from now on. Other requests are served as before. */
 void api_drain(struct api *api);
 
-/* Whether Redis can be asked, as far as is known without asking it: streams of events are told
- * where that has changed. */
+/* Says whether Redis can be asked, as known without asking it. A change is sent to all streams of
+ * events. */
 void api_set_store(struct api *api, bool is_available);
 
-/* Whether the reply tells of a new hold, which nobody else can tell the client of. */
+/* Whether the reply carries a new hold, which the client cannot learn of in another way. */
 bool api_has_granted(const struct exchange *exchange);
 
 #endif

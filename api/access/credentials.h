@@ -1,5 +1,4 @@
-/* credentials.h: finds out who asks: by the token in the Authorization header, or the certificate.
- */
+/* credentials.h: finds the principal of a request by its API key or its client certificate. */
 #ifndef BATON_API_ACCESS_CREDENTIALS_H
 #define BATON_API_ACCESS_CREDENTIALS_H
 
@@ -11,16 +10,15 @@ enum {
     CREDENTIALS_TOKEN_LONGEST = 256,
 };
 
-/* Sets exchange->principal, unless the route is for everybody. False where the exchange has been
- * answered with 401. What the header says counts more than the certificate, which may be that of a
- * proxy that asks for many. */
+/* Sets exchange->principal, unless the route is open to all. Returns false if it has answered 401.
+ * The Authorization header has precedence over the certificate, which may belong to a proxy. */
 bool credentials_check(struct exchange *exchange);
 
-/* On a route for everybody: whether whoever asks has also said who it is, and has this verb. */
+/* On a route that is open to all: whether the request has credentials, and they have this verb. */
 bool credentials_allow(const struct exchange *exchange, enum verb verb);
 
-/* Whether who asked then would be let in now, too, and may do what it could: SIGHUP may have
- * changed either. For what goes on for longer than a request may wait. */
+/* Whether the credentials of the exchange are still good and have the same rights: SIGHUP may have
+ * changed both. Streams ask this, since they last longer than a request may wait. */
 bool credentials_last(const struct exchange *exchange);
 
 #endif

@@ -21,34 +21,34 @@ struct principals;
 LIST_HEAD(connection_holds, connection_hold);
 LIST_HEAD(event_streams, events);
 
-/* One for each worker, used on its thread alone. */
+/* Each worker has one and uses it on its own thread alone. */
 struct api {
     struct locks *locks;
-    struct principals *principals; /* who may ask: a reference of its own, see api_set_principals */
-    bool asks_certificates;        /* whoever shows one may do all; there are no tokens */
-    const char *allowed_hosts;     /* names that Host may have: cross_site.h; NULL: none more */
+    struct principals *principals; /* a reference of its own: api_set_principals replaces it */
+    bool asks_certificates;        /* a client with a certificate may do all; there are no tokens */
+    const char *allowed_hosts;     /* further names for Host, see cross_site.h; NULL: none */
     struct limits *limits;         /* of the process; NULL: none */
-    struct hold_counter *hold_counter;   /* of the process; NULL: nobody counts */
-    const struct contention *contention; /* of the process; NULL: nobody looks */
-    const struct health *health;         /* of the process; NULL: it is well */
+    struct hold_counter *hold_counter;   /* of the process; NULL: holds are not counted */
+    const struct contention *contention; /* of the process; NULL: not kept */
+    const struct health *health;         /* of the process; NULL: always healthy */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t max_wait_ms;
-    bool quorum;      /* a majority of independent Redis keeps the locks: see offered.h */
-    bool embedded;    /* Redis is batond's own, which has no replicas: likewise */
-    int64_t replicas; /* of Redis that confirm every grant and renewal; 0: none */
+    bool quorum;      /* independent Redis keep the locks; offered.h refuses what they lack */
+    bool embedded;    /* Redis is batond's own and has no replicas; offered.h likewise */
+    int64_t replicas; /* how many replicas of Redis confirm every grant and renewal */
     /* Writes the metrics of the whole process as Prometheus text, allocated by malloc. */
     char *(*metrics)(void *context);
     void *context;
-    /* Is told all that happens to locks, in order, from the loop. The exchange is that of the
-     * request it came from; NULL where there is none, or no more. May be NULL. */
+    /* Gets every event of a lock, in order, from the loop. `exchange` is the request that caused
+     * it, or NULL if no request did or it has ended. May be NULL. */
     void (*on_lock_event)(void *context, const struct lock_event *event,
                           const struct exchange *exchange);
     void *lock_event_context;
     struct random_pool randomness; /* for tokens, owners and request ids */
     bool draining;
-    bool store_is_away;                       /* as the streams were told */
-    struct connection_holds connection_holds; /* those whose streams go on */
+    bool store_is_away;                       /* as the event streams have it */
+    struct connection_holds connection_holds; /* whose streams go on */
     struct event_streams event_streams;
 };
 

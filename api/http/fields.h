@@ -1,5 +1,5 @@
-/* fields.h: what a request may carry beside its name: a table of fields, read from the query, the
- * body and the Lock-Token header into one checked struct. */
+/* fields.h: the parameters of requests: a table of fields, read from the query, the body and the
+ * Lock-Token header into one checked struct. */
 #ifndef BATON_API_HTTP_FIELDS_H
 #define BATON_API_HTTP_FIELDS_H
 
@@ -73,12 +73,12 @@ struct parameters {
     struct slice *names;
 };
 
-/* Reads what the exchange carries, checked against the fields that its route accepts. False where
- * it has been answered with a problem that names the field and what was expected. */
+/* Reads and checks the parameters of the exchange. `accepted` has the fields of its route. Returns
+ * false if it has answered with a problem, which names the field and what it expects. */
 bool fields_read(struct exchange *exchange, unsigned accepted);
 
-/* The longest TTL that whoever asks may give to the lock that it asks for, or to each of several,
- * as far as their names have been read; where none has, to any lock. Milliseconds. */
+/* The longest TTL, in ms, that the principal may give to the requested lock, or to each of the
+ * names read so far; if no name has been read, to any lock. */
 int64_t fields_longest_ttl(const struct exchange *exchange);
 
 /* Answers invalid_parameter for a field whose value does not fit. */

@@ -1,5 +1,5 @@
-/* acquisition.h: what acquiring one lock and acquiring several have in common: the request with its
- * defaults, and what is answered where no hold was granted. */
+/* acquisition.h: what acquiring one lock and acquiring several share: the request with its
+ * defaults, and the answers without a grant. */
 #ifndef BATON_API_OPERATIONS_ACQUISITION_H
 #define BATON_API_OPERATIONS_ACQUISITION_H
 

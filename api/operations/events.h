@@ -1,5 +1,5 @@
-/* events.h: what both kinds of watching have in common: after which version and for how long, and
- * server-sent events (text/event-stream) where the client wants them. */
+/* events.h: what watching a lock and watching a prefix share: the version and time to start and end
+ * at, and server-sent events (text/event-stream). */
 #ifndef BATON_API_OPERATIONS_EVENTS_H
 #define BATON_API_OPERATIONS_EVENTS_H
 
@@ -20,15 +20,14 @@ struct events {
     LIST_ENTRY(events) others;
 };
 
-/* Reads what the client wants to know. */
+/* Reads the parameters of the watch. */
 void events_read(struct events *events, struct exchange *exchange);
 
-/* Its exchange has ended, or the client has gone. */
+/* Ends the watch: the exchange is over or the client has gone. */
 void events_close(struct events *events);
 
-/* Redis can be asked, or not any more: where that has changed, tells every stream by an event
- * `store`. A client that is behind with reading is not told: it will be by what becomes of its next
- * round. */
+/* Says whether Redis can be asked. A change goes to every stream as an event `store`, except to a
+ * client that is behind with reading: the result of its next round shows it. */
 void events_set_store(struct api *api, bool is_available);
 
 /* How long to wait in the next round. */
@@ -44,11 +43,11 @@ void events_nothing(struct events *events, const char *id);
 /* Sends what the round has brought. Where the stream ends with it, it is never drained. */
 void events_end_round(struct events *events);
 
-/* Whether what a round has brought may be sent. A stream has no end of its own, and SIGHUP may have
- * taken from its client what it could see. */
+/* Whether the result of a round may be sent. A stream lasts long, and SIGHUP may have taken the
+ * right to see it from the client. */
 bool events_may_be_seen(const struct events *events);
 
-/* What a round has brought is not to be had: answers with the problem, or ends the stream. */
+/* A round has failed: answers with the problem, or ends the stream. */
 void events_fail(struct events *events, const char *error);
 
 #endif

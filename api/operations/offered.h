@@ -1,5 +1,4 @@
-/* offered.h: refuses what the locks of a quorum, or of batond's own Redis, do not offer, rather
- * than do half of it. */
+/* offered.h: refuses requests that a quorum, or batond's own Redis, cannot fulfil as a whole. */
 #ifndef BATON_API_OPERATIONS_OFFERED_H
 #define BATON_API_OPERATIONS_OFFERED_H
 
@@ -7,8 +6,8 @@
 
 struct exchange;
 
-/* Whether what is asked for is offered where the locks are kept; else the exchange has been
- * answered. The fields have been read. */
+/* Returns false if it has refused the request, because the store of the locks cannot do what it
+ * asks for. The fields have been read. */
 bool offered_check(struct exchange *exchange);
 
 #endif

@@ -1,20 +1,19 @@
-/* undelivered.h: the holds that a reply tells of, to be taken back should it not reach its client.
- */
+/* undelivered.h: the grants in a reply, to be taken back if the reply does not reach the client. */
 #ifndef BATON_API_OPERATIONS_UNDELIVERED_H
 #define BATON_API_OPERATIONS_UNDELIVERED_H
 
 #include "api/http/exchange.h"
 
-/* Outlives the exchange, but not the API. Used on the worker's thread alone. */
+/* Outlives the exchange; the API outlives it. Use it on the worker's thread alone. */
 struct undelivered;
 
-/* What the reply of this exchange tells of; NULL where that is no new hold. */
+/* The grants in the reply of this exchange; NULL if it has none. */
 struct undelivered *undelivered_new(const struct exchange *exchange);
 
-/* The client does not know of the holds: they are taken back. Frees it. */
+/* The client did not get the reply: takes the grants back. Frees `undelivered`. */
 void undelivered_take_back(struct undelivered *undelivered);
 
-/* The client knows, or may know. NULL is fine. */
+/* The client has the reply, or may have it. Takes NULL. */
 void undelivered_free(struct undelivered *undelivered);
 
 #endif

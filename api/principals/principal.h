@@ -1,4 +1,4 @@
-/* principal.h: somebody who makes requests: a name, what it may do, and its limits. */
+/* principal.h: a caller that API keys and certificates stand for: its name, rights and limits. */
 #ifndef BATON_API_PRINCIPALS_PRINCIPAL_H
 #define BATON_API_PRINCIPALS_PRINCIPAL_H
 

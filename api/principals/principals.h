@@ -1,4 +1,4 @@
-/* principals.h: all who may make requests, found by their tokens or their certificates' names. */
+/* principals.h: all principals, found by their API keys or the names in their certificates. */
 #ifndef BATON_API_PRINCIPALS_PRINCIPALS_H
 #define BATON_API_PRINCIPALS_PRINCIPALS_H
 
@@ -9,15 +9,14 @@
  * when the file is read again. */
 struct principals;
 
-/* Those of a process without a tokens-file: whoever asks is the same one, which has no name and may
- * do all. */
+/* Without a tokens-file: all requests have the same principal, which has no name and may do all. */
 struct principals *principals_anonymous(void);
 
 /* Those of a process that has no tokens-file and asks for certificates: whoever has a name may do
  * all, each under its own name. There are as many as the authority has named. */
 struct principals *principals_certified(void);
 
-/* Nobody yet. */
+/* Empty. */
 struct principals *principals_new(void);
 
 /* Adds one, whose reference is taken over. False, with the reference dropped, where there is one of

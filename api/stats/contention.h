@@ -1,5 +1,5 @@
-/* contention.h: which locks are waited for, and which are held for long, to answer "why is
- * everything waiting?". */
+/* contention.h: the locks with the most waiters and the longest holds: "why does everything wait?"
+ */
 #ifndef BATON_API_STATS_CONTENTION_H
 #define BATON_API_STATS_CONTENTION_H
 
@@ -11,22 +11,22 @@ enum {
     CONTENTION_WINDOW_MS = 3600 * 1000, /* what is told is of this one and the one before */
 };
 
-/* What one worker has seen; written on its thread, read from any. */
+/* The figures of one worker; written on its thread, read from any. */
 struct contention_part;
 
-/* Of the whole process. Begins zeroed. */
+/* The process has one. Begins zeroed. */
 struct contention {
     size_t count;
     struct contention_part *parts[CONTENTION_PARTS];
 };
 
-/* Makes so many parts. Before any worker starts. */
+/* Makes `count` parts. Call it before any worker starts. */
 void contention_open(struct contention *contention, size_t count);
 
-/* When no worker runs any more. */
+/* Call it after all workers have ended. */
 void contention_close(struct contention *contention);
 
-/* Takes note of what happened at a worker. */
+/* Adds an event of a worker. */
 void contention_add(struct contention_part *part, const struct lock_event *event);
 
 /* A name that is waited for now. */

@@ -1,5 +1,4 @@
-/* health.h: what a process knows of its own state: whether it is about to leave, and whether its
- * workers' loops turn. */
+/* health.h: the state of the process: whether it is about to stop, and whether its loops turn. */
 #ifndef BATON_API_STATS_HEALTH_H
 #define BATON_API_STATS_HEALTH_H
 
@@ -14,8 +13,8 @@ enum {
 
 /* One for all workers; zeroed to begin with. */
 struct health {
-    /* It will stop soon: readiness is denied, so that whoever spreads requests sends them to
-     * another, and replies ask for the connection to be closed; all else is served as before. */
+    /* The process will stop soon: readiness is denied, so that load balancers send requests
+     * elsewhere, and replies close their connection. Requests are served as before. */
     atomic_bool leaving;
     size_t loops; /* constant once the first has begun to turn */
     struct {
@@ -28,12 +27,12 @@ struct health {
 /* A loop says that it turns, about once a second, on its own thread. */
 void health_turned(struct health *health, size_t loop);
 
-/* Looks whether it has, since the last time, on the main thread about once a second. Returns
- * whether it has become stuck or is not any more. To count looks rather than time does not take for
- * stuck what was only stopped together with who looks. */
+/* Checks whether the loop has turned since the last check; call it on the main thread about once a
+ * second. Returns whether the loop became stuck or recovered. This counts checks rather than time,
+ * so that a loop that was stopped together with the main thread does not seem stuck. */
 bool health_look(struct health *health, size_t loop);
 
-/* These take NULL, which is well. */
+/* These take NULL, which is healthy. */
 bool health_is_stuck(const struct health *health, size_t loop);
 bool health_is_leaving(const struct health *health);
 

@@ -1,12 +1,11 @@
-/* lock_event.h: what happens to locks, one thing at a time, for whoever counts it, logs it or sums
- * it up. */
+/* lock_event.h: one event in the life of a lock, to be counted, logged and summed up. */
 #ifndef BATON_API_STATS_LOCK_EVENT_H
 #define BATON_API_STATS_LOCK_EVENT_H
 
 #include "api/http/exchange.h"
 
-/* How an acquire ends: of a request each name gets one of these, but for several names, of which
- * those after a refused one were not asked for. X(name, word). */
+/* How an acquire ends. Each name of a request gets one of these; of several names, those after a
+ * refused one get none, since they were not asked for. X(name, word). */
 #define ACQUIRE_ENDS(X)                                                                            \
     X(LOCK_EVENT_GRANTED, "granted")                                                               \
     X(LOCK_EVENT_REPEATED, "repeated") /* the token has the hold already */                        \
@@ -25,7 +24,7 @@
     X(LOCK_EVENT_QUARANTINED, "quarantined") /* Redis may have lost holds that still run */        \
     X(LOCK_EVENT_UNAVAILABLE, "unavailable")
 
-/* How a hold ends. Each end is told once in all, by one of the batonds. */
+/* How a hold ends. One batond of all reports each end, once. */
 #define HOLD_ENDS(X)                                                                               \
     X(LOCK_EVENT_RELEASED, "released")                                                             \
     X(LOCK_EVENT_EXPIRED, "expired")                                                               \
@@ -49,8 +48,8 @@ enum lock_event_kind {
 };
 #undef LOCK_EVENT_KIND
 
-/* One thing that happened. The texts are only good while it is told; a number that does not apply
- * or is not known is -1, such a text absent. */
+/* An event. Its texts are valid during the callback alone. A number that does not apply or is not
+ * known is -1; such a text is absent. */
 struct lock_event {
     enum lock_event_kind kind;
     struct slice name;
@@ -73,7 +72,7 @@ struct lock_event {
 /* The word for a kind, as above. */
 const char *lock_event_word(enum lock_event_kind kind);
 
-/* An event in which nothing is known but its kind and name. */
+/* An event with a kind and a name; the rest is not known. */
 struct lock_event lock_event_of(enum lock_event_kind kind, struct slice name);
 
 /* Sets owner and principal from an owner as the locks know it. */
@@ -82,7 +81,7 @@ void lock_event_set_owner(struct lock_event *event, struct slice stored_owner);
 /* Sets what is known of a hold by its release, which is not a repeated one. */
 void lock_event_set_release(struct lock_event *event, const struct release *release);
 
-/* Whoever asked, as it is told of after the end of its exchange; not after that of the API. */
+/* The source of a request, kept for events after the end of its exchange. The API outlives it. */
 struct asker {
     struct api *api;
     struct principal *principal; /* a reference */
@@ -93,39 +92,39 @@ struct asker {
 struct asker asker_of(const struct exchange *exchange);
 void asker_clear(struct asker *asker);
 
-/* Tells of what was asked for by an exchange that is no more. */
+/* Reports an event of an exchange that has ended. */
 void asker_tell(const struct asker *asker, struct lock_event event);
 
-/* Each of these tells struct api's `on_lock_event` on the exchange's behalf. */
+/* Each of these reports an event of the exchange to struct api's `on_lock_event`. */
 
-/* An acquire waits. Of several names one is waited for at a time. */
+/* An acquire waits. A request for several names waits for one of them at a time. */
 void lock_event_queued(struct exchange *exchange, struct slice name);
 
-/* It has ended; the hold only where there is one, else NULL. */
+/* An acquire has ended. `hold` is NULL if there is none. */
 void lock_event_acquired(struct exchange *exchange, struct slice name, enum locks_result result,
                          const struct hold *hold);
 
-/* Its client has gone before that. */
+/* The client has gone before its acquire ended. */
 void lock_event_abandoned(struct exchange *exchange);
 
-/* What was told of as granted was taken back, with all of exchange->grants. */
+/* All of exchange->grants, reported as granted before, were taken back. */
 void lock_event_all_taken_back(struct exchange *exchange);
 
-/* The end of a renewal; LOCKS_UNAVAILABLE and _UNCONFIRMED are not told. */
+/* A renewal has ended. LOCKS_UNAVAILABLE and _UNCONFIRMED are not reported. */
 void lock_event_renewed(struct exchange *exchange, struct slice name, enum locks_result result,
                         const struct hold *hold);
 
-/* The end of a release, likewise; one that was sent again is not told either. */
+/* A release has ended; likewise. A repeated release is not reported either. */
 void lock_event_released(struct exchange *exchange, struct slice name, enum locks_result result,
                          const struct release *release);
 
-/* A hold was found to have expired. */
+/* A hold has expired. */
 void lock_event_expired(const struct api *api, const struct expiry *expiry);
 
-/* The name was broken, and so many holds ended. `is_cleared`: it could not be read how many. */
+/* The lock was broken, which ended `count` holds. `is_cleared`: their number could not be read. */
 void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared);
 
-/* The quarantine of so many servers of Redis was ended, for this reason. */
+/* An operator has ended the quarantine of `count` servers of Redis. */
 void lock_event_reopened(struct exchange *exchange, int64_t count);
 
 #endif
