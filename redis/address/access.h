@@ -1,6 +1,6 @@
 /* access.h: what settings of their own say of the way into Redis, beside its URL. */
-#ifndef BATON_REDIS_ACCESS_H
-#define BATON_REDIS_ACCESS_H
+#ifndef BATON_REDIS_ADDRESS_ACCESS_H
+#define BATON_REDIS_ADDRESS_ACCESS_H
 
 #include "redis/address/url.h"
 

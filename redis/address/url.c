@@ -1,7 +1,7 @@
 #include "redis/address/url.h"
 
 #include "base/slice.h"
-#include "redis/wire/tls.h"
+#include "redis/tls/tls.h"
 
 #include <errno.h>
 #include <stdio.h>

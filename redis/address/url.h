@@ -1,6 +1,6 @@
 /* url.h: where Redis is and how to get in, read from one URL. */
-#ifndef BATON_REDIS_URL_H
-#define BATON_REDIS_URL_H
+#ifndef BATON_REDIS_ADDRESS_URL_H
+#define BATON_REDIS_ADDRESS_URL_H
 
 #include "base/failure.h"
 

@@ -1,6 +1,6 @@
 /* tracking.h: keeps Redis telling the inbox of changed keys, over losses of link and inbox. */
-#ifndef BATON_REDIS_TRACKING_H
-#define BATON_REDIS_TRACKING_H
+#ifndef BATON_REDIS_PUBSUB_TRACKING_H
+#define BATON_REDIS_PUBSUB_TRACKING_H
 
 #include "base/failure.h"
 #include "redis/pubsub/inbox.h"

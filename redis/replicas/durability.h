@@ -1,6 +1,6 @@
 /* durability.h: what a Redis should be set to where grants are confirmed by replicas. */
-#ifndef BATON_REDIS_DURABILITY_H
-#define BATON_REDIS_DURABILITY_H
+#ifndef BATON_REDIS_REPLICAS_DURABILITY_H
+#define BATON_REDIS_REPLICAS_DURABILITY_H
 
 #include "redis/wire/facts.h"
 

@@ -1,6 +1,6 @@
 /* questions.h: who asks whether replicas have something, of which Redis, and until when. */
-#ifndef BATON_REDIS_QUESTIONS_H
-#define BATON_REDIS_QUESTIONS_H
+#ifndef BATON_REDIS_REPLICAS_QUESTIONS_H
+#define BATON_REDIS_REPLICAS_QUESTIONS_H
 
 #include "redis/types/confirm.h"
 #include "redis/types/peer.h"

@@ -1,6 +1,6 @@
 /* script.h: a Lua script as Redis knows it: its text, and the SHA-1 by which EVALSHA calls it. */
-#ifndef BATON_REDIS_SCRIPT_H
-#define BATON_REDIS_SCRIPT_H
+#ifndef BATON_REDIS_TYPES_SCRIPT_H
+#define BATON_REDIS_TYPES_SCRIPT_H
 
 #include <stddef.h>
 

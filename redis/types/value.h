@@ -1,6 +1,6 @@
 /* value.h: reads a reply of Redis without trusting its shape. */
-#ifndef BATON_REDIS_VALUE_H
-#define BATON_REDIS_VALUE_H
+#ifndef BATON_REDIS_TYPES_VALUE_H
+#define BATON_REDIS_TYPES_VALUE_H
 
 #include "base/slice.h"
 

@@ -1,6 +1,6 @@
 /* call.h: one command on its way: its bytes, who waits for it, and a queue of such. */
-#ifndef BATON_REDIS_CALL_H
-#define BATON_REDIS_CALL_H
+#ifndef BATON_REDIS_WIRE_CALL_H
+#define BATON_REDIS_WIRE_CALL_H
 
 #include "redis/types/result.h"
 #include "redis/types/script.h"

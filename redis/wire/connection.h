@@ -1,8 +1,8 @@
 /* connection.h: one socket to Redis on a loop: commands out, once a turn; replies in, in order. */
-#ifndef BATON_REDIS_CONNECTION_H
-#define BATON_REDIS_CONNECTION_H
+#ifndef BATON_REDIS_WIRE_CONNECTION_H
+#define BATON_REDIS_WIRE_CONNECTION_H
 
-#include "redis/wire/tls.h"
+#include "redis/tls/tls.h"
 
 #include <stdbool.h>
 #include <stddef.h>

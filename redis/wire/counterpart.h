@@ -1,6 +1,6 @@
 /* counterpart.h: which Redis a link is connected to, and which it was connected to before. */
-#ifndef BATON_REDIS_COUNTERPART_H
-#define BATON_REDIS_COUNTERPART_H
+#ifndef BATON_REDIS_WIRE_COUNTERPART_H
+#define BATON_REDIS_WIRE_COUNTERPART_H
 
 #include "redis/types/peer.h"
 #include "redis/wire/session.h"

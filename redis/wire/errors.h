@@ -1,6 +1,6 @@
 /* errors.h: what an error reply of Redis means for the script that was to run. */
-#ifndef BATON_REDIS_ERRORS_H
-#define BATON_REDIS_ERRORS_H
+#ifndef BATON_REDIS_WIRE_ERRORS_H
+#define BATON_REDIS_WIRE_ERRORS_H
 
 #include <stdbool.h>
 #include <stddef.h>

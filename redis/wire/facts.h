@@ -1,6 +1,6 @@
 /* facts.h: what a Redis says of itself in INFO, and whether Baton can rely on it. */
-#ifndef BATON_REDIS_FACTS_H
-#define BATON_REDIS_FACTS_H
+#ifndef BATON_REDIS_WIRE_FACTS_H
+#define BATON_REDIS_WIRE_FACTS_H
 
 #include "base/failure.h"
 #include "base/slice.h"

@@ -1,6 +1,6 @@
 /* greeting.h: what is said first on each connection: who we are, and who answers. */
-#ifndef BATON_REDIS_GREETING_H
-#define BATON_REDIS_GREETING_H
+#ifndef BATON_REDIS_WIRE_GREETING_H
+#define BATON_REDIS_WIRE_GREETING_H
 
 #include "redis/address/url.h"
 #include "redis/wire/facts.h"

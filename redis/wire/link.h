@@ -1,6 +1,6 @@
 /* link.h: runs scripts on one Redis, over a connection that comes back by itself. */
-#ifndef BATON_REDIS_LINK_H
-#define BATON_REDIS_LINK_H
+#ifndef BATON_REDIS_WIRE_LINK_H
+#define BATON_REDIS_WIRE_LINK_H
 
 #include "redis/types/confirm.h"
 #include "redis/types/events.h"

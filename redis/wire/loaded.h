@@ -1,6 +1,6 @@
 /* loaded.h: which scripts the Redis behind a connection has been given. */
-#ifndef BATON_REDIS_LOADED_H
-#define BATON_REDIS_LOADED_H
+#ifndef BATON_REDIS_WIRE_LOADED_H
+#define BATON_REDIS_WIRE_LOADED_H
 
 #include "redis/types/script.h"
 

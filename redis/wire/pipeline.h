@@ -1,7 +1,7 @@
 /* pipeline.h: commands on their way to one Redis, and what becomes of each: it is answered, it is
  * lost with the connection, or it is not sent at all. */
-#ifndef BATON_REDIS_PIPELINE_H
-#define BATON_REDIS_PIPELINE_H
+#ifndef BATON_REDIS_WIRE_PIPELINE_H
+#define BATON_REDIS_WIRE_PIPELINE_H
 
 #include "redis/wire/call.h"
 #include "redis/wire/session.h"

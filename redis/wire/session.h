@@ -1,6 +1,6 @@
 /* session.h: keeps one connection to Redis: makes it, logs in, checks what answers, comes back. */
-#ifndef BATON_REDIS_SESSION_H
-#define BATON_REDIS_SESSION_H
+#ifndef BATON_REDIS_WIRE_SESSION_H
+#define BATON_REDIS_WIRE_SESSION_H
 
 #include "base/failure.h"
 #include "base/slice.h"

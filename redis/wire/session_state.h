@@ -1,7 +1,7 @@
 /* session_state.h: what redis/wire/session.c, which keeps a connection, and
  * redis/wire/session_connect.c, which makes it, know of a session; nobody else does. */
-#ifndef BATON_REDIS_SESSION_STATE_H
-#define BATON_REDIS_SESSION_STATE_H
+#ifndef BATON_REDIS_WIRE_SESSION_STATE_H
+#define BATON_REDIS_WIRE_SESSION_STATE_H
 
 #include "redis/wire/connection.h"
 #include "redis/wire/greeting.h"

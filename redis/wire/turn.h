@@ -1,6 +1,6 @@
 /* turn.h: runs something once at the end of a loop's turn, right before the loop would sleep. */
-#ifndef BATON_REDIS_TURN_H
-#define BATON_REDIS_TURN_H
+#ifndef BATON_REDIS_WIRE_TURN_H
+#define BATON_REDIS_WIRE_TURN_H
 
 #include <stdbool.h>
 #include <uv.h>

@@ -1,5 +1,5 @@
 /* What batond is told of a Redis Cluster at its start, and what it says of it. */
-#include "redis/wire/tls.h"
+#include "redis/tls/tls.h"
 #include "tests/integration/on_cluster.h"
 
 #include <stdio.h>

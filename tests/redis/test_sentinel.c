@@ -1,6 +1,6 @@
 /* Redis Sentinel: which server is used, and how quickly it is another one. */
 #include "redis/address/access.h"
-#include "redis/wire/tls.h"
+#include "redis/tls/tls.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -200,8 +200,8 @@ static void no_primary_is_taken_on_hearsay(void **state)
     store_fixture_close(&store);
 }
 
-/* A store that requires a primary lease of them leaves a primary that most of them do not answer for, and comes back
- * to it when they do. */
+/* A store that requires a primary lease of them leaves a primary that most of them do not answer
+ * for, and comes back to it when they do. */
 static void without_a_lease_no_primary_is_used(void **state)
 {
     enum { LEAST_MS = 1000, MOST_MS = 3500 }; /* they were asked some time before */

@@ -1,5 +1,5 @@
 /* TLS to Redis, where this build has it: the certificate must be trusted and name the host. */
-#include "redis/wire/tls.h"
+#include "redis/tls/tls.h"
 #include "tests/support/cmocka.h"
 
 #ifdef HAVE_REDIS_TLS

@@ -1,5 +1,5 @@
 #include "redis/address/access.h"
-#include "redis/wire/tls.h"
+#include "redis/tls/tls.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* tls.h: a verified TLS session over a connected, non-blocking socket. */
-#ifndef BATON_REDIS_TLS_H
-#define BATON_REDIS_TLS_H
+#ifndef BATON_REDIS_TLS_TLS_H
+#define BATON_REDIS_TLS_TLS_H
 
 #include "base/failure.h"
 

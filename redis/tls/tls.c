@@ -1,4 +1,4 @@
-#include "redis/wire/tls.h"
+#include "redis/tls/tls.h"
 
 #include <errno.h>
 
