@@ -69,7 +69,7 @@ void cluster_dismiss(struct cluster *cluster, unsigned number)
     node_table_dismiss(cluster->table, number);
 }
 
-/* What calls find out */
+/* What calls learn */
 
 void cluster_refresh(struct cluster *cluster)
 {
@@ -83,8 +83,8 @@ unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsig
     return node_table_meet(cluster->table, to, by);
 }
 
-/* A node that is new here may be one that was known by another address; and one that served nothing
- * may have taken the place of another, with all of its slots. */
+/* A node that seems new may be a known one at another address. A node that served nothing may
+ * have taken over all slots of another. */
 unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
                             unsigned by)
 {
@@ -98,7 +98,7 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
     return is_known ? number : CLUSTER_NOBODY;
 }
 
-/* What the topology, the node table and the lease tell */
+/* Events of the topology, the node table and the lease */
 
 static void cluster_on_answered(void *context, const uint16_t owners[SLOT_COUNT])
 {

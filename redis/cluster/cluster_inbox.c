@@ -1,6 +1,6 @@
 #include "redis/cluster/cluster_inbox.h"
 
-enum { STAYS_MS = 500 }; /* where it has gone to, unless that was long ago */
+enum { STAYS_MS = 500 }; /* at a node, at least, after it went there */
 
 static void cluster_inbox_move(struct cluster_inbox *inbox)
 {
@@ -18,19 +18,19 @@ void cluster_inbox_note_up(struct cluster_inbox *inbox)
         cluster_inbox_move(inbox);
 }
 
-/* A node that serves nothing may have left the Cluster, or have been cut off from it: then it goes
- * on answering, and hears nothing any more. */
+/* A node that serves nothing may have left the Cluster, or may be cut off from it. Such a node
+ * still answers, but no message reaches it. */
 void cluster_inbox_note_map(struct cluster_inbox *inbox)
 {
     if (!inbox->endpoint.knows || cluster_slots_of(inbox->options.cluster, inbox->node) > 0)
         return;
     bool was_told = inbox->loss_is_told;
-    inbox->loss_is_told = true; /* no loss that somebody has to know of */
+    inbox->loss_is_told = true; /* this loss is no news */
     cluster_inbox_move(inbox);
     inbox->loss_is_told = was_told;
 }
 
-/* Where it is refused everywhere, it does not go round and round. */
+/* If every node refuses it, it does not go round and round. */
 static void cluster_inbox_on_endpoint_failed(void *context)
 {
     struct cluster_inbox *inbox = context;

@@ -9,7 +9,7 @@ struct cluster_shard {
     const struct cluster *cluster;
     struct primary_options options;
     struct primary *primary;
-    struct inbox *key_inbox; /* hears of changed keys; NULL: nobody has asked so far */
+    struct inbox *key_inbox; /* for changed keys; NULL: no caller has asked for them */
     bool tracks;
     bool is_marked;
     unsigned marked_slot;
@@ -28,7 +28,7 @@ static void key_inbox_on_listening(void *context)
 
 static void key_inbox_on_message(void *context, struct slice text)
 {
-    (void)context, (void)text; /* it has subscribed to no channel */
+    (void)context, (void)text; /* it subscribes to no channel */
 }
 
 static void key_inbox_on_touched(void *context, struct slice key)
@@ -39,7 +39,7 @@ static void key_inbox_on_touched(void *context, struct slice key)
 
 static void key_inbox_on_lost(void *context, const char *reason)
 {
-    (void)context, (void)reason; /* what is missed meanwhile, the part's tracking knows */
+    (void)context, (void)reason; /* the tracking knows that it may miss changes */
 }
 
 static void open_key_inbox(struct cluster_shard *shard)

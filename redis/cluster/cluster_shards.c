@@ -6,19 +6,19 @@
 struct cluster_shards {
     struct cluster *cluster;
     struct primary_options options;
-    struct cluster_shard *all[CLUSTER_NODES_MOST]; /* NULL where the part could not be made */
+    struct cluster_shard *all[CLUSTER_NODES_MOST]; /* NULL: no connection could be made */
     unsigned count;
     bool tracks;
     struct slice prefix; /* the bytes are its own */
     char *marker;        /* without its tag; NULL before cluster_shards_expect_replicas */
     int expected;
-    int open; /* those that are, and the closing itself */
+    int open; /* open shards, and one until the closing begins */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* How they are */
+/* State */
 
 unsigned cluster_shards_count(const struct cluster_shards *shards)
 {
@@ -90,7 +90,7 @@ struct store_figures cluster_shards_figures(const struct cluster_shards *shards)
     return all;
 }
 
-/* What is wanted of each */
+/* What the store wants of each shard */
 
 static void track(const struct cluster_shards *shards, unsigned node)
 {

@@ -8,15 +8,15 @@
 #include <string.h>
 
 struct node {
-    char id[SLOT_NODE_ID_LONGEST + 1]; /* "" while it is known by its address alone */
+    char id[SLOT_NODE_ID_LONGEST + 1]; /* "" while only its address is known */
     struct endpoint endpoint;
     struct node_table *table;
     char host[REDIS_HOST_LONGEST + 1];
     int port;
-    bool has_address; /* it is there, and was not dismissed */
-    uint64_t since;   /* when its address was last news; loop time */
+    bool has_address; /* and was not dismissed */
+    uint64_t since;   /* when it got its present address; loop time */
     uint64_t until;   /* a node with a lease vouches for it until then; loop time */
-    bool is_lost;     /* whoever connected to it has failed, or was disconnected, since */
+    bool is_lost;     /* a session failed to connect, or was disconnected, since */
 };
 
 struct node_table {
@@ -48,7 +48,7 @@ static bool node_has_no_lease(const struct node_table *table, unsigned number)
     return node_lease_end(table, number) <= uv_now(table->loop);
 }
 
-/* Where it is new, the others are being asked. */
+/* A node with a new address gets some time, in which the primaries are asked. */
 static void node_hide(const struct node_table *table, struct node *node)
 {
     struct failure reason;
@@ -89,7 +89,7 @@ void node_table_update_endpoints(struct node_table *table)
         node_show(table, i);
 }
 
-/* Those of which nothing is heard count, too. */
+/* A primary that does not answer counts, too. */
 void node_table_note_map(struct node_table *table)
 {
     for (unsigned i = 0; table->lease && i < table->count; i++)
@@ -107,7 +107,7 @@ void node_table_require_primary_lease(struct node_table *table, struct primary_l
 
 /* Addresses */
 
-/* `by` has named it; CLUSTER_NOBODY: one that has no number. */
+/* `by` has named the node; CLUSTER_NOBODY: a server without a number has. */
 static void node_set_address(struct node_table *table, unsigned number, unsigned by,
                              const char *host, int port)
 {
@@ -160,7 +160,7 @@ static unsigned find_by_id(const struct node_table *table, struct slice id)
     return CLUSTER_NOBODY;
 }
 
-/* Of those that have been at this address, the last is there. */
+/* Of the nodes that had this address, the newest has it now. */
 static unsigned find_by_address(const struct node_table *table, const char *host, int port)
 {
     for (unsigned i = table->count; i-- > 0;) {
@@ -171,7 +171,7 @@ static unsigned find_by_address(const struct node_table *table, const char *host
     return CLUSTER_NOBODY;
 }
 
-/* False where it cannot be told. */
+/* Returns false if the name does not identify a host. */
 static bool read_host(const struct slot_node *node, const char *answering,
                       char host[REDIS_HOST_LONGEST + 1])
 {
@@ -198,7 +198,7 @@ unsigned node_table_find(const struct node_table *table, const struct slot_node 
     return number;
 }
 
-/* One that is there, but by another id, is another node that has taken its place. */
+/* If a known node has this address but another id, a new node has taken its place. */
 static unsigned find_at(const struct node_table *table, const struct slot_node *named,
                         const char *host)
 {
@@ -207,7 +207,7 @@ static unsigned find_at(const struct node_table *table, const struct slot_node *
     return is_other ? CLUSTER_NOBODY : number;
 }
 
-/* `by`, at `answering`, has named it. */
+/* `by`, at the host `answering`, has named the node. */
 static unsigned node_meet(struct node_table *table, const struct slot_node *named, unsigned by,
                           const char *answering)
 {
@@ -238,7 +238,7 @@ unsigned node_table_meet_by(struct node_table *table, const struct slot_node *na
     return node_meet(table, named, find_by_address(table, host, port), host);
 }
 
-/* How they are */
+/* State */
 
 struct endpoint *node_table_endpoint(struct node_table *table, unsigned number)
 {

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A primary that is asked. */
+/* A primary, which batond asks for its vote. */
 struct voter {
     struct primary_lease *lease;
     unsigned node;
-    bool counts; /* it is one, as far as is known here */
+    bool counts; /* it is a primary by the present map */
     struct endpoint endpoint;
     struct session *session;
     bool asking;
-    bool ask_again; /* when that is over */
+    bool ask_again; /* when the present question is answered */
     uint64_t asked;
-    uint64_t answered; /* when it was asked for its latest answer; 0: there is none */
+    uint64_t answered; /* when it was asked for its latest answer; 0: none */
     bool names[CLUSTER_NODES_MOST];
 };
 
@@ -27,8 +27,8 @@ struct primary_lease {
     const struct redis_url *url;
     struct primary_lease_events events;
     uv_timer_t timer;                         /* of primary_lease_wake */
-    struct voter *voters[CLUSTER_NODES_MOST]; /* by number; NULL: never asked */
-    unsigned count;                           /* numbers so far */
+    struct voter *voters[CLUSTER_NODES_MOST]; /* by node; NULL: never asked */
+    unsigned count;                           /* nodes so far */
     int open;                                 /* sessions, and the timer */
     bool closing;
     void (*closed)(void *context);
@@ -60,7 +60,7 @@ static void voter_on_ready(void *context, const struct session_peer *peer)
     voter_ask(context);
 }
 
-/* Answers that came while this process itself was held up are not late. */
+/* Reads first: an answer that came while this process itself was held up is not late. */
 static void voter_on_woken(void *context)
 {
     struct voter *voter = context;
@@ -81,7 +81,7 @@ void primary_lease_refresh(struct primary_lease *lease)
     for (unsigned node = 0; node < lease->count; node++) {
         struct voter *voter = lease->voters[node];
         if (lease->closing || !voter || !session_is_ready(voter->session))
-            continue; /* it is asked as soon as it is */
+            continue; /* voter_on_ready will ask it */
         voter->ask_again = true;
         session_wake(voter->session, voter_due(voter));
     }
@@ -115,11 +115,11 @@ static void voter_on_replied(void *context, const redisReply *reply)
     voter->lease->events.changed(voter->lease->events.context);
 }
 
-/* What it has said goes on to count: it was asked then. */
+/* Its last answer still counts, from the time when it was asked. */
 static void voter_on_lost(void *context, const struct session_loss *loss)
 {
     struct voter *voter = context;
-    (void)loss; /* the node's own link tells of it */
+    (void)loss; /* the link of the node reports it */
     voter->asking = false;
 }
 
@@ -202,7 +202,7 @@ static void voter_open(struct primary_lease *lease, unsigned node)
         .woken = voter_on_woken,
         .closed = voter_on_closed,
     };
-    voter->endpoint.takes_replicas = true; /* what it is, others have to say */
+    voter->endpoint.takes_replicas = true; /* the other primaries say whether it is one */
     if (session_open(&voter->session, lease->loop, lease->url, &voter->endpoint, &events, NULL)) {
         free(voter);
         return;

@@ -8,19 +8,19 @@
 #include <sys/queue.h>
 
 enum {
-    GO_ON_MS = 2,      /* how often it is looked whether what is held can go on */
+    GO_ON_MS = 2,      /* between two attempts to send held calls */
     TRY_AGAIN_MS = 3,  /* after TRYAGAIN; */
-    WIND_DOWN_MS = 10, /* after a redirect that is one of many */
+    WIND_DOWN_MS = 10, /* after many redirects of one call */
     DETOURS_QUICK = 4,
-    WHOLE = SLOT_COUNT, /* in place of the slot of a call that is for a node */
+    WHOLE = SLOT_COUNT, /* in place of a slot: the call is for a node */
 };
 
-/* Calls that are held, by their serial numbers: of one slot, or one that is for a node. */
+/* Held calls in the order of their serial numbers: all of one slot, or one for a node. */
 struct lane {
     LIST_ENTRY(lane) others;
     unsigned slot;
     uint64_t not_before;
-    bool is_tried; /* one was sent, and has not come back so far */
+    bool is_tried; /* one was sent, and has not come back */
     struct call *first;
 };
 
@@ -30,15 +30,15 @@ struct router {
     struct link *(*link_to)(void *context, unsigned node);
     void (*sent_away)(void *context, unsigned to, unsigned from);
     void *context;
-    uv_timer_t timer; /* runs while anything is held */
+    uv_timer_t timer; /* runs while there are held calls */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
     uint64_t serial;
     LIST_HEAD(, lane) lanes;
-    struct lane *lane_of[SLOT_COUNT]; /* NULL: none of its calls is held */
-    unsigned open[SLOT_COUNT];        /* calls under way, all of them */
-    uint16_t at[SLOT_COUNT];          /* at this node: so they cannot overtake each other */
+    struct lane *lane_of[SLOT_COUNT]; /* by slot; NULL: no call of the slot is held */
+    unsigned open[SLOT_COUNT];        /* by slot: calls under way, all of them */
+    uint16_t at[SLOT_COUNT];          /* at this node, so they cannot overtake each other */
 };
 
 /* Lanes */
@@ -77,14 +77,14 @@ static struct call *lane_take(struct lane *lane)
 
 /* Sending */
 
-/* NULL where there is none, or where links may be gone already. */
+/* NULL if there is no link, or if links may be gone already. */
 static struct link *link_of(const struct router *router, unsigned node)
 {
     return node == CLUSTER_NOBODY || router->closing ? NULL
                                                      : router->link_to(router->context, node);
 }
 
-/* To the node that serves it, unless it is an exception. */
+/* The node that serves the slot; after ASK, and for a call to a node, the node of the call. */
 static unsigned target_of(const struct router *router, const struct call *call)
 {
     bool is_settled = call->asking || call->routing.slot == WHOLE;
@@ -114,7 +114,7 @@ static const char *why_not(const struct router *router, unsigned node)
     return trouble[0] ? trouble : "the connection to the node was not made in time";
 }
 
-/* Whether the first of the lane can be sent now, or there is no reason for a lane any more. */
+/* Whether the first call of the lane can be sent now, or the lane is no longer needed. */
 static bool can_go_on(const struct router *router, const struct lane *lane, uint64_t now)
 {
     if (now < lane->not_before || (lane->slot != WHOLE && router->open[lane->slot] > 0))
@@ -125,7 +125,7 @@ static bool can_go_on(const struct router *router, const struct lane *lane, uint
     return link && link_serves(link);
 }
 
-/* Those whose time is over. Nothing was done: no node has taken them. */
+/* Ends the calls whose time is over. No node has run them. */
 static void lane_give_up(struct router *router, struct lane *lane, uint64_t now)
 {
     struct call *kept = NULL, **end = &kept;
@@ -158,8 +158,8 @@ static void lane_close(struct router *router, struct lane *lane)
     free(lane);
 }
 
-/* Sends what is held, in order. Where a slot is about to arrive, the node may refuse one call and
- * take the next: so the first goes alone, and where that was taken, and not as an exception, the
+/* Sends held calls in order. If a slot is about to arrive, its node may refuse one call and run
+ * the next. So the first call goes alone; once the node has run it, and not because of ASK, the
  * others follow. */
 static void lane_go_on(struct router *router, struct lane *lane)
 {
@@ -182,8 +182,7 @@ static void router_go_on(struct router *router)
     uint64_t now = uv_now(router->loop);
     for (struct lane *lane = LIST_FIRST(&router->lanes), *next; lane; lane = next) {
         lane_give_up(router, lane, router->closing ? UINT64_MAX : now);
-        next = LIST_NEXT(lane,
-                         others); /* whoever heard that a call has failed may have called again */
+        next = LIST_NEXT(lane, others); /* a caller that hears of a failure may call again */
         if (router->closing && !lane->first)
             lane_close(router, lane);
         else if (can_go_on(router, lane, now))
@@ -250,16 +249,16 @@ void router_eval_at(struct router *router, unsigned node, const struct script *s
     lane_put(lane_open(router, WHOLE), call);
 }
 
-/* What comes back */
+/* Redirects */
 
 static uint64_t pause_after(const struct call *call, bool tries_again)
 {
     if (call->routing.detours > DETOURS_QUICK)
-        return WIND_DOWN_MS; /* two nodes that each send us to the other */
+        return WIND_DOWN_MS; /* two nodes that redirect to each other */
     return tries_again ? TRY_AGAIN_MS : 0;
 }
 
-/* False where it is not known yet where to. */
+/* Returns false if the target is not known yet. */
 static bool router_follow(struct router *router, struct call *call, const struct redirect *redirect)
 {
     struct routing *routing = &call->routing;

@@ -42,7 +42,7 @@ unsigned slot_of(struct slice key)
     return crc16(hashed_part(key)) % SLOT_COUNT;
 }
 
-/* Every slot is that of some number below 130000: tests/unit/test_slots.c counts. */
+/* Some number below 130000 has each slot: tests/unit/test_slots.c counts. */
 void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE])
 {
     unsigned number = 0;
@@ -51,13 +51,13 @@ void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE])
     while (crc16(slice_of(text)) % SLOT_COUNT != slot);
 }
 
-/* What cannot be connected to is left to the next answer: a name that is not known yet is "?". */
+/* The next answer may have a usable name: "?" is a name that the node does not know yet. */
 static bool read_host(const struct value *value, struct slice *ret)
 {
     struct slice host;
     *ret = (struct slice){NULL, 0};
     if (!value_text(value, &host) || host.length == 0)
-        return true; /* null or empty: who answers does not know what it is called itself */
+        return true; /* null or empty: the answering node does not know its own name */
     *ret = host;
     return host.length <= REDIS_HOST_LONGEST && !memchr(host.bytes, '\0', host.length);
 }
@@ -122,7 +122,7 @@ bool redirect_read(const char *error, struct redirect *ret)
     long slot, port;
     if (*at++ != ' ' || !read_number(&at, SLOT_COUNT - 1, &slot) || *at++ != ' ')
         return false;
-    const char *colon = strrchr(at, ':'); /* an IPv6 address has some of its own */
+    const char *colon = strrchr(at, ':'); /* an IPv6 address contains colons */
     const char *digits = colon ? colon + 1 : NULL;
     if (!colon || !read_number(&digits, LARGEST_PORT, &port) || *digits || port == 0 ||
         colon - at > REDIS_HOST_LONGEST)

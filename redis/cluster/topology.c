@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWERS = 2 }; /* of a question: CLUSTER INFO, CLUSTER SLOTS */
+enum { ANSWERS = 2 }; /* to a question: CLUSTER INFO, CLUSTER SLOTS */
 
 struct topology {
     uv_loop_t *loop;
@@ -16,27 +16,27 @@ struct topology {
     struct node_table *table;
     struct topology_events events;
     struct session *session;
-    struct endpoint endpoint; /* to the one that is asked */
-    size_t candidate;         /* which that is; see point_to_candidate */
-    size_t passed_over;       /* in a row, without an answer that counts */
-    bool is_turning;          /* it leaves a node that can be reached */
-    bool asks_next;           /* another one is to be asked, for this one may know less */
+    struct endpoint endpoint; /* to the node that is asked */
+    size_t candidate;         /* its index; see point_to_candidate */
+    size_t passed_over;       /* nodes in a row without an answer that counts */
+    bool is_turning;          /* it leaves a reachable node */
+    bool asks_next;           /* the next question goes to another node: this one may know less */
 
     bool asking;
-    bool ask_again; /* when that is over */
+    bool ask_again; /* when the present question is answered */
     size_t answered;
     uint64_t asked;
-    bool is_cut_off; /* by what it has answered so far: it sees no majority, */
-    bool is_behind;  /* or less than others have told */
-    uint64_t epoch;  /* the greatest that a node has told */
+    bool is_cut_off; /* the node says that it sees no majority, */
+    bool is_behind;  /* or has an older epoch than another node */
+    uint64_t epoch;  /* the greatest of all nodes */
     bool is_mapped;  /* there was an answer that counts */
-    bool is_told;    /* that nobody can be asked */
+    bool is_told;    /* that no node can be asked */
 
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* Whom to ask: those that serve slots, then those of the URL. */
+/* Candidates: the nodes that serve slots, then those of the URL. */
 
 static size_t count_candidates(const struct topology *topology)
 {
@@ -64,7 +64,7 @@ static void point_to_candidate(struct topology *topology)
     }
 }
 
-/* The next one is asked at once; but where all were asked in vain, after the session's pause. */
+/* Asks the next node at once, but pauses after a whole round in vain. */
 static void topology_pass_over(struct topology *topology)
 {
     topology->asking = false;
@@ -73,7 +73,7 @@ static void topology_pass_over(struct topology *topology)
         point_to_candidate(topology);
 }
 
-/* It has lost its node, or could not reach it. */
+/* The session has lost its node, or could not reach it. */
 static void topology_on_endpoint_failed(void *context)
 {
     struct topology *topology = context;
@@ -86,7 +86,8 @@ static void topology_tell_lost(struct topology *topology, int code, const char *
     size_t failed = topology->passed_over + 1, candidates = count_candidates(topology);
     if (topology->is_mapped && (topology->is_told || failed < candidates))
         return;
-    /* Always of the same candidate, so that who is told can see whether the reason is another. */
+    /* Always report the same candidate, so that the listener sees whether the reason has
+     * changed. */
     if (!topology->is_mapped && failed % candidates != 0 && code != -EPROTO)
         return;
     topology->is_told = true;
@@ -119,7 +120,7 @@ static void topology_ask_next(struct topology *topology)
 {
     if (topology->asks_next) {
         topology->candidate++;
-        point_to_candidate(topology); /* and asks as soon as it can */
+        point_to_candidate(topology); /* its session asks when it is ready */
     }
     topology->asks_next = false;
     if (session_is_ready(topology->session))
@@ -133,7 +134,7 @@ void topology_refresh(struct topology *topology)
         return;
     }
     if (!session_is_ready(topology->session))
-        return; /* it is asked as soon as somebody can be */
+        return; /* topology_on_ready will ask */
     topology->ask_again = true;
     session_wake(topology->session, topology->asked + TOPOLOGY_SPACE_MS);
 }
@@ -174,7 +175,7 @@ static bool find_line(const redisReply *reply, const char *name, struct slice *r
     return true;
 }
 
-/* A user that may not ask is believed to be well served: that costs a detour at worst. */
+/* If the user may not ask CLUSTER INFO, the node counts as up to date: a detour at worst. */
 static void topology_on_info(struct topology *topology, const redisReply *reply)
 {
     struct slice text;
@@ -188,7 +189,7 @@ static void topology_on_info(struct topology *topology, const redisReply *reply)
         topology->epoch = epoch;
 }
 
-/* The slots of an answer, before any of them is given to anybody. */
+/* The owners of all slots by one answer, until it has been read completely. */
 struct draft {
     struct topology *topology;
     uint16_t owners[SLOT_COUNT];
@@ -205,9 +206,9 @@ static void topology_note_range(void *context, unsigned first, unsigned last,
         draft->owners[slot] = (uint16_t)owner;
 }
 
-/* A node that a slot is on its way to goes on naming the one that it comes from, also when that has
- * died and another one has taken its place: as long as somebody is named who cannot be reached,
- * others are asked, too. */
+/* A node to which a slot moves goes on naming the node from which it comes, even if that node
+ * has died and another has taken its place. So while a named node cannot be reached, the
+ * topology asks other nodes, too. */
 static void topology_take_map(struct topology *topology, const redisReply *reply)
 {
     struct draft draft = {.topology = topology};
@@ -225,7 +226,7 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
     topology->asks_next = node_table_serves_lost(topology->table);
 }
 
-/* Where all say so, they are right: the Cluster is down as a whole, or was set up anew. */
+/* If all nodes say so, they are right: the Cluster is down as a whole, or was set up anew. */
 static bool counts(struct topology *topology)
 {
     bool all = topology->passed_over + 1 >= count_candidates(topology);

@@ -29,8 +29,8 @@ enum {
     /* How long to wait before redis-server is started again. */
     PAUSE_SHORTEST_MS = 500,
     PAUSE_LONGEST_MS = 10000,
-    LIVES_LONG_MS = 30000, /* it has not ended for the reason of the end before */
-    /* Exit codes of the child where it does not come to be redis-server. */
+    LIVES_LONG_MS = 30000, /* after that, the reason of an end is a new one */
+    /* Exit codes of a child that could not become redis-server. */
     EXIT_NO_PROGRAM = 127,
     EXIT_UNWRITABLE = 128, /* and the errno */
 };
@@ -44,10 +44,10 @@ struct embedded {
     int lock;
     pid_t batond;
     pid_t child;             /* 0 while there is none */
-    uint64_t started_ms;     /* when it was, by uv_hrtime */
+    uint64_t started_ms;     /* by uv_hrtime */
     int pause_ms;            /* before the next start */
-    struct failure why;      /* the child has ended */
-    struct starter *starter; /* NULL where this process starts redis-server itself */
+    struct failure why;      /* of the child's last end */
+    struct starter *starter; /* NULL: this process starts redis-server itself */
 };
 
 static void pause_ms(long ms)
@@ -82,7 +82,7 @@ static int open_directory(struct embedded *embedded, const char *path, struct fa
 
 /* The lock */
 
-/* 0 where the file does not say. */
+/* 0 if the file does not say. */
 static long lock_holder(int lock)
 {
     char text[32] = "";
@@ -90,8 +90,8 @@ static long lock_holder(int lock)
     return length > 0 ? strtol(text, NULL, 10) : 0;
 }
 
-/* After a crash of the last batond its redis-server is on its way out, and holds the lock until it
- * is gone. */
+/* After a crash of the last batond, its redis-server is about to end, and holds the lock until
+ * then. */
 static int take_lock(int lock, int patience_ms)
 {
     for (int waited = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; waited += STEP_MS) {
@@ -206,13 +206,13 @@ static void child_run(const void *context)
     /* SIGKILL, not SIGTERM: with an append-only file that is synced always nothing is lost by it,
      * and no busy server can put it off. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != embedded->batond) /* it ended before prctl */
+    if (getppid() != embedded->batond) /* batond ended before prctl */
         _exit(1);
     /* A session of its own: Ctrl-C in a terminal is for batond, which still needs its Redis to
      * finish what is in flight. */
     setsid();
     child_reset_signals();
-    /* What Redis stores are tokens, and the directory may be one that others can read. */
+    /* Redis stores tokens, and other users may be able to read the directory. */
     umask(077);
     if (chdir(embedded->directory) < 0)
         _exit(EXIT_UNWRITABLE + errno);
@@ -251,7 +251,7 @@ static void describe_end(struct embedded *embedded, int status)
                     embedded->directory);
 }
 
-/* Longer each time that it has not lived for long: what it ends of does not go by itself. */
+/* The pause grows after each short life: what ends redis-server does not go away by itself. */
 static void lengthen_pause(struct embedded *embedded)
 {
     bool was_long = now_ms() - embedded->started_ms >= LIVES_LONG_MS;
@@ -288,7 +288,7 @@ static int await_answer(struct embedded *embedded, struct failure *failure)
 
 static char *make_url(const char *directory)
 {
-    /* What a URL would take for something else. */
+    /* Characters that have another meaning in a URL. */
     static const char SPECIAL[] = "%?#";
     char *url = malloc(sizeof "unix:///" + strlen(directory) * 3 + sizeof SOCKET_NAME);
     if (!url)

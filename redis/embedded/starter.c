@@ -26,8 +26,8 @@ static int run(void *context)
     _exit(127);
 }
 
-/* The maker's new child, not one of this process: so it is the maker that hears of its end, and
- * whose end it hears of. */
+/* The new process is a child of the maker, not of this process. So the maker hears of its end,
+ * and it ends with the maker. */
 static pid_t start(struct starter *starter)
 {
     static _Alignas(16) char stack[STACK_SIZE]; /* the child has a copy */
@@ -39,10 +39,10 @@ static _Noreturn void serve(struct starter *starter, pid_t maker)
 {
     char word;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != maker) /* it ended before prctl */
+    if (getppid() != maker) /* the maker ended before prctl */
         _exit(1);
     prctl(PR_SET_NAME, "redis-starter");
-    setsid(); /* Ctrl-C in a terminal is for its maker */
+    setsid(); /* Ctrl-C in a terminal is for the maker */
     while (recv(starter->fd, &word, 1, 0) == 1) {
         pid_t child = start(starter);
         if (send(starter->fd, &child, sizeof child, MSG_NOSIGNAL) < 0)

@@ -10,7 +10,7 @@
 
 enum {
     TRIED = 64 * 1024, /* bytes: what redis-server needs to start, and some commands more */
-    FULL = 4 * TRIED,  /* fewer bytes are left */
+    FULL = 4 * TRIED,  /* it is full if fewer bytes are left */
 };
 
 static int make_directories(const char *path, struct failure *failure)
@@ -35,8 +35,8 @@ static int make_directories(const char *path, struct failure *failure)
     return 0;
 }
 
-/* Whoever may write in a parent can put another directory in its place: that is not ours, then, and
- * refused when batond starts next. */
+/* A user that may write in a parent can put another directory in its place. That directory is
+ * not ours, and batond refuses it at its next start. */
 static int check_rights(const char *path, struct failure *failure)
 {
     struct stat about;
@@ -79,7 +79,7 @@ int state_directory_try_to_write(void)
 {
     static const char NOTHING[TRIED];
     int fd = open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd < 0) /* not every file system has files without a name: then redis-server tries */
+    if (fd < 0) /* some file systems have no files without a name: then redis-server tries */
         return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT ? 0 : errno;
     errno = 0;
     ssize_t written = write(fd, NOTHING, sizeof NOTHING);

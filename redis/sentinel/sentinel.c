@@ -13,7 +13,7 @@ struct sentinel {
     struct endpoint endpoint;
     struct sentinel_client_events sentinel_client_events;
     struct sentinel_client *clients;
-    uv_timer_t timer; /* when the primary lease ends */
+    uv_timer_t timer; /* until the primary lease ends */
     bool requires_primary_lease;
     int open; /* the clients, and the timer */
     bool has_current;
@@ -25,7 +25,7 @@ struct sentinel {
     void *closed_context;
 };
 
-/* What is to be thought of the answers */
+/* Judging the answers */
 
 static void sentinel_give_up(struct sentinel *sentinel, const struct sentinel_tally *tally)
 {
@@ -54,7 +54,7 @@ static void sentinel_give_up(struct sentinel *sentinel, const struct sentinel_ta
     endpoint_set_unknown(&sentinel->endpoint, code, reason.text);
 }
 
-/* Until when the primary in use may be used; 0 where most of the sentinels name no such one. */
+/* When the lease of the primary in use ends; 0: most sentinels do not name it. */
 static uint64_t sentinel_lease_end(const struct sentinel *sentinel)
 {
     uint64_t named = sentinel_set_named(sentinel->clients, &sentinel->current);
@@ -95,7 +95,7 @@ static void sentinel_timer(uv_timer_t *timer)
         sentinel_point(sentinel);
 }
 
-/* One of the URL is asked for as long as this runs: it may come back. */
+/* Keeps asking a sentinel of the URL: it may come back. */
 static void leave_out_replaced(struct sentinel *sentinel)
 {
     sentinel_set_renew(sentinel->clients, uv_now(sentinel->loop));
@@ -124,8 +124,9 @@ static void sentinel_judge(struct sentinel *sentinel)
 
 /* The clients */
 
-/* By another address it is the same as long as it answers at the one that is known: else it may
- * have moved. A learnt one that is not there any more is then forgotten in its time. */
+/* The same id at another address is the same sentinel as long as it answers at its known
+ * address; else it may have moved. The set forgets a learnt sentinel that is gone after
+ * SENTINEL_SET_FORGET_MS. */
 static bool is_same_sentinel(const struct sentinel_client *client, const struct vote *address,
                              const char *id)
 {
@@ -133,7 +134,7 @@ static bool is_same_sentinel(const struct sentinel_client *client, const struct 
            (id[0] && sentinel_client_answers(client) && strcmp(id, client->id) == 0);
 }
 
-/* `learnt_id` is NULL for one of the URL. */
+/* `learnt_id` is NULL for a sentinel of the URL. */
 static int sentinel_add(struct sentinel *sentinel, const char *host, int port,
                         const char *learnt_id, struct failure *failure)
 {
@@ -147,7 +148,7 @@ static int sentinel_add(struct sentinel *sentinel, const char *host, int port,
     client->is_learnt = learnt_id != NULL;
     snprintf(client->id, sizeof client->id, "%s", learnt_id ? learnt_id : "");
     client->mentioned = uv_now(sentinel->loop);
-    struct sentinel_client **last = &sentinel->clients; /* those of the URL stay in front */
+    struct sentinel_client **last = &sentinel->clients; /* sentinels of the URL stay in front */
     while (*last)
         last = &(*last)->next;
     *last = client;

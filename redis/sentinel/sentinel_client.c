@@ -25,7 +25,7 @@ static const redisReply *element(const redisReply *array, size_t index)
     return is_there ? array->element[index] : NULL;
 }
 
-/* Of a list of names, each followed by its value. */
+/* Finds a field in a list of names, each followed by its value. */
 static struct slice field(const redisReply *fields, const char *name)
 {
     for (size_t i = 0; element(fields, i + 1); i += 2)
@@ -51,7 +51,7 @@ static bool read_host_and_port(struct slice host, struct slice port, struct vote
     return ret->port > 0 && ret->port <= 65535;
 }
 
-/* Answers, each of which ends the connection where it returns false. */
+/* Handlers of answers. If one returns false, the connection ends. */
 
 static bool check_left(struct sentinel_client *client, const redisReply *reply)
 {
@@ -112,11 +112,11 @@ static bool check_joined(struct sentinel_client *client, const redisReply *reply
 
 /* Asking */
 
-/* In this order. Who is subscribed may ask for nothing else, so each round begins by leaving and
- * ends by joining again; it is sent in one piece, and a switch that is published in between shows
- * in the answers. */
+/* In this order. A subscribed connection may ask for nothing else, so each round begins with
+ * UNSUBSCRIBE and ends with SUBSCRIBE. It goes out in one piece, and a switch that is published
+ * in between shows in the answers. */
 static const struct question {
-    const char *words[3]; /* the name of the primary is put behind them, where `names` */
+    const char *words[3]; /* with `names`, the name of the primary follows */
     bool names;
     bool (*answered)(struct sentinel_client *client, const redisReply *reply);
 } QUESTIONS[] = {
@@ -149,7 +149,7 @@ static void sentinel_client_ask(struct sentinel_client *client)
 void sentinel_client_ask_soon(struct sentinel_client *client)
 {
     if (!session_is_ready(client->session))
-        return; /* it is asked when it is */
+        return; /* sentinel_client_on_ready will ask */
     client->ask_again = true;
     if (!client->asking)
         session_wake(client->session, client->asked + SENTINEL_CLIENT_SPACE_MS);
@@ -195,7 +195,7 @@ static bool is_message(const redisReply *reply)
     return slice_equals(text_of(element(reply, 0)), "message") && element(reply, 2);
 }
 
-/* Its answers, and not the message, say where the primary is: they have an epoch. */
+/* Asks after a message rather than believe it: only answers have an epoch. */
 static void sentinel_client_on_replied(void *context, const redisReply *reply)
 {
     struct sentinel_client *client = context;
@@ -214,7 +214,7 @@ static void sentinel_client_on_replied(void *context, const redisReply *reply)
         sentinel_client_end_round(client);
 }
 
-/* Answers that came while this process itself was held up are not late. */
+/* Reads first: an answer that came while this process itself was held up is not late. */
 static void sentinel_client_on_woken(void *context)
 {
     struct sentinel_client *client = context;

@@ -17,8 +17,8 @@ enum {
 struct sentinel_client {
     /* The owner's fields. */
     struct sentinel_client *next;
-    uint64_t mentioned; /* when another one last named it, or when it was opened */
-    bool is_learnt;     /* from another one */
+    uint64_t mentioned; /* when another sentinel last named it, or when it was opened */
+    bool is_learnt;     /* from another sentinel, not from the URL */
     bool is_left_out;   /* it was replaced: redis/sentinel/sentinel_set.h */
 
     /* The owner reads what is known of the sentinel. Times are the loop's, in ms. */
@@ -28,20 +28,20 @@ struct sentinel_client {
     bool knows_no_such_name;
     int port;
     int code;               /* of `trouble` */
-    struct vote vote;       /* the last one, also where it has none any more */
-    uint64_t voted;         /* when it was asked for that; 0 where it has none */
+    struct vote vote;       /* the last one, even if it is no longer valid */
+    uint64_t voted;         /* when it was asked for that; 0: it has no vote */
     struct failure trouble; /* why it has no vote */
     char host[REDIS_HOST_LONGEST + 1];
-    char id[SENTINEL_CLIENT_ID_SIZE]; /* it may have several addresses; "" if it is not known */
+    char id[SENTINEL_CLIENT_ID_SIZE]; /* a sentinel may have several addresses; "": not known */
 
-    /* The client's own. */
+    /* The client's own fields. */
     bool asking;    /* a round of questions is under way */
-    bool ask_again; /* when it is over */
+    bool ask_again; /* when this round is over */
     uv_loop_t *loop;
     const struct sentinel_client_events *events;
     const char *master; /* what the sentinels call the primary */
     struct session *session;
-    size_t answered; /* of its questions */
+    size_t answered; /* questions of this round */
     uint64_t asked;  /* when it began */
     struct vote draft;
 };

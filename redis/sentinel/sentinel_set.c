@@ -29,7 +29,7 @@ static bool counts(const struct sentinel_client *clients, const struct sentinel_
     return !client->is_dropped && !client->is_left_out && !sentinel_set_is_twin(clients, client);
 }
 
-/* The next one that counts, from `client` on. */
+/* The next sentinel that counts, from `client` on. */
 static const struct sentinel_client *next_counted(const struct sentinel_client *clients,
                                                   const struct sentinel_client *client)
 {
@@ -38,7 +38,7 @@ static const struct sentinel_client *next_counted(const struct sentinel_client *
     return client;
 }
 
-/* One that does not know the primary names nobody. */
+/* A sentinel that does not know the primary names no other sentinel. */
 static bool most_answer(const struct sentinel_client *clients)
 {
     size_t sentinels = 0, answer = 0;
