@@ -33,16 +33,16 @@ struct cluster_store {
     void *closed_context;
 };
 
-/* What the parts tell */
+/* Events of the shards */
 
-static void warn(void *context, const char *text)
+static void cluster_store_warn(void *context, const char *text)
 {
     const struct cluster_store *store = context;
     if (store->events.warning)
         store->events.warning(store->events.context, text);
 }
 
-static void on_up(void *context, unsigned node)
+static void cluster_store_on_up(void *context, unsigned node)
 {
     struct cluster_store *store = context;
     store->up_last = node;
@@ -52,21 +52,21 @@ static void on_up(void *context, unsigned node)
         store->events.up(store->events.context, node);
 }
 
-static void on_down(void *context, unsigned node, const char *reason)
+static void cluster_store_on_down(void *context, unsigned node, const char *reason)
 {
     struct cluster_store *store = context;
     if (store->events.down)
         store->events.down(store->events.context, node, reason);
 }
 
-static void on_touched(void *context, struct slice key)
+static void cluster_store_on_touched(void *context, struct slice key)
 {
     const struct cluster_store *store = context;
     if (cluster_shards_tracks(store->shards) && store->events.touched)
         store->events.touched(store->events.context, key);
 }
 
-static void on_answered(void *context, unsigned node, uint64_t nanoseconds)
+static void cluster_store_on_answered(void *context, unsigned node, uint64_t nanoseconds)
 {
     struct cluster_store *store = context;
     store->answering = node;
@@ -74,42 +74,44 @@ static void on_answered(void *context, unsigned node, uint64_t nanoseconds)
         store->events.answered(store->events.context, nanoseconds);
 }
 
-static void on_late(void *context, unsigned node)
+static void cluster_store_on_late(void *context, unsigned node)
 {
     struct cluster_store *store = context;
     store->answering = node;
 }
 
-static void on_stamp(void *context, unsigned node, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+static void cluster_store_on_stamp(void *context, unsigned node, uint64_t now,
+                                   char stamp[STORE_STAMP_LENGTH])
 {
     const struct cluster_store *store = context;
     store->events.stamp(store->events.context, node, now, stamp);
 }
 
-static void on_redirected(void *context, struct call *call, const char *error)
+static void cluster_store_on_redirected(void *context, struct call *call, const char *error)
 {
     struct cluster_store *store = context;
     router_redirected(store->router, call, error);
 }
 
-static void on_marker_astray(void *context, unsigned node)
+static void cluster_store_on_marker_astray(void *context, unsigned node)
 {
     struct cluster_store *store = context;
     cluster_refresh(store->cluster);
     cluster_shards_mark_anew(store->shards, node);
 }
 
-/* What the cluster tells */
+/* Events of the cluster */
 
-static void on_joined(void *context, unsigned node, struct endpoint *endpoint)
+static void cluster_store_on_joined(void *context, unsigned node, struct endpoint *endpoint)
 {
     struct cluster_store *store = context;
     if (!cluster_shards_join(store->shards, node, endpoint))
-        warn(store, "a node of the Cluster cannot be connected to: see the files of redis-ca, "
-                    "redis-cert and redis-key");
+        cluster_store_warn(
+            store, "a node of the Cluster cannot be connected to: see the files of redis-ca, "
+                   "redis-cert and redis-key");
 }
 
-static void tell_taken(struct cluster_store *store)
+static void cluster_store_tell_taken(struct cluster_store *store)
 {
     unsigned last_to = CLUSTER_NOBODY, last_from = CLUSTER_NOBODY;
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
@@ -123,20 +125,20 @@ static void tell_taken(struct cluster_store *store)
     }
 }
 
-static void on_mapped(void *context)
+static void cluster_store_on_mapped(void *context)
 {
     struct cluster_store *store = context;
     if (store->closing)
         return;
-    tell_taken(store); /* while it can be seen who is down, not dismissed */
+    cluster_store_tell_taken(store); /* first: later a node that is down may be dismissed */
     cluster_shards_note_map(store->shards);
     cluster_inbox_note_map(&store->inbox);
     if (store->events.moved)
         store->events.moved(store->events.context);
 }
 
-/* Before a map is known, the first part that there will be is down. */
-static void on_lost(void *context, int code, const char *reason)
+/* Before a map is known, part 0, which does not exist yet, counts as down. */
+static void cluster_store_on_lost(void *context, int code, const char *reason)
 {
     struct cluster_store *store = context;
     if (store->closing)
@@ -145,14 +147,14 @@ static void on_lost(void *context, int code, const char *reason)
     failure_set(&store->lost, code, "%s", reason);
     bool is_told = strcmp(before.text, store->lost.text) == 0;
     if (cluster_shards_count(store->shards) > 0)
-        warn(store, reason);
+        cluster_store_warn(store, reason);
     else if (store->events.down && !is_told)
         store->events.down(store->events.context, 0, reason);
 }
 
 /* Calls */
 
-static void on_sent_away(void *context, unsigned to, unsigned from)
+static void cluster_store_on_sent_away(void *context, unsigned to, unsigned from)
 {
     struct cluster_store *store = context;
     if (store->events.taken && to != from)
@@ -179,7 +181,7 @@ static void cluster_store_eval_at(void *state, unsigned part, const struct scrip
                                   size_t argument_count, store_done *done, void *context)
 {
     struct cluster_store *store = state;
-    (void)key; /* it is served elsewhere: the script gets none */
+    (void)key; /* another node may serve it: the script gets no key */
     router_eval_at(store->router, part, script, arguments, argument_count, done, context);
 }
 
@@ -191,15 +193,15 @@ static void open_shards(struct cluster_store *store, uv_loop_t *loop, const stru
         .loop = loop,
         .url = url,
         .events = {.context = store,
-                   .up = on_up,
-                   .down = on_down,
-                   .warning = warn,
-                   .touched = on_touched,
-                   .answered = on_answered,
-                   .late = on_late,
-                   .stamp = store->events.stamp ? on_stamp : NULL,
-                   .redirected = on_redirected,
-                   .marker_astray = on_marker_astray}};
+                   .up = cluster_store_on_up,
+                   .down = cluster_store_on_down,
+                   .warning = cluster_store_warn,
+                   .touched = cluster_store_on_touched,
+                   .answered = cluster_store_on_answered,
+                   .late = cluster_store_on_late,
+                   .stamp = store->events.stamp ? cluster_store_on_stamp : NULL,
+                   .redirected = cluster_store_on_redirected,
+                   .marker_astray = cluster_store_on_marker_astray}};
     store->shards = cluster_shards_open(store->cluster, &options);
     const struct cluster_inbox_options inbox_options = {.loop = loop,
                                                         .url = url,
@@ -216,15 +218,16 @@ static int cluster_store_open(void **ret, uv_loop_t *loop, const struct redis_ur
     if (!store)
         return -ENOMEM;
     store->events = *events;
-    const struct cluster_events cluster_events = {store, on_joined, on_mapped, on_lost};
+    const struct cluster_events cluster_events = {store, cluster_store_on_joined,
+                                                  cluster_store_on_mapped, cluster_store_on_lost};
     int result = cluster_open(&store->cluster, loop, url, &cluster_events, NULL);
     if (result < 0) {
         free(store);
         return result;
     }
     open_shards(store, loop, url);
-    const struct router_options router_options = {loop, store->cluster, link_to, on_sent_away,
-                                                  store};
+    const struct router_options router_options = {loop, store->cluster, link_to,
+                                                  cluster_store_on_sent_away, store};
     store->router = router_open(&router_options);
     *ret = store;
     return 0;
@@ -236,7 +239,7 @@ static void cluster_store_require_primary_lease(void *state)
     cluster_require_primary_lease(store->cluster);
 }
 
-static void on_cluster_closed(void *context)
+static void cluster_store_on_cluster_closed(void *context)
 {
     struct cluster_store *store = context;
     void (*closed)(void *context) = store->closed;
@@ -246,18 +249,18 @@ static void on_cluster_closed(void *context)
     closed(closed_context);
 }
 
-/* Shards and the inbox follow the cluster's endpoints, so that one goes last. */
-static void on_router_closed(void *context)
+/* Shards and the inbox follow the cluster's endpoints, so the cluster goes last. */
+static void cluster_store_on_router_closed(void *context)
 {
     struct cluster_store *store = context;
-    cluster_close(store->cluster, on_cluster_closed, store);
+    cluster_close(store->cluster, cluster_store_on_cluster_closed, store);
 }
 
-static void on_one_closed(void *context)
+static void cluster_store_on_one_closed(void *context)
 {
     struct cluster_store *store = context;
     if (--store->open == 0)
-        router_close(store->router, on_router_closed, store);
+        router_close(store->router, cluster_store_on_router_closed, store);
 }
 
 static void cluster_store_close(void *state, void (*closed)(void *context), void *context)
@@ -267,11 +270,11 @@ static void cluster_store_close(void *state, void (*closed)(void *context), void
     store->closed = closed;
     store->closed_context = context;
     router_stop(store->router);
-    store->open = 1 + cluster_inbox_close(&store->inbox, on_one_closed, store);
-    cluster_shards_close(store->shards, on_one_closed, store);
+    store->open = 1 + cluster_inbox_close(&store->inbox, cluster_store_on_one_closed, store);
+    cluster_shards_close(store->shards, cluster_store_on_one_closed, store);
 }
 
-/* What each part is asked */
+/* What the store wants of each part */
 
 static int cluster_store_listen(void *state, struct slice channel)
 {
@@ -320,7 +323,7 @@ static unsigned cluster_store_part(const void *state, struct slice key)
     return cluster_owner(store->cluster, slot_of(key));
 }
 
-/* A part's position is the first of its slots: so all see them in the same order. */
+/* A part's position is its first slot, so every batond sees the parts in the same order. */
 static bool cluster_store_seek(const void *state, unsigned *position, unsigned *ret_part)
 {
     const struct cluster_store *store = state;
@@ -346,7 +349,7 @@ static void write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
         slot_tag(slot, tag);
 }
 
-/* Another slot each time, for one of them may be on its way to another node. */
+/* Another slot each time: a slot may be on its way to another node. */
 static void cluster_store_tag(void *state, unsigned part, char tag[STORE_TAG_SIZE])
 {
     struct cluster_store *store = state;
@@ -362,7 +365,7 @@ static void cluster_store_first_tag(const void *state, unsigned part, char tag[S
     write_tag(cluster_next_slot(store->cluster, part, SLOT_COUNT - 1), tag);
 }
 
-/* How it is */
+/* State */
 
 static unsigned cluster_store_part_count(const void *state)
 {

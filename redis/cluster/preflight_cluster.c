@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-struct preflight {
+struct cluster_preflight {
     uv_loop_t loop;
     uv_timer_t timer;
     struct cluster *cluster;
@@ -15,7 +15,7 @@ struct preflight {
     struct failure *failure;
 };
 
-static void preflight_end(struct preflight *preflight, int result)
+static void preflight_end(struct cluster_preflight *preflight, int result)
 {
     if (preflight->is_over)
         return;
@@ -31,7 +31,7 @@ static void preflight_on_joined(void *context, unsigned node, struct endpoint *e
 
 static void preflight_on_mapped(void *context)
 {
-    struct preflight *preflight = context;
+    struct cluster_preflight *preflight = context;
     unsigned uncovered = cluster_uncovered(preflight->cluster);
     if (uncovered > 0)
         preflight_end(preflight,
@@ -45,13 +45,13 @@ static void preflight_on_mapped(void *context)
 
 static void preflight_on_lost(void *context, int code, const char *reason)
 {
-    struct preflight *preflight = context;
+    struct cluster_preflight *preflight = context;
     preflight_end(preflight, failure_set(preflight->failure, code, "%s", reason));
 }
 
 static void preflight_on_timer(uv_timer_t *timer)
 {
-    struct preflight *preflight = timer->data;
+    struct cluster_preflight *preflight = timer->data;
     if (!preflight->is_over) {
         preflight->is_over = true;
         preflight->result = failure_set(preflight->failure, -EAGAIN,
@@ -64,7 +64,7 @@ static void preflight_on_timer(uv_timer_t *timer)
 
 int preflight_cluster(const struct redis_url *url, int timeout_ms, struct failure *failure)
 {
-    struct preflight preflight = {.timeout_ms = timeout_ms, .failure = failure};
+    struct cluster_preflight preflight = {.timeout_ms = timeout_ms, .failure = failure};
     const struct cluster_events events = {&preflight, preflight_on_joined, preflight_on_mapped,
                                           preflight_on_lost};
     int result = uv_loop_init(&preflight.loop);
