@@ -17,7 +17,7 @@ enum {
 
 /* Held calls in the order of their serial numbers: all of one slot, or one for a node. */
 struct lane {
-    LIST_ENTRY(lane) others;
+    SLIST_ENTRY(lane) others;
     unsigned slot;
     uint64_t not_before;
     bool is_tried; /* one was sent, and has not come back */
@@ -35,7 +35,7 @@ struct router {
     void (*closed)(void *context);
     void *closed_context;
     uint64_t serial;
-    LIST_HEAD(, lane) lanes;
+    SLIST_HEAD(, lane) lanes;
     struct lane *lane_of[SLOT_COUNT]; /* by slot; NULL: no call of the slot is held */
     unsigned open[SLOT_COUNT];        /* by slot: calls under way, all of them */
     uint16_t at[SLOT_COUNT];          /* at this node, so they cannot overtake each other */
@@ -51,7 +51,7 @@ static struct lane *lane_open(struct router *router, unsigned slot)
     if (!lane)
         abort();
     lane->slot = slot;
-    LIST_INSERT_HEAD(&router->lanes, lane, others);
+    SLIST_INSERT_HEAD(&router->lanes, lane, others);
     if (slot != WHOLE)
         router->lane_of[slot] = lane;
     if (!uv_is_active((uv_handle_t *)&router->timer))
@@ -152,7 +152,7 @@ static void lane_give_up(struct router *router, struct lane *lane, uint64_t now)
 
 static void lane_close(struct router *router, struct lane *lane)
 {
-    LIST_REMOVE(lane, others);
+    SLIST_REMOVE(&router->lanes, lane, lane, others);
     if (lane->slot != WHOLE)
         router->lane_of[lane->slot] = NULL;
     free(lane);
@@ -180,15 +180,15 @@ static void lane_go_on(struct router *router, struct lane *lane)
 static void router_go_on(struct router *router)
 {
     uint64_t now = uv_now(router->loop);
-    for (struct lane *lane = LIST_FIRST(&router->lanes), *next; lane; lane = next) {
+    for (struct lane *lane = SLIST_FIRST(&router->lanes), *next; lane; lane = next) {
         lane_give_up(router, lane, router->closing ? UINT64_MAX : now);
-        next = LIST_NEXT(lane, others); /* a caller that hears of a failure may call again */
+        next = SLIST_NEXT(lane, others); /* a caller that hears of a failure may call again */
         if (router->closing && !lane->first)
             lane_close(router, lane);
         else if (can_go_on(router, lane, now))
             lane_go_on(router, lane);
     }
-    if (LIST_EMPTY(&router->lanes))
+    if (SLIST_EMPTY(&router->lanes))
         uv_timer_stop(&router->timer);
 }
 
@@ -348,7 +348,7 @@ void router_close(struct router *router, void (*closed)(void *context), void *co
     router_stop(router);
     router->closed = closed;
     router->closed_context = context;
-    while (!LIST_EMPTY(&router->lanes))
+    while (!SLIST_EMPTY(&router->lanes))
         router_go_on(router);
     uv_close((uv_handle_t *)&router->timer, router_on_timer_closed);
 }
