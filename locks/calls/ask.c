@@ -127,61 +127,42 @@ static void answered(void *context, const struct store_result *result)
     asking.done(asking.context, &inner);
 }
 
-void ask_redis(struct locks *locks, const struct script *script, struct slice key,
-               const struct slice *arguments, size_t argument_count, store_done *done,
-               void *context)
-{
-    ask_redis_while(locks, NULL, script, key, arguments, argument_count, done, context);
-}
-
-static struct asking *asking_new(struct locks *locks, bool (*is_wanted)(const void *context),
-                                 store_done *done, void *context)
+static struct asking *asking_new(struct locks *locks, const struct script_call *call)
 {
     struct asking *asking = malloc(sizeof *asking);
     if (!asking)
         abort();
-    *asking =
-        (struct asking){.locks = locks, .is_wanted = is_wanted, .done = done, .context = context};
+    *asking = (struct asking){
+        .locks = locks,
+        .is_wanted = call->is_wanted,
+        .done = call->done,
+        .context = call->context,
+    };
     return asking;
 }
 
-void ask_redis_while(struct locks *locks, bool (*is_wanted)(const void *context),
-                     const struct script *script, struct slice key, const struct slice *arguments,
-                     size_t argument_count, store_done *done, void *context)
+void ask_redis(struct locks *locks, const struct script_call *call)
 {
-    store_eval(locks->store, script, key, arguments, argument_count, answered,
-               asking_new(locks, is_wanted, done, context));
+    store_eval(locks->store, call->script, call->key, call->arguments, call->argument_count,
+               answered, asking_new(locks, call));
 }
 
-static struct asking *asking_at(struct asking *asking, unsigned part)
+static void ask_at(struct locks *locks, unsigned part, const struct script_call *call, bool is_once)
 {
+    struct asking *asking = asking_new(locks, call);
     asking->is_at = true;
+    asking->is_once = is_once;
     asking->part = part;
-    return asking;
+    store_eval_at(locks->store, part, call->script, call->key, call->arguments,
+                  call->argument_count, answered, asking);
 }
 
-void ask_redis_at_while(struct locks *locks, unsigned part, const struct ask_events *events,
-                        const struct script *script, struct slice key,
-                        const struct slice *arguments, size_t argument_count, void *context)
+void ask_redis_at(struct locks *locks, unsigned part, const struct script_call *call)
 {
-    store_eval_at(locks->store, part, script, key, arguments, argument_count, answered,
-                  asking_at(asking_new(locks, events->is_wanted, events->done, context), part));
+    ask_at(locks, part, call, false);
 }
 
-void ask_redis_at(struct locks *locks, unsigned part, const struct script *script, struct slice key,
-                  const struct slice *arguments, size_t argument_count, store_done *done,
-                  void *context)
+void ask_redis_at_once(struct locks *locks, unsigned part, const struct script_call *call)
 {
-    const struct ask_events events = {.done = done};
-    ask_redis_at_while(locks, part, &events, script, key, arguments, argument_count, context);
-}
-
-void ask_redis_at_once(struct locks *locks, unsigned part, const struct ask_events *events,
-                       const struct script *script, struct slice key, const struct slice *arguments,
-                       size_t argument_count, void *context)
-{
-    struct asking *asking =
-        asking_at(asking_new(locks, events->is_wanted, events->done, context), part);
-    asking->is_once = true;
-    store_eval_at(locks->store, part, script, key, arguments, argument_count, answered, asking);
+    ask_at(locks, part, call, true);
 }

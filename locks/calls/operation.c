@@ -71,6 +71,13 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
     if (argument_count > 0)
         memcpy(all + 1, arguments, argument_count * sizeof *arguments);
     char key[KEY_LENGTH];
-    ask_redis(locks, script, operation_key(locks, name, key), all, argument_count + 1,
-              operation_done, operation);
+    const struct script_call call = {
+        .script = script,
+        .key = operation_key(locks, name, key),
+        .arguments = all,
+        .argument_count = argument_count + 1,
+        .done = operation_done,
+        .context = operation,
+    };
+    ask_redis(locks, &call);
 }

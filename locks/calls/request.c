@@ -80,17 +80,17 @@ static struct slice pack_texts(const struct acquire *acquire, const struct attem
     X(REQUEST_FIRST, "1")                                                                          \
     X(REQUEST_AGAIN, "2")
 
-static void pack(const struct locks *locks, const struct acquire *acquire,
-                 const struct attempt *attempt, enum request_kind kind, struct packed *ret)
+static void pack(const struct locks *locks, const struct request *request, struct packed *ret)
 {
     static const char *const DIGITS[] = {KINDS(TABLE_ROW)};
     TABLE_IS_COMPLETE(KINDS, REQUEST_KINDS);
+    const struct acquire *acquire = request->acquire;
     struct slice *next = ret->arguments;
     *next++ = stamp_room();
-    *next++ = pack_texts(acquire, attempt, ret->texts);
+    *next++ = pack_texts(acquire, request->attempt, ret->texts);
     *next++ = number_text(acquire->limit, ret->limit);
     *next++ = number_text(acquire->ttl_ms, ret->ttl);
-    *next++ = slice_of(DIGITS[kind]);
+    *next++ = slice_of(DIGITS[request->kind]);
     if (acquire->wait_ms) {
         *next++ = slice_of(locks->server);
         *next++ = slice_of(locks->waiter_lease);
@@ -101,27 +101,35 @@ static void pack(const struct locks *locks, const struct acquire *acquire,
     ret->count = (size_t)(next - ret->arguments);
 }
 
-void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
-                  const struct attempt *attempt, enum request_kind kind,
-                  bool (*is_wanted)(const void *context), store_done *done, void *context)
+static struct script_call call_of(const struct request *request, const struct packed *packed)
+{
+    return (struct script_call){
+        .script = &script_acquire,
+        .key = request->key,
+        .arguments = packed->arguments,
+        .argument_count = packed->count,
+        .is_wanted = request->is_wanted,
+        .done = request->done,
+        .context = request->context,
+    };
+}
+
+void request_send(struct locks *locks, const struct request *request)
 {
     struct packed packed;
-    pack(locks, acquire, attempt, kind, &packed);
-    ask_redis_while(locks, is_wanted, &script_acquire, key, packed.arguments, packed.count, done,
-                    context);
+    pack(locks, request, &packed);
+    const struct script_call call = call_of(request, &packed);
+    ask_redis(locks, &call);
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 
-/* What came too late at one of several is not sent again: by then it may have been taken back. */
-void request_send_at(struct locks *locks, unsigned part, struct slice key,
-                     const struct acquire *acquire, const struct attempt *attempt,
-                     enum request_kind kind, const struct ask_events *events, void *context)
+void request_send_at(struct locks *locks, unsigned part, const struct request *request)
 {
     struct packed packed;
-    horizon_move(locks->guard, part, acquire->ttl_ms);
-    pack(locks, acquire, attempt, kind, &packed);
-    ask_redis_at_once(locks, part, events, &script_acquire, key, packed.arguments, packed.count,
-                      context);
+    horizon_move(locks->guard, part, request->acquire->ttl_ms);
+    pack(locks, request, &packed);
+    const struct script_call call = call_of(request, &packed);
+    ask_redis_at_once(locks, part, &call);
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 

@@ -29,16 +29,22 @@ struct attempt request_attempt(struct locks *locks, bool of_connection);
 struct acquire request_copy(const struct acquire *acquire, char *bytes);
 size_t request_length(const struct acquire *acquire);
 
-/* Runs the script for the main key `key`. It only waits, for the queue, if `wait_ms` is not 0.
- * `is_wanted` as of ask_redis_while. */
-void request_send(struct locks *locks, struct slice key, const struct acquire *acquire,
-                  const struct attempt *attempt, enum request_kind kind,
-                  bool (*is_wanted)(const void *context), store_done *done, void *context);
+/* One call of the script, which only waits, for the queue, if `wait_ms` is not 0. */
+struct request {
+    struct slice key; /* the main key of the name */
+    const struct acquire *acquire;
+    const struct attempt *attempt;
+    enum request_kind kind;
+    bool (*is_wanted)(const void *context); /* as of struct script_call, like the next two */
+    store_done *done;
+    void *context;
+};
 
-/* The same at one part of the store. `events` as of ask_redis_at_once. */
-void request_send_at(struct locks *locks, unsigned part, struct slice key,
-                     const struct acquire *acquire, const struct attempt *attempt,
-                     enum request_kind kind, const struct ask_events *events, void *context);
+void request_send(struct locks *locks, const struct request *request);
+
+/* The same at one part of the store. What came too late there is not sent again: by then it may
+ * have been taken back. See ask_redis_at_once. */
+void request_send_at(struct locks *locks, unsigned part, const struct request *request);
 
 /* What an answer means; where there is none, LOCKS_UNAVAILABLE. */
 void request_read(const struct store_result *result, const struct acquire *acquire,

@@ -76,7 +76,13 @@ void central_acquire(struct locks *locks, const struct acquire *acquire, locks_d
     struct acquire sent = *acquire;
     sent.wait_ms = 0;
     char key[KEY_LENGTH];
-    request_send(locks, operation_key(locks, acquire->name, key), &sent, &acquiring->attempt,
-                 acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST, NULL, acquire_done,
-                 acquiring);
+    const struct request request = {
+        .key = operation_key(locks, acquire->name, key),
+        .acquire = &sent,
+        .attempt = &acquiring->attempt,
+        .kind = acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST,
+        .done = acquire_done,
+        .context = acquiring,
+    };
+    request_send(locks, &request);
 }

@@ -90,6 +90,13 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
         number_text(KEYS_LOOKED_AT, keys),
     };
     *counting = (struct counting){locks, position, done, context};
-    ask_redis_at(locks, part, &script_census, key_prefix, arguments,
-                 sizeof arguments / sizeof arguments[0], counted, counting);
+    const struct script_call call = {
+        .script = &script_census,
+        .key = key_prefix,
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .done = counted,
+        .context = counting,
+    };
+    ask_redis_at(locks, part, &call);
 }

@@ -178,8 +178,15 @@ static void ask(struct listing *listing, const struct cursor *from)
     };
     for (size_t i = 0; i < cursor.name_count; i++)
         arguments[5 + i] = operation_key(listing->locks, cursor.names[i], keys[i]);
-    ask_redis_at(listing->locks, part, &script_list, key_prefix(listing), arguments,
-                 5 + cursor.name_count, listed, listing);
+    const struct script_call call = {
+        .script = &script_list,
+        .key = key_prefix(listing),
+        .arguments = arguments,
+        .argument_count = 5 + cursor.name_count,
+        .done = listed,
+        .context = listing,
+    };
+    ask_redis_at(listing->locks, part, &call);
 }
 
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,

@@ -70,5 +70,13 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
     memcpy(releasing->key, key.bytes, key.length);
     const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server), slice_of(""),
                                       slice_of(attempt ? attempt->text : "")};
-    ask_redis(locks, &script_release, key, arguments, attempt ? 5 : 3, released, releasing);
+    const struct script_call call = {
+        .script = &script_release,
+        .key = key,
+        .arguments = arguments,
+        .argument_count = attempt ? 5 : 3,
+        .done = released,
+        .context = releasing,
+    };
+    ask_redis(locks, &call);
 }

@@ -58,5 +58,13 @@ void central_renew(struct locks *locks, struct slice name, struct slice token, i
     memcpy(renewing->key, key.bytes, key.length);
     const struct slice arguments[] = {stamp_room(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
-    ask_redis(locks, &script_renew, key, arguments, by.length > 0 ? 4 : 3, renewed, renewing);
+    const struct script_call call = {
+        .script = &script_renew,
+        .key = key,
+        .arguments = arguments,
+        .argument_count = by.length > 0 ? 4 : 3,
+        .done = renewed,
+        .context = renewing,
+    };
+    ask_redis(locks, &call);
 }

@@ -389,7 +389,6 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
                                           acquire_round_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear, decide, end};
-    static const struct ask_events EVENTS = {is_wanted, broadcast_answered};
     struct acquire kept = *acquire, sent = *acquire;
     kept.meta = slice_of(NULL);
     sent.wait_ms = 0;
@@ -407,8 +406,16 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < round->tally.members; i++) {
         round->broadcast.open++;
-        request_send_at(locks, i, key_of(round), &sent, &round->attempt, REQUEST_FIRST, &EVENTS,
-                        &round->broadcast.members[i]);
+        const struct request request = {
+            .key = key_of(round),
+            .acquire = &sent,
+            .attempt = &round->attempt,
+            .kind = REQUEST_FIRST,
+            .is_wanted = is_wanted,
+            .done = broadcast_answered,
+            .context = &round->broadcast.members[i],
+        };
+        request_send_at(locks, i, &request);
     }
     return round;
 }

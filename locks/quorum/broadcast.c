@@ -111,10 +111,17 @@ static bool is_open(const void *context)
 void broadcast_send(struct broadcast *broadcast, unsigned member, const struct script *script,
                     struct slice key, const struct slice *arguments, size_t argument_count)
 {
-    static const struct ask_events EVENTS = {is_open, broadcast_answered};
     broadcast->open++;
-    ask_redis_at_while(broadcast->locks, member, &EVENTS, script, key, arguments, argument_count,
-                       &broadcast->members[member]);
+    const struct script_call call = {
+        .script = script,
+        .key = key,
+        .arguments = arguments,
+        .argument_count = argument_count,
+        .is_wanted = is_open,
+        .done = broadcast_answered,
+        .context = &broadcast->members[member],
+    };
+    ask_redis_at(broadcast->locks, member, &call);
 }
 
 void broadcast_send_all(struct broadcast *broadcast, const struct script *script, struct slice key,

@@ -67,9 +67,15 @@ static void ask(struct errand *errand)
     for (size_t i = 0; i < errand->count; bytes += errand->lengths[i++])
         arguments[i] = (struct slice){bytes, errand->lengths[i]};
     errand->asked = true;
-    ask_redis_at(errand->locks, errand->member, errand->script,
-                 (struct slice){errand->bytes, errand->key_length}, arguments, errand->count,
-                 answered, errand);
+    const struct script_call call = {
+        .script = errand->script,
+        .key = (struct slice){errand->bytes, errand->key_length},
+        .arguments = arguments,
+        .argument_count = errand->count,
+        .done = answered,
+        .context = errand,
+    };
+    ask_redis_at(errand->locks, errand->member, &call);
 }
 
 static struct errand *errand_new(const struct script *script, struct slice key,
@@ -106,7 +112,14 @@ void errand_add(struct locks *locks, struct errands *errands, unsigned member,
                 size_t argument_count, int64_t useful_ms)
 {
     if (errands->count >= ERRANDS_MOST) {
-        ask_redis_at(locks, member, script, key, arguments, argument_count, said, NULL);
+        const struct script_call call = {
+            .script = script,
+            .key = key,
+            .arguments = arguments,
+            .argument_count = argument_count,
+            .done = said,
+        };
+        ask_redis_at(locks, member, &call);
         return;
     }
     struct errand *errand = errand_new(script, key, arguments, argument_count);

@@ -162,6 +162,12 @@ void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct 
     char number[NUMBER_TEXT], told[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(), token, number_text(fence, number),
                                       number_text(known, told)};
-    ask_redis_at(locks, member, &script_raise, key, arguments,
-                 sizeof arguments / sizeof arguments[0], said, NULL);
+    const struct script_call call = {
+        .script = &script_raise,
+        .key = key,
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .done = said,
+    };
+    ask_redis_at(locks, member, &call);
 }

@@ -93,8 +93,15 @@ static void ask(struct doubt *doubt)
         slice_of(locks->claim_window),
     };
     doubt->asked = true;
-    ask_redis(locks, &script_leave, key, arguments, sizeof arguments / sizeof arguments[0], asked,
-              doubt);
+    const struct script_call call = {
+        .script = &script_leave,
+        .key = key,
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .done = asked,
+        .context = doubt,
+    };
+    ask_redis(locks, &call);
 }
 
 void doubts_ask(struct locks *locks)

@@ -173,7 +173,15 @@ static void ask(struct locks *locks, unsigned part, struct ending *const *ending
         end += endings[i]->key_length;
     }
     locks->expiries->asking++;
-    ask_redis_at(locks, part, &script_ended, batch->keys[0], arguments, 1 + count, asked, batch);
+    const struct script_call call = {
+        .script = &script_ended,
+        .key = batch->keys[0],
+        .arguments = arguments,
+        .argument_count = 1 + count,
+        .done = asked,
+        .context = batch,
+    };
+    ask_redis_at(locks, part, &call);
 }
 
 static unsigned part_of(const struct locks *locks, const struct ending *ending)

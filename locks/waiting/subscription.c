@@ -246,8 +246,15 @@ static void heartbeat_send(struct locks *locks, unsigned part,
         heartbeat->keys[i] = arguments[3 + i] = (struct slice){end, key.length};
         end += key.length;
     }
-    ask_redis_at(locks, part, &script_vouch, heartbeat->keys[0], arguments, 3 + count,
-                 heartbeat_answered, heartbeat);
+    const struct script_call call = {
+        .script = &script_vouch,
+        .key = heartbeat->keys[0],
+        .arguments = arguments,
+        .argument_count = 3 + count,
+        .done = heartbeat_answered,
+        .context = heartbeat,
+    };
+    ask_redis_at(locks, part, &call);
 }
 
 /* Moves those of the first one's part to the front. Returns how many they are. */
@@ -342,7 +349,15 @@ static void tick(struct subscription *subscription)
     const struct slice arguments[] = {stamp_room(), slice_of(locks->server)};
     subscription->users += subscription->minded == 0; /* else it takes that one over */
     subscription->minded = 0;
-    ask_redis(locks, &script_tick, subscription->key, arguments, 2, ticked, subscription);
+    const struct script_call call = {
+        .script = &script_tick,
+        .key = subscription->key,
+        .arguments = arguments,
+        .argument_count = 2,
+        .done = ticked,
+        .context = subscription,
+    };
+    ask_redis(locks, &call);
 }
 
 /* Of names that nobody waits for here, many at once are looked at first: mostly all is well. */

@@ -149,8 +149,16 @@ static void ask(struct waiter *waiter, enum request_kind kind)
 {
     waiter->asking = true;
     waiter->again = false;
-    request_send(locks_of(waiter), waiter->subscription->key, &waiter->acquire, &waiter->attempt,
-                 kind, is_wanted, answered, waiter);
+    const struct request request = {
+        .key = waiter->subscription->key,
+        .acquire = &waiter->acquire,
+        .attempt = &waiter->attempt,
+        .kind = kind,
+        .is_wanted = is_wanted,
+        .done = answered,
+        .context = waiter,
+    };
+    request_send(locks_of(waiter), &request);
 }
 
 /* The wait has ended: Redis decides whether the grant or the end came first. */
@@ -166,8 +174,16 @@ static void ask_to_go(struct waiter *waiter)
         slice_of("timeout"),
     };
     waiter->asking = true;
-    ask_redis_while(locks, is_wanted, &script_leave, waiter->subscription->key, arguments,
-                    sizeof arguments / sizeof arguments[0], answered, waiter);
+    const struct script_call call = {
+        .script = &script_leave,
+        .key = waiter->subscription->key,
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .is_wanted = is_wanted,
+        .done = answered,
+        .context = waiter,
+    };
+    ask_redis(locks, &call);
 }
 
 static void ask_again(struct waiter *waiter)

@@ -173,8 +173,15 @@ static void ask(struct region *region, struct slice cursor)
     unsigned part = 0;
     store_seek_part(locks->store, &region->position, &part);
     region->asked = uv_now(locks->loop);
-    ask_redis_at(locks, part, &script_changes, key_prefix, arguments,
-                 sizeof arguments / sizeof arguments[0], answered, region);
+    const struct script_call call = {
+        .script = &script_changes,
+        .key = key_prefix,
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .done = answered,
+        .context = region,
+    };
+    ask_redis_at(locks, part, &call);
 }
 
 void region_scan(struct region *region, int64_t since)

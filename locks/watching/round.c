@@ -349,8 +349,15 @@ static void mark(struct prefixes *prefixes, unsigned part)
     store_tag(locks->store, part, tag);
     prefixes->round.due += 2;
     const struct slice arguments[] = {stamp_room(), slice_of(text)};
-    ask_redis(locks, &script_mark, operation_key(locks, slice_of(tag), key), arguments,
-              sizeof arguments / sizeof arguments[0], marked, marking);
+    const struct script_call call = {
+        .script = &script_mark,
+        .key = operation_key(locks, slice_of(tag), key),
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .done = marked,
+        .context = marking,
+    };
+    ask_redis(locks, &call);
 }
 
 void round_begin(struct prefixes *prefixes)

@@ -151,8 +151,15 @@ static void look(struct subscription *subscription)
     subscription->look_again = false;
     subscription->looks++;
     subscription->users++;
-    ask_redis(locks, &script_watch, subscription->key, arguments,
-              sizeof arguments / sizeof arguments[0], looked, subscription);
+    const struct script_call call = {
+        .script = &script_watch,
+        .key = subscription->key,
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .done = looked,
+        .context = subscription,
+    };
+    ask_redis(locks, &call);
 }
 
 void watch_check(struct subscription *subscription)

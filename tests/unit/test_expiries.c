@@ -50,22 +50,20 @@ static uint32_t below(uint32_t bound)
 }
 
 /* In place of the one that asks Redis. */
-void ask_redis_at(struct locks *locks, unsigned part, const struct script *script, struct slice key,
-                  const struct slice *arguments, size_t argument_count, store_done *done,
-                  void *context)
+void ask_redis_at(struct locks *locks, unsigned part, const struct script_call *call)
 {
-    (void)locks, (void)script, (void)key;
+    (void)locks;
     assert_int_equal(part, 0);
     assert_null(world->done); /* one at a time */
-    assert_in_range(argument_count, 2, 1 + ASKED_MOST);
-    world->done = done;
-    world->context = context;
+    assert_in_range(call->argument_count, 2, 1 + ASKED_MOST);
+    world->done = call->done;
+    world->context = call->context;
     world->answer_at = world->loop.time + below(50);
-    world->asked_count = argument_count - 1;
+    world->asked_count = call->argument_count - 1;
     world->asked_in_all += world->asked_count;
     for (size_t i = 0; i < world->asked_count; i++)
-        snprintf(world->asked[i], sizeof world->asked[i], "%.*s", (int)arguments[1 + i].length,
-                 arguments[1 + i].bytes);
+        snprintf(world->asked[i], sizeof world->asked[i], "%.*s",
+                 (int)call->arguments[1 + i].length, call->arguments[1 + i].bytes);
 }
 
 bool store_is_closing(const struct store *store)
