@@ -175,7 +175,7 @@ bool primary_is_up(const struct primary *primary)
 
 /* Confirming */
 
-/* Whoever has connected later knows better what Redis has. */
+/* A connection that was made later knows better what Redis has. */
 static void primary_on_confirmer_connected(void *context, const char *run_id, const char *history)
 {
     struct primary *primary = context;
@@ -238,7 +238,7 @@ void primary_confirm(struct primary *primary, struct store_mark mark, int replic
                      int64_t timeout_ms, store_confirmed *done, void *context)
 {
     enum { NS_PER_MS = 1000000 };
-    /* By another connection there may be another server, and nobody knows what it has of this. */
+    /* Another connection may lead to another server, which may lack this answer. */
     bool is_same = primary_is_up(primary) && mark.connection == primary_mark(primary).connection;
     uint64_t due = is_same ? mark.sent / NS_PER_MS + (uint64_t)timeout_ms : 0;
     confirmer_ask(primary_confirmer(primary, replicas), link_peer(primary->link), due, done,

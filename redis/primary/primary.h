@@ -1,5 +1,5 @@
-/* primary.h: one of the primaries behind a store: the link to it, who is told of its keys, and who
- * confirms what it has answered. */
+/* primary.h: one primary behind a store: the link to it, the tracking of its keys, and the replicas
+ * that confirm its answers. */
 #ifndef BATON_REDIS_PRIMARY_PRIMARY_H
 #define BATON_REDIS_PRIMARY_PRIMARY_H
 
@@ -9,7 +9,7 @@
 /* Used on its loop's thread alone. */
 struct primary;
 
-/* As their namesakes of struct store_events, none NULL but `stamp` and `late`; `number` is the
+/* As their namesakes of struct store_events. Only `stamp` and `late` may be NULL. `number` is the
  * primary's. */
 struct primary_events {
     void *context;
@@ -22,7 +22,7 @@ struct primary_events {
     void (*stamp)(void *context, unsigned number, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
     /* As that of link.h; NULL where no call has a routing. */
     void (*redirected)(void *context, struct call *call, const char *error);
-    /* The marker's key is not served there: another one is to be given. May be NULL. */
+    /* This node does not serve the marker's key: the owner gives another one. May be NULL. */
     void (*marker_astray)(void *context, unsigned number);
 };
 
@@ -37,7 +37,7 @@ struct primary_options {
 /* Returns 0 or a negative errno. */
 int primary_open(struct primary **ret, const struct primary_options *options);
 
-/* `closed` when the memory is gone. */
+/* Calls `closed` when the memory is gone. */
 void primary_close(struct primary *primary, void (*closed)(void *context), void *context);
 
 struct link *primary_link(struct primary *primary);
@@ -46,15 +46,15 @@ bool primary_is_up(const struct primary *primary);
 /* As store_mark. */
 struct store_mark primary_mark(const struct primary *primary);
 
-/* From now on, and each time that `inbox` listens again, it is told of changed keys, while that is
- * asked for. */
+/* From now on Redis reports changes of tracked keys to `inbox`. Call this again each time when
+ * `inbox` listens again. */
 void primary_heard_by(struct primary *primary, const struct inbox *inbox);
 
 /* As store_track and store_untrack. */
 void primary_track(struct primary *primary, struct slice prefix);
 void primary_untrack(struct primary *primary);
 
-/* As store_expect_replicas; may be called again, with another key. */
+/* As store_expect_replicas. May be called again with another key. */
 void primary_expect_replicas(struct primary *primary, struct slice key, int replicas);
 
 /* As store_confirm. */

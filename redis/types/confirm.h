@@ -6,16 +6,16 @@
 
 enum { STORE_REPLICAS_MOST = 8 }; /* that can be asked to confirm */
 
-/* Where an answer of Redis stands among all: which connection it came by, and when its script was
- * sent (uv_hrtime). */
+/* Where an answer of Redis stands among all its answers: by which connection it came, and when its
+ * script was sent (uv_hrtime). */
 struct store_mark {
     unsigned part;
     uint64_t connection; /* of that part; 0: none */
     uint64_t sent;
 };
 
-/* `error` is NULL where enough replicas have it, else says why not or why that is not known, for
- * clients; valid during the callback. */
+/* `error` is NULL if enough replicas have the data. Else it says, for clients, why not or why
+ * nobody knows. It is valid during the callback. */
 typedef void store_confirmed(void *context, const char *error);
 
 #endif

@@ -8,35 +8,35 @@
 
 enum { STORE_STAMP_LENGTH = 40 }; /* bytes */
 
-/* What the store tells whoever opened it, always from the loop and never from inside a call to the
- * store (but for `stamp`). Each may be NULL. */
+/* The store calls these from the loop, and never from inside a call to the store (but for `stamp`).
+ * Each may be NULL. */
 struct store_events {
     void *context;
-    /* The part has a new connection. What is called from in here for this part reaches it before
-     * anything else. */
+    /* The part has a new connection. Calls that `up` makes for this part reach Redis before any
+     * other. */
     void (*up)(void *context, unsigned part);
-    /* That was lost or could not be made; `reason` says why and what to look at. Told once for each
-     * loss and, while this part of Redis stays away, again only when the reason changes. */
+    /* The connection was lost or could not be made; `reason` says why and what to look at. Reported
+     * once for each loss; while this part stays away, again only when the reason changes. */
     void (*down)(void *context, unsigned part, const char *reason);
-    /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), told after
-     * each connect; or it answers scripts with errors, told every 10 s at most. */
+    /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), reported
+     * after each connect; or it answers scripts with errors, reported every 10 s at most. */
     void (*warning)(void *context, const char *text);
-    /* Names may be served by other parts than before, which have their connections already. */
+    /* Other parts than before may serve names now. They have their connections already. */
     void (*moved)(void *context);
-    /* Before that, and before anything is sent there that `from` has sent away: the part `to`
-     * serves names that `from` has served, or begins to. May be told often. */
+    /* The part `to` serves, or begins to serve, names that `from` has served. Comes before `moved`,
+     * and before the store sends a call to `to` that `from` has redirected. May come often. */
     void (*taken)(void *context, unsigned to, unsigned from);
-    /* The inbox (store_listen) is subscribed, for the first time or again after a loss: whatever
-     * was published to it before may have been missed. */
+    /* The inbox (store_listen) is subscribed, for the first time or again after a loss. Messages
+     * that were published before may have been missed. */
     void (*listening)(void *context);
-    /* A message came in the inbox. Valid during the call. */
+    /* A message has arrived in the inbox. `text` is valid during the call. */
     void (*message)(void *context, struct slice text);
     /* A key that store_track asked about has changed; without bytes: any of them may have. */
     void (*touched)(void *context, struct slice key);
-    /* A script has run, and replied so long after it was given to store_eval. */
+    /* A script has run, and its reply came so long after store_eval. */
     void (*answered)(void *context, uint64_t nanoseconds);
-    /* The first argument of each script is a stamp: this writes it whenever the script is sent to a
-     * part, at `now` (uv_hrtime). NULL: scripts have no such argument. */
+    /* Writes the stamp, which is the first argument of each script, whenever the script is sent to
+     * a part, at `now` (uv_hrtime). NULL: scripts have no such argument. */
     void (*stamp)(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
 };
 
