@@ -16,8 +16,8 @@
 #include "server/net/addresses.h"
 #include "server/net/listener.h"
 #include "server/process/notify.h"
+#include "server/process/worker.h"
 #include "server/settings/settings.h"
-#include "server/worker.h"
 
 #include <time.h>
 #include <uv.h>

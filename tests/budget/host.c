@@ -89,7 +89,7 @@ static void open_locks(struct host *host)
 static void open_api(struct host *host)
 {
     contention_open(&host->contention, 1);
-    host->happenings = (struct happenings){
+    host->lock_observers = (struct lock_observers){
         .metrics = &host->metrics, .log = &host->log, .contention = host->contention.parts[0]};
     host->api = (struct api){.locks = host->locks,
                              .principals = principals_anonymous(),
@@ -98,8 +98,8 @@ static void open_api(struct host *host)
                              .default_ttl_ms = 30000,
                              .max_ttl_ms = 24 * HOUR_MS,
                              .max_wait_ms = 60000,
-                             .on_lock_event = happenings_tell,
-                             .lock_event_context = &host->happenings};
+                             .on_lock_event = lock_observers_tell,
+                             .lock_event_context = &host->lock_observers};
 }
 
 static int listen_somewhere(int *ret_port)

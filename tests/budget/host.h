@@ -5,10 +5,11 @@
 #include "api/principals/principals.h"
 #include "api/stats/contention.h"
 #include "api/stats/hold_counter.h"
-#include "server/happenings.h"
 #include "server/http/http.h"
+#include "server/process/lock_observers.h"
 
-/* What a worker is made of: HTTP, API, locks and the connections to Redis, as in server/worker.c.
+/* What a worker is made of: HTTP, API, locks and the connections to Redis, as in
+ * server/process/worker.c.
  */
 struct host {
     uv_loop_t *loop; /* several may share it */
@@ -20,7 +21,7 @@ struct host {
     struct hold_counter hold_counter;
     struct contention contention;
     struct metrics metrics;
-    struct happenings happenings;
+    struct lock_observers lock_observers;
     struct log log; /* of requests and holds; silent to begin with */
     int port;       /* on 127.0.0.1 */
     uv_check_t turned;

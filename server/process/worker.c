@@ -1,8 +1,8 @@
-#include "server/worker.h"
+#include "server/process/worker.h"
 
 #include "api/stats/health.h"
-#include "server/happenings.h"
 #include "server/http/http.h"
+#include "server/process/lock_observers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct worker {
     struct http *admin;   /* NULL: none */
     uint32_t parts_heard; /* of a quorum: those that are known to be up or down; a bit each */
     struct metrics *metrics;
-    struct happenings happenings;
+    struct lock_observers lock_observers;
 };
 
 static bool is_quorum(const struct worker *worker)
@@ -395,8 +395,8 @@ static int open_layers(struct worker *worker, int listen_fd)
                      .allowed_hosts = settings->allowed_hosts,
                      .metrics = worker->options->metrics,
                      .context = worker->options->context,
-                     .on_lock_event = happenings_tell,
-                     .lock_event_context = &worker->happenings};
+                     .on_lock_event = lock_observers_tell,
+                     .lock_event_context = &worker->lock_observers};
     return open_http(worker, listen_fd);
 }
 
@@ -409,7 +409,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     worker->options = options;
     worker->index = index;
     worker->metrics = metrics;
-    worker->happenings = (struct happenings){
+    worker->lock_observers = (struct lock_observers){
         .metrics = metrics, .log = options->log, .contention = options->contention->parts[index]};
     uv_async_init(&worker->loop, &worker->stop, on_stop);
     uv_async_init(&worker->loop, &worker->news, on_news);

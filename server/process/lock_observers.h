@@ -1,0 +1,23 @@
+/* lock_observers.h: passes each lock event on to the metrics, the journal and the contention table.
+ */
+#ifndef BATON_SERVER_PROCESS_LOCK_OBSERVERS_H
+#define BATON_SERVER_PROCESS_LOCK_OBSERVERS_H
+
+#include "api/stats/lock_event.h"
+
+struct contention_part;
+struct log;
+struct metrics;
+
+/* A worker's own: who is told, in the order of lock_observers.c. */
+struct lock_observers {
+    struct metrics *metrics;
+    const struct log *log;
+    struct contention_part *contention;
+};
+
+/* For struct api's `on_lock_event`; `context` is a struct lock_observers. */
+void lock_observers_tell(void *context, const struct lock_event *event,
+                         const struct exchange *exchange);
+
+#endif
