@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-/* What is needed to read the reply, and to take the grant back should the reply get lost. */
+/* An acquire under way: what its reply is read with, and what takes the grant back if the reply
+ * gets lost. */
 struct acquiring {
     struct locks *locks;
     locks_done *done;
@@ -16,7 +17,7 @@ struct acquiring {
     char bytes[];
 };
 
-static void note_held(const struct acquiring *acquiring, const struct locks_reply *reply)
+static void acquire_note_held(const struct acquiring *acquiring, const struct locks_reply *reply)
 {
     char bytes[KEY_LENGTH];
     if (!reply_holds(reply))
@@ -25,25 +26,25 @@ static void note_held(const struct acquiring *acquiring, const struct locks_repl
     expiries_note(acquiring->locks, key, &reply->hold);
 }
 
-static void take_back(const struct acquiring *acquiring)
+static void acquire_take_back(const struct acquiring *acquiring)
 {
     central_take_back(acquiring->locks, acquiring->acquire.name, acquiring->acquire.token,
                       &acquiring->attempt, 0);
 }
 
-static void conclude(struct acquiring *acquiring, const struct locks_reply *reply)
+static void acquire_conclude(struct acquiring *acquiring, const struct locks_reply *reply)
 {
-    note_held(acquiring, reply);
+    acquire_note_held(acquiring, reply);
     acquiring->done(acquiring->context, reply);
     free(acquiring);
 }
 
-static void confirmed(void *context, const struct locks_reply *reply)
+static void acquire_confirmed(void *context, const struct locks_reply *reply)
 {
     struct acquiring *acquiring = context;
     if (!reply_holds(reply))
-        take_back(acquiring);
-    conclude(acquiring, reply);
+        acquire_take_back(acquiring);
+    acquire_conclude(acquiring, reply);
 }
 
 static void acquire_done(void *context, const struct store_result *result)
@@ -54,10 +55,10 @@ static void acquire_done(void *context, const struct store_result *result)
     request_read(result, &acquiring->acquire, &acquiring->attempt, &answer);
     numbers_heard(locks, &answer.reply);
     if (request_is_in_doubt(result, &answer))
-        take_back(acquiring);
+        acquire_take_back(acquiring);
     if (!confirm_reply(locks, &answer.reply, store_mark(locks->store), acquiring->acquire.replicas,
-                       confirmed, acquiring))
-        conclude(acquiring, &answer.reply);
+                       acquire_confirmed, acquiring))
+        acquire_conclude(acquiring, &answer.reply);
 }
 
 void central_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,

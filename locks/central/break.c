@@ -2,7 +2,7 @@
 #include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 
-static bool read_broken(const struct value *value, struct locks_reply *ret)
+static bool break_read(const struct value *value, struct locks_reply *ret)
 {
     ret->broken.cleared = value_count(value) > 2;
     return value_integer(value_at(value, 0), &ret->broken.count) &&
@@ -11,5 +11,5 @@ static bool read_broken(const struct value *value, struct locks_reply *ret)
 
 void central_break(struct locks *locks, struct slice name, locks_done *done, void *context)
 {
-    operation_run(locks, &script_break, name, NULL, 0, read_broken, done, context);
+    operation_run(locks, &script_break, name, NULL, 0, break_read, done, context);
 }

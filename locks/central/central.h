@@ -1,5 +1,5 @@
-/* central.h: the operations of locks.h where one Redis decides about a name: see engine.h, whose
- * functions these are. Each is one script. Internal to locks/. */
+/* central.h: the engine for one Redis that decides about a name: its operations, each of them one
+ * script. Their contract is that of struct engine. Internal to locks/. */
 #ifndef BATON_LOCKS_CENTRAL_CENTRAL_H
 #define BATON_LOCKS_CENTRAL_CENTRAL_H
 

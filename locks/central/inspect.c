@@ -6,7 +6,7 @@
 
 enum { VIEW_PARTS = 7 }; /* at least */
 
-static bool read_inspected(const struct value *value, struct locks_reply *ret)
+static bool inspect_read(const struct value *value, struct locks_reply *ret)
 {
     if (read_view(value, &ret->view))
         return true;
@@ -21,5 +21,5 @@ void central_inspect(struct locks *locks, struct slice name, struct slice token,
     if (waiters != LOCK_WAITERS_SHOWN)
         snprintf(most, sizeof most, "%zu", waiters);
     const struct slice arguments[] = {token, slice_of(most)};
-    operation_run(locks, &script_inspect, name, arguments, 2, read_inspected, done, context);
+    operation_run(locks, &script_inspect, name, arguments, 2, inspect_read, done, context);
 }

@@ -8,7 +8,7 @@
 
 enum {
     KEYS_LOOKED_AT = 2000, /* by one script: about a millisecond of Redis */
-    /* A page without a lock on it is no use to anybody: look further for so long. */
+    /* An empty page is of no use to a client: the listing goes on for so long. */
     PATIENCE_MS = 300,
 };
 
@@ -18,12 +18,12 @@ struct listing {
     size_t limit;
     size_t told;
     uint64_t started;  /* nanoseconds */
-    unsigned position; /* of the part of the store that is asked */
+    unsigned position; /* of the shard that is asked */
     size_t prefix_length;
     char prefix[NAME_LENGTH];
 };
 
-static void ask(struct listing *listing, const struct cursor *from);
+static void list_ask(struct listing *listing, const struct cursor *from);
 
 static void listing_end(struct listing *listing, enum locks_result result, struct slice next,
                         const char *error)
@@ -32,12 +32,12 @@ static void listing_end(struct listing *listing, enum locks_result result, struc
     free(listing);
 }
 
-static struct slice key_prefix(const struct listing *listing)
+static struct slice list_key_prefix(const struct listing *listing)
 {
     return (struct slice){listing->locks->key_prefix, listing->locks->key_prefix_length};
 }
 
-static bool wants(const struct listing *listing, struct slice name)
+static bool list_wants(const struct listing *listing, struct slice name)
 {
     const struct locks_listener *listener = &listing->listener;
     return name.length >= listing->prefix_length &&
@@ -45,25 +45,25 @@ static bool wants(const struct listing *listing, struct slice name)
            (!listener->wants || listener->wants(listener->context, name));
 }
 
-static void skip(const struct listing *listing, struct slice key)
+static void list_skip(const struct listing *listing, struct slice key)
 {
     char bytes[NAME_LENGTH];
-    struct slice name = {bytes, name_from_key(key_prefix(listing), key, bytes)};
-    if (listing->listener.skipped && name.length > 0 && wants(listing, name))
+    struct slice name = {bytes, name_from_key(list_key_prefix(listing), key, bytes)};
+    if (listing->listener.skipped && name.length > 0 && list_wants(listing, name))
         listing->listener.skipped(listing->listener.context, name);
 }
 
-static void tell_skipped(const struct listing *listing, const struct value *skipped)
+static void list_tell_skipped(const struct listing *listing, const struct value *skipped)
 {
     struct slice key;
     for (size_t i = 0; i < value_count(skipped); i++)
         if (value_text(value_at(skipped, i), &key))
-            skip(listing, key);
+            list_skip(listing, key);
 }
 
 /* Tells the listener of one lock, or that it cannot be read, though the script could. False where
  * the reply is not of the expected shape. */
-static bool tell(struct listing *listing, const struct value *entry)
+static bool list_tell(struct listing *listing, const struct value *entry)
 {
     struct slice key;
     struct lock_view view;
@@ -71,22 +71,22 @@ static bool tell(struct listing *listing, const struct value *entry)
         return false;
     if (!read_view(value_at(entry, 1), &view)) {
         ask_tell_damaged(listing->locks, key, VIEW_UNREADABLE);
-        skip(listing, key);
+        list_skip(listing, key);
         return true;
     }
     char name[NAME_LENGTH];
-    size_t length = name_from_key(key_prefix(listing), key, name);
-    if (length > 0 && wants(listing, (struct slice){name, length})) {
+    size_t length = name_from_key(list_key_prefix(listing), key, name);
+    if (length > 0 && list_wants(listing, (struct slice){name, length})) {
         listing->told++;
         listing->listener.each(listing->listener.context, (struct slice){name, length}, &view);
     }
     return true;
 }
 
-/* Reads where to go on. `names` holds the names that the cursor points to. What is left out of the
- * pages must not be read off the cursor either. */
-static bool read_cursor(const struct listing *listing, const struct value *reply,
-                        char names[CURSOR_NAMES][NAME_LENGTH], struct cursor *ret)
+/* Reads where to go on. `names` holds the names that the cursor points to. A client must not read
+ * off the cursor what the pages leave out, so the cursor leaves it out, too. */
+static bool list_read_cursor(const struct listing *listing, const struct value *reply,
+                             char names[CURSOR_NAMES][NAME_LENGTH], struct cursor *ret)
 {
     const struct value *rest = value_at(reply, 1);
     ret->name_count = 0;
@@ -98,15 +98,15 @@ static bool read_cursor(const struct listing *listing, const struct value *reply
         if (!value_text(value_at(rest, i), &key))
             return false;
         char *name = names[ret->name_count];
-        size_t length = name_from_key(key_prefix(listing), key, name);
-        if (length > 0 && wants(listing, (struct slice){name, length}))
+        size_t length = name_from_key(list_key_prefix(listing), key, name);
+        if (length > 0 && list_wants(listing, (struct slice){name, length}))
             ret->names[ret->name_count++] = (struct slice){name, length};
     }
     return true;
 }
 
-/* After one part of the store comes the next, if there is one. */
-static bool next_part(const struct listing *listing, struct cursor *cursor)
+/* Moves on to the next shard. False after the last. */
+static bool list_next_shard(const struct listing *listing, struct cursor *cursor)
 {
     unsigned part;
     cursor->position++;
@@ -114,33 +114,33 @@ static bool next_part(const struct listing *listing, struct cursor *cursor)
     return store_seek_part(listing->locks->store, &cursor->position, &part);
 }
 
-static bool is_patient(const struct listing *listing)
+static bool list_is_patient(const struct listing *listing)
 {
     return uv_hrtime() - listing->started < PATIENCE_MS * UINT64_C(1000000);
 }
 
-/* Tells the locks of one reply, and goes on or ends. False where the reply is not of the expected
- * shape, and nothing has ended. */
-static bool go_on(struct listing *listing, const struct value *reply)
+/* Tells the locks of one reply, then goes on or ends the listing. False if the reply is not of the
+ * expected shape: then the listing has not ended. */
+static bool list_go_on(struct listing *listing, const struct value *reply)
 {
     char names[CURSOR_NAMES][NAME_LENGTH];
     struct cursor cursor;
     const struct value *page = value_at(reply, 2);
     cursor.position = listing->position;
-    if (!read_cursor(listing, reply, names, &cursor))
+    if (!list_read_cursor(listing, reply, names, &cursor))
         return false;
     for (size_t i = 0; i < value_count(page); i++)
-        if (!tell(listing, value_at(page, i)))
+        if (!list_tell(listing, value_at(page, i)))
             return false;
-    tell_skipped(listing, value_at(reply, 3));
+    list_tell_skipped(listing, value_at(reply, 3));
 
     bool at_end = cursor.scan.length == 0 && cursor.name_count == 0;
     bool part_ends = at_end;
     if (at_end)
-        at_end = !next_part(listing, &cursor);
+        at_end = !list_next_shard(listing, &cursor);
     bool has_room = listing->told == 0 || (part_ends && listing->told < listing->limit);
-    if (!at_end && has_room && is_patient(listing)) {
-        ask(listing, &cursor);
+    if (!at_end && has_room && list_is_patient(listing)) {
+        list_ask(listing, &cursor);
         return true;
     }
     char text[CURSOR_TEXT];
@@ -150,18 +150,18 @@ static bool go_on(struct listing *listing, const struct value *reply)
     return true;
 }
 
-static void listed(void *context, const struct store_result *result)
+static void list_answered(void *context, const struct store_result *result)
 {
     struct listing *listing = context;
-    if (result->outcome != STORE_REPLIED || !go_on(listing, result->reply))
+    if (result->outcome != STORE_REPLIED || !list_go_on(listing, result->reply))
         listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), unavailable_because(result));
 }
 
-static void ask(struct listing *listing, const struct cursor *from)
+static void list_ask(struct listing *listing, const struct cursor *from)
 {
     struct cursor cursor = *from;
     unsigned part = 0;
-    /* Where the part has other slots by now, another one has its place, and is looked at all. */
+    /* The shard at this position has changed since: the listing reads all of the new one. */
     if (store_seek_part(listing->locks->store, &cursor.position, &part) &&
         cursor.position != from->position)
         cursor.scan = slice_of("0");
@@ -172,7 +172,7 @@ static void ask(struct listing *listing, const struct cursor *from)
     struct slice arguments[5 + CURSOR_NAMES] = {
         stamp_room(),
         cursor.scan,
-        {pattern, name_to_pattern(key_prefix(listing), beginning, pattern)},
+        {pattern, name_to_pattern(list_key_prefix(listing), beginning, pattern)},
         number_text((int64_t)(listing->limit - listing->told), limit),
         number_text(KEYS_LOOKED_AT, budget),
     };
@@ -180,10 +180,10 @@ static void ask(struct listing *listing, const struct cursor *from)
         arguments[5 + i] = operation_key(listing->locks, cursor.names[i], keys[i]);
     const struct script_call call = {
         .script = &script_list,
-        .key = key_prefix(listing),
+        .key = list_key_prefix(listing),
         .arguments = arguments,
         .argument_count = 5 + cursor.name_count,
-        .done = listed,
+        .done = list_answered,
         .context = listing,
     };
     ask_redis_at(listing->locks, part, &call);
@@ -207,6 +207,6 @@ int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, si
                                 .prefix_length = prefix.length};
     if (prefix.length > 0)
         memcpy(listing->prefix, prefix.bytes, prefix.length);
-    ask(listing, &from);
+    list_ask(listing, &from);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What the scripts of other servers tell this one, by messages to its inbox. */
+/* Messages in this server's inbox, published by the scripts that other servers run. */
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/waiting/subscription.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Takes the text up to the next space, and the space. The last field, a key, may hold spaces. */
-static struct slice take_word(struct slice *rest)
+static struct slice message_word(struct slice *rest)
 {
     const char *space = rest->length > 0 ? memchr(rest->bytes, ' ', rest->length) : NULL;
     struct slice word = {rest->bytes, space ? (size_t)(space - rest->bytes) : rest->length};
@@ -19,65 +19,67 @@ static struct slice take_word(struct slice *rest)
     return word;
 }
 
-static int64_t to_number(struct slice word)
+static int64_t message_number(struct slice word)
 {
     char text[NUMBER_TEXT];
     snprintf(text, sizeof text, "%.*s", (int)word.length, word.bytes);
     return strtoll(text, NULL, 10);
 }
 
-/* Whether a script of Baton's may have named this key: no other is ever written to. */
-static bool is_lock(const struct locks *locks, struct slice key)
+/* Whether this key can be that of a lock: scripts must not write to any other. */
+static bool message_key_is_lock(const struct locks *locks, struct slice key)
 {
     char name[NAME_LENGTH];
     return name_from_key((struct slice){locks->key_prefix, locks->key_prefix_length}, key, name) >
            0;
 }
 
-static void plan(struct locks *locks, struct slice key, int64_t next_ms)
+static void message_plan(struct locks *locks, struct slice key, int64_t next_ms)
 {
     struct subscription *subscription = subscription_find(locks, key);
     if (subscription)
         subscription_plan(subscription, next_ms);
 }
 
-/* g ATTEMPT TOKEN MS KEY: the waiter's turn has come; as n. */
-static void on_granted(struct locks *locks, struct slice rest)
+/* g ATTEMPT TOKEN MS KEY: the waiter's turn has come. MS as of n. */
+static void message_granted(struct locks *locks, struct slice rest)
 {
-    struct slice attempt = take_word(&rest);
-    struct slice token = take_word(&rest);
-    struct slice next_ms = take_word(&rest);
-    if (!is_lock(locks, rest))
+    struct slice attempt = message_word(&rest);
+    struct slice token = message_word(&rest);
+    struct slice next_ms = message_word(&rest);
+    if (!message_key_is_lock(locks, rest))
         return;
     waiting_granted(locks, rest, attempt, token);
-    plan(locks, rest, to_number(next_ms));
+    message_plan(locks, rest, message_number(next_ms));
 }
 
 /* x ATTEMPT KEY: a release has taken the waiter out of the queue. */
-static void on_cancelled(struct locks *locks, struct slice rest)
+static void message_cancelled(struct locks *locks, struct slice rest)
 {
-    struct slice attempt = take_word(&rest);
+    struct slice attempt = message_word(&rest);
     waiting_cancelled(locks, rest, attempt);
 }
 
-/* n MS KEY: the next hold of the name ends sooner than was thought; -1 where it does not. */
-static void on_next_end(struct locks *locks, struct slice rest)
+/* n MS KEY: the next hold of the name ends in MS milliseconds, sooner than planned; -1: there is
+ * none. */
+static void message_next_end(struct locks *locks, struct slice rest)
 {
-    int64_t next_ms = to_number(take_word(&rest));
-    plan(locks, rest, next_ms);
+    int64_t next_ms = message_number(message_word(&rest));
+    message_plan(locks, rest, next_ms);
 }
 
 /* c VERSION KEY: the name has changed. */
-static void on_changed(struct locks *locks, struct slice rest)
+static void message_changed(struct locks *locks, struct slice rest)
 {
-    take_word(&rest);
+    message_word(&rest);
     struct subscription *subscription = subscription_find(locks, rest);
     if (subscription)
         watch_check(subscription);
 }
 
-/* s KEY: this server is passed over, since another one of its process did not claim in time. */
-static void on_suspected(struct locks *locks, struct slice key)
+/* s KEY: the queue passes over this server, since another one of its process did not claim in
+ * time. */
+static void message_suspected(struct locks *locks, struct slice key)
 {
     struct subscription *subscription = subscription_find(locks, key);
     if (subscription)
@@ -90,10 +92,10 @@ void central_message(struct locks *locks, struct slice text)
         const char *word;
         void (*handle)(struct locks *locks, struct slice rest);
     } MESSAGES[] = {
-        {"g", on_granted}, {"x", on_cancelled}, {"n", on_next_end},
-        {"c", on_changed}, {"s", on_suspected},
+        {"g", message_granted}, {"x", message_cancelled}, {"n", message_next_end},
+        {"c", message_changed}, {"s", message_suspected},
     };
-    struct slice kind = take_word(&text);
+    struct slice kind = message_word(&text);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
         if (slice_equals(kind, MESSAGES[i].word))
             MESSAGES[i].handle(locks, text);

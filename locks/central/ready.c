@@ -7,28 +7,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool read_ready(const struct value *value, struct locks_reply *ret)
+static bool ready_read(const struct value *value, struct locks_reply *ret)
 {
     int64_t one;
     (void)ret;
     return value_integer(value, &one) && one == 1;
 }
 
-/* Whoever asks has less time than a grant. */
+/* A health check has less time than a grant. */
 enum { CONFIRM_LONGEST_MS = 500 };
 
-/* Every part of the store that serves names is asked: it is ready when all are. */
+/* Each shard that serves names is asked; the store is ready when all of them are. */
 struct readiness {
     struct locks *locks;
     int64_t replicas;
     locks_done *done;
     void *context;
-    unsigned asking; /* parts that have not answered; one more while they are being asked */
+    unsigned asking; /* shards that have not answered */
     struct locks_reply reply;
     char error[STORE_ERROR_TEXT];
 };
 
-static void settle(struct readiness *readiness, enum locks_result result, const char *error)
+static void ready_settle(struct readiness *readiness, enum locks_result result, const char *error)
 {
     if (result != LOCKS_DONE && readiness->reply.result == LOCKS_DONE) {
         snprintf(readiness->error, sizeof readiness->error, "%s", error ? error : "");
@@ -41,12 +41,12 @@ static void settle(struct readiness *readiness, enum locks_result result, const 
     free(readiness);
 }
 
-static void confirmed(void *context, const char *error)
+static void ready_confirmed(void *context, const char *error)
 {
-    settle(context, error ? LOCKS_UNCONFIRMED : LOCKS_DONE, error);
+    ready_settle(context, error ? LOCKS_UNCONFIRMED : LOCKS_DONE, error);
 }
 
-static void asked(void *context, const struct locks_reply *reply)
+static void ready_answered(void *context, const struct locks_reply *reply)
 {
     struct readiness *readiness = context;
     struct locks *locks = readiness->locks;
@@ -56,29 +56,29 @@ static void asked(void *context, const struct locks_reply *reply)
                                                                         : CONFIRM_LONGEST_MS;
     if (is_done && readiness->replicas > 0)
         store_confirm(locks->store, store_mark(locks->store), (int)readiness->replicas, timeout_ms,
-                      confirmed, readiness);
+                      ready_confirmed, readiness);
     else
-        settle(readiness, reply->result,
-               is_done || locks_trouble(locks)[0] ? reply->error
-                                                  : rights_missing(locks, reply->error));
+        ready_settle(readiness, reply->result,
+                     is_done || locks_trouble(locks)[0] ? reply->error
+                                                        : rights_missing(locks, reply->error));
 }
 
-static void nothing_to_ask(uv_timer_t *timer)
+static void ready_without_shards(uv_timer_t *timer)
 {
     struct readiness *readiness = timer->data;
     uv_close((uv_handle_t *)timer, (uv_close_cb)free);
-    settle(readiness, LOCKS_UNAVAILABLE, "no node of Redis is known that serves any lock");
+    ready_settle(readiness, LOCKS_UNAVAILABLE, "no node of Redis is known that serves any lock");
 }
 
-/* The answer never comes before central_ready has returned. */
-static void ask_nobody(struct readiness *readiness)
+/* `done` must not run before central_ready has returned. */
+static void ready_answer_later(struct readiness *readiness)
 {
     uv_timer_t *timer = malloc(sizeof *timer);
     if (!timer)
         abort();
     uv_timer_init(readiness->locks->loop, timer);
     timer->data = readiness;
-    uv_timer_start(timer, nothing_to_ask, 0, 0);
+    uv_timer_start(timer, ready_without_shards, 0, 0);
     readiness->asking++;
 }
 
@@ -93,11 +93,12 @@ void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void
         char tag[STORE_TAG_SIZE];
         if (!store_part_serves(locks->store, part))
             continue;
-        /* No lock has the empty name, and none these keys beside it: the script may write there. */
+        /* No lock has the empty name or one of these keys, so the script may write there. */
         store_tag(locks->store, part, tag);
         readiness->asking++;
-        operation_run(locks, &script_ready, slice_of(tag), NULL, 0, read_ready, asked, readiness);
+        operation_run(locks, &script_ready, slice_of(tag), NULL, 0, ready_read, ready_answered,
+                      readiness);
     }
     if (readiness->asking == 0)
-        ask_nobody(readiness);
+        ready_answer_later(readiness);
 }

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static bool read_released(const struct value *value, struct locks_reply *ret)
+static bool release_read(const struct value *value, struct locks_reply *ret)
 {
     if (read_release(value, &ret->release))
         return true;
@@ -19,9 +19,9 @@ static bool read_released(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "not_held");
 }
 
-/* Whose turn it is, where that is claimed already: a request by its attempt, and what it holds. */
-static bool read_next(const struct value *value, int64_t fence, struct slice *ret_attempt,
-                      struct hold *ret)
+/* The next waiter, if the script has claimed its grant already: its attempt and its hold. */
+static bool release_read_next(const struct value *value, int64_t fence, struct slice *ret_attempt,
+                              struct hold *ret)
 {
     *ret = (struct hold){.fence = fence, .version = fence, .holds = 1, .mode = LOCK_EXCLUSIVE};
     return value_text(value_at(value, 6), ret_attempt) &&
@@ -38,21 +38,22 @@ struct releasing {
     char key[];
 };
 
-/* A release may answer two requests at once: where the next one in the queue is parked here, too,
- * it has got the hold, and is told first, since it has waited longest. */
-static void released(void *context, const struct store_result *result)
+/* A release may answer two requests: if the next waiter is parked at this server, the script has
+ * given it the hold. It is told first, since it has waited longest. */
+static void release_answered(void *context, const struct store_result *result)
 {
     struct releasing *releasing = context;
     struct slice key = {releasing->key, releasing->key_length}, attempt;
     struct hold hold;
     struct locks_reply reply = {.result = LOCKS_DONE};
-    operation_read(result, read_released, &reply);
+    operation_read(result, release_read, &reply);
     numbers_heard(releasing->locks, &reply);
     const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)
         expiries_released(releasing->locks, key);
-    if (reply.result == LOCKS_DONE && read_next(result->reply, release->version, &attempt, &hold))
+    if (reply.result == LOCKS_DONE &&
+        release_read_next(result->reply, release->version, &attempt, &hold))
         waiting_claimed(releasing->locks, key, attempt, &hold);
     releasing->done(releasing->context, &reply);
     free(releasing);
@@ -75,7 +76,7 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
         .key = key,
         .arguments = arguments,
         .argument_count = attempt ? 5 : 3,
-        .done = released,
+        .done = release_answered,
         .context = releasing,
     };
     ask_redis(locks, &call);

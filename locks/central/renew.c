@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static bool read_renewed(const struct value *value, struct locks_reply *ret)
+static bool renew_read(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "renewed"))
         return read_hold(value, &ret->hold);
@@ -25,25 +25,25 @@ struct renewing {
     char key[];
 };
 
-static void conclude(void *context, const struct locks_reply *reply)
+static void renew_conclude(void *context, const struct locks_reply *reply)
 {
     struct renewing *renewing = context;
     renewing->done(renewing->context, reply);
     free(renewing);
 }
 
-static void renewed(void *context, const struct store_result *result)
+static void renew_answered(void *context, const struct store_result *result)
 {
     struct renewing *renewing = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
-    operation_read(result, read_renewed, &reply);
+    operation_read(result, renew_read, &reply);
     numbers_heard(renewing->locks, &reply);
     struct slice key = {renewing->key, renewing->key_length};
     if (reply.result == LOCKS_DONE)
         expiries_note(renewing->locks, key, &reply.hold);
     if (!confirm_reply(renewing->locks, &reply, store_mark(renewing->locks->store),
-                       renewing->replicas, conclude, renewing))
-        conclude(renewing, &reply);
+                       renewing->replicas, renew_conclude, renewing))
+        renew_conclude(renewing, &reply);
 }
 
 void central_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
@@ -63,7 +63,7 @@ void central_renew(struct locks *locks, struct slice name, struct slice token, i
         .key = key,
         .arguments = arguments,
         .argument_count = by.length > 0 ? 4 : 3,
-        .done = renewed,
+        .done = renew_answered,
         .context = renewing,
     };
     ask_redis(locks, &call);
