@@ -23,4 +23,14 @@ static inline bool slice_equals(struct slice slice, const char *text)
     return slice.length == length && (length == 0 || memcmp(slice.bytes, text, length) == 0);
 }
 
+/* Takes the text up to the next space off the front of `rest`, and the space. */
+static inline struct slice slice_take_word(struct slice *rest)
+{
+    const char *space = rest->length > 0 ? memchr(rest->bytes, ' ', rest->length) : NULL;
+    struct slice word = {rest->bytes, space ? (size_t)(space - rest->bytes) : rest->length};
+    size_t taken = word.length + (space ? 1 : 0);
+    *rest = (struct slice){rest->bytes + taken, rest->length - taken};
+    return word;
+}
+
 #endif

@@ -9,16 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Takes the text up to the next space, and the space. The last field, a key, may hold spaces. */
-static struct slice message_word(struct slice *rest)
-{
-    const char *space = rest->length > 0 ? memchr(rest->bytes, ' ', rest->length) : NULL;
-    struct slice word = {rest->bytes, space ? (size_t)(space - rest->bytes) : rest->length};
-    size_t taken = word.length + (space ? 1 : 0);
-    *rest = (struct slice){rest->bytes + taken, rest->length - taken};
-    return word;
-}
-
 static int64_t message_number(struct slice word)
 {
     char text[NUMBER_TEXT];
@@ -44,9 +34,9 @@ static void message_plan(struct locks *locks, struct slice key, int64_t next_ms)
 /* g ATTEMPT TOKEN MS KEY: the waiter's turn has come. MS as of n. */
 static void message_granted(struct locks *locks, struct slice rest)
 {
-    struct slice attempt = message_word(&rest);
-    struct slice token = message_word(&rest);
-    struct slice next_ms = message_word(&rest);
+    struct slice attempt = slice_take_word(&rest);
+    struct slice token = slice_take_word(&rest);
+    struct slice next_ms = slice_take_word(&rest);
     if (!message_key_is_lock(locks, rest))
         return;
     waiting_granted(locks, rest, attempt, token);
@@ -56,7 +46,7 @@ static void message_granted(struct locks *locks, struct slice rest)
 /* x ATTEMPT KEY: a release has taken the waiter out of the queue. */
 static void message_cancelled(struct locks *locks, struct slice rest)
 {
-    struct slice attempt = message_word(&rest);
+    struct slice attempt = slice_take_word(&rest);
     waiting_cancelled(locks, rest, attempt);
 }
 
@@ -64,14 +54,14 @@ static void message_cancelled(struct locks *locks, struct slice rest)
  * none. */
 static void message_next_end(struct locks *locks, struct slice rest)
 {
-    int64_t next_ms = message_number(message_word(&rest));
+    int64_t next_ms = message_number(slice_take_word(&rest));
     message_plan(locks, rest, next_ms);
 }
 
 /* c VERSION KEY: the name has changed. */
 static void message_changed(struct locks *locks, struct slice rest)
 {
-    message_word(&rest);
+    slice_take_word(&rest);
     struct subscription *subscription = subscription_find(locks, rest);
     if (subscription)
         watch_check(subscription);
@@ -95,7 +85,7 @@ void central_message(struct locks *locks, struct slice text)
         {"g", message_granted}, {"x", message_cancelled}, {"n", message_next_end},
         {"c", message_changed}, {"s", message_suspected},
     };
-    struct slice kind = message_word(&text);
+    struct slice kind = slice_take_word(&text);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
         if (slice_equals(kind, MESSAGES[i].word))
             MESSAGES[i].handle(locks, text);

@@ -3,8 +3,8 @@
 #include "base/table.h"
 #include "locks/calls/request.h"
 #include "locks/quorum/fence_agreement.h"
-#include "locks/quorum/majority.h"
 #include "locks/quorum/member_views.h"
+#include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
 #include "locks/scripts/scripts.h"
 
@@ -145,7 +145,7 @@ static void tell_won(struct acquire_round *round)
         fail(round, "the members of the quorum took longer to answer than the hold would last");
         return;
     }
-    majority_note_ttl(round->broadcast.locks, round->acquire.ttl_ms);
+    quorum_note_ttl(round->broadcast.locks, round->acquire.ttl_ms);
     tell(round, &reply);
 }
 
@@ -402,7 +402,7 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     round->acquire.wait_ms = 0;
     round->key_length = operation_key(locks, acquire->name, round->key).length;
     round->tally.members = store_part_count(locks->store);
-    broadcast_begin(&round->broadcast, locks, &KIND);
+    broadcast_begin(&round->broadcast, &locks->majority->broadcasts, &KIND);
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < round->tally.members; i++) {
         round->broadcast.open++;

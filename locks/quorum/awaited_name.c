@@ -1,7 +1,7 @@
 #include "locks/quorum/awaited_name.h"
 
 #include "base/random.h"
-#include "locks/quorum/majority.h"
+#include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
 
 #include <search.h>
@@ -123,7 +123,7 @@ static void enlist(struct awaited_name *awaited)
     enlisting->awaited = awaited;
     awaited->users++;
     awaited->is_enlisting = true;
-    broadcast_begin(&enlisting->broadcast, locks, &KIND);
+    broadcast_begin(&enlisting->broadcast, &locks->majority->broadcasts, &KIND);
     broadcast_send_all(&enlisting->broadcast, &script_watch, awaited->key, arguments,
                        sizeof arguments / sizeof arguments[0]);
 }
@@ -157,9 +157,9 @@ static void awaited_name_on_timer(uv_timer_t *timer)
     if (awaited->enlist_at != 0 && awaited->enlist_at <= now)
         enlist(awaited);
     if (rounds)
-        quorum_waiters_try(awaited);
+        awaited->locks->majority->ask(awaited);
     if (reads)
-        quorum_watches_read(awaited);
+        awaited->locks->majority->read(awaited);
     plan(awaited);
     awaited_name_leave(awaited);
 }
@@ -227,47 +227,11 @@ void awaited_name_rest(struct awaited_name *awaited)
     plan(awaited);
 }
 
-/* Messages: as in inbox.c, of which only these two are ever sent to who does not queue. */
-
-static struct slice take_word(struct slice *rest)
+void awaited_name_changed(struct awaited_name *awaited, unsigned member, int64_t version)
 {
-    const char *space = rest->length > 0 ? memchr(rest->bytes, ' ', rest->length) : NULL;
-    struct slice word = {rest->bytes, space ? (size_t)(space - rest->bytes) : rest->length};
-    size_t taken = word.length + (space ? 1 : 0);
-    *rest = (struct slice){rest->bytes + taken, rest->length - taken};
-    return word;
-}
-
-static int64_t take_number(struct slice *rest)
-{
-    char text[NUMBER_TEXT];
-    struct slice word = take_word(rest);
-    if (word.length == 0 || word.length >= sizeof text)
-        return -1;
-    memcpy(text, word.bytes, word.length);
-    text[word.length] = '\0';
-    return strtoll(text, NULL, 10);
-}
-
-void majority_message(struct locks *locks, struct slice text)
-{
-    unsigned member = store_telling(locks->store);
-    struct slice kind = take_word(&text);
-    int64_t number = take_number(&text);
-    struct awaited_name *awaited = awaited_name_find(locks, text);
-    if (!awaited || number < 0)
-        return;
-    if (slice_equals(kind, "c")) { /* c VERSION KEY: the name has changed there */
-        if (number > awaited->heard[member])
-            awaited->heard[member] = number;
-        notice(awaited);
-        quorum_watches_read(awaited);
-    } else if (slice_equals(kind, "n") && number < INT32_MAX) { /* n MS KEY: a hold ends there */
-        if (awaited->first_waiter)
-            awaited_name_plan_round(awaited, number + 1);
-        if (awaited->first_watch)
-            awaited_name_plan_read(awaited, number + 1);
-    }
+    if (version > awaited->heard[member])
+        awaited->heard[member] = version;
+    notice(awaited);
 }
 
 /* Coming and going. */

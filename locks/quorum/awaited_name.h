@@ -8,11 +8,9 @@
 
 #include <uv.h>
 
-struct call;
 struct locks;
 struct quorum_watch;
 struct quorum_waiter;
-struct ticket;
 
 /* Of all waiters of a name only the first asks for the lock (tickets.h). If the first belongs to
  * another worker, nothing is planned here until one of this worker's becomes the first. It asks
@@ -82,14 +80,7 @@ void awaited_name_plan_read(struct awaited_name *awaited, int64_t in_ms);
 /* The members' answers may have changed: enlists again, and plans both for now. */
 void awaited_name_check(struct awaited_name *awaited);
 
-/* waiters.c: the first waiter asks for the lock, if it is present and is not asking already. */
-void quorum_waiters_try(struct awaited_name *awaited);
-void quorum_waiters_drain(struct awaited_name *awaited);
-/* The `called` of a desk. */
-void quorum_waiters_called(struct ticket *ticket, const struct call *call);
-
-/* watches.c: reads the name once for all watches. */
-void quorum_watches_read(struct awaited_name *awaited);
-void quorum_watches_drain(struct awaited_name *awaited);
+/* Member `member` reported that the name has this version there. */
+void awaited_name_changed(struct awaited_name *awaited, unsigned member, int64_t version);
 
 #endif

@@ -1,13 +1,8 @@
 #include "locks/quorum/broadcast.h"
 
-#include "locks/quorum/majority.h"
+#include "locks/calls/operation.h"
 
 enum { NS_PER_MS = 1000000 };
-
-static struct broadcasts *broadcasts_of(const struct broadcast *broadcast)
-{
-    return majority_broadcasts(broadcast->locks);
-}
 
 static void broadcast_on_due(uv_timer_t *timer);
 
@@ -51,9 +46,9 @@ static void broadcast_decide(struct broadcast *broadcast, bool is_last)
     if (broadcast->is_decided || !broadcast->kind->decide(broadcast, is_last))
         return;
     broadcast->is_decided = true;
-    detach(broadcasts_of(broadcast), broadcast);
-    if (!broadcasts_of(broadcast)->first)
-        plan(broadcasts_of(broadcast));
+    detach(broadcast->broadcasts, broadcast);
+    if (!broadcast->broadcasts->first)
+        plan(broadcast->broadcasts);
 }
 
 /* When this process was held up itself, answers may lie in the sockets that have come in time: the
@@ -75,11 +70,12 @@ static void broadcast_on_due(uv_timer_t *timer)
     plan(broadcasts);
 }
 
-void broadcast_begin(struct broadcast *broadcast, struct locks *locks,
+void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
                      const struct broadcast_kind *kind)
 {
-    struct broadcasts *broadcasts = majority_broadcasts(locks);
-    *broadcast = (struct broadcast){.kind = kind, .locks = locks, .sent = uv_hrtime()};
+    struct locks *locks = broadcasts->locks;
+    *broadcast = (struct broadcast){
+        .kind = kind, .broadcasts = broadcasts, .locks = locks, .sent = uv_hrtime()};
     broadcast->due = uv_now(locks->loop) + BROADCAST_PATIENCE_MS;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         broadcast->members[i].broadcast = broadcast;

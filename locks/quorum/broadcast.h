@@ -7,6 +7,7 @@
 #include "redis/store.h"
 
 struct broadcast;
+struct broadcasts;
 struct locks;
 
 enum {
@@ -28,6 +29,7 @@ struct broadcast_kind {
 /* Whoever asks embeds it. */
 struct broadcast {
     const struct broadcast_kind *kind;
+    struct broadcasts *broadcasts;
     struct locks *locks;
     struct broadcast *next; /* of those that are not decided, in order of `due` */
     struct broadcast *previous;
@@ -53,7 +55,7 @@ void broadcasts_open(struct locks *locks, struct broadcasts *broadcasts);
 void broadcasts_close(struct broadcasts *broadcasts, uv_close_cb closed);
 
 /* Before it is sent to members, one by one. */
-void broadcast_begin(struct broadcast *broadcast, struct locks *locks,
+void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
                      const struct broadcast_kind *kind);
 
 /* To this member; the arguments are copied. Where it is too slow, it is asked again for as long as

@@ -1,7 +1,6 @@
 #include "locks/quorum/errand.h"
 
 #include "locks/calls/operation.h"
-#include "locks/quorum/majority.h"
 
 #include <assert.h>
 #include <stdlib.h>

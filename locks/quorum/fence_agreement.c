@@ -1,7 +1,7 @@
 #include "locks/quorum/fence_agreement.h"
 
 #include "locks/quarantine/fence_floor.h"
-#include "locks/quorum/majority.h"
+#include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
     agreement->token_length = token.length;
     memcpy(agreement->key_and_token, key.bytes, key.length);
     memcpy(agreement->key_and_token + key.length, token.bytes, token.length);
-    broadcast_begin(&agreement->broadcast, locks, &KIND);
+    broadcast_begin(&agreement->broadcast, &locks->majority->broadcasts, &KIND);
     for (unsigned i = 0; i < tally->members; i++) {
         const struct vote *vote = &tally->votes[i];
         if (is_candidate(vote))

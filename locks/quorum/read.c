@@ -1,7 +1,8 @@
-/* Reads a name of a quorum: what a majority knows of it, by a version that never falls. */
+#include "locks/quorum/read.h"
+
 #include "locks/quarantine/fence_floor.h"
-#include "locks/quorum/majority.h"
 #include "locks/quorum/member_views.h"
+#include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
 #include "locks/scripts/scripts.h"
 
@@ -147,6 +148,6 @@ void majority_inspect(struct locks *locks, struct slice name, struct slice token
     read->views.members = store_part_count(locks->store);
     read->key_length = operation_key(locks, name, read->key).length;
     const struct slice arguments[] = {stamp_room(), token};
-    broadcast_begin(&read->broadcast, locks, &KIND);
+    broadcast_begin(&read->broadcast, &locks->majority->broadcasts, &KIND);
     broadcast_send_all(&read->broadcast, &script_inspect, key_of(read), arguments, 2);
 }

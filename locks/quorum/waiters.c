@@ -1,10 +1,12 @@
-/* The requests that wait for a lock of a quorum, in order of arrival, and those that do not wait.
- */
+#include "locks/quorum/waiters.h"
+
 #include "base/random.h"
 #include "locks/calls/request.h"
 #include "locks/quorum/acquire_round.h"
 #include "locks/quorum/awaited_name.h"
-#include "locks/quorum/majority.h"
+#include "locks/quorum/read.h"
+#include "locks/quorum/state.h"
+#include "locks/quorum/write.h"
 #include "locks/waiting/parked.h"
 
 #include <stdlib.h>
@@ -245,7 +247,7 @@ static void round_done(void *context, const struct locks_reply *reply, const str
         finish(waiter, reply);
 }
 
-void quorum_waiters_try(struct awaited_name *awaited)
+void quorum_waiters_ask(struct awaited_name *awaited)
 {
     const struct ticket *first = desk_first(&awaited->locks->majority->desk, awaited->key);
     struct quorum_waiter *waiter = first ? first->context : NULL;
@@ -394,7 +396,7 @@ void quorum_waiters_called(struct ticket *ticket, const struct call *call)
     else if (call->version && call->until > now)
         awaited_name_taken(waiter->awaited, call->version, (int64_t)(call->until - now));
     else
-        quorum_waiters_try(waiter->awaited);
+        quorum_waiters_ask(waiter->awaited);
 }
 
 void quorum_waiters_drain(struct awaited_name *awaited)

@@ -1,6 +1,8 @@
-/* The requests that wait for a name of a quorum to change. */
+#include "locks/quorum/watches.h"
+
 #include "locks/quorum/awaited_name.h"
-#include "locks/quorum/majority.h"
+#include "locks/quorum/read.h"
+#include "locks/quorum/state.h"
 #include "locks/waiting/parked.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* Renewing, releasing and breaking what a quorum holds. */
+#include "locks/quorum/write.h"
+
 #include "locks/calls/rights.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/quorum/fence_agreement.h"
-#include "locks/quorum/majority.h"
+#include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
 #include "locks/scripts/scripts.h"
 
@@ -57,7 +58,7 @@ static struct quorum_write *quorum_write_new(struct locks *locks, struct slice n
     write->token_length = token.length;
     if (token.length > 0)
         memcpy(write->token, token.bytes, token.length);
-    broadcast_begin(&write->broadcast, locks, kind);
+    broadcast_begin(&write->broadcast, &locks->majority->broadcasts, kind);
     return write;
 }
 
@@ -124,7 +125,7 @@ static void tell_renewed(struct quorum_write *write)
     int64_t elapsed = broadcast_elapsed(&write->broadcast);
     reply.hold.holds = tally_holds(&write->agreed);
     reply.hold.ttl_ms = tally_validity(&write->agreed, elapsed);
-    majority_note_ttl(write->broadcast.locks, reply.hold.ttl_ms + elapsed);
+    quorum_note_ttl(write->broadcast.locks, reply.hold.ttl_ms + elapsed);
     if (reply.hold.ttl_ms > 0)
         tell(write, &reply);
     else
@@ -391,4 +392,19 @@ void majority_ready(struct locks *locks, int64_t replicas, locks_done *done, voi
         quorum_write_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_room()};
     broadcast_send_all(&write->broadcast, &script_ready, key_of(write), arguments, 1);
+}
+
+/* Taking back */
+
+void majority_take_back(struct locks *locks, struct slice name, struct slice token,
+                        const struct attempt *attempt, int64_t keep_ms)
+{
+    (void)keep_ms; /* a place is kept by this process, not by the members */
+    char bytes[KEY_LENGTH];
+    struct slice key = operation_key(locks, name, bytes);
+    const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
+                                      slice_of("gone")};
+    for (unsigned i = 0; i < store_part_count(locks->store); i++)
+        errand_add(locks, &locks->majority->errands, i, &script_leave, key, arguments,
+                   sizeof arguments / sizeof arguments[0], locks->majority->longest_ttl_ms);
 }

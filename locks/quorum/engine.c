@@ -1,18 +1,35 @@
-#include "locks/quorum/majority.h"
-
+/* The engine of redis+quorum://: a lock counts if more than half of several independent Redis have
+ * it.
+ *
+ * Each member keeps the name by the same scripts as a single Redis. No request queues there, since
+ * the order of arrival differs from member to member. The members together are a lock because:
+ *
+ * - An exclusive hold excludes other owners at each member that has it, until it ends there or its
+ *   requester takes it back. Any two majorities share a member, so two holds that exclude each
+ * other never have a majority at the same time. A reply tells the TTL that a majority has left,
+ * less the time since it was asked and less what clocks may run apart.
+ * - A fence is told only after a majority has issued it, as a new number at the grant or by
+ *   raise.lua. Each of these members gave that number to no other hold, and gives only greater ones
+ *   from then on. Every later grant needs one of them, so it gets a greater fence.
+ * - A release is done only after a majority has heard it. Each of these remembers the token for at
+ *   least half a minute, whether it had the hold or not, so a late repetition finds no majority.
+ * - A version is told only after a majority knows it; if none does, it is written back first. So it
+ *   never falls, and two equal versions have no grant between them.
+ *
+ * Waiters queue in this process, for all its workers together (tickets.h). The order between
+ * several processes is left to chance. */
 #include "locks/calls/engine.h"
 #include "locks/quorum/awaited_name.h"
-#include "locks/scripts/scripts.h"
+#include "locks/quorum/read.h"
+#include "locks/quorum/state.h"
+#include "locks/quorum/waiters.h"
+#include "locks/quorum/watches.h"
+#include "locks/quorum/write.h"
 
 #include <stdlib.h>
 
 /* Another server may have granted for so long before this one began. */
 enum { TTL_LEAST_MS = 10 * 60 * 1000 };
-
-struct broadcasts *majority_broadcasts(const struct locks *locks)
-{
-    return &locks->majority->broadcasts;
-}
 
 static void majority_open(struct locks *locks, const struct locks_options *options)
 {
@@ -20,6 +37,8 @@ static void majority_open(struct locks *locks, const struct locks_options *optio
     if (!locks->majority)
         abort();
     locks->majority->longest_ttl_ms = TTL_LEAST_MS;
+    locks->majority->ask = quorum_waiters_ask;
+    locks->majority->read = quorum_watches_read;
     broadcasts_open(locks, &locks->majority->broadcasts);
     desk_open(&locks->majority->desk, options->tickets, locks->loop, quorum_waiters_called, locks);
 }
@@ -45,25 +64,6 @@ static void majority_close(struct locks *locks)
     desk_close(&locks->majority->desk, majority_desk_closed);
 }
 
-void majority_note_ttl(struct locks *locks, int64_t ttl_ms)
-{
-    if (ttl_ms > locks->majority->longest_ttl_ms)
-        locks->majority->longest_ttl_ms = ttl_ms;
-}
-
-void majority_take_back(struct locks *locks, struct slice name, struct slice token,
-                        const struct attempt *attempt, int64_t keep_ms)
-{
-    (void)keep_ms; /* a place is kept by this process, not by the members */
-    char bytes[KEY_LENGTH];
-    struct slice key = operation_key(locks, name, bytes);
-    const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
-                                      slice_of("gone")};
-    for (unsigned i = 0; i < store_part_count(locks->store); i++)
-        errand_add(locks, &locks->majority->errands, i, &script_leave, key, arguments,
-                   sizeof arguments / sizeof arguments[0], locks->majority->longest_ttl_ms);
-}
-
 static void check_awaited_names(struct locks *locks)
 {
     for (struct awaited_name *awaited = locks->majority->first_awaited, *next; awaited;
@@ -82,6 +82,39 @@ static void majority_is_up(struct locks *locks, unsigned member)
 static void majority_is_listening(struct locks *locks)
 {
     check_awaited_names(locks);
+}
+
+/* Takes the number in front of the key: -1 if there is none. */
+static int64_t take_number(struct slice *rest)
+{
+    char text[NUMBER_TEXT];
+    struct slice word = slice_take_word(rest);
+    if (word.length == 0 || word.length >= sizeof text)
+        return -1;
+    memcpy(text, word.bytes, word.length);
+    text[word.length] = '\0';
+    return strtoll(text, NULL, 10);
+}
+
+/* As central/messages.c: of its messages, members send only these two to a server without a place
+ * in a queue. */
+static void majority_message(struct locks *locks, struct slice text)
+{
+    unsigned member = store_telling(locks->store);
+    struct slice kind = slice_take_word(&text);
+    int64_t number = take_number(&text);
+    struct awaited_name *awaited = awaited_name_find(locks, text);
+    if (!awaited || number < 0)
+        return;
+    if (slice_equals(kind, "c")) { /* c VERSION KEY: the name has changed there */
+        awaited_name_changed(awaited, member, number);
+        quorum_watches_read(awaited);
+    } else if (slice_equals(kind, "n") && number < INT32_MAX) { /* n MS KEY: a hold ends there */
+        if (awaited->first_waiter)
+            awaited_name_plan_round(awaited, number + 1);
+        if (awaited->first_watch)
+            awaited_name_plan_read(awaited, number + 1);
+    }
 }
 
 static void majority_try_again(struct locks *locks)

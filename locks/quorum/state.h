@@ -1,0 +1,33 @@
+/* state.h: what a worker keeps of the locks of a quorum. Internal to locks/quorum/. */
+#ifndef BATON_LOCKS_QUORUM_STATE_H
+#define BATON_LOCKS_QUORUM_STATE_H
+
+#include "locks/calls/operation.h"
+#include "locks/quorum/broadcast.h"
+#include "locks/quorum/errand.h"
+#include "locks/quorum/tickets.h"
+
+struct awaited_name;
+
+struct majority {
+    struct broadcasts broadcasts;
+    struct errands errands;
+    struct desk desk;
+    void *awaited_names; /* a tree of tsearch(3), by key */
+    struct awaited_name *first_awaited;
+    int64_t longest_ttl_ms; /* of all holds granted or renewed here, and at least TTL_LEAST_MS */
+
+    /* The time that an awaited name planned has come: the first waiter asks, or the watches read.
+     */
+    void (*ask)(struct awaited_name *awaited);
+    void (*read)(struct awaited_name *awaited);
+};
+
+/* A member that is away may keep a hold of this TTL. */
+static inline void quorum_note_ttl(const struct locks *locks, int64_t ttl_ms)
+{
+    if (ttl_ms > locks->majority->longest_ttl_ms)
+        locks->majority->longest_ttl_ms = ttl_ms;
+}
+
+#endif

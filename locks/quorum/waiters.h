@@ -1,0 +1,25 @@
+/* waiters.h: the requests that want a lock of a quorum, with and without waiting. Internal to
+ * locks/quorum/. */
+#ifndef BATON_LOCKS_QUORUM_WAITERS_H
+#define BATON_LOCKS_QUORUM_WAITERS_H
+
+#include "locks/locks.h"
+
+struct awaited_name;
+struct call;
+struct ticket;
+
+/* The operations of engine.h. */
+void majority_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                      void *context);
+struct waiter *majority_wait(struct locks *locks, const struct acquire *acquire,
+                             const struct acquirer *acquirer, locks_done *done);
+
+/* The first waiter asks for the lock, if it is present and is not asking already. */
+void quorum_waiters_ask(struct awaited_name *awaited);
+void quorum_waiters_drain(struct awaited_name *awaited);
+
+/* The `called` of a desk. */
+void quorum_waiters_called(struct ticket *ticket, const struct call *call);
+
+#endif
