@@ -101,7 +101,8 @@ static void who_stood_still_asks_first(void **state)
     assert_int_equal(store_fixture_run(store, "return 1", "a", "").outcome, STORE_REPLIED);
 }
 
-/* A primary that takes its first slots has a lease from then on, since a node with a lease has named it. */
+/* A primary that takes its first slots has a lease from then on, since a node with a lease has
+ * named it. */
 static void a_new_primary_is_used_at_once(void **state)
 {
     struct world *world = *state;
