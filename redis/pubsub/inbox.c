@@ -33,7 +33,7 @@ static struct slice inbox_channel(const struct inbox *inbox)
     return (struct slice){inbox->channel, inbox->channel_length};
 }
 
-static size_t subscriptions(const struct inbox *inbox)
+static size_t inbox_subscriptions(const struct inbox *inbox)
 {
     return inbox->channel_length > 0 ? SUBSCRIPTIONS_MOST : SUBSCRIPTIONS_MOST - 1;
 }
@@ -58,7 +58,7 @@ static void inbox_ready(void *context, const struct session_peer *peer)
     const struct slice words[1 + SUBSCRIPTIONS_MOST] = {slice_of("SUBSCRIBE"), slice_of(INVALIDATE),
                                                         inbox_channel(inbox)};
     inbox->client_id = peer->client_id;
-    inbox_ask(inbox, words, 1 + subscriptions(inbox));
+    inbox_ask(inbox, words, 1 + inbox_subscriptions(inbox));
 }
 
 static void inbox_overdue(struct inbox *inbox)
@@ -89,7 +89,7 @@ static void inbox_woken(void *context)
 
 /* What comes in */
 
-static struct slice text_at(const redisReply *array, size_t index)
+static struct slice inbox_text_at(const redisReply *array, size_t index)
 {
     if (index >= array->elements || array->element[index]->type != REDIS_REPLY_STRING)
         return (struct slice){NULL, 0};
@@ -109,7 +109,7 @@ static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
     (void)reply;
     if (inbox_is_listening(inbox))
         inbox_strange(inbox);
-    else if (++inbox->confirmed == subscriptions(inbox))
+    else if (++inbox->confirmed == inbox_subscriptions(inbox))
         inbox->events.listening(inbox->events.context);
 }
 
@@ -127,18 +127,18 @@ static void inbox_touched(struct inbox *inbox, const redisReply *keys)
     if (keys->type != REDIS_REPLY_ARRAY)
         inbox->events.touched(inbox->events.context, (struct slice){NULL, 0});
     for (size_t i = 0; i < keys->elements && !inbox->closing; i++)
-        inbox->events.touched(inbox->events.context, text_at(keys, i));
+        inbox->events.touched(inbox->events.context, inbox_text_at(keys, i));
 }
 
 static void inbox_message(struct inbox *inbox, const redisReply *reply)
 {
     if (reply->elements != 3)
         return;
-    struct slice channel = text_at(reply, 1);
+    struct slice channel = inbox_text_at(reply, 1);
     if (slice_equals(channel, INVALIDATE))
         inbox_touched(inbox, reply->element[2]);
     else if (channel.bytes) /* there is but one other */
-        inbox->events.message(inbox->events.context, text_at(reply, 2));
+        inbox->events.message(inbox->events.context, inbox_text_at(reply, 2));
 }
 
 /* The channel's last part is new at each start: what has to be allowed is the part before it. */
@@ -183,7 +183,7 @@ static void inbox_received(struct inbox *inbox, const redisReply *reply)
     };
     struct slice kind = {NULL, 0};
     if (reply->type == REDIS_REPLY_ARRAY)
-        kind = text_at(reply, 0);
+        kind = inbox_text_at(reply, 0);
     for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
         if (slice_equals(kind, KINDS[i].kind)) {
             KINDS[i].receive(inbox, reply);
@@ -263,7 +263,7 @@ void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *conte
 
 bool inbox_is_listening(const struct inbox *inbox)
 {
-    return inbox->confirmed == subscriptions(inbox);
+    return inbox->confirmed == inbox_subscriptions(inbox);
 }
 
 int64_t inbox_client_id(const struct inbox *inbox)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_possible(const struct link *link, const struct inbox *inbox)
+static bool tracking_is_possible(const struct link *link, const struct inbox *inbox)
 {
     return link_is_up(link) && inbox && inbox_is_listening(inbox);
 }
@@ -31,7 +31,7 @@ void tracking_begin(struct tracking *tracking, struct link *link, const struct i
     tracking->prefix_length = prefix.length;
     tracking->wanted = true;
     tracking->trouble_is_told = false;
-    if (is_possible(link, inbox))
+    if (tracking_is_possible(link, inbox))
         tracking_send(tracking, link, inbox);
     else
         tracking->missed = true;
@@ -55,7 +55,7 @@ void tracking_resume(struct tracking *tracking, struct link *link, const struct 
     if (!tracking->wanted)
         return;
     tracking->missed = true;
-    if (is_possible(link, inbox))
+    if (tracking_is_possible(link, inbox))
         tracking_send(tracking, link, inbox);
 }
 

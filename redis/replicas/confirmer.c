@@ -46,7 +46,7 @@ struct confirmer {
 
 static void confirmer_timer(uv_timer_t *timer);
 
-static void plan(struct confirmer *confirmer)
+static void confirmer_plan(struct confirmer *confirmer)
 {
     uint64_t now = uv_now(confirmer->loop), due = questions_due(&confirmer->questions);
     if (confirmer->replies_due > 0 && confirmer->overdue < due)
@@ -60,7 +60,7 @@ static void plan(struct confirmer *confirmer)
 }
 
 /* Clients only hear that it is not confirmed: somebody has to be told why. */
-static void complain(struct confirmer *confirmer, const char *why)
+static void confirmer_complain(struct confirmer *confirmer, const char *why)
 {
     uint64_t now = uv_now(confirmer->loop);
     if (confirmer->closing || now < confirmer->complaint_due)
@@ -71,7 +71,7 @@ static void complain(struct confirmer *confirmer, const char *why)
     confirmer->events.warning(confirmer->events.context, warning.text);
 }
 
-static void answer_short(struct confirmer *confirmer)
+static void confirmer_answer_short(struct confirmer *confirmer)
 {
     char text[TEXT_SIZE];
     uint64_t now = uv_now(confirmer->loop);
@@ -88,13 +88,13 @@ static void answer_short(struct confirmer *confirmer)
     else
         snprintf(text, sizeof text, "Redis did not say in time whether %d replicas have it",
                  confirmer->replicas);
-    complain(confirmer, text);
+    confirmer_complain(confirmer, text);
     questions_answer_due(&confirmer->questions, now, text);
 }
 
 /* Rounds */
 
-static void send_marker(struct confirmer *confirmer)
+static void confirmer_send_marker(struct confirmer *confirmer)
 {
     char ttl[16];
     snprintf(ttl, sizeof ttl, "%d", MARKER_TTL_MS);
@@ -106,7 +106,7 @@ static void send_marker(struct confirmer *confirmer)
     session_send_words(confirmer->session, words, sizeof words / sizeof words[0]);
 }
 
-static void send_wait(struct confirmer *confirmer, uint64_t timeout_ms)
+static void confirmer_send_wait(struct confirmer *confirmer, uint64_t timeout_ms)
 {
     char replicas[16], timeout[24];
     snprintf(replicas, sizeof replicas, "%d", confirmer->replicas);
@@ -115,16 +115,17 @@ static void send_wait(struct confirmer *confirmer, uint64_t timeout_ms)
     session_send_words(confirmer->session, words, sizeof words / sizeof words[0]);
 }
 
-static void begin_round(struct confirmer *confirmer)
+static void confirmer_begin_round(struct confirmer *confirmer)
 {
     uv_update_time(confirmer->loop); /* this process may have been stopped meanwhile */
-    answer_short(confirmer);
+    confirmer_answer_short(confirmer);
     if (!confirmer->questions.first)
         return;
     uint64_t now = uv_now(confirmer->loop);
     if (!confirmer->run_id[0]) {
-        complain(confirmer, "this user of Redis may not ask which server it is: allow it with `ACL "
-                            "SETUSER … +info`");
+        confirmer_complain(confirmer,
+                           "this user of Redis may not ask which server it is: allow it with `ACL "
+                           "SETUSER … +info`");
         questions_answer_all(&confirmer->questions, "Redis does not say which server it is");
         return;
     }
@@ -136,8 +137,8 @@ static void begin_round(struct confirmer *confirmer)
     uint64_t timeout = due - now;
     if (timeout > 2 * WAIT_LATENESS_MS) /* so that how many there were is known by then */
         timeout -= WAIT_LATENESS_MS;
-    send_marker(confirmer);
-    send_wait(confirmer, timeout);
+    confirmer_send_marker(confirmer);
+    confirmer_send_wait(confirmer, timeout);
     session_push(confirmer->session);
     confirmer->replies_due = 2;
     confirmer->overdue = now + timeout + STORE_DEADLINE_MS;
@@ -149,11 +150,11 @@ static void confirmer_turn_ends(void *context)
     struct confirmer *confirmer = context;
     if (confirmer->questions.first && confirmer->replies_due == 0 &&
         session_is_ready(confirmer->session))
-        begin_round(confirmer);
-    plan(confirmer);
+        confirmer_begin_round(confirmer);
+    confirmer_plan(confirmer);
 }
 
-static void refused(struct confirmer *confirmer, const char *error)
+static void confirmer_refused(struct confirmer *confirmer, const char *error)
 {
     char text[TEXT_SIZE];
     if (error_has_code(error, "NOPERM"))
@@ -162,14 +163,14 @@ static void refused(struct confirmer *confirmer, const char *error)
                  "SETUSER … +wait`");
     else
         snprintf(text, sizeof text, "Redis answered with an error: %s", error);
-    complain(confirmer, text);
+    confirmer_complain(confirmer, text);
     questions_answer_covered(&confirmer->questions,
                              "Redis refused to say whether replicas have it");
 }
 
 /* The marker was not written. Whatever is said of this round, it is said of nobody's grant; those
  * who ask are in the next one, which goes by another key. */
-static void marker_astray(struct confirmer *confirmer)
+static void confirmer_marker_astray(struct confirmer *confirmer)
 {
     questions_uncover(&confirmer->questions);
     confirmer->events.astray(confirmer->events.context);
@@ -186,13 +187,13 @@ static void confirmer_replied(void *context, const redisReply *reply)
     }
     bool is_last = --confirmer->replies_due == 0;
     if (is_error && error_kind(reply->str) == ERROR_ELSEWHERE && confirmer->events.astray) {
-        marker_astray(confirmer);
+        confirmer_marker_astray(confirmer);
     } else if (is_error) {
-        refused(confirmer, reply->str);
+        confirmer_refused(confirmer, reply->str);
     } else if (is_last && reply->type == REDIS_REPLY_INTEGER) {
         confirmer->reached = reply->integer;
         uv_update_time(confirmer->loop); /* a yes that is read too late is none */
-        answer_short(confirmer);
+        confirmer_answer_short(confirmer);
         if (reply->integer >= confirmer->replicas)
             questions_answer_covered(&confirmer->questions, NULL);
     }
@@ -210,8 +211,8 @@ static void confirmer_timer(uv_timer_t *timer)
         ;
     if (confirmer->replies_due > 0 && confirmer->overdue <= uv_now(confirmer->loop))
         session_lose(session, -EAGAIN, "no answer to WAIT");
-    answer_short(confirmer);
-    plan(confirmer);
+    confirmer_answer_short(confirmer);
+    confirmer_plan(confirmer);
 }
 
 /* The connection */
@@ -307,7 +308,7 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
                      &failure) < 0) {
         confirmer->session = NULL; /* each question will end unanswered */
         confirmer->parts_open = 1;
-        complain(confirmer, failure.text);
+        confirmer_complain(confirmer, failure.text);
     }
     return confirmer;
 }
@@ -331,5 +332,5 @@ void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, u
     if (confirmer->session)
         session_request_turn(confirmer->session);
     else
-        plan(confirmer);
+        confirmer_plan(confirmer);
 }

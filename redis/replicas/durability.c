@@ -2,7 +2,7 @@
 
 /* Each fills `ret` and returns true where there is something to tell. */
 
-static bool lacks_replicas(const struct facts *facts, int replicas, struct failure *ret)
+static bool durability_lacks_replicas(const struct facts *facts, int replicas, struct failure *ret)
 {
     if (facts->replicas >= replicas)
         return false;
@@ -13,7 +13,7 @@ static bool lacks_replicas(const struct facts *facts, int replicas, struct failu
     return true;
 }
 
-static bool writes_alone(const struct facts *facts, int replicas, struct failure *ret)
+static bool durability_writes_alone(const struct facts *facts, int replicas, struct failure *ret)
 {
     if (facts->needs_replicas)
         return false;
@@ -25,7 +25,7 @@ static bool writes_alone(const struct facts *facts, int replicas, struct failure
     return true;
 }
 
-static bool forgets(const struct facts *facts, int replicas, struct failure *ret)
+static bool durability_forgets(const struct facts *facts, int replicas, struct failure *ret)
 {
     (void)replicas;
     if (!facts->has_no_file)
@@ -40,7 +40,8 @@ void durability_warn(const struct facts *facts, int replicas,
                      void (*tell)(void *context, const char *text), void *context)
 {
     static bool (*const FINDINGS[])(const struct facts *facts, int replicas,
-                                    struct failure *ret) = {lacks_replicas, writes_alone, forgets};
+                                    struct failure *ret) = {
+        durability_lacks_replicas, durability_writes_alone, durability_forgets};
     struct failure found;
     if (facts->version[0] == '\0') /* it may not be asked; the link has told that */
         return;

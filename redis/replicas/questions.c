@@ -18,7 +18,7 @@ void questions_init(struct questions *questions)
     *questions = (struct questions){.end = &questions->first};
 }
 
-static void append(struct questions *questions, struct question *question)
+static void questions_append(struct questions *questions, struct question *question)
 {
     question->next = NULL;
     *questions->end = question;
@@ -32,7 +32,7 @@ void questions_add(struct questions *questions, const struct store_peer *peer, u
     if (!question)
         abort();
     *question = (struct question){.done = done, .context = context, .due = due, .peer = *peer};
-    append(questions, question);
+    questions_append(questions, question);
 }
 
 /* Rounds */
@@ -79,25 +79,26 @@ uint64_t questions_covered_due(const struct questions *questions)
 
 typedef bool condition(const struct question *question, uint64_t now);
 
-static bool is_covered(const struct question *question, uint64_t now)
+static bool question_is_covered(const struct question *question, uint64_t now)
 {
     (void)now;
     return question->covered;
 }
 
-static bool is_due(const struct question *question, uint64_t now)
+static bool question_is_due(const struct question *question, uint64_t now)
 {
     return question->due <= now;
 }
 
-static bool is_any(const struct question *question, uint64_t now)
+static bool question_is_any(const struct question *question, uint64_t now)
 {
     (void)question, (void)now;
     return true;
 }
 
 /* Takes them all out before it tells anybody. */
-static void answer(struct questions *questions, condition *is_over, uint64_t now, const char *error)
+static void questions_answer(struct questions *questions, condition *is_over, uint64_t now,
+                             const char *error)
 {
     struct question *all = questions->first;
     struct questions over;
@@ -105,7 +106,7 @@ static void answer(struct questions *questions, condition *is_over, uint64_t now
     questions_init(questions);
     for (struct question *question = all, *next; question; question = next) {
         next = question->next;
-        append(is_over(question, now) ? &over : questions, question);
+        questions_append(is_over(question, now) ? &over : questions, question);
     }
     for (struct question *question = over.first, *next; question; question = next) {
         next = question->next;
@@ -116,15 +117,15 @@ static void answer(struct questions *questions, condition *is_over, uint64_t now
 
 void questions_answer_due(struct questions *questions, uint64_t now, const char *error)
 {
-    answer(questions, is_due, now, error);
+    questions_answer(questions, question_is_due, now, error);
 }
 
 void questions_answer_covered(struct questions *questions, const char *error)
 {
-    answer(questions, is_covered, 0, error);
+    questions_answer(questions, question_is_covered, 0, error);
 }
 
 void questions_answer_all(struct questions *questions, const char *error)
 {
-    answer(questions, is_any, 0, error);
+    questions_answer(questions, question_is_any, 0, error);
 }

@@ -11,7 +11,7 @@ enum {
     KEYS_MOST = 2,
 };
 
-static char *put_number(char *at, char prefix, size_t number)
+static char *call_put_number(char *at, char prefix, size_t number)
 {
     *at++ = prefix;
     at = decimal_put(at, (int64_t)number);
@@ -20,10 +20,10 @@ static char *put_number(char *at, char prefix, size_t number)
     return at;
 }
 
-static char *put_words(char *at, const struct slice *words, size_t count)
+static char *call_put_words(char *at, const struct slice *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        at = put_number(at, '$', words[i].length);
+        at = call_put_number(at, '$', words[i].length);
         if (words[i].length > 0)
             memcpy(at, words[i].bytes, words[i].length);
         at += words[i].length;
@@ -33,7 +33,7 @@ static char *put_words(char *at, const struct slice *words, size_t count)
     return at;
 }
 
-static size_t room_for(const struct slice *words, size_t count)
+static size_t call_room_for(const struct slice *words, size_t count)
 {
     size_t room = 0;
     for (size_t i = 0; i < count; i++)
@@ -46,15 +46,15 @@ static size_t room_for(const struct slice *words, size_t count)
 static struct call *call_make(enum call_kind kind, const struct slice *head, size_t head_count,
                               const struct slice *tail, size_t tail_count)
 {
-    size_t room = WORD_OVERHEAD + room_for(head, head_count) + room_for(tail, tail_count);
+    size_t room = WORD_OVERHEAD + call_room_for(head, head_count) + call_room_for(tail, tail_count);
     struct call *call = malloc(sizeof *call + room);
     if (!call)
         abort();
     *call = (struct call){.kind = kind};
-    char *at = put_number(call->bytes, '*', head_count + tail_count);
-    at = put_words(at, head, head_count);
+    char *at = call_put_number(call->bytes, '*', head_count + tail_count);
+    at = call_put_words(at, head, head_count);
     call->stamp = (size_t)(at - call->bytes) + sizeof "$40\r\n" - 1; /* STORE_STAMP_LENGTH */
-    at = put_words(at, tail, tail_count);
+    at = call_put_words(at, tail, tail_count);
     call->length = (size_t)(at - call->bytes);
     return call;
 }
@@ -88,7 +88,7 @@ struct call *call_new_script(const struct script *script, struct slice key, size
     return call;
 }
 
-static void leave_slot(const struct call *call)
+static void call_leave_slot(const struct call *call)
 {
     if (call->routing.open)
         --*call->routing.open;
@@ -97,7 +97,7 @@ static void leave_slot(const struct call *call)
 void call_finish(struct call *call, enum store_outcome outcome, const struct value *reply,
                  const char *error)
 {
-    leave_slot(call);
+    call_leave_slot(call);
     if (call->done)
         call->done(call->context, &(struct store_result){outcome, .reply = reply, .error = error});
     free(call);
@@ -105,7 +105,7 @@ void call_finish(struct call *call, enum store_outcome outcome, const struct val
 
 /* The word behind those of the script, as put_words has written it; absent where there is no key.
  */
-static struct slice key_of(const struct call *call)
+static struct slice call_key(const struct call *call)
 {
     const char *at = call->bytes;
     if (call->key_count == 0)
@@ -122,8 +122,8 @@ static struct slice key_of(const struct call *call)
 
 void call_finish_damaged(struct call *call, const char *error)
 {
-    struct slice key = key_of(call);
-    leave_slot(call);
+    struct slice key = call_key(call);
+    call_leave_slot(call);
     if (call->done)
         call->done(call->context,
                    &(struct store_result){STORE_IN_DOUBT, .error = error, .damaged = &key});
@@ -132,7 +132,7 @@ void call_finish_damaged(struct call *call, const char *error)
 
 void call_forget(struct call *call)
 {
-    leave_slot(call);
+    call_leave_slot(call);
     free(call);
 }
 

@@ -102,7 +102,7 @@ static void connection_connected(struct connection *connection)
         connection_established(connection);
 }
 
-static ssize_t receive(struct connection *connection, void *buffer, size_t size)
+static ssize_t connection_receive(struct connection *connection, void *buffer, size_t size)
 {
     if (connection->tls)
         return tls_read(connection->tls, buffer, size);
@@ -110,7 +110,7 @@ static ssize_t receive(struct connection *connection, void *buffer, size_t size)
     return count < 0 ? -errno : count;
 }
 
-static ssize_t transmit(struct connection *connection, const void *bytes, size_t length)
+static ssize_t connection_transmit(struct connection *connection, const void *bytes, size_t length)
 {
     if (connection->tls)
         return tls_write(connection->tls, bytes, length);
@@ -151,7 +151,7 @@ static void connection_deliver(struct connection *connection)
     }
 }
 
-static void feed(struct connection *connection, char *bytes, size_t length)
+static void connection_feed(struct connection *connection, char *bytes, size_t length)
 {
     redisReader *reader = connection->reader;
     redisReaderFeed(reader, bytes, length);
@@ -161,7 +161,7 @@ static void feed(struct connection *connection, char *bytes, size_t length)
 }
 
 /* The inbox's messages have tokens in them, and the reader keeps what it has read. */
-static void wipe_input(struct connection *connection)
+static void connection_wipe_input(struct connection *connection)
 {
     redisReader *reader = connection->reader;
     if (!reader->buf || reader->pos < reader->len)
@@ -176,11 +176,11 @@ bool connection_read(struct connection *connection)
     if (connection->state != OPEN)
         return false;
     char buffer[READ_SIZE];
-    ssize_t count = receive(connection, buffer, sizeof buffer);
+    ssize_t count = connection_receive(connection, buffer, sizeof buffer);
     if (count > 0) {
-        feed(connection, buffer, (size_t)count);
+        connection_feed(connection, buffer, (size_t)count);
         connection_deliver(connection);
-        wipe_input(connection);
+        connection_wipe_input(connection);
         return connection->state == OPEN;
     }
     if (!is_transient(count))
@@ -197,7 +197,7 @@ static void connection_broken(struct connection *connection, int error)
     connection_fail(connection, error);
 }
 
-static void output_sent(struct connection *connection, size_t count)
+static void connection_output_sent(struct connection *connection, size_t count)
 {
     explicit_bzero(connection->output + connection->output_start, count); /* tokens, a password */
     connection->sent += count;
@@ -217,9 +217,10 @@ void connection_push(struct connection *connection, size_t least)
     size_t length = connection->output_end - connection->output_start;
     if (connection->state != OPEN || length < least)
         return;
-    ssize_t count = transmit(connection, connection->output + connection->output_start, length);
+    ssize_t count =
+        connection_transmit(connection, connection->output + connection->output_start, length);
     if (count > 0)
-        output_sent(connection, (size_t)count);
+        connection_output_sent(connection, (size_t)count);
 }
 
 void connection_flush(struct connection *connection)
@@ -227,15 +228,16 @@ void connection_flush(struct connection *connection)
     if (connection->state != OPEN)
         return;
     while (connection->output_end > connection->output_start) {
-        ssize_t count = transmit(connection, connection->output + connection->output_start,
-                                 connection->output_end - connection->output_start);
+        ssize_t count =
+            connection_transmit(connection, connection->output + connection->output_start,
+                                connection->output_end - connection->output_start);
         if (is_transient(count))
             break;
         if (count <= 0) {
             connection_broken(connection, (int)-count);
             return;
         }
-        output_sent(connection, (size_t)count);
+        connection_output_sent(connection, (size_t)count);
     }
     bool rest = connection->output_end > connection->output_start;
     connection_watch(connection, rest ? UV_READABLE | UV_WRITABLE : UV_READABLE);
@@ -264,7 +266,7 @@ static void connection_ready(uv_poll_t *poll, int status, int events)
 
 /* Without memory there is no way to keep what was promised; Redis holds all that matters, and a
  * supervisor starts the process again. */
-static void output_reserve(struct connection *connection, size_t length)
+static void connection_output_reserve(struct connection *connection, size_t length)
 {
     size_t used = connection->output_end - connection->output_start;
     if (connection->output_start > 0) {
@@ -286,7 +288,7 @@ static void output_reserve(struct connection *connection, size_t length)
 uint64_t connection_append(struct connection *connection, const char *bytes, size_t length)
 {
     if (connection->output_room - connection->output_end < length)
-        output_reserve(connection, length);
+        connection_output_reserve(connection, length);
     memcpy(connection->output + connection->output_end, bytes, length);
     connection->output_end += length;
     return connection->sent + (connection->output_end - connection->output_start);
@@ -298,7 +300,7 @@ uint64_t connection_sent(const struct connection *connection)
 }
 
 /* Close-on-exec, for the embedded server is started while connections are open. */
-static int socket_connect(const struct sockaddr *address, socklen_t length)
+static int connection_connect_socket(const struct sockaddr *address, socklen_t length)
 {
     int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
@@ -337,7 +339,8 @@ int connection_open(struct connection **ret, uv_loop_t *loop,
     connection->host = target->host ? strdup(target->host) : NULL;
     connection->reader = redisReaderCreate();
 
-    int result = connection->socket = socket_connect(target->address, target->address_length);
+    int result = connection->socket =
+        connection_connect_socket(target->address, target->address_length);
     if (result >= 0 && !connection->reader)
         result = -ENOMEM;
     if (result >= 0)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void note_peer(struct store_peer *peer, const struct facts *facts)
+static void counterpart_note_peer(struct store_peer *peer, const struct facts *facts)
 {
     snprintf(peer->run_id, sizeof peer->run_id, "%s", facts->run_id);
     snprintf(peer->history, sizeof peer->history, "%s", facts->history);
@@ -23,6 +23,6 @@ int64_t counterpart_note(struct counterpart *counterpart, const struct session_p
     counterpart->switches += counterpart->place[0] && strcmp(counterpart->place, place) != 0;
     snprintf(counterpart->place, sizeof counterpart->place, "%s", place);
     counterpart->client_id = peer->client_id;
-    note_peer(&counterpart->peer, peer->facts);
+    counterpart_note_peer(&counterpart->peer, peer->facts);
     return before;
 }

@@ -31,7 +31,7 @@ void endpoint_leave(struct endpoint *endpoint, struct follower *follower)
         *place = follower->next;
 }
 
-static void tell(const struct endpoint *endpoint)
+static void endpoint_tell(const struct endpoint *endpoint)
 {
     for (struct follower *follower = endpoint->first; follower; follower = follower->next)
         follower->changed(follower->context);
@@ -51,7 +51,7 @@ void endpoint_set(struct endpoint *endpoint, const char *host, int port)
     endpoint->forbids = false;
     snprintf(endpoint->host, sizeof endpoint->host, "%s", host);
     endpoint->port = port;
-    tell(endpoint);
+    endpoint_tell(endpoint);
 }
 
 void endpoint_limit(struct endpoint *endpoint, uint64_t until)
@@ -67,10 +67,10 @@ void endpoint_set_unknown(struct endpoint *endpoint, int code, const char *reaso
     endpoint->code = code;
     failure_set(&endpoint->reason, code, "%s", reason);
     if (is_news)
-        tell(endpoint);
+        endpoint_tell(endpoint);
 }
 
-static void forbid(struct endpoint *endpoint, bool asks, const char *reason)
+static void endpoint_set_forbidden(struct endpoint *endpoint, bool asks, const char *reason)
 {
     bool is_news = !endpoint->forbids || endpoint->asks != asks;
     endpoint->knows = false;
@@ -79,15 +79,15 @@ static void forbid(struct endpoint *endpoint, bool asks, const char *reason)
     endpoint->code = -EAGAIN;
     failure_set(&endpoint->reason, endpoint->code, "%s", reason);
     if (is_news)
-        tell(endpoint);
+        endpoint_tell(endpoint);
 }
 
 void endpoint_forbid(struct endpoint *endpoint, const char *reason)
 {
-    forbid(endpoint, false, reason);
+    endpoint_set_forbidden(endpoint, false, reason);
 }
 
 void endpoint_withdraw(struct endpoint *endpoint, const char *reason)
 {
-    forbid(endpoint, true, reason);
+    endpoint_set_forbidden(endpoint, true, reason);
 }

@@ -32,8 +32,8 @@ void greeting_begin(struct greeting *greeting, const struct redis_url *url, cons
     send(context, (struct slice[]){slice_of("INFO")}, 1);
 }
 
-static int refused(const struct greeting *greeting, enum greeting_step step, const char *error,
-                   struct failure *failure)
+static int greeting_refused(const struct greeting *greeting, enum greeting_step step,
+                            const char *error, struct failure *failure)
 {
     static const char *const CHECK_LOGIN[] = {": check user and password for Redis",
                                               ": check --redis-sentinel-user and "
@@ -57,17 +57,18 @@ static int refused(const struct greeting *greeting, enum greeting_step step, con
                        code == -EPROTO ? advice : "");
 }
 
-static int id_answered(struct greeting *greeting, const redisReply *reply, struct failure *failure)
+static int greeting_id_answered(struct greeting *greeting, const redisReply *reply,
+                                struct failure *failure)
 {
     if (reply->type == REDIS_REPLY_INTEGER)
         greeting->client_id = reply->integer;
     else if (reply->type == REDIS_REPLY_ERROR && !error_has_code(reply->str, "NOPERM"))
-        return refused(greeting, GREETING_ID, reply->str, failure);
+        return greeting_refused(greeting, GREETING_ID, reply->str, failure);
     return -EINPROGRESS;
 }
 
 /* What answers is another kind of server than was asked for. */
-static const char *misplaced(const struct greeting *greeting)
+static const char *greeting_misplaced(const struct greeting *greeting)
 {
     const struct facts *facts = &greeting->facts;
     if (facts->sentinel && greeting->kind != REDIS_SENTINEL)
@@ -84,12 +85,13 @@ static const char *misplaced(const struct greeting *greeting)
     return NULL;
 }
 
-static int judge(struct greeting *greeting, const redisReply *reply, struct failure *failure)
+static int greeting_judge(struct greeting *greeting, const redisReply *reply,
+                          struct failure *failure)
 {
     struct failure why;
     struct facts *facts = &greeting->facts;
     facts_read((struct slice){reply->str, reply->len}, facts);
-    const char *wrong = misplaced(greeting);
+    const char *wrong = greeting_misplaced(greeting);
     if (wrong)
         return failure_set(failure, -EPROTO, "cannot use %s: %s", greeting->place, wrong);
     if (greeting->primary_only && facts->replica)
@@ -108,16 +110,16 @@ static int judge(struct greeting *greeting, const redisReply *reply, struct fail
     return 0;
 }
 
-static int info_answered(struct greeting *greeting, const redisReply *reply,
-                         struct failure *failure)
+static int greeting_info_answered(struct greeting *greeting, const redisReply *reply,
+                                  struct failure *failure)
 {
     if (reply->type == REDIS_REPLY_STRING)
-        return judge(greeting, reply, failure);
+        return greeting_judge(greeting, reply, failure);
     if (reply->type != REDIS_REPLY_ERROR)
         return failure_set(failure, -EPROTO, "%s is no Redis: it answers INFO with no text",
                            greeting->place);
     if (!error_has_code(reply->str, "NOPERM"))
-        return refused(greeting, GREETING_INFO, reply->str, failure);
+        return greeting_refused(greeting, GREETING_INFO, reply->str, failure);
     if (greeting->kind == REDIS_SENTINEL)
         return 0; /* whether it is one, its answers will show */
     if (greeting->primary_only)
@@ -134,10 +136,10 @@ int greeting_answered(struct greeting *greeting, const redisReply *reply, struct
 {
     enum greeting_step step = greeting->steps[greeting->answered++];
     if (step == GREETING_INFO)
-        return info_answered(greeting, reply, failure);
+        return greeting_info_answered(greeting, reply, failure);
     if (step == GREETING_ID)
-        return id_answered(greeting, reply, failure);
+        return greeting_id_answered(greeting, reply, failure);
     if (reply->type == REDIS_REPLY_ERROR)
-        return refused(greeting, step, reply->str, failure);
+        return greeting_refused(greeting, step, reply->str, failure);
     return -EINPROGRESS;
 }

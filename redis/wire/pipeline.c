@@ -46,7 +46,7 @@ void pipeline_refuse(struct pipeline *pipeline, struct call *call)
 
 /* Retiring */
 
-static void end_if_retired(struct pipeline *pipeline)
+static void pipeline_end_if_retired(struct pipeline *pipeline)
 {
     if (pipeline->leaving[0] && !pipeline->pending.head)
         session_lose(pipeline->session, -EAGAIN, pipeline->leaving);
@@ -58,18 +58,18 @@ void pipeline_retire(struct pipeline *pipeline, const char *reason)
         return;
     snprintf(pipeline->leaving, sizeof pipeline->leaving, "%s", reason);
     if (!pipeline->is_telling)
-        end_if_retired(pipeline);
+        pipeline_end_if_retired(pipeline);
 }
 
 /* What the session tells */
 
-static void on_ready(void *context, const struct session_peer *peer)
+static void pipeline_on_ready(void *context, const struct session_peer *peer)
 {
     struct pipeline *pipeline = context;
     pipeline->events.ready(pipeline->events.context, peer);
 }
 
-static void unasked(struct pipeline *pipeline, const redisReply *reply)
+static void pipeline_unasked(struct pipeline *pipeline, const redisReply *reply)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN, "%s ended the connection: %s", session_place(pipeline->session),
@@ -77,22 +77,22 @@ static void unasked(struct pipeline *pipeline, const redisReply *reply)
     session_lose(pipeline->session, -EAGAIN, reason.text);
 }
 
-static void on_replied(void *context, const redisReply *reply)
+static void pipeline_on_replied(void *context, const redisReply *reply)
 {
     struct pipeline *pipeline = context;
     struct call *call = call_queue_pop(&pipeline->pending);
     pipeline->heard = uv_now(pipeline->loop);
     if (!call) {
-        unasked(pipeline, reply);
+        pipeline_unasked(pipeline, reply);
         return;
     }
     pipeline->is_telling = true;
     pipeline->events.replied(pipeline->events.context, call, reply);
     pipeline->is_telling = false;
-    end_if_retired(pipeline);
+    pipeline_end_if_retired(pipeline);
 }
 
-static void fail_refused(struct pipeline *pipeline, const char *reason)
+static void pipeline_fail_refused(struct pipeline *pipeline, const char *reason)
 {
     struct call_queue calls = call_queue_take(&pipeline->refused);
     for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
@@ -100,7 +100,7 @@ static void fail_refused(struct pipeline *pipeline, const char *reason)
 }
 
 /* A command that has not left this process entirely cannot have been run. */
-static void fail_pending(struct pipeline *pipeline, const struct session_loss *loss)
+static void pipeline_fail_pending(struct pipeline *pipeline, const struct session_loss *loss)
 {
     struct call_queue calls = call_queue_take(&pipeline->pending);
     for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
@@ -109,20 +109,20 @@ static void fail_pending(struct pipeline *pipeline, const struct session_loss *l
 }
 
 /* Whoever hears that a call has failed may close the pipeline, or call again. */
-static void on_lost(void *context, const struct session_loss *loss)
+static void pipeline_on_lost(void *context, const struct session_loss *loss)
 {
     struct pipeline *pipeline = context;
     pipeline->leaving[0] = '\0';
-    fail_pending(pipeline, loss);
+    pipeline_fail_pending(pipeline, loss);
     if (loss->code == -ECANCELED) {
         while (pipeline->refused.head)
-            fail_refused(pipeline, loss->reason);
+            pipeline_fail_refused(pipeline, loss->reason);
     } else if (loss->is_news && !pipeline->closing) {
         pipeline->events.down(pipeline->events.context, loss->code, loss->reason);
     }
 }
 
-static const struct call *earliest(const struct call_queue *queue)
+static const struct call *pipeline_earliest(const struct call_queue *queue)
 {
     const struct call *found = queue->head;
     for (const struct call *call = found; call; call = call->next)
@@ -132,12 +132,12 @@ static const struct call *earliest(const struct call_queue *queue)
 }
 
 /* Replies that came while this process itself was held up are not late. */
-static void on_woken(void *context)
+static void pipeline_on_woken(void *context)
 {
     struct pipeline *pipeline = context;
     while (session_read(pipeline->session))
         ;
-    const struct call *first = earliest(&pipeline->pending);
+    const struct call *first = pipeline_earliest(&pipeline->pending);
     if (!session_is_ready(pipeline->session) || !first)
         return;
     uint64_t silent = pipeline->heard + STORE_DEADLINE_MS;
@@ -152,15 +152,15 @@ static void on_woken(void *context)
     session_lose(pipeline->session, -EAGAIN, reason.text);
 }
 
-static void on_turn_ends(void *context)
+static void pipeline_on_turn_ends(void *context)
 {
     struct pipeline *pipeline = context;
-    fail_refused(pipeline, pipeline->events.why_refused(pipeline->events.context));
+    pipeline_fail_refused(pipeline, pipeline->events.why_refused(pipeline->events.context));
 }
 
 /* The beginning and the end */
 
-static void on_closed(void *context)
+static void pipeline_on_closed(void *context)
 {
     struct pipeline *pipeline = context;
     struct pipeline_events events = pipeline->events;
@@ -179,12 +179,12 @@ int pipeline_open(struct pipeline **ret, uv_loop_t *loop, const struct redis_url
     pipeline->events = *events;
     const struct session_events session_events = {
         .context = pipeline,
-        .ready = on_ready,
-        .replied = on_replied,
-        .lost = on_lost,
-        .woken = on_woken,
-        .turn_ends = on_turn_ends,
-        .closed = on_closed,
+        .ready = pipeline_on_ready,
+        .replied = pipeline_on_replied,
+        .lost = pipeline_on_lost,
+        .woken = pipeline_on_woken,
+        .turn_ends = pipeline_on_turn_ends,
+        .closed = pipeline_on_closed,
     };
     int result = session_open(&pipeline->session, loop, url, endpoint, &session_events, failure);
     if (result < 0) {
