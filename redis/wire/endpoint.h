@@ -1,6 +1,4 @@
-/* endpoint.h: where the server is that sessions are to use, and word to them when it is another
- * one.
- */
+/* endpoint.h: the address of the server that sessions use, and notice to them when it changes. */
 #ifndef BATON_REDIS_WIRE_ENDPOINT_H
 #define BATON_REDIS_WIRE_ENDPOINT_H
 
@@ -10,14 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a session follows whose URL names no server: redis/sentinel/sentinel.h knows where the
- * endpoint points to. All are used on the loop's thread alone. */
+/* A session follows an endpoint if its URL names no server: for instance, Sentinel says where the
+ * endpoint points to (redis/sentinel/sentinel.h). Used on the loop's thread alone. */
 
-/* Embedded in whoever follows. */
+/* Embedded in the session, or whatever else follows the endpoint. */
 struct follower {
     struct follower *next;
     void *context;
-    /* The endpoint has something new to tell. May lose its connection, but not close. */
+    /* The endpoint points elsewhere, or nowhere. The follower may give up its connection here, but
+     * not close. */
     void (*changed)(void *context);
 };
 
@@ -33,7 +32,7 @@ struct endpoint {
     int code; /* -EPROTO where somebody has to act, else -EAGAIN */
     struct failure reason;
     void *context;
-    /* A follower could not use the server, or has lost it: is it still the right one? */
+    /* A follower could not use the server, or has lost it. Is this still the right server? */
     void (*doubted)(void *context);
 };
 
@@ -42,22 +41,23 @@ void endpoint_init(struct endpoint *endpoint, void (*doubted)(void *context), vo
 void endpoint_follow(struct endpoint *endpoint, struct follower *follower);
 void endpoint_leave(struct endpoint *endpoint, struct follower *follower);
 
-/* The server is there: tells all followers, if that is new. `host` may not be longer than
- * REDIS_HOST_LONGEST. */
+/* Points to the server at this address, and notifies all followers if that is new. `host` has at
+ * most REDIS_HOST_LONGEST bytes. */
 void endpoint_set(struct endpoint *endpoint, const char *host, int port);
 
-/* What it points to is to be used until then and no longer, even by those who have not been told
- * that it points elsewhere: this process may have stood still, and what it does first is by chance.
- */
+/* Followers use the server until then (on the loop's clock, in ms) and no longer, even before they
+ * hear that the endpoint points elsewhere: this process may have stood still, and the order of what
+ * it does first is by chance. */
 void endpoint_limit(struct endpoint *endpoint, uint64_t until);
 
-/* Nobody can tell where it is. Who uses the last one that was known goes on doing so. */
+/* Nobody knows where the server is. Followers that use the last known one go on doing so. */
 void endpoint_set_unknown(struct endpoint *endpoint, int code, const char *reason);
 
-/* Nobody can tell, and nobody may go on. */
+/* Nobody knows, and followers have to leave the last known server. */
 void endpoint_forbid(struct endpoint *endpoint, const char *reason);
 
-/* The same, but somebody is being asked: who follows waits quietly until it is told of one. */
+/* As endpoint_forbid, but the owner is asking: followers wait without an error until it points
+ * somewhere. */
 void endpoint_withdraw(struct endpoint *endpoint, const char *reason);
 
 bool endpoint_is(const struct endpoint *endpoint, const char *host, int port);

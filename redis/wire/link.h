@@ -14,24 +14,24 @@
 struct link;
 struct call;
 
-/* As struct store_events; `code` is -EPROTO where trying again won't help unless somebody acts,
+/* As struct store_events. `code` is -EPROTO if trying again will not help unless somebody acts,
  * else -EAGAIN. */
 struct link_events {
     void *context;
     void (*up)(void *context);
     void (*down)(void *context, int code, const char *reason);
     void (*warning)(void *context, const char *text);
-    /* Redis answered a link_track: with an error, or NULL. Not told where the link is lost first.
-     */
+    /* Redis has answered a link_track: with an error, or NULL. Does not come if the link is lost
+     * first. */
     void (*tracked)(void *context, const char *error);
     /* A script has run, so long after it was sent. */
     void (*answered)(void *context, uint64_t nanoseconds);
-    /* A script has answered that it came too late; its call is told next. May be NULL. */
+    /* A script has answered that it came too late; its `done` runs next. May be NULL. */
     void (*late)(void *context);
     /* As in struct store_events; may be NULL. */
     void (*stamp)(void *context, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
-    /* Redis has answered that another node serves the call's slot, or none now: nothing was done.
-     * The call is the callee's from now on. For calls with a routing alone; may be NULL. */
+    /* Redis has answered that another node serves the call's slot, or none now: it did nothing. The
+     * owner of the link owns the call from now on. Only for calls with a routing; may be NULL. */
     void (*redirected)(void *context, struct call *call, const char *error);
 };
 
@@ -53,33 +53,33 @@ void link_eval_first(struct link *link, const struct script *script, struct slic
                      const struct slice *arguments, size_t argument_count, store_done *done,
                      void *context);
 
-/* Whether it is up, and its gate open. */
+/* Whether the link is up and its gate is open. */
 bool link_serves(const struct link *link);
 
-/* The same for a call that is made already, or has come back by `redirected`. */
+/* As link_eval, for a call that is made already or has come back by `redirected`. */
 void link_send_call(struct link *link, struct call *call);
 
 /* Whether no script is under way. */
 bool link_is_idle(const struct link *link);
 
-/* While it is up: CLIENT TRACKING for the keys that begin with `prefix`, told to the connection
- * that Redis calls `client_id`; and no more of that. */
+/* While the link is up: starts or ends CLIENT TRACKING of the keys that begin with `prefix`. Redis
+ * sends the changes to the connection that it calls `client_id`. */
 void link_track(struct link *link, int64_t client_id, struct slice prefix);
 void link_untrack(struct link *link);
 
-/* As store_mark, but for the part. */
+/* As store_mark, without the part. */
 struct store_mark link_mark(const struct link *link);
 
 /* As store_peer. */
 const struct store_peer *link_peer(const struct link *link);
 
-/* Makes another connection, once what is under way has been answered; `reason` says why. */
+/* Makes another connection, after the calls under way have been answered. `reason` says why. */
 void link_retire(struct link *link, const char *reason);
 
 bool link_is_up(const struct link *link);
 const char *link_trouble(const struct link *link);
 
-/* What it is connected to, or tries to be, for messages. */
+/* What the link is connected to, or tries to connect to, for messages. */
 const char *link_place(const struct link *link);
 struct store_figures link_figures(const struct link *link);
 

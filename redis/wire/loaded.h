@@ -1,4 +1,4 @@
-/* loaded.h: which scripts the Redis behind a connection has been given. */
+/* loaded.h: which scripts Redis has received on this connection. */
 #ifndef BATON_REDIS_WIRE_LOADED_H
 #define BATON_REDIS_WIRE_LOADED_H
 
@@ -19,13 +19,13 @@ struct loaded {
     } scripts[LOADED_MOST];
 };
 
-/* NULL for a script that was not given to Redis yet. */
+/* Returns NULL if Redis has not received the script yet. */
 struct loaded_script *loaded_find(struct loaded *loaded, const struct script *script);
 
 /* A SCRIPT LOAD is on its way. */
 void loaded_begin(struct loaded *loaded, const struct script *script);
 
-/* It was answered; `error` is NULL or the error reply. */
+/* Redis has answered the SCRIPT LOAD; `error` is NULL or the error reply. */
 void loaded_end(struct loaded *loaded, const struct script *script, const char *error);
 
 #endif

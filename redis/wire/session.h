@@ -1,4 +1,5 @@
-/* session.h: keeps one connection to Redis: makes it, logs in, checks what answers, comes back. */
+/* session.h: keeps one connection to Redis: connects, logs in, checks the server, and connects
+ * again after a loss. */
 #ifndef BATON_REDIS_WIRE_SESSION_H
 #define BATON_REDIS_WIRE_SESSION_H
 
@@ -20,7 +21,7 @@ struct session;
 struct facts;
 struct redisReply;
 
-/* Who answers. */
+/* The server at the other end. */
 struct session_peer {
     const char *run_id; /* of this run of the server; "" where it does not say */
     int64_t client_id;  /* of this connection, as Redis calls it; 0 where it does not say */
@@ -37,16 +38,16 @@ struct session_loss {
     uint64_t sent; /* the position in the output up to which it has left this process */
 };
 
-/* All are called from the loop, and may call the session; session_close, too. */
+/* All are called from the loop. They may call the session, session_close included. */
 struct session_events {
     void *context;
-    /* Redis can be used. What is sent from in here reaches it before anything else. */
+    /* The session is ready. What `ready` sends reaches Redis before anything else. */
     void (*ready)(void *context, const struct session_peer *peer);
     /* A reply to what was sent since; valid during the call. */
     void (*replied)(void *context, const struct redisReply *reply);
-    /* The connection is no more, or could not be made; the next try follows by itself. */
+    /* The connection was lost or could not be made. The session tries again by itself. */
     void (*lost)(void *context, const struct session_loss *loss);
-    /* The time of session_wake has come. */
+    /* The time given to session_wake has come. */
     void (*woken)(void *context);
     /* The loop is about to sleep, after session_send or session_request_turn. May be NULL. */
     void (*turn_ends)(void *context);
@@ -54,10 +55,10 @@ struct session_events {
     void (*closed)(void *context);
 };
 
-/* Starts connecting, from the loop. `url` is copied; `failure` may be NULL. With a `endpoint`,
- * which must outlive the session, it connects to where that points, leaves a server as soon as it
- * points elsewhere, and takes no server that is a replica; without one (NULL) to what the URL
- * names. Returns 0 or a negative errno. */
+/* Starts connecting, from the loop. `url` is copied; `failure` may be NULL. With an endpoint, which
+ * must outlive the session, the session connects to where it points, leaves a server as soon as it
+ * points elsewhere, and refuses a server that is a replica. Without one (NULL) it connects to the
+ * server in the URL. Returns 0 or a negative errno. */
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
                  struct endpoint *endpoint, const struct session_events *events,
                  struct failure *failure);
@@ -65,29 +66,29 @@ int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *
 /* At the end of this turn `lost` comes for the last time (-ECANCELED), and later `closed`. */
 void session_close(struct session *session);
 
-/* While it is ready: sends bytes, at the end of the turn at the latest. Returns the position behind
- * them in the output of this connection. */
+/* While it is ready: sends bytes, at the latest at the end of this turn of the loop. Returns the
+ * position behind them in the output of this connection. */
 uint64_t session_send(struct session *session, const char *bytes, size_t length);
 
-/* The same for a command of a few words. */
+/* As session_send, for a command of a few words. */
 void session_send_words(struct session *session, const struct slice *words, size_t count);
 
-/* While it is ready: begins to send it now. Calls nothing. */
+/* While it is ready: begins to send now. Calls no event. */
 void session_push(struct session *session);
 
-/* While it is ready: sends it now. Calls `lost` where that fails. */
+/* While it is ready: sends now. Calls `lost` if that fails. */
 void session_flush(struct session *session);
 
-/* While it is ready: reads some of what has arrived, so that what waits in the socket is not taken
- * for late. Calls `replied` and `lost`. Returns true if there may be more. */
+/* While it is ready: reads some of what has arrived, so that a reply which waits in the socket does
+ * not count as late. Calls `replied` and `lost`. Returns true if there may be more. */
 bool session_read(struct session *session);
 
-/* While it is ready: `woken` is to be called at `due` (on the loop's clock, in ms) or before. */
+/* While it is ready: calls `woken` at `due` (on the loop's clock, in ms) or before. */
 void session_wake(struct session *session, uint64_t due);
 
 void session_request_turn(struct session *session);
 
-/* Gives the connection up, if there is one, and makes another after the pause. Calls `lost`. */
+/* Gives up the connection, if there is one, and makes another after the pause. Calls `lost`. */
 void session_lose(struct session *session, int code, const char *reason);
 
 bool session_is_ready(const struct session *session);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-/* Embedded in its owner's record, used on the loop's thread alone. */
+/* Embedded in its owner. Used on the loop's thread alone. */
 struct turn {
     uv_prepare_t prepare;
     uv_idle_t idle;
@@ -18,10 +18,10 @@ struct turn {
 
 void turn_open(struct turn *turn, uv_loop_t *loop, void (*run)(void *context), void *context);
 
-/* Makes `run` happen before the loop sleeps next; asking twice in a turn is asking once. */
+/* Calls `run` once before the loop sleeps next, however often it was requested. */
 void turn_request(struct turn *turn);
 
-/* `run` is not called again; `closed` is once the memory may go. */
+/* Does not call `run` again. Calls `closed` when the owner may free the memory. */
 void turn_close(struct turn *turn, void (*closed)(void *context));
 
 #endif
