@@ -10,7 +10,7 @@ struct engine;
 struct doubts;
 struct expiries;
 struct guard;
-struct majority;
+struct quorum_state;
 struct prefixes;
 struct subscriptions;
 
@@ -45,8 +45,8 @@ struct locks {
     struct doubts *doubts; /* these are of the central engine */
     struct subscriptions *subscriptions;
     struct expiries *expiries;
-    struct majority *majority; /* what the engine of quorums keeps; see majority.h */
-    struct prefixes *prefixes; /* NULL while no prefix was ever watched */
+    struct quorum_state *quorum; /* what the engine of quorums keeps: see quorum/state.h */
+    struct prefixes *prefixes;   /* NULL while no prefix was ever watched */
 };
 
 #endif

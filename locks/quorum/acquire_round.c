@@ -62,7 +62,7 @@ static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
     const struct vote *vote = &round->tally.votes[member];
     int64_t found_ms = round->finds[member] ? vote->ttl_ms : 0;
     if (vote->kind == VOTE_NONE || vote->kind == VOTE_DOUBT)
-        found_ms = round->broadcast.locks->majority->longest_ttl_ms;
+        found_ms = round->broadcast.locks->quorum->longest_ttl_ms;
     return found_ms > round->acquire.ttl_ms ? found_ms : round->acquire.ttl_ms;
 }
 
@@ -73,7 +73,7 @@ static void take_back_at(struct acquire_round *round, unsigned member)
         stamp_room(),  round->acquire.token, slice_of(round->attempt.text),
         slice_of("0"), slice_of("gone"),
     };
-    errand_add(locks, &locks->majority->errands, member, &script_leave, key_of(round), arguments,
+    errand_add(locks, &locks->quorum->errands, member, &script_leave, key_of(round), arguments,
                sizeof arguments / sizeof arguments[0], lasts_ms(round, member));
 }
 
@@ -402,7 +402,7 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     round->acquire.wait_ms = 0;
     round->key_length = operation_key(locks, acquire->name, round->key).length;
     round->tally.members = store_part_count(locks->store);
-    broadcast_begin(&round->broadcast, &locks->majority->broadcasts, &KIND);
+    broadcast_begin(&round->broadcast, &locks->quorum->broadcasts, &KIND);
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < round->tally.members; i++) {
         round->broadcast.open++;

@@ -17,7 +17,7 @@ static int compare(const void *left, const void *right)
 
 struct awaited_name *awaited_name_find(const struct locks *locks, struct slice key)
 {
-    void *const *found = tfind(&key, &locks->majority->awaited_names, compare);
+    void *const *found = tfind(&key, &locks->quorum->awaited_names, compare);
     return found ? *found : NULL;
 }
 
@@ -123,7 +123,7 @@ static void enlist(struct awaited_name *awaited)
     enlisting->awaited = awaited;
     awaited->users++;
     awaited->is_enlisting = true;
-    broadcast_begin(&enlisting->broadcast, &locks->majority->broadcasts, &KIND);
+    broadcast_begin(&enlisting->broadcast, &locks->quorum->broadcasts, &KIND);
     broadcast_send_all(&enlisting->broadcast, &script_watch, awaited->key, arguments,
                        sizeof arguments / sizeof arguments[0]);
 }
@@ -157,9 +157,9 @@ static void awaited_name_on_timer(uv_timer_t *timer)
     if (awaited->enlist_at != 0 && awaited->enlist_at <= now)
         enlist(awaited);
     if (rounds)
-        awaited->locks->majority->ask(awaited);
+        awaited->locks->quorum->ask(awaited);
     if (reads)
-        awaited->locks->majority->read(awaited);
+        awaited->locks->quorum->read(awaited);
     plan(awaited);
     awaited_name_leave(awaited);
 }
@@ -246,11 +246,11 @@ static struct awaited_name *awaited_name_new(struct locks *locks, struct slice k
     awaited->locks = locks;
     uv_timer_init(locks->loop, &awaited->timer);
     awaited->timer.data = awaited;
-    awaited->next = locks->majority->first_awaited;
+    awaited->next = locks->quorum->first_awaited;
     if (awaited->next)
         awaited->next->previous = awaited;
-    locks->majority->first_awaited = awaited;
-    if (!tsearch(awaited, &locks->majority->awaited_names, compare))
+    locks->quorum->first_awaited = awaited;
+    if (!tsearch(awaited, &locks->quorum->awaited_names, compare))
         abort();
     return awaited;
 }
@@ -271,14 +271,14 @@ static void awaited_name_on_closed(uv_handle_t *timer)
 
 void awaited_name_leave(struct awaited_name *awaited)
 {
-    struct majority *majority = awaited->locks->majority;
+    struct quorum_state *state = awaited->locks->quorum;
     if (--awaited->users > 0)
         return;
-    tdelete(awaited, &majority->awaited_names, compare);
+    tdelete(awaited, &state->awaited_names, compare);
     if (awaited->previous)
         awaited->previous->next = awaited->next;
     else
-        majority->first_awaited = awaited->next;
+        state->first_awaited = awaited->next;
     if (awaited->next)
         awaited->next->previous = awaited->previous;
     uv_close((uv_handle_t *)&awaited->timer, awaited_name_on_closed);

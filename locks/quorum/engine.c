@@ -31,57 +31,57 @@
 /* Another server may have granted for so long before this one began. */
 enum { TTL_LEAST_MS = 10 * 60 * 1000 };
 
-static void majority_open(struct locks *locks, const struct locks_options *options)
+static void quorum_engine_open(struct locks *locks, const struct locks_options *options)
 {
-    locks->majority = calloc(1, sizeof *locks->majority);
-    if (!locks->majority)
+    locks->quorum = calloc(1, sizeof *locks->quorum);
+    if (!locks->quorum)
         abort();
-    locks->majority->longest_ttl_ms = TTL_LEAST_MS;
-    locks->majority->ask = quorum_waiters_ask;
-    locks->majority->read = quorum_watches_read;
-    broadcasts_open(locks, &locks->majority->broadcasts);
-    desk_open(&locks->majority->desk, options->tickets, locks->loop, quorum_waiters_called, locks);
+    locks->quorum->longest_ttl_ms = TTL_LEAST_MS;
+    locks->quorum->ask = quorum_waiters_ask;
+    locks->quorum->read = quorum_watches_read;
+    broadcasts_open(locks, &locks->quorum->broadcasts);
+    desk_open(&locks->quorum->desk, options->tickets, locks->loop, quorum_waiters_called, locks);
 }
 
-static void majority_fans_closed(uv_handle_t *timer)
+static void quorum_broadcasts_closed(uv_handle_t *timer)
 {
     const struct broadcasts *broadcasts = timer->data;
     struct locks *locks = broadcasts->locks;
-    errands_free(&locks->majority->errands);
-    free(locks->majority);
+    errands_free(&locks->quorum->errands);
+    free(locks->quorum);
     locks->closed(locks);
 }
 
-static void majority_desk_closed(uv_handle_t *woken)
+static void quorum_desk_closed(uv_handle_t *woken)
 {
     const struct desk *desk = woken->data;
     const struct locks *locks = desk->context;
-    broadcasts_close(&locks->majority->broadcasts, majority_fans_closed);
+    broadcasts_close(&locks->quorum->broadcasts, quorum_broadcasts_closed);
 }
 
-static void majority_close(struct locks *locks)
+static void quorum_engine_close(struct locks *locks)
 {
-    desk_close(&locks->majority->desk, majority_desk_closed);
+    desk_close(&locks->quorum->desk, quorum_desk_closed);
 }
 
-static void check_awaited_names(struct locks *locks)
+static void quorum_check_awaited_names(struct locks *locks)
 {
-    for (struct awaited_name *awaited = locks->majority->first_awaited, *next; awaited;
+    for (struct awaited_name *awaited = locks->quorum->first_awaited, *next; awaited;
          awaited = next) {
         next = awaited->next;
         awaited_name_check(awaited);
     }
 }
 
-static void majority_is_up(struct locks *locks, unsigned member)
+static void quorum_engine_serve(struct locks *locks, unsigned member)
 {
-    errands_go(locks, &locks->majority->errands, member);
-    check_awaited_names(locks);
+    errands_go(locks, &locks->quorum->errands, member);
+    quorum_check_awaited_names(locks);
 }
 
-static void majority_is_listening(struct locks *locks)
+static void quorum_engine_listening(struct locks *locks)
 {
-    check_awaited_names(locks);
+    quorum_check_awaited_names(locks);
 }
 
 /* Takes the number in front of the key: -1 if there is none. */
@@ -98,7 +98,7 @@ static int64_t take_number(struct slice *rest)
 
 /* As central/messages.c: of its messages, members send only these two to a server without a place
  * in a queue. */
-static void majority_message(struct locks *locks, struct slice text)
+static void quorum_engine_message(struct locks *locks, struct slice text)
 {
     unsigned member = store_telling(locks->store);
     struct slice kind = slice_take_word(&text);
@@ -117,14 +117,14 @@ static void majority_message(struct locks *locks, struct slice text)
     }
 }
 
-static void majority_try_again(struct locks *locks)
+static void quorum_engine_try_again(struct locks *locks)
 {
-    errands_try_again(locks, &locks->majority->errands);
+    errands_try_again(locks, &locks->quorum->errands);
 }
 
-static void majority_drain(struct locks *locks)
+static void quorum_engine_drain(struct locks *locks)
 {
-    for (struct awaited_name *awaited = locks->majority->first_awaited, *next; awaited;
+    for (struct awaited_name *awaited = locks->quorum->first_awaited, *next; awaited;
          awaited = next) {
         awaited->users++;
         quorum_waiters_drain(awaited);
@@ -134,40 +134,40 @@ static void majority_drain(struct locks *locks)
     }
 }
 
-static bool majority_is_settled(const struct locks *locks)
+static bool quorum_engine_is_settled(const struct locks *locks)
 {
-    return errands_are_settled(locks, &locks->majority->errands) && !locks->majority->first_awaited;
+    return errands_are_settled(locks, &locks->quorum->errands) && !locks->quorum->first_awaited;
 }
 
-static void majority_replaced(struct locks *locks, unsigned member)
+static void quorum_engine_replaced(struct locks *locks, unsigned member)
 {
     (void)locks; /* each name is asked for at all members, and no member has a queue */
     (void)member;
 }
 
-static void majority_moved(struct locks *locks)
+static void quorum_engine_moved(struct locks *locks)
 {
     (void)locks; /* names do not move between members */
 }
 
 const struct engine engine_quorum = {
-    .acquire = majority_acquire,
-    .wait = majority_wait,
-    .take_back = majority_take_back,
-    .renew = majority_renew,
-    .release = majority_release,
-    .break_all = majority_break,
-    .inspect = majority_inspect,
-    .watch = majority_watch,
-    .ready = majority_ready,
-    .try_again = majority_try_again,
-    .are_settled = majority_is_settled,
-    .drain = majority_drain,
-    .serve = majority_is_up,
-    .replaced = majority_replaced,
-    .moved = majority_moved,
-    .listening = majority_is_listening,
-    .message = majority_message,
-    .open = majority_open,
-    .close = majority_close,
+    .acquire = quorum_acquire,
+    .wait = quorum_wait,
+    .take_back = quorum_take_back,
+    .renew = quorum_renew,
+    .release = quorum_release,
+    .break_all = quorum_break,
+    .inspect = quorum_inspect,
+    .watch = quorum_watch,
+    .ready = quorum_ready,
+    .try_again = quorum_engine_try_again,
+    .are_settled = quorum_engine_is_settled,
+    .drain = quorum_engine_drain,
+    .serve = quorum_engine_serve,
+    .replaced = quorum_engine_replaced,
+    .moved = quorum_engine_moved,
+    .listening = quorum_engine_listening,
+    .message = quorum_engine_message,
+    .open = quorum_engine_open,
+    .close = quorum_engine_close,
 };

@@ -137,7 +137,7 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
     agreement->token_length = token.length;
     memcpy(agreement->key_and_token, key.bytes, key.length);
     memcpy(agreement->key_and_token + key.length, token.bytes, token.length);
-    broadcast_begin(&agreement->broadcast, &locks->majority->broadcasts, &KIND);
+    broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, &KIND);
     for (unsigned i = 0; i < tally->members; i++) {
         const struct vote *vote = &tally->votes[i];
         if (is_candidate(vote))

@@ -38,7 +38,7 @@ static void tell(struct quorum_read *read)
 {
     const struct locks *locks = read->broadcast.locks;
     struct ticket_owners owners;
-    tickets_show(locks->majority->desk.tickets, key_of(read), uv_now(locks->loop), &read->told,
+    tickets_show(locks->quorum->desk.tickets, key_of(read), uv_now(locks->loop), &read->told,
                  &owners);
     read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
 }
@@ -134,8 +134,8 @@ static void end(struct broadcast *broadcast)
     leave((struct quorum_read *)broadcast);
 }
 
-void majority_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
-                      locks_done *done, void *context)
+void quorum_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                    locks_done *done, void *context)
 {
     (void)waiters; /* as many as ever are shown: see locks_inspect_line */
     static const struct broadcast_kind KIND = {hear, decide, end};
@@ -148,6 +148,6 @@ void majority_inspect(struct locks *locks, struct slice name, struct slice token
     read->views.members = store_part_count(locks->store);
     read->key_length = operation_key(locks, name, read->key).length;
     const struct slice arguments[] = {stamp_room(), token};
-    broadcast_begin(&read->broadcast, &locks->majority->broadcasts, &KIND);
+    broadcast_begin(&read->broadcast, &locks->quorum->broadcasts, &KIND);
     broadcast_send_all(&read->broadcast, &script_inspect, key_of(read), arguments, 2);
 }

@@ -6,7 +6,7 @@
 
 /* The operation of engine.h. The version never falls: if no majority knows it yet, it is written
  * back before `done` runs. */
-void majority_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
-                      locks_done *done, void *context);
+void quorum_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                    locks_done *done, void *context);
 
 #endif

@@ -9,7 +9,7 @@
 
 struct awaited_name;
 
-struct majority {
+struct quorum_state {
     struct broadcasts broadcasts;
     struct errands errands;
     struct desk desk;
@@ -26,8 +26,8 @@ struct majority {
 /* A member that is away may keep a hold of this TTL. */
 static inline void quorum_note_ttl(const struct locks *locks, int64_t ttl_ms)
 {
-    if (ttl_ms > locks->majority->longest_ttl_ms)
-        locks->majority->longest_ttl_ms = ttl_ms;
+    if (ttl_ms > locks->quorum->longest_ttl_ms)
+        locks->quorum->longest_ttl_ms = ttl_ms;
 }
 
 #endif

@@ -53,7 +53,7 @@ void version_agree(struct locks *locks, struct slice key, const int64_t known[TA
     agreement->members = store_part_count(locks->store);
     agreement->version = version;
     memcpy(agreement->known, known, sizeof agreement->known);
-    broadcast_begin(&agreement->broadcast, &locks->majority->broadcasts, &KIND);
+    broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, &KIND);
     broadcast_send_all(&agreement->broadcast, &script_raise, key, arguments,
                        sizeof arguments / sizeof arguments[0]);
 }

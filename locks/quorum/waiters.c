@@ -45,7 +45,7 @@ static struct locks *locks_of(const struct quorum_waiter *waiter)
 
 static struct tickets *tickets_of(const struct quorum_waiter *waiter)
 {
-    return locks_of(waiter)->majority->desk.tickets;
+    return locks_of(waiter)->quorum->desk.tickets;
 }
 
 static struct slice token_of(const struct quorum_waiter *waiter)
@@ -63,7 +63,7 @@ static enum drawn get_in_line(struct quorum_waiter *waiter)
                                      .mode = waiter->acquire.mode,
                                      .since = waiter->begun,
                                      .context = waiter};
-    enum drawn drawn = ticket_draw(&waiter->ticket, &awaited->locks->majority->desk, awaited->key,
+    enum drawn drawn = ticket_draw(&waiter->ticket, &awaited->locks->quorum->desk, awaited->key,
                                    awaited->locks->most_waiters);
     if (drawn == DRAWN_FULL)
         return drawn;
@@ -171,8 +171,8 @@ static void take(struct quorum_waiter *waiter, const struct locks_reply *reply)
     struct slice prefix = {locks_of(waiter)->key_prefix, locks_of(waiter)->key_prefix_length};
     if (!waiter->acquirer.is_connected(waiter->acquirer.context)) {
         size_t length = name_from_key(prefix, waiter->awaited->key, name);
-        majority_take_back(locks_of(waiter), (struct slice){name, length}, token_of(waiter),
-                           &reply->attempt, 0);
+        quorum_take_back(locks_of(waiter), (struct slice){name, length}, token_of(waiter),
+                         &reply->attempt, 0);
         ticket_step_aside(&waiter->ticket);
         return;
     }
@@ -249,7 +249,7 @@ static void round_done(void *context, const struct locks_reply *reply, const str
 
 void quorum_waiters_ask(struct awaited_name *awaited)
 {
-    const struct ticket *first = desk_first(&awaited->locks->majority->desk, awaited->key);
+    const struct ticket *first = desk_first(&awaited->locks->quorum->desk, awaited->key);
     struct quorum_waiter *waiter = first ? first->context : NULL;
     if (!waiter)
         awaited_name_rest(awaited);
@@ -299,8 +299,8 @@ static void read_name(struct quorum_waiter *waiter)
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
     size_t length = name_from_key(prefix, waiter->awaited->key, name);
     waiter->is_reading = true;
-    majority_inspect(locks, (struct slice){name, length}, token_of(waiter), LOCK_WAITERS_SHOWN,
-                     name_read, waiter);
+    quorum_inspect(locks, (struct slice){name, length}, token_of(waiter), LOCK_WAITERS_SHOWN,
+                   name_read, waiter);
 }
 
 /* Coming */
@@ -344,8 +344,8 @@ static struct quorum_waiter *quorum_waiter_new(struct locks *locks, const struct
     return waiter;
 }
 
-struct waiter *majority_wait(struct locks *locks, const struct acquire *acquire,
-                             const struct acquirer *acquirer, locks_done *done)
+struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
+                           const struct acquirer *acquirer, locks_done *done)
 {
     struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, acquirer, done);
     enum drawn drawn = DRAWN_FULL;
@@ -372,8 +372,8 @@ static bool always(void *context)
     return true;
 }
 
-void majority_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
-                      void *context)
+void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                    void *context)
 {
     const struct acquirer acquirer = {.context = context, .is_connected = always};
     struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, &acquirer, done);

@@ -10,10 +10,10 @@ struct call;
 struct ticket;
 
 /* The operations of engine.h. */
-void majority_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
-                      void *context);
-struct waiter *majority_wait(struct locks *locks, const struct acquire *acquire,
-                             const struct acquirer *acquirer, locks_done *done);
+void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
+                    void *context);
+struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
+                           const struct acquirer *acquirer, locks_done *done);
 
 /* The first waiter asks for the lock, if it is present and is not asking already. */
 void quorum_waiters_ask(struct awaited_name *awaited);

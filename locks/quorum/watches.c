@@ -66,8 +66,8 @@ static void inspect(struct awaited_name *awaited, struct slice token, locks_done
     char name[NAME_LENGTH];
     struct slice prefix = {awaited->locks->key_prefix, awaited->locks->key_prefix_length};
     size_t length = name_from_key(prefix, awaited->key, name);
-    majority_inspect(awaited->locks, (struct slice){name, length}, token, LOCK_WAITERS_SHOWN, done,
-                     context);
+    quorum_inspect(awaited->locks, (struct slice){name, length}, token, LOCK_WAITERS_SHOWN, done,
+                   context);
 }
 
 /* Its answer is there, but for whether its token holds. */
@@ -143,8 +143,8 @@ static void watch_give_up(struct parked *parked)
     let_go(watch);
 }
 
-struct watch *majority_watch(struct locks *locks, struct slice name, struct slice token,
-                             int64_t after, int64_t wait_ms, locks_done *done, void *context)
+struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice token,
+                           int64_t after, int64_t wait_ms, locks_done *done, void *context)
 {
     char key[KEY_LENGTH];
     struct quorum_watch *watch = calloc(1, sizeof *watch + token.length);

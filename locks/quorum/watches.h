@@ -7,8 +7,8 @@
 struct awaited_name;
 
 /* The operation of engine.h. */
-struct watch *majority_watch(struct locks *locks, struct slice name, struct slice token,
-                             int64_t after, int64_t wait_ms, locks_done *done, void *context);
+struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice token,
+                           int64_t after, int64_t wait_ms, locks_done *done, void *context);
 
 /* Reads the name once, for all its watches. */
 void quorum_watches_read(struct awaited_name *awaited);

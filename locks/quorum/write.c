@@ -58,7 +58,7 @@ static struct quorum_write *quorum_write_new(struct locks *locks, struct slice n
     write->token_length = token.length;
     if (token.length > 0)
         memcpy(write->token, token.bytes, token.length);
-    broadcast_begin(&write->broadcast, &locks->majority->broadcasts, kind);
+    broadcast_begin(&write->broadcast, &locks->quorum->broadcasts, kind);
     return write;
 }
 
@@ -189,8 +189,8 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-void majority_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                    int64_t replicas, struct slice by, locks_done *done, void *context)
+void quorum_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                  int64_t replicas, struct slice by, locks_done *done, void *context)
 {
     (void)replicas; /* a majority of the members confirms */
     static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, end};
@@ -226,8 +226,8 @@ static void release_at(const struct quorum_write *write, unsigned member)
     struct locks *locks = write->broadcast.locks;
     struct slice arguments[RELEASE_ARGUMENTS];
     size_t count = release_arguments(write, arguments);
-    errand_add(locks, &locks->majority->errands, member, &script_release, key_of(write), arguments,
-               count, locks->majority->longest_ttl_ms);
+    errand_add(locks, &locks->quorum->errands, member, &script_release, key_of(write), arguments,
+               count, locks->quorum->longest_ttl_ms);
 }
 
 static void hear_released(struct broadcast *broadcast, unsigned member,
@@ -286,8 +286,8 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
 
 /* Where a request waits with this token in this process, it waits no longer. At the others it hears
  * of it when it asks next. */
-void majority_release(struct locks *locks, struct slice name, struct slice token,
-                      const struct attempt *attempt, locks_done *done, void *context)
+void quorum_release(struct locks *locks, struct slice name, struct slice token,
+                    const struct attempt *attempt, locks_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear_released, decide_released, end};
     struct quorum_write *write = quorum_write_new(locks, name, token, &KIND, done, context);
@@ -297,7 +297,7 @@ void majority_release(struct locks *locks, struct slice name, struct slice token
     broadcast_send_all(&write->broadcast, &script_release, key_of(write), arguments,
                        release_arguments(write, arguments));
     write->was_waiting =
-        !attempt && tickets_cancel(locks->majority->desk.tickets, key_of(write), token_of(write));
+        !attempt && tickets_cancel(locks->quorum->desk.tickets, key_of(write), token_of(write));
 }
 
 /* Breaking: who is away keeps what it has, which is no majority, until it ends. To be told of it
@@ -347,7 +347,7 @@ static bool decide_broken(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-void majority_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+void quorum_break(struct locks *locks, struct slice name, locks_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear_broken, decide_broken, end};
     struct quorum_write *write =
@@ -384,7 +384,7 @@ static bool decide_ready(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-void majority_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
+void quorum_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
 {
     (void)replicas;
     static const struct broadcast_kind KIND = {hear_ready, decide_ready, end};
@@ -396,8 +396,8 @@ void majority_ready(struct locks *locks, int64_t replicas, locks_done *done, voi
 
 /* Taking back */
 
-void majority_take_back(struct locks *locks, struct slice name, struct slice token,
-                        const struct attempt *attempt, int64_t keep_ms)
+void quorum_take_back(struct locks *locks, struct slice name, struct slice token,
+                      const struct attempt *attempt, int64_t keep_ms)
 {
     (void)keep_ms; /* a place is kept by this process, not by the members */
     char bytes[KEY_LENGTH];
@@ -405,6 +405,6 @@ void majority_take_back(struct locks *locks, struct slice name, struct slice tok
     const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
                                       slice_of("gone")};
     for (unsigned i = 0; i < store_part_count(locks->store); i++)
-        errand_add(locks, &locks->majority->errands, i, &script_leave, key, arguments,
-                   sizeof arguments / sizeof arguments[0], locks->majority->longest_ttl_ms);
+        errand_add(locks, &locks->quorum->errands, i, &script_leave, key, arguments,
+                   sizeof arguments / sizeof arguments[0], locks->quorum->longest_ttl_ms);
 }
