@@ -35,7 +35,7 @@ struct router {
     void (*closed)(void *context);
     void *closed_context;
     uint64_t serial;
-    SLIST_HEAD(, lane) lanes;
+    SLIST_HEAD(lanes, lane) lanes;
     struct lane *lane_of[SLOT_COUNT]; /* by slot; NULL: no call of the slot is held */
     unsigned open[SLOT_COUNT];        /* by slot: calls under way, all of them */
     uint16_t at[SLOT_COUNT];          /* at this node, so they cannot overtake each other */
