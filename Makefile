@@ -157,9 +157,9 @@ budget: ## count instructions, system calls and what Redis is asked, and compare
 	@$(submake) budget-tool
 	@CC='$(CC)' ACCEPT='$(ACCEPT)' PROFILE='$(PROFILE)' tests/budget/run.sh $(BUILD)/budget/budget
 
-lint: ## check format, warnings, layers, scripts and openapi.yaml
+lint: ## check format, warnings, layers and rooms, scripts and openapi.yaml
 	@$(packages) build test lint
-	@$(submake) $(BUILD)/flags $(generated)
+	@$(submake) $(BUILD)/flags $(generated) $(BUILD)/batond
 	@CC='$(CC)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(have_flags) $(test_cflags) $(cflags)
 
 format: ## lay out all C files by .clang-format

@@ -120,7 +120,7 @@ check_openapi() {
 clang --version | grep -q 'version 14\.' || echo "lint: clang here is not version 14, so expect to hear more"
 
 passed=0 failed=()
-for check in ${LINT:-format gcc clang headers tidy cppcheck layers shell python lua openapi}; do
+for check in ${LINT:-format gcc clang headers tidy cppcheck layers rooms shell python lua openapi}; do
     start=$EPOCHREALTIME
     if output=$("check_$check" 2>&1); then
         result=ok
