@@ -7,7 +7,7 @@
 #include "server/process/prepare.h"
 #include "server/process/readings.h"
 #include "server/process/sandbox.h"
-#include "server/process/steward.h"
+#include "server/process/supervisor.h"
 #include "server/settings/sources.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ static int serve(struct process *process, struct failure *failure)
     int result = prepare(process, failure);
     if (result < 0)
         return result;
-    steward_begin(process); /* before anybody can connect: who is served is served to the end */
+    supervisor_begin(process); /* before anybody can connect: who is served is served to the end */
     result = start_workers(process, failure);
     if (result == 0) {
         char redis[256];
@@ -121,7 +121,7 @@ static int serve(struct process *process, struct failure *failure)
         log_line(&process->log, LOG_INFO, "listening", "url", process->url, "redis", redis,
                  "version", BATON_VERSION, NULL);
         tell_of_admin(process);
-        steward_serve(process);
+        supervisor_serve(process);
     }
     stop_workers(process);
     return result;
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
                                .audit = process.settings.audit_log};
     if (process.settings.sandbox)
         result = sandbox_prepare(&failure);
-    steward_prepare(&process);
+    supervisor_prepare(&process);
 
     if (result == 0)
         result = serve(&process, &failure);

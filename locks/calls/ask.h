@@ -1,7 +1,7 @@
 /* ask.h: has Redis run a script for a name, and tells of the holds that it has ended as expired.
  * Internal to locks/. */
-#ifndef BATON_LOCKS_ASK_H
-#define BATON_LOCKS_ASK_H
+#ifndef BATON_LOCKS_CALLS_ASK_H
+#define BATON_LOCKS_CALLS_ASK_H
 
 #include "redis/store.h"
 

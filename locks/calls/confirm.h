@@ -1,7 +1,7 @@
 /* confirm.h: keeps back the word of a hold until it may be told: until Redis' record says how long
  * there may be holds (horizon.h), and enough replicas have it. Internal to locks/. */
-#ifndef BATON_LOCKS_CONFIRM_H
-#define BATON_LOCKS_CONFIRM_H
+#ifndef BATON_LOCKS_CALLS_CONFIRM_H
+#define BATON_LOCKS_CALLS_CONFIRM_H
 
 #include "locks/locks.h"
 

@@ -1,6 +1,6 @@
 /* numbers.h: the numbers (fences and versions) that clients are told. Internal to locks/. */
-#ifndef BATON_LOCKS_CENTRAL_NUMBERS_H
-#define BATON_LOCKS_CENTRAL_NUMBERS_H
+#ifndef BATON_LOCKS_CALLS_NUMBERS_H
+#define BATON_LOCKS_CALLS_NUMBERS_H
 
 #include "locks/locks.h"
 

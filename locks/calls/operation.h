@@ -1,7 +1,7 @@
 /* operation.h: one operation under way: its script's arguments on the way to Redis, its reply on
  * the way back. Internal to locks/. */
-#ifndef BATON_LOCKS_OPERATION_H
-#define BATON_LOCKS_OPERATION_H
+#ifndef BATON_LOCKS_CALLS_OPERATION_H
+#define BATON_LOCKS_CALLS_OPERATION_H
 
 #include "locks/calls/ask.h"
 #include "locks/calls/replies.h"

@@ -1,7 +1,7 @@
 /* request.h: an acquire request as the script gets it, and the script's answers. Internal to
  * locks/. */
-#ifndef BATON_LOCKS_REQUEST_H
-#define BATON_LOCKS_REQUEST_H
+#ifndef BATON_LOCKS_CALLS_REQUEST_H
+#define BATON_LOCKS_CALLS_REQUEST_H
 
 #include "locks/calls/operation.h"
 

@@ -1,7 +1,7 @@
 /* rights.h: whether the user of batond may run all commands of its scripts in Redis. Internal to
  * locks/. */
-#ifndef BATON_LOCKS_RIGHTS_H
-#define BATON_LOCKS_RIGHTS_H
+#ifndef BATON_LOCKS_CALLS_RIGHTS_H
+#define BATON_LOCKS_CALLS_RIGHTS_H
 
 #include "locks/calls/operation.h"
 

@@ -1,7 +1,7 @@
 /* errand.h: what a member of a quorum is to be told even if it is away now, such as that a hold is
  * taken back. Internal to locks/. */
-#ifndef BATON_LOCKS_ERRAND_H
-#define BATON_LOCKS_ERRAND_H
+#ifndef BATON_LOCKS_QUORUM_ERRAND_H
+#define BATON_LOCKS_QUORUM_ERRAND_H
 
 #include "redis/store.h"
 

@@ -1,7 +1,7 @@
 /* tickets.h: who waits for the names of a quorum, over all workers of this process, in order of
  * arrival. Internal to locks/. */
-#ifndef BATON_LOCKS_TICKETS_H
-#define BATON_LOCKS_TICKETS_H
+#ifndef BATON_LOCKS_QUORUM_TICKETS_H
+#define BATON_LOCKS_QUORUM_TICKETS_H
 
 #include "locks/locks.h"
 

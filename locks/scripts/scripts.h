@@ -1,6 +1,6 @@
 /* scripts.h: the Lua scripts of locks/scripts, embedded when building. */
-#ifndef BATON_LOCKS_SCRIPTS_H
-#define BATON_LOCKS_SCRIPTS_H
+#ifndef BATON_LOCKS_SCRIPTS_SCRIPTS_H
+#define BATON_LOCKS_SCRIPTS_SCRIPTS_H
 
 #include "redis/types/script.h"
 

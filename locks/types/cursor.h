@@ -1,7 +1,7 @@
 /* cursor.h: where a listing goes on: the part of the store, Redis's SCAN cursor there, and the
  * names that did not fit the page before. Opaque text to clients. Internal to locks/. */
-#ifndef BATON_LOCKS_CURSOR_H
-#define BATON_LOCKS_CURSOR_H
+#ifndef BATON_LOCKS_TYPES_CURSOR_H
+#define BATON_LOCKS_TYPES_CURSOR_H
 
 #include "base/base64url.h"
 #include "locks/types/name.h"

@@ -1,6 +1,6 @@
 /* name.h: which names a lock may have, and the Redis key that each name gets. */
-#ifndef BATON_LOCKS_NAME_H
-#define BATON_LOCKS_NAME_H
+#ifndef BATON_LOCKS_TYPES_NAME_H
+#define BATON_LOCKS_TYPES_NAME_H
 
 #include "base/slice.h"
 

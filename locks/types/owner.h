@@ -1,6 +1,6 @@
 /* owner.h: whose holds go together: a name within a realm. */
-#ifndef BATON_LOCKS_OWNER_H
-#define BATON_LOCKS_OWNER_H
+#ifndef BATON_LOCKS_TYPES_OWNER_H
+#define BATON_LOCKS_TYPES_OWNER_H
 
 #include "base/slice.h"
 

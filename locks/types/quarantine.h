@@ -1,7 +1,7 @@
 /* quarantine.h: what a quarantine is: nothing is granted, since Redis may have lost holds that
  * still run. */
-#ifndef BATON_LOCKS_QUARANTINE_QUARANTINE_H
-#define BATON_LOCKS_QUARANTINE_QUARANTINE_H
+#ifndef BATON_LOCKS_TYPES_QUARANTINE_H
+#define BATON_LOCKS_TYPES_QUARANTINE_H
 
 #include "base/slice.h"
 
@@ -39,7 +39,7 @@ bool quarantine_parse(struct slice text, int64_t *ret);
 
 /* A quarantine has begun, has become longer, or has ended. */
 struct quarantine {
-    unsigned shard; /* as the store numbers its parts */
+    unsigned shard;                /* as the store numbers its parts */
     enum quarantine_reason reason; /* _NONE: it has ended */
     int64_t left_ms;
     bool is_ended;   /* an operator has ended it early */

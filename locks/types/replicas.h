@@ -1,6 +1,6 @@
 /* replicas.h: how many replicas of Redis are to confirm, as people write it. */
-#ifndef BATON_LOCKS_REPLICAS_H
-#define BATON_LOCKS_REPLICAS_H
+#ifndef BATON_LOCKS_TYPES_REPLICAS_H
+#define BATON_LOCKS_TYPES_REPLICAS_H
 
 #include "base/slice.h"
 

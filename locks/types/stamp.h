@@ -1,7 +1,7 @@
 /* stamp.h: the first argument of every script: when it may run, and what it may do. Internal to
  * locks/. */
-#ifndef BATON_LOCKS_STAMP_H
-#define BATON_LOCKS_STAMP_H
+#ifndef BATON_LOCKS_TYPES_STAMP_H
+#define BATON_LOCKS_TYPES_STAMP_H
 
 #include "base/slice.h"
 #include "redis/types/events.h"

@@ -1,6 +1,6 @@
 /* token.h: the secret that names one acquisition attempt from its first request to its release. */
-#ifndef BATON_LOCKS_TOKEN_H
-#define BATON_LOCKS_TOKEN_H
+#ifndef BATON_LOCKS_TYPES_TOKEN_H
+#define BATON_LOCKS_TYPES_TOKEN_H
 
 #include "base/random.h"
 #include "base/slice.h"

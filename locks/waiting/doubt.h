@@ -1,7 +1,7 @@
 /* doubt.h: attempts that ended here and may live on in Redis, kept until they have been taken back.
  * Internal to locks/. */
-#ifndef BATON_LOCKS_DOUBT_H
-#define BATON_LOCKS_DOUBT_H
+#ifndef BATON_LOCKS_WAITING_DOUBT_H
+#define BATON_LOCKS_WAITING_DOUBT_H
 
 #include "base/slice.h"
 

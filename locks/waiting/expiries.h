@@ -1,7 +1,7 @@
 /* expiries.h: looks after the ends of holds that were granted or renewed here, so that an expiry is
  * noticed though nobody asks for the name again. Internal to locks/. */
-#ifndef BATON_LOCKS_EXPIRIES_H
-#define BATON_LOCKS_EXPIRIES_H
+#ifndef BATON_LOCKS_WAITING_EXPIRIES_H
+#define BATON_LOCKS_WAITING_EXPIRIES_H
 
 #include "base/siphash.h"
 #include "base/slice.h"

@@ -1,7 +1,7 @@
 /* parked.h: how a request that waits is given up, whichever engine serves it. Internal to locks/.
  */
-#ifndef BATON_LOCKS_PARKED_H
-#define BATON_LOCKS_PARKED_H
+#ifndef BATON_LOCKS_WAITING_PARKED_H
+#define BATON_LOCKS_WAITING_PARKED_H
 
 /* The first member of all that locks_wait and locks_watch return. */
 struct parked {

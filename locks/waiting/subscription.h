@@ -1,7 +1,7 @@
 /* subscription.h: the names that this server has waiters or watches of: it sends heartbeats for
  * them, and runs their ticks. Internal to locks/. */
-#ifndef BATON_LOCKS_SUBSCRIPTION_H
-#define BATON_LOCKS_SUBSCRIPTION_H
+#ifndef BATON_LOCKS_WAITING_SUBSCRIPTION_H
+#define BATON_LOCKS_WAITING_SUBSCRIPTION_H
 
 #include "base/slice.h"
 

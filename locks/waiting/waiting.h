@@ -1,6 +1,6 @@
 /* waiting.h: the requests of one name that wait in the queue. Internal to locks/. */
-#ifndef BATON_LOCKS_WAITING_H
-#define BATON_LOCKS_WAITING_H
+#ifndef BATON_LOCKS_WAITING_WAITING_H
+#define BATON_LOCKS_WAITING_WAITING_H
 
 #include "locks/locks.h"
 

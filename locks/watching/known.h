@@ -1,7 +1,7 @@
 /* known.h: the names that are watched by their prefix: how far each has come, and when its next
  * hold ends. Internal to locks/. */
-#ifndef BATON_LOCKS_KNOWN_H
-#define BATON_LOCKS_KNOWN_H
+#ifndef BATON_LOCKS_WATCHING_KNOWN_H
+#define BATON_LOCKS_WATCHING_KNOWN_H
 
 #include "base/slice.h"
 

@@ -1,7 +1,7 @@
 /* prefix.h: the watches of all names under a prefix, and the rounds that serve them. Internal to
  * locks/. */
-#ifndef BATON_LOCKS_PREFIX_H
-#define BATON_LOCKS_PREFIX_H
+#ifndef BATON_LOCKS_WATCHING_PREFIX_H
+#define BATON_LOCKS_WATCHING_PREFIX_H
 
 #include "locks/watching/region.h"
 

@@ -1,7 +1,7 @@
 /* region.h: all names under a prefix that is being watched: once it has been scanned, each that is
  * held and each that has changed since some version is in the table. Internal to locks/. */
-#ifndef BATON_LOCKS_REGION_H
-#define BATON_LOCKS_REGION_H
+#ifndef BATON_LOCKS_WATCHING_REGION_H
+#define BATON_LOCKS_WATCHING_REGION_H
 
 #include "locks/calls/operation.h"
 #include "locks/watching/known.h"

@@ -1,6 +1,6 @@
 /* watch.h: the requests of one name that wait for it to change. Internal to locks/. */
-#ifndef BATON_LOCKS_WATCH_H
-#define BATON_LOCKS_WATCH_H
+#ifndef BATON_LOCKS_WATCHING_WATCH_H
+#define BATON_LOCKS_WATCHING_WATCH_H
 
 #include "locks/locks.h"
 

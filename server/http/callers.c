@@ -57,7 +57,7 @@ static void linger(const struct caller *caller)
 {
     int fd = fcntl(caller->fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 0)
-        farewells_say(caller->callers->options.farewells, fd, "", 0);
+        lingering_close_begin(caller->callers->options.lingering, fd, "", 0);
 }
 
 /* In the midst of a reply it would be a lie, and before the first request too early. */
@@ -189,7 +189,7 @@ void caller_free(struct caller *caller)
     if (caller->lingers)
         linger(caller);
     if (caller->told)
-        receipts_examine(callers->options.receipts, caller->fd, caller->told);
+        delivery_check(callers->options.deliveries, caller->fd, caller->told);
     metrics_add(&callers->options.metrics->connections, -1);
     addresses_leave(callers->options.addresses, caller->address);
     addresses_give_place(callers->options.addresses);
@@ -219,7 +219,7 @@ void caller_told(struct caller *caller, struct undelivered *told)
 {
     undelivered_free(caller->told);
     if (told && caller->tls.https &&
-        receipts_find_refused(caller->callers->options.receipts, caller->fd, told))
+        delivery_find_refused(caller->callers->options.deliveries, caller->fd, told))
         told = NULL;
     caller->told = told;
 }

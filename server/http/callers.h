@@ -1,12 +1,12 @@
 /* callers.h: what is known of each connection: from where it is, what it is about, and until when
  * that may take. Who misses a deadline is hung up on. */
-#ifndef BATON_SERVER_CALLERS_H
-#define BATON_SERVER_CALLERS_H
+#ifndef BATON_SERVER_HTTP_CALLERS_H
+#define BATON_SERVER_HTTP_CALLERS_H
 
 #include "server/http/deadlines.h"
-#include "server/http/farewells.h"
+#include "server/http/delivery.h"
 #include "server/http/https.h"
-#include "server/http/receipts.h"
+#include "server/http/lingering_close.h"
 #include "server/metrics/metrics.h"
 #include "server/net/addresses.h"
 
@@ -27,15 +27,15 @@ struct caller {
     bool arrives;               /* has not asked for anything yet */
     bool lingers;               /* may still be sending when its connection is closed */
     bool asks;                  /* the line of a request has come, but not yet all of it */
-    TAILQ_ENTRY(caller) others; /* the room's */
+    TAILQ_ENTRY(caller) others; /* the daemon's */
 };
 
 struct callers_options {
     uv_loop_t *loop;
     struct addresses *addresses;
     struct metrics *metrics;
-    struct receipts *receipts;
-    struct farewells *farewells;
+    struct delivery_checks *deliveries;
+    struct lingering_closes *lingering;
     int64_t lasts_ms[DEADLINE_KINDS];
     /* A whole reply for who is too slow with a request that has begun. */
     const char *too_slow;

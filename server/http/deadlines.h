@@ -1,7 +1,7 @@
 /* deadlines.h: until when each connection may take for what it is about: lists in the order in
  * which their deadlines end, so that each step costs the same however many there are. */
-#ifndef BATON_SERVER_DEADLINES_H
-#define BATON_SERVER_DEADLINES_H
+#ifndef BATON_SERVER_HTTP_DEADLINES_H
+#define BATON_SERVER_HTTP_DEADLINES_H
 
 #include <stdbool.h>
 #include <stdint.h>

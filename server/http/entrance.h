@@ -1,7 +1,7 @@
 /* entrance.h: leads a request of libmicrohttpd's past the gate, with what the library hides from
  * its callbacks where that can be told. */
-#ifndef BATON_SERVER_ENTRANCE_H
-#define BATON_SERVER_ENTRANCE_H
+#ifndef BATON_SERVER_HTTP_ENTRANCE_H
+#define BATON_SERVER_HTTP_ENTRANCE_H
 
 #include <microhttpd.h>
 

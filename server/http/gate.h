@@ -1,7 +1,7 @@
 /* gate.h: judges by its request line and header fields whether a request is HTTP that everybody
  * between its client and us reads alike, and may be served at all. */
-#ifndef BATON_SERVER_GATE_H
-#define BATON_SERVER_GATE_H
+#ifndef BATON_SERVER_HTTP_GATE_H
+#define BATON_SERVER_HTTP_GATE_H
 
 #include "base/slice.h"
 

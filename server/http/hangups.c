@@ -1,6 +1,6 @@
 #include "server/http/hangups.h"
 
-#include "server/http/goodbye.h"
+#include "server/http/close_notify.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ struct hangups {
 /* For a client of TLS whatever it sends is an event, and hanging up is one kind of it. */
 static bool has_gone(const struct hangup *hangup, unsigned events)
 {
-    return events != EPOLLIN || goodbye_is_said(hangup->session, hangup->fd);
+    return events != EPOLLIN || close_notify_has_come(hangup->session, hangup->fd);
 }
 
 static void tell(struct hangups *hangups, struct hangup *hangup)
@@ -125,5 +125,5 @@ bool hangups_has_gone(int fd, gnutls_session_t session)
     struct pollfd client = {.fd = fd, .events = (short)(POLLRDHUP | (session ? POLLIN : 0))};
     if (poll(&client, 1, 0) <= 0)
         return false;
-    return client.revents != POLLIN || goodbye_is_said(session, fd);
+    return client.revents != POLLIN || close_notify_has_come(session, fd);
 }

@@ -1,7 +1,7 @@
 /* hangups.h: tells when a client goes whose request waits, since libmicrohttpd does not look at a
  * suspended connection. */
-#ifndef BATON_SERVER_HANGUPS_H
-#define BATON_SERVER_HANGUPS_H
+#ifndef BATON_SERVER_HTTP_HANGUPS_H
+#define BATON_SERVER_HTTP_HANGUPS_H
 
 #include <gnutls/gnutls.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* headers.h: the header fields of a request that anybody here reads, found by one walk through all.
  */
-#ifndef BATON_SERVER_HEADERS_H
-#define BATON_SERVER_HEADERS_H
+#ifndef BATON_SERVER_HTTP_HEADERS_H
+#define BATON_SERVER_HTTP_HEADERS_H
 
 #include <microhttpd.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 #include "server/http/http.h"
 
 #include "api/http/problem.h"
-#include "server/http/door.h"
+#include "server/http/acceptor.h"
+#include "server/http/daemon_pool.h"
+#include "server/http/delivery.h"
 #include "server/http/hangups.h"
-#include "server/http/receipts.h"
-#include "server/http/rooms.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +23,17 @@ enum {
 struct http {
     struct desk desk;
     char too_slow[REFUSAL_LENGTH], too_many[REFUSAL_LENGTH];
-    struct door *door;
-    struct rooms *rooms;
-    struct receipts *receipts;
-    struct farewells *farewells;
+    struct acceptor *acceptor;
+    struct daemon_pool *pool;
+    struct delivery_checks *deliveries;
+    struct lingering_closes *lingering;
     struct callers *callers;
     uv_timer_t deadline; /* of closing */
     bool closing;
     bool too_late; /* for a first request */
     bool cut_off;  /* closing takes too long */
-    int parts;     /* that have yet to close: door, rooms, callers, hang-ups, receipts,
-                    * farewells, deadline */
+    int parts;     /* that have yet to close: acceptor, daemons, callers, hang-ups, delivery checks,
+                    * lingering closes, deadline */
     void (*closed)(void *context);
     void *context;
 };
@@ -56,11 +56,11 @@ static void finish(struct http *http)
 {
     http->closing = false; /* but closed */
     callers_say_goodbye(http->callers);
-    rooms_close(http->rooms, on_part_closed, http);
+    daemon_pool_close(http->pool, on_part_closed, http);
     callers_close(http->callers, on_part_closed, http);
     hangups_close(http->desk.hangups, on_part_closed, http);
-    receipts_close(http->receipts, on_part_closed, http);
-    farewells_close(http->farewells, on_part_closed, http);
+    delivery_checks_close(http->deliveries, on_part_closed, http);
+    lingering_closes_close(http->lingering, on_part_closed, http);
     uv_close((uv_handle_t *)&http->deadline, on_deadline_closed);
 }
 
@@ -82,7 +82,7 @@ static void on_turned(void *context)
 
 unsigned http_connections(unsigned descriptors, unsigned workers)
 {
-    return rooms_connections_most(descriptors, workers);
+    return daemon_pool_connections_most(descriptors, workers);
 }
 
 /* A whole reply to be written as it is, where there is no request that libmicrohttpd answers. */
@@ -105,28 +105,28 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
                   PROBLEM_TOO_MANY_CONNECTIONS,
                   "as many connections are open from this address as may be: close some, or use "
                   "one for several requests");
-    http->receipts = receipts_open(loop, options->metrics);
-    http->farewells = farewells_open(loop);
+    http->deliveries = delivery_checks_open(loop, options->metrics);
+    http->lingering = lingering_closes_open(loop);
     http->callers = callers_open(&(struct callers_options){
         .loop = loop,
         .addresses = options->addresses,
         .metrics = options->metrics,
-        .receipts = http->receipts,
-        .farewells = http->farewells,
+        .deliveries = http->deliveries,
+        .lingering = http->lingering,
         .lasts_ms = {[DEADLINE_HEAD] = options->head_timeout_ms,
                      [DEADLINE_BODY] = options->body_timeout_ms,
                      [DEADLINE_REPLY] = options->idle_timeout_ms,
                      [DEADLINE_IDLE] = options->idle_timeout_ms},
         .too_slow = http->too_slow,
     });
-    http->rooms = rooms_open(loop, &http->desk, options->https, on_turned, http);
-    http->door = door_new(&(struct door_options){
+    http->pool = daemon_pool_open(loop, &http->desk, options->https, on_turned, http);
+    http->acceptor = acceptor_new(&(struct acceptor_options){
         .loop = loop,
         .listen_fd = options->listen_fd,
         .addresses = options->addresses,
         .callers = http->callers,
-        .farewells = http->farewells,
-        .rooms = http->rooms,
+        .lingering = http->lingering,
+        .pool = http->pool,
         .metrics = options->metrics,
         .log = options->log,
         .when_full = options->is_admin ? "new connections to admin-listen wait, since as many are "
@@ -162,13 +162,13 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
 
 void http_serve(struct http *http)
 {
-    door_open(http->door);
-    rooms_start(http->rooms);
+    acceptor_open(http->acceptor);
+    daemon_pool_start(http->pool);
 }
 
 void http_set_https(struct http *http, struct https *https)
 {
-    rooms_set_https(http->rooms, https);
+    daemon_pool_set_https(http->pool, https);
 }
 
 /* Who waits for the API to answer would wait on; who is still sending a request now will not get an
@@ -178,7 +178,7 @@ static void on_close_deadline(uv_timer_t *timer)
     struct http *http = timer->data;
     http->cut_off = true;
     hangups_tell_all(http->desk.hangups);
-    rooms_wake(http->rooms); /* this turn may be the last for lack of events */
+    daemon_pool_wake(http->pool); /* this turn may be the last for lack of events */
 }
 
 static void on_arrival_deadline(uv_timer_t *timer)
@@ -186,7 +186,7 @@ static void on_arrival_deadline(uv_timer_t *timer)
     struct http *http = timer->data;
     http->too_late = true;
     uv_timer_start(timer, on_close_deadline, CLOSE_DEADLINE_MS - ARRIVAL_MS, 0);
-    rooms_wake(http->rooms);
+    daemon_pool_wake(http->pool);
 }
 
 void http_close(struct http *http, void (*closed)(void *context), void *context)
@@ -195,8 +195,8 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
     http->context = context;
     http_serve(http); /* whoever waits is answered, even if nobody was so far */
     http->closing = http->desk.closing = true;
-    door_close(http->door, on_part_closed, http);
+    acceptor_close(http->acceptor, on_part_closed, http);
     api_drain(http->desk.api);
     uv_timer_start(&http->deadline, on_arrival_deadline, ARRIVAL_MS, 0);
-    rooms_wake(http->rooms); /* a turn that finds that there is nothing to wait for */
+    daemon_pool_wake(http->pool); /* a turn that finds that there is nothing to wait for */
 }

@@ -1,6 +1,6 @@
-/* http.h: HTTP in and out of one worker: its door, its rooms, and their end in good order. */
-#ifndef BATON_SERVER_HTTP_H
-#define BATON_SERVER_HTTP_H
+/* http.h: HTTP in and out of one worker: its acceptor, its daemons, and their end in good order. */
+#ifndef BATON_SERVER_HTTP_HTTP_H
+#define BATON_SERVER_HTTP_HTTP_H
 
 #include "api/api.h"
 #include "server/http/https.h"

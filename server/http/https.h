@@ -1,8 +1,8 @@
 /* https.h: what TLS clients are shown and asked: batond's certificate, and whose certificates
  * count.
  */
-#ifndef BATON_SERVER_HTTPS_H
-#define BATON_SERVER_HTTPS_H
+#ifndef BATON_SERVER_HTTP_HTTPS_H
+#define BATON_SERVER_HTTP_HTTPS_H
 
 #include "base/failure.h"
 

@@ -1,7 +1,7 @@
 /* origin.h: what header fields say of where a request comes from: the trace that it is a part of,
  * and the client that a proxy sends it for. */
-#ifndef BATON_SERVER_ORIGIN_H
-#define BATON_SERVER_ORIGIN_H
+#ifndef BATON_SERVER_HTTP_ORIGIN_H
+#define BATON_SERVER_HTTP_ORIGIN_H
 
 #include "api/http/exchange.h"
 

@@ -1,7 +1,7 @@
 /* record.h: what is known of one request; for server/http/request.c, which takes it through its
  * steps, and server/http/sending.c, which sends its reply. */
-#ifndef BATON_SERVER_RECORD_H
-#define BATON_SERVER_RECORD_H
+#ifndef BATON_SERVER_HTTP_RECORD_H
+#define BATON_SERVER_HTTP_RECORD_H
 
 #include "server/http/request.h"
 

@@ -1,7 +1,7 @@
 /* request.h: one HTTP request from its first line to the end of its reply, as libmicrohttpd calls
  * for each step of it. */
-#ifndef BATON_SERVER_REQUEST_H
-#define BATON_SERVER_REQUEST_H
+#ifndef BATON_SERVER_HTTP_REQUEST_H
+#define BATON_SERVER_HTTP_REQUEST_H
 
 #include "api/api.h"
 #include "server/http/callers.h"

@@ -1,7 +1,7 @@
 /* sending.h: sends the reply of a request, whole or as a stream, and takes note of what came of it.
  */
-#ifndef BATON_SERVER_SENDING_H
-#define BATON_SERVER_SENDING_H
+#ifndef BATON_SERVER_HTTP_SENDING_H
+#define BATON_SERVER_HTTP_SENDING_H
 
 #include "server/http/record.h"
 

@@ -1,6 +1,6 @@
 /* damages.h: which keys of Redis the log has named already because they cannot be read. */
-#ifndef BATON_SERVER_DAMAGES_H
-#define BATON_SERVER_DAMAGES_H
+#ifndef BATON_SERVER_LOG_DAMAGES_H
+#define BATON_SERVER_LOG_DAMAGES_H
 
 #include "base/slice.h"
 

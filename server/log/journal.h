@@ -1,7 +1,7 @@
 /* journal.h: the lines of the log that tell of requests (the access log) and of locks (the audit
  * log). */
-#ifndef BATON_SERVER_JOURNAL_H
-#define BATON_SERVER_JOURNAL_H
+#ifndef BATON_SERVER_LOG_JOURNAL_H
+#define BATON_SERVER_LOG_JOURNAL_H
 
 #include "api/stats/lock_event.h"
 #include "server/log/log.h"

@@ -1,6 +1,6 @@
 /* line.h: one line of the log under construction, as JSON or as logfmt. */
-#ifndef BATON_SERVER_LINE_H
-#define BATON_SERVER_LINE_H
+#ifndef BATON_SERVER_LOG_LINE_H
+#define BATON_SERVER_LOG_LINE_H
 
 #include "base/slice.h"
 

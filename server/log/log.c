@@ -1,6 +1,6 @@
 #include "server/log/log.h"
 
-#include "server/log/scribe.h"
+#include "server/log/log_writer.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -12,19 +12,19 @@ static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
 
 void log_detach(struct log *log)
 {
-    log->scribe = scribe_open(log->fd, log->format);
+    log->log_writer = log_writer_open(log->fd, log->format);
 }
 
 void log_finish(struct log *log)
 {
-    if (log->scribe && !scribe_close(log->scribe, FINISH_MS))
+    if (log->log_writer && !log_writer_close(log->log_writer, FINISH_MS))
         log->fd = -1; /* it does not take any more */
-    log->scribe = NULL;
+    log->log_writer = NULL;
 }
 
 uint64_t log_lost(const struct log *log)
 {
-    return log->scribe ? scribe_lost(log->scribe) : 0;
+    return log->log_writer ? log_writer_lost(log->log_writer) : 0;
 }
 
 bool log_begin(const struct log *log, enum log_level level, const char *message, struct line *line)
@@ -44,8 +44,8 @@ static void write_line(const struct log *log, const struct line *line)
 void log_end(const struct log *log, struct line *line)
 {
     line_end(line);
-    if (log->scribe)
-        scribe_put(log->scribe, line);
+    if (log->log_writer)
+        log_writer_put(log->log_writer, line);
     else
         write_line(log, line);
 }

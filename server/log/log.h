@@ -1,6 +1,6 @@
 /* log.h: lines on stderr for whoever operates batond: what happened, and what to do about it. */
-#ifndef BATON_SERVER_LOG_H
-#define BATON_SERVER_LOG_H
+#ifndef BATON_SERVER_LOG_LOG_H
+#define BATON_SERVER_LOG_LOG_H
 
 #include "server/log/line.h"
 
@@ -9,15 +9,16 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-struct scribe;
+struct log_writer;
 
 /* Not changed while there is more than one thread; may be used from any. */
 struct log {
     int fd;
     enum log_format format;
-    enum log_level level;  /* lines below it are left out */
-    bool access, audit;    /* for journal.h */
-    struct scribe *scribe; /* NULL: whoever logs writes the line, and waits for its reader */
+    enum log_level level; /* lines below it are left out */
+    bool access, audit;   /* for journal.h */
+    struct log_writer
+        *log_writer; /* NULL: whoever logs writes the line, and waits for its reader */
 };
 
 /* From now on nobody who logs waits for who reads. Where that is not possible, all stays as it is.

@@ -1,6 +1,6 @@
 /* exposition.h: writes what the workers have counted for Prometheus, in its text format. */
-#ifndef BATON_SERVER_EXPOSITION_H
-#define BATON_SERVER_EXPOSITION_H
+#ifndef BATON_SERVER_METRICS_EXPOSITION_H
+#define BATON_SERVER_METRICS_EXPOSITION_H
 
 #include "api/stats/hold_counter.h"
 #include "server/log/log.h"

@@ -1,6 +1,6 @@
 /* histogram.h: how often something took how long, in fixed buckets, as Prometheus wants it. */
-#ifndef BATON_SERVER_HISTOGRAM_H
-#define BATON_SERVER_HISTOGRAM_H
+#ifndef BATON_SERVER_METRICS_HISTOGRAM_H
+#define BATON_SERVER_METRICS_HISTOGRAM_H
 
 #include <stdatomic.h>
 #include <stddef.h>

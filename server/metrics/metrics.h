@@ -1,6 +1,6 @@
 /* metrics.h: what a worker counts; server/metrics/exposition.h shows it to Prometheus. */
-#ifndef BATON_SERVER_METRICS_H
-#define BATON_SERVER_METRICS_H
+#ifndef BATON_SERVER_METRICS_METRICS_H
+#define BATON_SERVER_METRICS_METRICS_H
 
 #include "locks/types/quarantine.h"
 #include "server/metrics/histogram.h"

@@ -1,6 +1,6 @@
 /* process_figures.h: what every Prometheus client tells of its process, as the kernel has it. */
-#ifndef BATON_SERVER_PROCESS_FIGURES_H
-#define BATON_SERVER_PROCESS_FIGURES_H
+#ifndef BATON_SERVER_METRICS_PROCESS_FIGURES_H
+#define BATON_SERVER_METRICS_PROCESS_FIGURES_H
 
 #include <stdio.h>
 #include <time.h>

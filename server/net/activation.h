@@ -1,7 +1,7 @@
 /* activation.h: the listening socket that a service manager has opened for us: the protocol of
  * sd_listen_fds(3). */
-#ifndef BATON_SERVER_ACTIVATION_H
-#define BATON_SERVER_ACTIVATION_H
+#ifndef BATON_SERVER_NET_ACTIVATION_H
+#define BATON_SERVER_NET_ACTIVATION_H
 
 #include "base/failure.h"
 

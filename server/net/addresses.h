@@ -1,7 +1,7 @@
 /* addresses.h: how many connections are open in the whole process, and how many from each address,
  * so that neither goes beyond its bound. */
-#ifndef BATON_SERVER_ADDRESSES_H
-#define BATON_SERVER_ADDRESSES_H
+#ifndef BATON_SERVER_NET_ADDRESSES_H
+#define BATON_SERVER_NET_ADDRESSES_H
 
 #include "server/net/networks.h"
 

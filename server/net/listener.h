@@ -1,7 +1,7 @@
 /* listener.h: the sockets that workers accept on: one each, all on one port (SO_REUSEPORT), or all
  * the one that systemd has opened. */
-#ifndef BATON_SERVER_LISTENER_H
-#define BATON_SERVER_LISTENER_H
+#ifndef BATON_SERVER_NET_LISTENER_H
+#define BATON_SERVER_NET_LISTENER_H
 
 #include "base/failure.h"
 

@@ -1,6 +1,6 @@
 /* networks.h: a list of networks, such as "10.0.0.0/8,::1", and whether an address is in one. */
-#ifndef BATON_SERVER_NETWORKS_H
-#define BATON_SERVER_NETWORKS_H
+#ifndef BATON_SERVER_NET_NETWORKS_H
+#define BATON_SERVER_NET_NETWORKS_H
 
 #include "base/failure.h"
 

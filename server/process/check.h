@@ -1,6 +1,6 @@
 /* check.h: asks the batond that the same settings describe whether it is ready. */
-#ifndef BATON_SERVER_CHECK_H
-#define BATON_SERVER_CHECK_H
+#ifndef BATON_SERVER_PROCESS_CHECK_H
+#define BATON_SERVER_PROCESS_CHECK_H
 
 #include "base/failure.h"
 #include "server/settings/settings.h"

@@ -1,6 +1,6 @@
 /* notify.h: tells the service manager how this process is: systemd's protocol of sd_notify(3). */
-#ifndef BATON_SERVER_NOTIFY_H
-#define BATON_SERVER_NOTIFY_H
+#ifndef BATON_SERVER_PROCESS_NOTIFY_H
+#define BATON_SERVER_PROCESS_NOTIFY_H
 
 #include "base/failure.h"
 

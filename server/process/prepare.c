@@ -4,9 +4,9 @@
 #include "redis/address/access.h"
 #include "redis/sentinel/votes.h"
 #include "redis/store.h"
-#include "server/http/farewells.h"
+#include "server/http/delivery.h"
 #include "server/http/http.h"
-#include "server/http/receipts.h"
+#include "server/http/lingering_close.h"
 #include "server/net/activation.h"
 #include "server/process/readings.h"
 

@@ -1,6 +1,6 @@
 /* prepare.h: what has to be there before anybody is served. */
-#ifndef BATON_SERVER_PREPARE_H
-#define BATON_SERVER_PREPARE_H
+#ifndef BATON_SERVER_PROCESS_PREPARE_H
+#define BATON_SERVER_PROCESS_PREPARE_H
 
 #include "server/process/process.h"
 

@@ -1,6 +1,6 @@
 /* process.h: what batond is made of, as its main thread keeps it. */
-#ifndef BATON_SERVER_PROCESS_H
-#define BATON_SERVER_PROCESS_H
+#ifndef BATON_SERVER_PROCESS_PROCESS_H
+#define BATON_SERVER_PROCESS_PROCESS_H
 
 #include "api/access/limits.h"
 #include "api/principals/principals.h"

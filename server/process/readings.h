@@ -1,7 +1,7 @@
 /* readings.h: the files that say who may ask, and what TLS clients are shown: read at the start and
  * again on SIGHUP. */
-#ifndef BATON_SERVER_READINGS_H
-#define BATON_SERVER_READINGS_H
+#ifndef BATON_SERVER_PROCESS_READINGS_H
+#define BATON_SERVER_PROCESS_READINGS_H
 
 #include "server/process/process.h"
 

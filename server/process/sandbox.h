@@ -1,7 +1,7 @@
 /* sandbox.h: what this process gives up, so that a mistake in it is worth less to whoever finds it.
  */
-#ifndef BATON_SERVER_SANDBOX_H
-#define BATON_SERVER_SANDBOX_H
+#ifndef BATON_SERVER_PROCESS_SANDBOX_H
+#define BATON_SERVER_PROCESS_SANDBOX_H
 
 #include "base/failure.h"
 #include "server/log/log.h"

@@ -1,6 +1,6 @@
 /* worker.h: one thread with all it needs: a loop, a listening socket, a connection to Redis. */
-#ifndef BATON_SERVER_WORKER_H
-#define BATON_SERVER_WORKER_H
+#ifndef BATON_SERVER_PROCESS_WORKER_H
+#define BATON_SERVER_PROCESS_WORKER_H
 
 #include "api/principals/principals.h"
 #include "api/stats/contention.h"

@@ -1,6 +1,6 @@
 /* setting.h: one row of the table of settings: how its value is written, and where it is kept. */
-#ifndef BATON_SERVER_SETTING_H
-#define BATON_SERVER_SETTING_H
+#ifndef BATON_SERVER_SETTINGS_SETTING_H
+#define BATON_SERVER_SETTINGS_SETTING_H
 
 #include "server/settings/settings.h"
 

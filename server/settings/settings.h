@@ -1,6 +1,6 @@
 /* settings.h: what batond can be told when it starts: by flag, variable, or default. */
-#ifndef BATON_SERVER_SETTINGS_H
-#define BATON_SERVER_SETTINGS_H
+#ifndef BATON_SERVER_SETTINGS_SETTINGS_H
+#define BATON_SERVER_SETTINGS_SETTINGS_H
 
 #include "base/failure.h"
 #include "server/log/log.h"

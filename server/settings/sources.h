@@ -1,6 +1,6 @@
 /* sources.h: reads settings from flags, from variables, and from files of secrets. */
-#ifndef BATON_SERVER_SOURCES_H
-#define BATON_SERVER_SOURCES_H
+#ifndef BATON_SERVER_SETTINGS_SOURCES_H
+#define BATON_SERVER_SETTINGS_SOURCES_H
 
 #include "server/settings/settings.h"
 

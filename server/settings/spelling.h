@@ -1,6 +1,6 @@
 /* spelling.h: how far a name is from another, to find the one that was meant. */
-#ifndef BATON_SERVER_SPELLING_H
-#define BATON_SERVER_SPELLING_H
+#ifndef BATON_SERVER_SETTINGS_SPELLING_H
+#define BATON_SERVER_SETTINGS_SPELLING_H
 
 #include <limits.h>
 

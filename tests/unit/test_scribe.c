@@ -1,6 +1,6 @@
 /* Lines on their way to a reader that is slow, stops, goes, or has a full disk. */
 #include "server/log/log.h"
-#include "server/log/scribe.h"
+#include "server/log/log_writer.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -43,7 +43,7 @@ static void pen_open(struct pen *pen)
     pen->read_fd = fds[0];
     pen->log.fd = fds[1];
     log_detach(&pen->log);
-    assert_non_null(pen->log.scribe);
+    assert_non_null(pen->log.log_writer);
 }
 
 /* All lines are the same but for the number. */
@@ -322,12 +322,12 @@ static void closing_has_a_bound(void **state)
     int fds[2];
     (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    struct scribe *scribe = scribe_open(fds[1], LOG_JSON);
-    struct log log = {.fd = fds[1], .scribe = scribe};
+    struct log_writer *log_writer = log_writer_open(fds[1], LOG_JSON);
+    struct log log = {.fd = fds[1], .log_writer = log_writer};
     for (int i = 0; i < FLOOD; i++)
         say(&log, "x", i);
     int64_t before = clock_ms();
-    assert_false(scribe_close(scribe, CLOSING_MS));
+    assert_false(log_writer_close(log_writer, CLOSING_MS));
     assert_in_range(clock_ms() - before, CLOSING_MS - 1, CLOSING_MS + PROMPT_MS);
     close(fds[0]); /* so that the thread comes to its end */
 }

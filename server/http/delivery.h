@@ -1,7 +1,7 @@
-/* receipts.h: finds out of a reply that tells of a new hold whether it came to its client, where
+/* delivery.h: finds out of a reply that tells of a new hold whether it came to its client, where
  * the connection ended after it. */
-#ifndef BATON_SERVER_RECEIPTS_H
-#define BATON_SERVER_RECEIPTS_H
+#ifndef BATON_SERVER_HTTP_DELIVERY_H
+#define BATON_SERVER_HTTP_DELIVERY_H
 
 #include "api/operations/undelivered.h"
 #include "server/metrics/metrics.h"
@@ -14,24 +14,25 @@
  * connections of which they have read all, and then the acknowledgement may never have been sent.
  *
  * Used on the worker's thread alone. */
-struct receipts;
+struct delivery_checks;
 
 enum { RECEIPTS_MOST = 64 }; /* descriptors; of more at a time it is not found out */
 
-struct receipts *receipts_open(uv_loop_t *loop, struct metrics *metrics);
+struct delivery_checks *delivery_checks_open(uv_loop_t *loop, struct metrics *metrics);
 
 /* The reply was the last on this connection, which the library is about to close. What it told of
  * is taken back if the client had closed before the reply came; now, or when that shows. Takes
  * `told` over. */
-void receipts_examine(struct receipts *receipts, int fd, struct undelivered *told);
+void delivery_check(struct delivery_checks *deliveries, int fd, struct undelivered *told);
 
 /* The same before the library says goodbye to a TLS client, which would take away what the kernel
  * knows of a reset; the connection may go on. Returns true, and takes `told` over, where it has
  * shown by now that the reply did not come to its client. */
-bool receipts_find_refused(struct receipts *receipts, int fd, struct undelivered *told);
+bool delivery_find_refused(struct delivery_checks *deliveries, int fd, struct undelivered *told);
 
 /* What has not shown yet is taken for received. Calls `closed` from the loop, by which time the
  * record is freed. */
-void receipts_close(struct receipts *receipts, void (*closed)(void *context), void *context);
+void delivery_checks_close(struct delivery_checks *deliveries, void (*closed)(void *context),
+                           void *context);
 
 #endif

@@ -1,4 +1,4 @@
-#include "server/process/steward.h"
+#include "server/process/supervisor.h"
 
 #include "base/duration.h"
 #include "server/process/readings.h"
@@ -175,7 +175,7 @@ static void on_look(uv_timer_t *timer)
     tell_status(timer->data);
 }
 
-void steward_begin(struct process *process)
+void supervisor_begin(struct process *process)
 {
     uv_signal_start(&process->terminate, on_stop_signal, SIGTERM);
     uv_signal_start(&process->interrupt, on_stop_signal, SIGINT);
@@ -185,7 +185,7 @@ void steward_begin(struct process *process)
     hold_stop_signals(SIG_BLOCK);
 }
 
-void steward_serve(struct process *process)
+void supervisor_serve(struct process *process)
 {
     uint64_t watchdog_ms = (uint64_t)process->notify.watchdog_ms;
     notify_say(&process->notify, "READY=1\nSTATUS=serving on %s", process->url);
@@ -196,7 +196,7 @@ void steward_serve(struct process *process)
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
-void steward_prepare(struct process *process)
+void supervisor_prepare(struct process *process)
 {
     struct failure failure;
     if (notify_open(&process->notify, &failure) < 0)

@@ -1,4 +1,4 @@
-#include "server/http/goodbye.h"
+#include "server/http/close_notify.h"
 
 #include <gnutls/crypto.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int type_inside(gnutls_session_t session, const unsigned char *record, si
     return type;
 }
 
-bool goodbye_is_said(gnutls_session_t session, int fd)
+bool close_notify_has_come(gnutls_session_t session, int fd)
 {
     unsigned char record[RECORD_LONGEST];
     ssize_t got = recv(fd, record, sizeof record, MSG_PEEK | MSG_DONTWAIT);

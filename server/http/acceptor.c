@@ -1,0 +1,189 @@
+#include "server/http/acceptor.h"
+
+#include "server/http/lingering_close.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ACCEPTED_AT_ONCE = 64, /* then the others have their turn */
+    ACCEPTED_LAST = 4096,  /* while closing: clients that go on connecting must not put it off */
+    ACCEPT_AGAIN_MS = 100, /* after accept(2) has failed, or for want of a place */
+    LOG_AGAIN_MS = 60 * 1000,
+    PARTS = 2,
+};
+
+struct acceptor {
+    struct acceptor_options options;
+    bool closing;
+    bool full;                       /* accepting pauses for want of a place */
+    uv_poll_t callers;               /* the listening socket has connections for us */
+    uv_timer_t again;                /* until connections are accepted again */
+    uint64_t full_again, many_again; /* until when nothing more is logged of these */
+    int parts;                       /* that have yet to close */
+    void (*closed)(void *context);
+    void *context;
+};
+
+static void on_again(uv_timer_t *timer)
+{
+    acceptor_open(timer->data);
+}
+
+/* For want of descriptors, memory or places: the socket stays readable, so it is left alone for a
+ * moment. */
+static void pause_accepting(struct acceptor *acceptor)
+{
+    uv_poll_stop(&acceptor->callers);
+    if (!acceptor->closing)
+        uv_timer_start(&acceptor->again, on_again, ACCEPT_AGAIN_MS, 0);
+}
+
+/* At most once a minute. */
+static bool may_log(const struct acceptor *acceptor, uint64_t *again)
+{
+    uint64_t now = uv_now(acceptor->options.loop);
+    if (now < *again)
+        return false;
+    *again = now + LOG_AGAIN_MS;
+    return true;
+}
+
+/* All places are taken. Whoever comes now waits in the kernel, in order, until one of the others
+ * has gone or missed its deadline, or was idle: those make room, or whoever watches over batond
+ * would not be answered either. To refuse them would be work that attackers can ask for. */
+static void be_full(struct acceptor *acceptor)
+{
+    if (!acceptor->full)
+        metrics_add(&acceptor->options.metrics->out_of_place, 1);
+    acceptor->full = true;
+    if (may_log(acceptor, &acceptor->full_again))
+        log_line(acceptor->options.log, LOG_WARN, acceptor->options.when_full, NULL);
+    callers_make_places(acceptor->options.callers);
+    pause_accepting(acceptor);
+}
+
+/* As many connections are open from there as may be. It is told so, where it understands it. */
+static void turn_away(struct acceptor *acceptor, int fd, const struct sockaddr_storage *from,
+                      socklen_t length)
+{
+    char address[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?";
+    metrics_add(&acceptor->options.metrics->turned_away, 1);
+    addresses_give_place(acceptor->options.addresses);
+    if (may_log(acceptor, &acceptor->many_again)) {
+        getnameinfo((const struct sockaddr *)from, length, address, sizeof address, NULL, 0,
+                    NI_NUMERICHOST);
+        log_line(acceptor->options.log, LOG_WARN,
+                 "turned a connection away: its address has as many as it may; if it is a proxy, "
+                 "name it in trusted-proxies, else see max-connections-per-address",
+                 "address", address, NULL);
+    }
+    lingering_close_begin(acceptor->options.lingering, fd, acceptor->options.too_many,
+                          strlen(acceptor->options.too_many));
+}
+
+static void let_in(struct acceptor *acceptor, struct pooled_daemon *pooled, int fd,
+                   const struct sockaddr_storage *from, socklen_t length)
+{
+    struct address *address;
+    if (addresses_enter(acceptor->options.addresses, from, &address))
+        pooled_daemon_take(pooled, caller_new(acceptor->options.callers, fd, from, address), from,
+                           length);
+    else
+        turn_away(acceptor, fd, from, length);
+}
+
+/* Takes one connection from the kernel, for which there is a place. False where there is none. */
+static bool accept_into(struct acceptor *acceptor, struct pooled_daemon *pooled)
+{
+    struct sockaddr_storage from;
+    socklen_t length = sizeof from;
+    int fd = accept4(acceptor->options.listen_fd, (struct sockaddr *)&from, &length,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+        acceptor->full = false;
+        let_in(acceptor, pooled, fd, &from, length);
+        return true;
+    }
+    bool gone = errno == ECONNABORTED || errno == EINTR;
+    if (!gone && errno != EAGAIN)
+        pause_accepting(acceptor);
+    addresses_give_place(acceptor->options.addresses);
+    return gone;
+}
+
+static bool accept_one(struct acceptor *acceptor)
+{
+    if (!addresses_take_place(acceptor->options.addresses)) {
+        be_full(acceptor);
+        return false;
+    }
+    struct pooled_daemon *pooled = daemon_pool_place(acceptor->options.pool);
+    if (pooled)
+        return accept_into(acceptor, pooled);
+    addresses_give_place(acceptor->options.addresses);
+    pause_accepting(acceptor);
+    return false;
+}
+
+static void accept_some(struct acceptor *acceptor, int most)
+{
+    while (most > 0 && accept_one(acceptor))
+        most--;
+}
+
+static void on_callers(uv_poll_t *callers, int status, int what)
+{
+    (void)status, (void)what;
+    accept_some(callers->data, ACCEPTED_AT_ONCE);
+}
+
+struct acceptor *acceptor_new(const struct acceptor_options *options)
+{
+    struct acceptor *acceptor = calloc(1, sizeof *acceptor);
+    if (!acceptor)
+        abort();
+    acceptor->options = *options;
+    uv_poll_init(options->loop, &acceptor->callers, options->listen_fd);
+    uv_timer_init(options->loop, &acceptor->again);
+    acceptor->callers.data = acceptor->again.data = acceptor;
+    return acceptor;
+}
+
+void acceptor_open(struct acceptor *acceptor)
+{
+    if (!acceptor->closing)
+        uv_poll_start(&acceptor->callers, UV_READABLE, on_callers);
+}
+
+static void on_part_closed(void *context)
+{
+    struct acceptor *acceptor = context;
+    if (--acceptor->parts > 0)
+        return;
+    acceptor->closed(acceptor->context);
+    free(acceptor);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    on_part_closed(handle->data);
+}
+
+/* The handle goes before its descriptor, which another worker may be given next. */
+void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), void *context)
+{
+    acceptor->closed = closed;
+    acceptor->context = context;
+    acceptor->closing = true;
+    accept_some(acceptor, ACCEPTED_LAST);
+    acceptor->parts = PARTS;
+    uv_close((uv_handle_t *)&acceptor->callers, on_handle_closed);
+    uv_close((uv_handle_t *)&acceptor->again, on_handle_closed);
+    close(acceptor->options.listen_fd);
+}

@@ -1,0 +1,329 @@
+#include "server/http/daemon_pool.h"
+
+#include "server/http/entrance.h"
+
+#include <gnutls/abstract.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* For the request line and the header fields. Its size costs time: the library wipes it after
+     * every request (docs/tuning.md). */
+    CONNECTION_MEMORY = 8 * 1024,
+    DAEMON_CONNECTIONS = 64,
+    ROOM_DESCRIPTORS = 2, /* of a daemon itself */
+    HANDLES = 2,
+};
+
+struct pooled_daemon {
+    struct counter counter; /* the first member: the context of its requests */
+    struct daemon_pool *pool;
+    struct MHD_Daemon *daemon;
+    unsigned connections;
+    TAILQ_HEAD(coming, caller) coming; /* of them, those that the daemon has yet to begin with */
+    uv_poll_t events;                  /* its epoll descriptor is readable */
+    bool is_due;
+    TAILQ_ENTRY(pooled_daemon) others_due;
+    struct pooled_daemon *next;
+};
+
+TAILQ_HEAD(due, pooled_daemon);
+
+struct daemon_pool {
+    uv_loop_t *loop;
+    struct desk *desk;
+    struct https *https;         /* NULL: plain HTTP */
+    struct pooled_daemon *first; /* a daemon that is empty is kept */
+    struct due due;              /* their daemons are to be run in this turn of the loop */
+    uv_check_t turn; /* runs daemons in every turn of the loop, after all other events */
+    uv_idle_t busy;  /* keeps the loop from sleeping while a daemon has more to do */
+    void (*turned)(void *context);
+    void *turned_context;
+    int open_handles; /* while closing */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+static void on_busy(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+void daemon_pool_wake(struct daemon_pool *pool)
+{
+    uv_idle_start(&pool->busy, on_busy);
+}
+
+static void make_due(struct pooled_daemon *pooled)
+{
+    if (!pooled->is_due)
+        TAILQ_INSERT_TAIL(&pooled->pool->due, pooled, others_due);
+    pooled->is_due = true;
+}
+
+/* The daemon runs later in this turn of the loop, which may be about to sleep: the idle handle
+ * prevents it, since libmicrohttpd would not wake it. */
+static void make_due_now(struct pooled_daemon *pooled)
+{
+    make_due(pooled);
+    daemon_pool_wake(pooled->pool);
+}
+
+static void on_resumed(struct counter *counter)
+{
+    make_due_now((struct pooled_daemon *)counter);
+}
+
+static void pooled_daemon_on_events(uv_poll_t *events, int status, int what)
+{
+    (void)status, (void)what;
+    make_due(events->data); /* this turn will come to it */
+}
+
+/* Targets are taken apart by the API, from the request line as it was sent. */
+static size_t leave_escaped(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context, (void)connection;
+    return strlen(text);
+}
+
+static void be_silent(void *context, const char *format, va_list arguments)
+{
+    (void)context, (void)format, (void)arguments; /* malformed requests are not worth a line each */
+}
+
+static void lose(struct pooled_daemon *pooled, struct caller *caller)
+{
+    pooled->connections--;
+    caller_free(caller);
+}
+
+/* The next that the daemon begins with; it keeps their order, but those that it cannot begin with
+ * are left out. */
+static struct caller *come_in(struct pooled_daemon *pooled, int fd)
+{
+    struct caller *caller;
+    while ((caller = TAILQ_FIRST(&pooled->coming))) {
+        TAILQ_REMOVE(&pooled->coming, caller, others);
+        if (caller->fd == fd)
+            break;
+        lose(pooled, caller);
+    }
+    return caller;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **place,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct pooled_daemon *pooled = context;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        lose(pooled, *place);
+        return;
+    }
+    struct caller *caller = come_in(
+        pooled, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    if (pooled->pool->https)
+        caller_shakes_hands(
+            caller, pooled->pool->https,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+    *place = caller;
+}
+
+/* libmicrohttpd 1.0 only notes a connection here, and begins with it the next time it is run; until
+ * then it has a place already. */
+void pooled_daemon_take(struct pooled_daemon *pooled, struct caller *caller,
+                        const struct sockaddr_storage *address, socklen_t length)
+{
+    pooled->connections++;
+    TAILQ_INSERT_TAIL(&pooled->coming, caller, others);
+    enum MHD_Result added =
+        MHD_add_connection(pooled->daemon, caller->fd, (const struct sockaddr *)address, length);
+    if (added == MHD_NO && TAILQ_LAST(&pooled->coming, coming) == caller) {
+        TAILQ_REMOVE(&pooled->coming, caller, others);
+        lose(pooled, caller);
+    }
+    make_due_now(pooled);
+}
+
+/* A daemon does not start without a certificate, or a promise of one. Each session is given its own
+ * before it begins, so this is never asked. */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int count,
+                          const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
+                          gnutls_pcert_st **certificate, unsigned *length, gnutls_privkey_t *key)
+{
+    (void)session, (void)names, (void)count, (void)algorithms, (void)algorithm_count;
+    (void)certificate, (void)length, (void)key;
+    return -1;
+}
+
+/* A daemon is its worker's alone. One that does not know it wakes itself by an eventfd at each
+ * resume: two calls of the system for each request. */
+#if MHD_VERSION >= 0x00097707
+enum { ONE_THREAD = MHD_USE_NO_THREAD_SAFETY };
+#else
+enum { ONE_THREAD = 0 }; /* there is no way to tell it, and it does not wake itself */
+#endif
+
+static struct MHD_Daemon *daemon_start(struct pooled_daemon *pooled)
+{
+    bool has_tls = pooled->pool->https != NULL;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                     MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD | (has_tls ? MHD_USE_TLS : 0);
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, request_step, pooled, MHD_OPTION_EXTERNAL_LOGGER, be_silent, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, request_new, pooled, MHD_OPTION_NOTIFY_COMPLETED,
+        request_completed, pooled, MHD_OPTION_NOTIFY_CONNECTION, on_connection, pooled,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)DAEMON_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_STRICT_FOR_CLIENT, entrance_strictness(),
+        has_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, no_certificate, MHD_OPTION_END);
+}
+
+static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
+{
+    struct pooled_daemon *pooled = calloc(1, sizeof *pooled);
+    if (!pooled)
+        abort();
+    pooled->counter = (struct counter){pool->desk, on_resumed};
+    pooled->pool = pool;
+    pooled->daemon = daemon_start(pooled);
+    if (!pooled->daemon) {
+        free(pooled);
+        return NULL;
+    }
+    int fd = MHD_get_daemon_info(pooled->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    uv_poll_init(pool->loop, &pooled->events, fd);
+    pooled->events.data = pooled;
+    TAILQ_INIT(&pooled->coming);
+    uv_poll_start(&pooled->events, UV_READABLE, pooled_daemon_on_events);
+    pooled->next = pool->first;
+    pool->first = pooled;
+    return pooled;
+}
+
+struct pooled_daemon *daemon_pool_place(struct daemon_pool *pool)
+{
+    for (struct pooled_daemon *pooled = pool->first; pooled; pooled = pooled->next)
+        if (pooled->connections < DAEMON_CONNECTIONS)
+            return pooled;
+    return pooled_daemon_new(pool);
+}
+
+/* Leaves it due where the daemon has more to do at once. The library knows no time by itself: the
+ * deadlines are those of the callers. */
+static void pooled_daemon_run(struct pooled_daemon *pooled)
+{
+    unsigned long long timeout;
+    struct caller *caller;
+    bool begins = !TAILQ_EMPTY(&pooled->coming);
+    MHD_run(pooled->daemon);
+    while ((caller = TAILQ_FIRST(&pooled->coming))) { /* it could not begin with these */
+        TAILQ_REMOVE(&pooled->coming, caller, others);
+        lose(pooled, caller);
+    }
+    if (begins) /* and has read nothing of the others, which may be what closing waits for */
+        MHD_run(pooled->daemon);
+    if (MHD_get_timeout(pooled->daemon, &timeout) == MHD_YES)
+        make_due(pooled);
+}
+
+static void on_turn(uv_check_t *turn)
+{
+    struct daemon_pool *pool = turn->data;
+    struct due due = TAILQ_HEAD_INITIALIZER(due);
+    struct pooled_daemon *pooled;
+    TAILQ_CONCAT(&due, &pool->due, others_due);
+    while ((pooled = TAILQ_FIRST(&due))) {
+        TAILQ_REMOVE(&due, pooled, others_due);
+        pooled->is_due = false;
+        pooled_daemon_run(pooled);
+    }
+    if (TAILQ_EMPTY(&pool->due))
+        uv_idle_stop(&pool->busy);
+    else
+        daemon_pool_wake(pool);
+    pool->turned(pool->turned_context);
+}
+
+/* Each worker may come to have daemons for all of the connections, which stay when these go to
+ * another. */
+unsigned daemon_pool_connections_most(unsigned descriptors, unsigned workers)
+{
+    unsigned others = workers * ROOM_DESCRIPTORS;
+    unsigned left = descriptors > others ? descriptors - others : 0;
+    unsigned most = (unsigned)((uint64_t)left * DAEMON_CONNECTIONS / (DAEMON_CONNECTIONS + others));
+    return most > 0 ? most : 1;
+}
+
+struct daemon_pool *daemon_pool_open(uv_loop_t *loop, struct desk *desk, struct https *https,
+                                     void (*turned)(void *context), void *context)
+{
+    struct daemon_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        abort();
+    *pool = (struct daemon_pool){.loop = loop,
+                                 .desk = desk,
+                                 .https = https_keep(https),
+                                 .turned = turned,
+                                 .turned_context = context};
+    TAILQ_INIT(&pool->due);
+    uv_check_init(loop, &pool->turn);
+    uv_idle_init(loop, &pool->busy);
+    pool->turn.data = pool->busy.data = pool;
+    return pool;
+}
+
+void daemon_pool_set_https(struct daemon_pool *pool, struct https *https)
+{
+    https_drop(pool->https);
+    pool->https = https_keep(https);
+}
+
+void daemon_pool_start(struct daemon_pool *pool)
+{
+    uv_check_start(&pool->turn, on_turn);
+}
+
+/* The daemons go with the last handle of all. */
+static void one_less(struct daemon_pool *pool)
+{
+    struct pooled_daemon *pooled;
+    if (--pool->open_handles > 0)
+        return;
+    while ((pooled = pool->first)) {
+        pool->first = pooled->next;
+        free(pooled);
+    }
+    https_drop(pool->https);
+    pool->closed(pool->closed_context);
+    free(pool);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    one_less(handle->data);
+}
+
+static void pooled_daemon_on_closed(uv_handle_t *handle)
+{
+    one_less(((struct pooled_daemon *)handle->data)->pool);
+}
+
+static void pooled_daemon_close(struct pooled_daemon *pooled)
+{
+    pooled->pool->open_handles++;
+    uv_close((uv_handle_t *)&pooled->events, pooled_daemon_on_closed);
+    MHD_stop_daemon(pooled->daemon);
+}
+
+void daemon_pool_close(struct daemon_pool *pool, void (*closed)(void *context), void *context)
+{
+    pool->closed = closed;
+    pool->closed_context = context;
+    for (struct pooled_daemon *pooled = pool->first; pooled; pooled = pooled->next)
+        pooled_daemon_close(pooled);
+    pool->open_handles += HANDLES;
+    uv_close((uv_handle_t *)&pool->turn, on_handle_closed);
+    uv_close((uv_handle_t *)&pool->busy, on_handle_closed);
+}

@@ -1,0 +1,167 @@
+#include "server/http/delivery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    /* What may be unacknowledged behind a reply: our FIN, and the last record of TLS. A reply is
+     * longer, and is sent and acknowledged as a whole. */
+    CLOSING_BYTES = 128,
+    LOOK_MS = 20,
+    PATIENCE_MS = 5000,
+};
+
+enum verdict { OPEN, RECEIVED, REFUSED };
+
+/* A connection of which it is not known yet. */
+struct delivery {
+    int fd;
+    bool finished; /* the client had closed its end before it acknowledged the reply */
+    uint64_t until;
+    struct undelivered *told;
+    TAILQ_ENTRY(delivery) others;
+};
+
+struct delivery_checks {
+    struct metrics *metrics;
+    uv_timer_t timer;
+    TAILQ_HEAD(open_receipts, delivery) open; /* in the order of `until` */
+    size_t count;
+    void (*closed)(void *context);
+    void *context;
+};
+
+/* The kernel says EPIPE of a connection that was reset after the client's FIN, and ECONNRESET of
+ * any other. Where nobody can know, the client may have read the reply. */
+static enum verdict judge(struct delivery *delivery)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof info, error_size = sizeof(int);
+    int unacknowledged, error = 0;
+    if (ioctl(delivery->fd, SIOCOUTQ, &unacknowledged) < 0 || unacknowledged <= CLOSING_BYTES ||
+        getsockopt(delivery->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+        return RECEIVED;
+    switch (info.tcpi_state) {
+    case TCP_CLOSE:
+        getsockopt(delivery->fd, SOL_SOCKET, SO_ERROR, &error, &error_size);
+        return delivery->finished || error == EPIPE ? REFUSED : RECEIVED;
+    case TCP_CLOSE_WAIT:
+    case TCP_LAST_ACK:
+    case TCP_CLOSING:
+        delivery->finished = true;
+        return OPEN;
+    default:
+        return OPEN;
+    }
+}
+
+static void settle(struct delivery_checks *deliveries, struct undelivered *told,
+                   enum verdict verdict)
+{
+    if (verdict != REFUSED) {
+        undelivered_free(told);
+        return;
+    }
+    metrics_add(&deliveries->metrics->undelivered, 1);
+    undelivered_take_back(told);
+}
+
+static void drop(struct delivery_checks *deliveries, struct delivery *delivery)
+{
+    TAILQ_REMOVE(&deliveries->open, delivery, others);
+    deliveries->count--;
+    close(delivery->fd);
+    free(delivery);
+}
+
+static void look_again(uv_timer_t *timer)
+{
+    struct delivery_checks *deliveries = timer->data;
+    struct delivery *delivery = TAILQ_FIRST(&deliveries->open), *next;
+    for (; delivery; delivery = next) {
+        next = TAILQ_NEXT(delivery, others);
+        enum verdict verdict = judge(delivery);
+        if (verdict == OPEN && uv_now(timer->loop) < delivery->until)
+            continue;
+        settle(deliveries, delivery->told, verdict);
+        drop(deliveries, delivery);
+    }
+    if (deliveries->count == 0)
+        uv_timer_stop(timer);
+}
+
+/* The library closes its descriptor; ours keeps what the kernel knows. */
+static void keep_open(struct delivery_checks *deliveries, const struct delivery *seen)
+{
+    int fd = deliveries->count < RECEIPTS_MOST ? fcntl(seen->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    struct delivery *delivery = fd < 0 ? NULL : malloc(sizeof *delivery);
+    if (!delivery) {
+        if (fd >= 0)
+            close(fd);
+        settle(deliveries, seen->told, RECEIVED);
+        return;
+    }
+    *delivery = *seen;
+    delivery->fd = fd;
+    delivery->until = uv_now(deliveries->timer.loop) + PATIENCE_MS;
+    shutdown(fd, SHUT_WR); /* as closing it would */
+    TAILQ_INSERT_TAIL(&deliveries->open, delivery, others);
+    if (deliveries->count++ == 0)
+        uv_timer_start(&deliveries->timer, look_again, LOOK_MS, LOOK_MS);
+}
+
+void delivery_check(struct delivery_checks *deliveries, int fd, struct undelivered *told)
+{
+    struct delivery delivery = {.fd = fd, .told = told};
+    enum verdict verdict = judge(&delivery);
+    if (verdict == OPEN)
+        keep_open(deliveries, &delivery);
+    else
+        settle(deliveries, told, verdict);
+}
+
+bool delivery_find_refused(struct delivery_checks *deliveries, int fd, struct undelivered *told)
+{
+    bool refused = judge(&(struct delivery){.fd = fd}) == REFUSED;
+    if (refused)
+        settle(deliveries, told, REFUSED);
+    return refused;
+}
+
+struct delivery_checks *delivery_checks_open(uv_loop_t *loop, struct metrics *metrics)
+{
+    struct delivery_checks *deliveries = calloc(1, sizeof *deliveries);
+    if (!deliveries)
+        abort();
+    deliveries->metrics = metrics;
+    TAILQ_INIT(&deliveries->open);
+    uv_timer_init(loop, &deliveries->timer);
+    deliveries->timer.data = deliveries;
+    return deliveries;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct delivery_checks *deliveries = handle->data;
+    deliveries->closed(deliveries->context);
+    free(deliveries);
+}
+
+void delivery_checks_close(struct delivery_checks *deliveries, void (*closed)(void *context),
+                           void *context)
+{
+    while (!TAILQ_EMPTY(&deliveries->open)) {
+        settle(deliveries, TAILQ_FIRST(&deliveries->open)->told, RECEIVED);
+        drop(deliveries, TAILQ_FIRST(&deliveries->open));
+    }
+    deliveries->closed = closed;
+    deliveries->context = context;
+    uv_close((uv_handle_t *)&deliveries->timer, on_closed);
+}

@@ -1,0 +1,83 @@
+#include "server/http/lingering_close.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { STAYS_MS = 1000, PIECE = 4096, PIECES_MOST = 256 };
+
+/* A ring, in which the oldest is the first. */
+struct lingering_closes {
+    struct lingering_close {
+        int fd;
+        uint64_t until;
+    } all[FAREWELLS_MOST];
+    size_t first, count;
+    uv_timer_t timer;
+    void (*closed)(void *context);
+    void *context;
+};
+
+/* What has come meanwhile is dropped first: closing would reset the connection for it. */
+static void close_first(struct lingering_closes *lingering)
+{
+    int fd = lingering->all[lingering->first].fd;
+    char dropped[PIECE];
+    for (int i = 0; i < PIECES_MOST && recv(fd, dropped, PIECE, MSG_DONTWAIT) > 0; i++)
+        ;
+    explicit_bzero(dropped, PIECE);
+    close(fd);
+    lingering->first = (lingering->first + 1) % FAREWELLS_MOST;
+    lingering->count--;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct lingering_closes *lingering = timer->data;
+    uint64_t now = uv_now(timer->loop);
+    while (lingering->count > 0 && lingering->all[lingering->first].until <= now)
+        close_first(lingering);
+    if (lingering->count > 0)
+        uv_timer_start(timer, on_timer, lingering->all[lingering->first].until - now, 0);
+}
+
+struct lingering_closes *lingering_closes_open(uv_loop_t *loop)
+{
+    struct lingering_closes *lingering = calloc(1, sizeof *lingering);
+    if (!lingering)
+        abort();
+    uv_timer_init(loop, &lingering->timer);
+    lingering->timer.data = lingering;
+    return lingering;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct lingering_closes *lingering = handle->data;
+    lingering->closed(lingering->context);
+    free(lingering);
+}
+
+void lingering_closes_close(struct lingering_closes *lingering, void (*closed)(void *context),
+                            void *context)
+{
+    lingering->closed = closed;
+    lingering->context = context;
+    while (lingering->count > 0)
+        close_first(lingering);
+    uv_close((uv_handle_t *)&lingering->timer, on_closed);
+}
+
+void lingering_close_begin(struct lingering_closes *lingering, int fd, const char *text,
+                           size_t length)
+{
+    send(fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+    if (lingering->count == FAREWELLS_MOST)
+        close_first(lingering);
+    size_t last = (lingering->first + lingering->count++) % FAREWELLS_MOST;
+    lingering->all[last] = (struct lingering_close){fd, uv_now(lingering->timer.loop) + STAYS_MS};
+    if (lingering->count == 1)
+        uv_timer_start(&lingering->timer, on_timer, STAYS_MS, 0);
+}

@@ -1,0 +1,307 @@
+#include "server/log/log_writer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    /* Lines come in bursts. To gather them for so long makes one call of write(2) of many. */
+    GATHER_MS = 5,
+    /* As long as lines come, the thread looks for them by itself, since to wake it would cost those
+     * who log more than the line does. After so many looks in vain it sleeps. */
+    QUIET_LOOKS = 40,
+    GATHERED = SCRIBE_BUFFER / 2, /* enough to write at once */
+};
+
+/* Lines that have come, and behind them a gap. */
+struct batch {
+    uint64_t lost; /* that had no room: none has once one had not, so that they are the last */
+    size_t length;
+    char text[SCRIBE_BUFFER];
+};
+
+struct log_writer {
+    int fd;
+    enum log_format format;
+    size_t piece; /* how much to write at once */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t news;  /* for the thread: lines have come, or it is to end */
+    pthread_cond_t ended; /* for log_writer_close */
+    bool sleeps;          /* until it is woken */
+    bool closing, has_ended, is_abandoned;
+    struct batch *filling; /* what the others write to */
+    atomic_uint_fast64_t lost;
+    /* The thread's own. */
+    struct batch *writing;
+    uint64_t unsaid; /* lost lines that no line has told of yet */
+    int error;       /* why the last write failed; 0: it did not */
+    bool torn;       /* the last line was written in part */
+};
+
+static void lose(struct log_writer *log_writer, uint64_t *number, uint64_t lines)
+{
+    *number += lines;
+    atomic_fetch_add_explicit(&log_writer->lost, lines, memory_order_relaxed);
+}
+
+void log_writer_put(struct log_writer *log_writer, const struct line *line)
+{
+    pthread_mutex_lock(&log_writer->mutex);
+    struct batch *batch = log_writer->filling;
+    size_t before = batch->length;
+    if (batch->lost > 0 || line->length > sizeof batch->text - before) {
+        lose(log_writer, &batch->lost, 1);
+    } else {
+        memcpy(batch->text + before, line->text, line->length);
+        batch->length += line->length;
+    }
+    bool is_news = log_writer->sleeps || (before < GATHERED && batch->length >= GATHERED);
+    pthread_mutex_unlock(&log_writer->mutex);
+    if (is_news)
+        pthread_cond_signal(&log_writer->news);
+}
+
+uint64_t log_writer_lost(const struct log_writer *log_writer)
+{
+    return atomic_load_explicit(&log_writer->lost, memory_order_relaxed);
+}
+
+static struct timespec in_ms(int ms)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_nsec += ms % 1000 * 1000000L;
+    time.tv_sec += ms / 1000 + time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
+/* Until somebody wakes the thread. */
+static void sleep_until_news(struct log_writer *log_writer)
+{
+    log_writer->sleeps = true;
+    while (log_writer->filling->length == 0 && !log_writer->closing)
+        pthread_cond_wait(&log_writer->news, &log_writer->mutex);
+    log_writer->sleeps = false;
+}
+
+static void gather(struct log_writer *log_writer)
+{
+    struct timespec until = in_ms(GATHER_MS);
+    while (log_writer->filling->length < GATHERED && !log_writer->closing &&
+           pthread_cond_timedwait(&log_writer->news, &log_writer->mutex, &until) == 0)
+        ;
+}
+
+/* Waits for lines, a moment longer for more of them, and takes them over. False at the end, when
+ * there are none left. */
+static bool take(struct log_writer *log_writer)
+{
+    struct batch *empty = log_writer->writing;
+    pthread_mutex_lock(&log_writer->mutex);
+    int looks = 0;
+    do {
+        if (looks++ == QUIET_LOOKS)
+            sleep_until_news(log_writer);
+        gather(log_writer);
+    } while (log_writer->filling->length == 0 && !log_writer->closing);
+    log_writer->writing = log_writer->filling;
+    log_writer->filling = empty;
+    pthread_mutex_unlock(&log_writer->mutex);
+    return log_writer->writing->length > 0;
+}
+
+/* As write(2), but that it waits where somebody else has made the descriptor one that does not. */
+static ssize_t write_some(int fd, const char *bytes, size_t length)
+{
+    for (;;) {
+        ssize_t written = write(fd, bytes, length);
+        if (written >= 0 || (errno != EINTR && errno != EAGAIN))
+            return written;
+        if (errno == EAGAIN)
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+    }
+}
+
+/* Returns how much of it was written; less than all where the descriptor takes no more. */
+static size_t write_all(struct log_writer *log_writer, const char *bytes, size_t length)
+{
+    size_t written = 0;
+    while (written < length) {
+        ssize_t more = write_some(log_writer->fd, bytes + written, length - written);
+        if (more <= 0) {
+            log_writer->error = more < 0 ? errno : EIO;
+            break;
+        }
+        written += (size_t)more;
+    }
+    if (written > 0)
+        log_writer->torn = bytes[written - 1] != '\n';
+    return written;
+}
+
+static uint64_t lines_in(const char *text, size_t length)
+{
+    uint64_t lines = 0;
+    for (const char *end = text + length; (text = memchr(text, '\n', (size_t)(end - text))); text++)
+        lines++;
+    return lines;
+}
+
+/* How much of the text to write at once: whole lines. */
+static size_t piece_of(const struct log_writer *log_writer, const char *text, size_t length)
+{
+    if (length <= log_writer->piece)
+        return length;
+    const char *last = memrchr(text, '\n', log_writer->piece);
+    return (size_t)(last - text) + 1;
+}
+
+/* Returns how much was written; less than all where the descriptor takes no more. */
+static size_t write_lines(struct log_writer *log_writer, const char *text, size_t length)
+{
+    size_t done = 0, piece = 0, written = 0;
+    for (; done < length && written == piece; done += written) {
+        piece = piece_of(log_writer, text + done, length - done);
+        written = write_all(log_writer, text + done, piece);
+    }
+    return done;
+}
+
+/* The line that says how many were lost, if any. False where it cannot be written either. */
+static bool say_what_is_lost(struct log_writer *log_writer)
+{
+    struct line line;
+    if (log_writer->unsaid == 0)
+        return true;
+    if (log_writer->torn && write_all(log_writer, "\n", 1) < 1)
+        return false;
+    line_begin(&line, log_writer->format, "warn",
+               "lines of this log were lost here: its reader is too slow, or it cannot be written");
+    line_number(&line, "lines", (int64_t)log_writer->unsaid);
+    if (log_writer->error)
+        line_text(&line, "reason", slice_of(strerrordesc_np(log_writer->error)));
+    line_end(&line);
+    if (write_all(log_writer, line.text, line.length) < line.length)
+        return false;
+    log_writer->unsaid = 0;
+    log_writer->error = 0;
+    return true;
+}
+
+/* What cannot be written is lost, so that what comes later has room. */
+static void write_batch(struct log_writer *log_writer)
+{
+    struct batch *batch = log_writer->writing;
+    size_t done =
+        say_what_is_lost(log_writer) ? write_lines(log_writer, batch->text, batch->length) : 0;
+    lose(log_writer, &log_writer->unsaid, lines_in(batch->text + done, batch->length - done));
+    log_writer->unsaid += batch->lost;
+    if (done == batch->length)
+        say_what_is_lost(log_writer);
+    batch->length = 0;
+    batch->lost = 0;
+}
+
+static void free_scribe(struct log_writer *log_writer)
+{
+    pthread_mutex_destroy(&log_writer->mutex);
+    pthread_cond_destroy(&log_writer->news);
+    pthread_cond_destroy(&log_writer->ended);
+    free(log_writer->filling);
+    free(log_writer->writing);
+    free(log_writer);
+}
+
+static void *run(void *context)
+{
+    struct log_writer *log_writer = context;
+    while (take(log_writer))
+        write_batch(log_writer);
+    pthread_mutex_lock(&log_writer->mutex);
+    log_writer->has_ended = true;
+    bool is_abandoned = log_writer->is_abandoned;
+    pthread_cond_signal(&log_writer->ended);
+    pthread_mutex_unlock(&log_writer->mutex);
+    if (is_abandoned)
+        free_scribe(log_writer);
+    return NULL;
+}
+
+/* A write of more than PIPE_BUF may be mixed with what another process writes into the same pipe.
+ */
+static size_t piece_for(int fd)
+{
+    struct stat about;
+    return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode) ? PIPE_BUF : SCRIBE_BUFFER;
+}
+
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* Signals are for the main thread. */
+static int start(struct log_writer *log_writer)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = pthread_create(&log_writer->thread, NULL, run, log_writer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+struct log_writer *log_writer_open(int fd, enum log_format format)
+{
+    struct log_writer *log_writer = calloc(1, sizeof *log_writer);
+    if (!log_writer)
+        abort();
+    log_writer->fd = fd;
+    log_writer->format = format;
+    log_writer->piece = piece_for(fd);
+    log_writer->filling = calloc(1, sizeof *log_writer->filling);
+    log_writer->writing = calloc(1, sizeof *log_writer->writing);
+    if (!log_writer->filling || !log_writer->writing)
+        abort();
+    pthread_mutex_init(&log_writer->mutex, NULL);
+    init_condition(&log_writer->news);
+    init_condition(&log_writer->ended);
+    if (start(log_writer) == 0)
+        return log_writer;
+    free_scribe(log_writer);
+    return NULL;
+}
+
+bool log_writer_close(struct log_writer *log_writer, int timeout_ms)
+{
+    struct timespec until = in_ms(timeout_ms);
+    int result = 0;
+    pthread_mutex_lock(&log_writer->mutex);
+    log_writer->closing = true;
+    pthread_cond_signal(&log_writer->news);
+    while (!log_writer->has_ended && result == 0)
+        result = pthread_cond_timedwait(&log_writer->ended, &log_writer->mutex, &until);
+    bool has_ended = log_writer->has_ended;
+    log_writer->is_abandoned = !has_ended;
+    if (!has_ended)
+        pthread_detach(log_writer->thread);
+    pthread_mutex_unlock(&log_writer->mutex);
+    if (has_ended) {
+        pthread_join(log_writer->thread, NULL);
+        free_scribe(log_writer);
+    }
+    return has_ended;
+}
