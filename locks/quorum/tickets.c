@@ -1,46 +1,27 @@
 #include "locks/quorum/tickets.h"
 
-#include <search.h>
+#include "base/tree.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 struct tickets {
     pthread_mutex_t mutex;
-    void *rooms;          /* of tsearch(3), by key */
+    void *rooms;          /* of base/tree.h, by key */
     atomic_size_t waited; /* how many there are: read without the mutex */
 };
 
 /* Where those are who wait for one name. */
 struct room {
-    struct slice key; /* the first member: what tsearch(3) compares */
+    struct slice key; /* the first member: as base/tree.h wants */
     struct tickets *tickets;
     struct ticket *first;
     struct ticket *last;
     struct ticket *turn; /* the first of them that is present; it knows, or has been called */
-    void *tokens;        /* of tsearch(3): the tickets by token */
+    void *tokens;        /* of base/tree.h: the tickets by token */
     int64_t count;
     char key_bytes[];
 };
-
-static int compare(const void *left, const void *right)
-{
-    const struct slice *one = left, *other = right;
-    if (one->length != other->length)
-        return one->length < other->length ? -1 : 1;
-    return memcmp(one->bytes, other->bytes, one->length);
-}
-
-static void put(void **tree, const void *item)
-{
-    if (!tsearch(item, tree, compare))
-        abort();
-}
-
-static void *find(void *const *tree, struct slice key)
-{
-    void *const *found = tfind(&key, tree, compare);
-    return found ? *found : NULL;
-}
 
 /* All of them */
 
@@ -77,7 +58,7 @@ static struct room *enter(struct tickets *tickets, struct slice key)
     if (atomic_load(&tickets->waited) == 0)
         return NULL;
     lock(tickets);
-    struct room *room = find(&tickets->rooms, key);
+    struct room *room = tree_find(&tickets->rooms, key);
     if (!room)
         unlock(tickets);
     return room;
@@ -93,14 +74,14 @@ static struct room *room_new(struct tickets *tickets, struct slice key)
     memcpy(room->key_bytes, key.bytes, key.length);
     room->key = (struct slice){room->key_bytes, key.length};
     room->tickets = tickets;
-    put(&tickets->rooms, room);
+    tree_add(&tickets->rooms, room);
     atomic_fetch_add(&tickets->waited, 1);
     return room;
 }
 
 static void room_free(struct room *room)
 {
-    tdelete(room, &room->tickets->rooms, compare);
+    tree_remove(&room->tickets->rooms, room);
     atomic_fetch_sub(&room->tickets->waited, 1);
     free(room);
 }
@@ -177,7 +158,8 @@ static void on_woken(uv_async_t *woken)
 
 static bool excludes(const struct ticket *ticket, const struct hold *hold)
 {
-    bool is_own = compare(&ticket->owner, &hold->owner) == 0;
+    bool is_own = ticket->owner.length == hold->owner.length &&
+                  memcmp(ticket->owner.bytes, hold->owner.bytes, hold->owner.length) == 0;
     return !is_own && (hold->mode == LOCK_EXCLUSIVE || ticket->mode == LOCK_EXCLUSIVE);
 }
 
@@ -201,7 +183,7 @@ static void detach(struct ticket *ticket)
 {
     struct room *room = ticket->room;
     unlink_from(room, ticket);
-    tdelete(ticket, &room->tokens, compare);
+    tree_remove(&room->tokens, ticket);
     ticket->room = NULL;
     room->count--;
 }
@@ -254,8 +236,8 @@ struct ticket *desk_first(const struct desk *desk, struct slice key)
 static enum drawn draw(struct ticket *ticket, struct slice key, int64_t most)
 {
     struct tickets *tickets = ticket->desk->tickets;
-    struct room *room = find(&tickets->rooms, key);
-    struct ticket *earlier = room ? find(&room->tokens, ticket->token) : NULL;
+    struct room *room = tree_find(&tickets->rooms, key);
+    struct ticket *earlier = room ? tree_find(&room->tokens, ticket->token) : NULL;
     if (room && !earlier && room->count >= most)
         return DRAWN_FULL;
     if (!room)
@@ -267,7 +249,7 @@ static enum drawn draw(struct ticket *ticket, struct slice key, int64_t most)
         detach(earlier);
         end(earlier, LOCKS_SUPERSEDED);
     }
-    put(&room->tokens, ticket);
+    tree_add(&room->tokens, ticket);
     room->turn = first_present(room);
     return room->turn == ticket ? DRAWN_FIRST : DRAWN_BEHIND;
 }
@@ -348,7 +330,7 @@ bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice toke
     struct room *room = enter(tickets, key);
     if (!room)
         return false;
-    struct ticket *ticket = find(&room->tokens, token);
+    struct ticket *ticket = tree_find(&room->tokens, token);
     if (ticket) {
         take_out(ticket, NULL);
         end(ticket, LOCKS_CANCELLED);

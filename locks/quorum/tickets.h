@@ -46,7 +46,7 @@ struct desk {
 
 /* One who waits; its owner embeds it, zeroed, and sets the first part before it is drawn. */
 struct ticket {
-    struct slice token; /* the first member: what tsearch(3) compares */
+    struct slice token; /* the first member: as base/tree.h wants */
     struct slice owner; /* both live for as long as the ticket, */
     uint64_t since;     /* as uv_now; */
     void *context;

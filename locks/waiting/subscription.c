@@ -1,9 +1,9 @@
 #include "locks/waiting/subscription.h"
 
+#include "base/tree.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
 
-#include <search.h>
 #include <stdlib.h>
 
 enum {
@@ -13,18 +13,9 @@ enum {
     TICK_AGAIN_MS = 1000,    /* after one that failed */
 };
 
-static int compare(const void *left, const void *right)
-{
-    const struct slice *one = left, *other = right;
-    if (one->length != other->length)
-        return one->length < other->length ? -1 : 1;
-    return memcmp(one->bytes, other->bytes, one->length);
-}
-
 struct subscription *subscription_find(const struct locks *locks, struct slice key)
 {
-    void *const *found = tfind(&key, &locks->subscriptions->by_key, compare);
-    return found ? *found : NULL;
+    return tree_find(&locks->subscriptions->by_key, key);
 }
 
 /* In the order of their next heartbeat. */
@@ -420,8 +411,7 @@ struct subscription *subscription_join(struct locks *locks, struct slice key)
     struct subscription *subscription = subscription_find(locks, key);
     if (!subscription) {
         subscription = subscription_new(locks, key);
-        if (!tsearch(subscription, &locks->subscriptions->by_key, compare))
-            abort();
+        tree_add(&locks->subscriptions->by_key, subscription);
         append(locks->subscriptions, subscription);
         if (!subscription->previous)
             plan_heartbeat(locks);
@@ -440,7 +430,7 @@ void subscription_leave(struct subscription *subscription)
     struct locks *locks = subscription->locks;
     if (--subscription->users > 0)
         return;
-    tdelete(subscription, &locks->subscriptions->by_key, compare);
+    tree_remove(&locks->subscriptions->by_key, subscription);
     detach(locks->subscriptions, subscription);
     uv_close((uv_handle_t *)&subscription->tick, on_closed);
     if (!locks->subscriptions->first)

@@ -28,14 +28,14 @@ struct subscription_users {
  * still there for them. */
 struct subscriptions {
     const struct subscription_users *users;
-    void *by_key; /* of tsearch(3) */
+    void *by_key; /* of base/tree.h */
     struct subscription *first;
     struct subscription *last;
     uv_timer_t heartbeat; /* when the first is due */
 };
 
 struct subscription {
-    struct slice key; /* the first member: what tsearch(3) compares */
+    struct slice key; /* the first member: as base/tree.h wants */
     struct subscription *next;
     struct subscription *previous;
     struct locks *locks;

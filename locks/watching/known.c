@@ -1,15 +1,9 @@
 #include "locks/watching/known.h"
 
+#include "base/tree.h"
+
 #include <search.h>
 #include <stdlib.h>
-
-static int compare(const void *one, const void *other)
-{
-    const struct slice *a = one, *b = other;
-    if (a->length != b->length)
-        return a->length < b->length ? -1 : 1;
-    return memcmp(a->bytes, b->bytes, a->length);
-}
 
 /* No two are alike. */
 static int compare_versions(const void *one, const void *other)
@@ -184,16 +178,15 @@ bool known_touch_ended(struct known_table *table, uint64_t now, size_t most)
 
 struct known *known_get(struct known_table *table, struct slice name)
 {
-    void *found = tfind(&name, &table->by_name, compare);
-    if (found)
-        return *(struct known **)found;
-    struct known *known = calloc(1, sizeof *known + name.length);
+    struct known *known = tree_find(&table->by_name, name);
+    if (known)
+        return known;
+    known = calloc(1, sizeof *known + name.length);
     if (!known)
         abort();
     memcpy(known->bytes, name.bytes, name.length);
     known->name = (struct slice){known->bytes, name.length};
-    if (!tsearch(known, &table->by_name, compare))
-        abort();
+    tree_add(&table->by_name, known);
     append(&table->free, known);
     return known;
 }
@@ -241,7 +234,7 @@ struct known *known_take_touched(struct known_table *table)
 
 void known_forget(struct known_table *table, struct known *known)
 {
-    tdelete(known, &table->by_name, compare);
+    tree_remove(&table->by_name, known);
     leave_order(table, known);
     detach(list_of(table, known), known);
     unplan(table, known);

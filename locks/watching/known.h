@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct known {
-    struct slice name;  /* the first member: what tsearch(3) compares */
+    struct slice name;  /* the first member: as base/tree.h wants */
     struct known *next; /* in the order in which they were last seen */
     struct known *previous;
     struct known *next_touched;
@@ -32,7 +32,7 @@ struct known_list {
 
 /* Zeroed it is empty. */
 struct known_table {
-    void *by_name; /* of tsearch(3) */
+    void *by_name; /* of base/tree.h */
     struct known_list held;
     struct known_list free; /* and those never seen */
     void *by_version;       /* of tsearch(3) */
