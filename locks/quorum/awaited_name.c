@@ -1,24 +1,15 @@
 #include "locks/quorum/awaited_name.h"
 
 #include "base/random.h"
+#include "base/tree.h"
 #include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
 
-#include <search.h>
 #include <stdlib.h>
-
-static int compare(const void *left, const void *right)
-{
-    const struct slice *one = left, *other = right;
-    if (one->length != other->length)
-        return one->length < other->length ? -1 : 1;
-    return memcmp(one->bytes, other->bytes, one->length);
-}
 
 struct awaited_name *awaited_name_find(const struct locks *locks, struct slice key)
 {
-    void *const *found = tfind(&key, &locks->quorum->awaited_names, compare);
-    return found ? *found : NULL;
+    return tree_find(&locks->quorum->awaited_names, key);
 }
 
 /* When the next thing is due. */
@@ -250,8 +241,7 @@ static struct awaited_name *awaited_name_new(struct locks *locks, struct slice k
     if (awaited->next)
         awaited->next->previous = awaited;
     locks->quorum->first_awaited = awaited;
-    if (!tsearch(awaited, &locks->quorum->awaited_names, compare))
-        abort();
+    tree_add(&locks->quorum->awaited_names, awaited);
     return awaited;
 }
 
@@ -274,7 +264,7 @@ void awaited_name_leave(struct awaited_name *awaited)
     struct quorum_state *state = awaited->locks->quorum;
     if (--awaited->users > 0)
         return;
-    tdelete(awaited, &state->awaited_names, compare);
+    tree_remove(&state->awaited_names, awaited);
     if (awaited->previous)
         awaited->previous->next = awaited->next;
     else

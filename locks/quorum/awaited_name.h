@@ -26,7 +26,7 @@ enum {
 };
 
 struct awaited_name {
-    struct slice key; /* the first member: what tsearch(3) compares */
+    struct slice key; /* the first member: as base/tree.h wants */
     struct awaited_name *next;
     struct awaited_name *previous;
     struct locks *locks;

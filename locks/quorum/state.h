@@ -13,7 +13,7 @@ struct quorum_state {
     struct broadcasts broadcasts;
     struct errands errands;
     struct desk desk;
-    void *awaited_names; /* a tree of tsearch(3), by key */
+    void *awaited_names; /* a tree of base/tree.h, by key */
     struct awaited_name *first_awaited;
     int64_t longest_ttl_ms; /* of all holds granted or renewed here, and at least TTL_LEAST_MS */
 
