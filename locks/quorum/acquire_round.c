@@ -73,8 +73,8 @@ static void take_back_at(struct acquire_round *round, unsigned member)
         stamp_room(),  round->acquire.token, slice_of(round->attempt.text),
         slice_of("0"), slice_of("gone"),
     };
-    errand_add(locks, &locks->quorum->errands, member, &script_leave, key_of(round), arguments,
-               sizeof arguments / sizeof arguments[0], lasts_ms(round, member));
+    redelivery_add(locks, &locks->quorum->redeliveries, member, &script_leave, key_of(round),
+                   arguments, sizeof arguments / sizeof arguments[0], lasts_ms(round, member));
 }
 
 /* Also where the answer is still on its way: what is sent now is read after the question. And of

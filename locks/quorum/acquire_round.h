@@ -1,4 +1,4 @@
-/* acquire_round.h: one try to get a majority of a quorum to grant a hold. Internal to locks/. */
+/* acquire_round.h: asks all members of a quorum once to grant a hold. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_ACQUIRE_ROUND_H
 #define BATON_LOCKS_QUORUM_ACQUIRE_ROUND_H
 
@@ -17,7 +17,7 @@ typedef void acquire_round_done(void *context, const struct locks_reply *reply,
 struct acquire_round *acquire_round_begin(struct locks *locks, const struct acquire *acquire,
                                           acquire_round_done *done, void *context);
 
-/* Nobody wants it any more: whatever is granted is taken back, and `done` will not be called. */
+/* Takes back whatever the members grant. `done` will not run. */
 void acquire_round_abandon(struct acquire_round *round);
 
 #endif

@@ -1,5 +1,5 @@
-/* broadcast.h: one question to all members of a quorum, and when enough is known of their answers.
- * Internal to locks/. */
+/* broadcast.h: sends one question to all members of a quorum, and decides when enough have
+ * answered. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_BROADCAST_H
 #define BATON_LOCKS_QUORUM_BROADCAST_H
 
@@ -11,22 +11,22 @@ struct broadcasts;
 struct locks;
 
 enum {
-    /* Nobody waits longer than this for those who are slow; two questions one after the other still
-     * leave time for "503 within a second". */
+    /* How long a slow member is waited for. Two questions in a row still leave time to answer 503
+     * within a second. */
     BROADCAST_PATIENCE_MS = 400,
 };
 
 struct broadcast_kind {
-    /* A member has answered, or will not: for each once, also when all is decided. */
+    /* A member has answered, or will not answer. Runs once for each, also after the decision. */
     void (*hear)(struct broadcast *broadcast, unsigned member, const struct store_result *result);
-    /* Asked after each of them until it says that all is decided, as it must when `is_last`: nobody
-     * else will be heard in time. */
+    /* Runs after each answer until it returns true: decided. If `is_last`, no other member will
+     * answer in time, and it must decide. */
     bool (*decide)(struct broadcast *broadcast, bool is_last);
-    /* All is decided and all were heard: frees it. */
+    /* It is decided and every member has answered or will not: frees it. */
     void (*end)(struct broadcast *broadcast);
 };
 
-/* Whoever asks embeds it. */
+/* The module that asks embeds it. */
 struct broadcast {
     const struct broadcast_kind *kind;
     struct broadcasts *broadcasts;
@@ -37,13 +37,13 @@ struct broadcast {
     uint64_t due;  /* loop time, ms */
     unsigned open; /* members that were asked and not heard */
     bool is_decided;
-    bool is_late; /* one more look at what has arrived, and then it is over */
+    bool is_late; /* answers that have arrived already are read once more, then it is over */
     struct broadcast_member {
         struct broadcast *broadcast;
     } members[TALLY_MEMBERS];
 };
 
-/* All that wait for a decision. */
+/* The broadcasts of one worker that wait for a decision. */
 struct broadcasts {
     struct locks *locks;
     struct broadcast *first;
@@ -54,16 +54,16 @@ struct broadcasts {
 void broadcasts_open(struct locks *locks, struct broadcasts *broadcasts);
 void broadcasts_close(struct broadcasts *broadcasts, uv_close_cb closed);
 
-/* Before it is sent to members, one by one. */
+/* Call this first, then send it to members. */
 void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
                      const struct broadcast_kind *kind);
 
-/* To this member; the arguments are copied. Where it is too slow, it is asked again for as long as
- * nothing is decided. */
+/* Sends to one member; the arguments are copied. A member that is too slow is asked again until the
+ * decision. */
 void broadcast_send(struct broadcast *broadcast, unsigned member, const struct script *script,
                     struct slice key, const struct slice *arguments, size_t argument_count);
 
-/* To all of them. */
+/* Sends to all members. */
 void broadcast_send_all(struct broadcast *broadcast, const struct script *script, struct slice key,
                         const struct slice *arguments, size_t argument_count);
 
@@ -74,7 +74,7 @@ void broadcast_answered(void *context, const struct store_result *result);
 /* Milliseconds since it was sent, rounded up. */
 int64_t broadcast_elapsed(const struct broadcast *broadcast);
 
-/* How a vote counts where a script has not replied. */
+/* The vote of a member whose script has not replied. */
 enum vote_kind broadcast_silence(const struct store_result *result);
 
 #endif

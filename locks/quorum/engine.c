@@ -47,7 +47,7 @@ static void quorum_broadcasts_closed(uv_handle_t *timer)
 {
     const struct broadcasts *broadcasts = timer->data;
     struct locks *locks = broadcasts->locks;
-    errands_free(&locks->quorum->errands);
+    redeliveries_free(&locks->quorum->redeliveries);
     free(locks->quorum);
     locks->closed(locks);
 }
@@ -75,7 +75,7 @@ static void quorum_check_awaited_names(struct locks *locks)
 
 static void quorum_engine_serve(struct locks *locks, unsigned member)
 {
-    errands_go(locks, &locks->quorum->errands, member);
+    redeliveries_send(locks, &locks->quorum->redeliveries, member);
     quorum_check_awaited_names(locks);
 }
 
@@ -119,7 +119,7 @@ static void quorum_engine_message(struct locks *locks, struct slice text)
 
 static void quorum_engine_try_again(struct locks *locks)
 {
-    errands_try_again(locks, &locks->quorum->errands);
+    redeliveries_try_again(locks, &locks->quorum->redeliveries);
 }
 
 static void quorum_engine_drain(struct locks *locks)
@@ -136,7 +136,8 @@ static void quorum_engine_drain(struct locks *locks)
 
 static bool quorum_engine_is_settled(const struct locks *locks)
 {
-    return errands_are_settled(locks, &locks->quorum->errands) && !locks->quorum->first_awaited;
+    return redeliveries_are_settled(locks, &locks->quorum->redeliveries) &&
+           !locks->quorum->first_awaited;
 }
 
 static void quorum_engine_replaced(struct locks *locks, unsigned member)

@@ -1,5 +1,5 @@
-/* fence_agreement.h: gives a hold that a majority has the one fence by which it is known. Internal
- * to locks/. */
+/* fence_agreement.h: makes a majority of a quorum agree on one fence for a hold that each granted
+ * by a number of its own. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_FENCE_AGREEMENT_H
 #define BATON_LOCKS_QUORUM_FENCE_AGREEMENT_H
 

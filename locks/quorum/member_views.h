@@ -1,20 +1,20 @@
-/* member_views.h: what the members of a quorum say of a name, put together. Internal to locks/. */
+/* member_views.h: merges what the members of a quorum report of a name. Internal to locks/. */
 #ifndef BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
 #define BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
 
 #include "locks/locks.h"
 #include "locks/quorum/tally.h"
 
-/* A copy that lives until it is given to free(3). */
+/* A copy with all its texts; the caller frees it with free(3). */
 struct lock_view *view_copy(const struct lock_view *view);
 
-/* Of each member; NULL where it has not answered. */
+/* One view per member; NULL if the member has not answered. */
 struct member_views {
     unsigned members;
     const struct lock_view *of[TALLY_MEMBERS];
 };
 
-/* Whether all that those who are silent could say would not change who holds the lock. */
+/* Whether the holders stay the same whatever the silent members may still report. */
 bool member_views_suffice(const struct member_views *views);
 
 /* Held is what a majority of members has, or may have, by those that answered: at the end of the

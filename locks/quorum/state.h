@@ -4,14 +4,14 @@
 
 #include "locks/calls/operation.h"
 #include "locks/quorum/broadcast.h"
-#include "locks/quorum/errand.h"
+#include "locks/quorum/redelivery.h"
 #include "locks/quorum/tickets.h"
 
 struct awaited_name;
 
 struct quorum_state {
     struct broadcasts broadcasts;
-    struct errands errands;
+    struct redeliveries redeliveries;
     struct desk desk;
     void *awaited_names; /* a tree of base/tree.h, by key */
     struct awaited_name *first_awaited;

@@ -1,27 +1,27 @@
-/* tally.h: what the members of a quorum have said to one question, and what that means together.
- * Internal to locks/. */
+/* tally.h: the votes of the members of a quorum on one question, and what they mean together.
+ * Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_TALLY_H
 #define BATON_LOCKS_QUORUM_TALLY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Pure rules, without a store: tests/unit/test_tally.c is their table. Of n members any two
- * majorities have one in common, and that one does not grant what excludes each other. */
+/* Pure rules, without a store: tests/unit/test_tally.c is their table. Any two
+ * majorities share a member, and that member never grants two holds that exclude each other. */
 
 enum {
     TALLY_MEMBERS = 9,
     TALLY_AHEAD = 5000, /* microseconds, */
     TALLY_NEAR = 100,   /* or holds */
-    TALLY_HOLDERS = 10, /* as many as a member tells of */
+    TALLY_HOLDERS = 10, /* as many as a member reports */
 };
 
 enum vote_kind {
-    VOTE_NONE,  /* it has not answered yet */
-    VOTE_AWAY,  /* it was not reached, or refused to say: nothing is held there by this question */
-    VOTE_DOUBT, /* it was reached, and whether it has granted nobody knows */
-    VOTE_GRANTED, /* it has a new hold for this question */
-    VOTE_HOLDING, /* the token has a hold there from before */
+    VOTE_NONE,    /* the member has not answered yet */
+    VOTE_AWAY,    /* not reached, or refused: this question holds nothing there */
+    VOTE_DOUBT,   /* it may have granted, and no reply came */
+    VOTE_GRANTED, /* it granted a new hold */
+    VOTE_HOLDING, /* the token had a hold there before */
     VOTE_LOCKED,  /* from here on: it refuses; of several reasons the last of these counts */
     VOTE_LIMIT,
     VOTE_UPGRADE,
@@ -49,7 +49,7 @@ struct tally {
 };
 
 enum verdict {
-    VERDICT_OPEN, /* those who have not answered may still decide it */
+    VERDICT_OPEN, /* members that have not answered may still decide it */
     VERDICT_WON,
     VERDICT_LOST,
     VERDICT_UNANSWERED, /* too few have answered */
@@ -60,11 +60,11 @@ unsigned tally_majority(const struct tally *tally);
 /* How many of the votes are of this kind. */
 unsigned tally_count(const struct tally *tally, enum vote_kind kind);
 
-/* Whether a majority holds. `is_last`: nobody else will be heard in time. When it is lost, the vote
- * of *ret_member says why, best. */
+/* Whether a majority holds. `is_last`: no other member will answer in time. If it is lost, the vote
+ * of *ret_member gives the best reason. */
 enum verdict tally_acquire(const struct tally *tally, bool is_last, unsigned *ret_member);
 
-/* Lost: so many do not have the hold (VOTE_LOCKED) that no majority has. */
+/* Lost: too many members lack the hold (VOTE_LOCKED) for a majority to have it. */
 enum verdict tally_renew(const struct tally *tally, bool is_last);
 
 /* Won: a majority has answered, and the hold was there (VOTE_HOLDING) at so many that a majority
@@ -76,7 +76,7 @@ enum verdict tally_release(const struct tally *tally, bool is_last);
  * be over. */
 int64_t tally_validity(const struct tally *tally, int64_t elapsed_ms);
 
-/* The fence that a majority of holds has in common: then it is the hold's. */
+/* The fence that a majority of the holds shares: then it is the fence of the hold. */
 bool tally_agrees(const struct tally *tally, int64_t *ret_fence);
 
 /* A number above this one, and above most that members may have given meanwhile who have not
@@ -86,18 +86,18 @@ bool tally_agrees(const struct tally *tally, int64_t *ret_fence);
  */
 int64_t tally_above(int64_t number, int64_t now);
 
-/* A number to make them agree on: above any that they know. */
+/* The fence to propose to the members: above every number that they know. */
 int64_t tally_proposal(const struct tally *tally, int64_t now);
 
 /* Whether a majority holds exclusively. Then those who do not are none of it any more
  * (VOTE_LOCKED); else what the holds are together is shared. */
 bool tally_excludes(struct tally *tally);
 
-/* The greatest version that anybody has told of, and whether a majority knows one. */
+/* The greatest version of all members; and whether a majority knows this version. */
 int64_t tally_version(const struct tally *tally);
 bool tally_knows(const struct tally *tally, int64_t version);
 
-/* How many holds of the owner a majority knows of. */
+/* How many holds of the owner a majority knows. */
 int64_t tally_holds(const struct tally *tally);
 
 /* Refused, though nobody can have the lock: several have asked at once, and each got some. Where a

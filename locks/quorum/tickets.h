@@ -1,5 +1,5 @@
-/* tickets.h: who waits for the names of a quorum, over all workers of this process, in order of
- * arrival. Internal to locks/. */
+/* tickets.h: the waiters for the names of a quorum, of all workers of this process, in order of
+ * arrival. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_TICKETS_H
 #define BATON_LOCKS_QUORUM_TICKETS_H
 
@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-/* Nobody queues at the members of a quorum. Whoever waits draws a ticket here, and of all tickets
- * of a name only the first whose request is there asks for the lock.
+/* Members keep no queue. Each waiter takes a ticket here; only the oldest present one asks the
+ * members for the lock.
  *
  * It is the one thing that workers change together, and only those who wait do: an acquire or a
  * release of a name for which nobody waits reads a number and goes on, and what asks the members

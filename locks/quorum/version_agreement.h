@@ -6,7 +6,8 @@
 #include "locks/locks.h"
 #include "locks/quorum/tally.h"
 
-/* Whoever is told of a version later hears of it by one of these, so what is told never falls. */
+/* Every later majority shares a member with this one, so the version that clients see never falls.
+ */
 
 typedef void version_agree_done(void *context, bool is_known);
 

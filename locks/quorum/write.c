@@ -226,8 +226,8 @@ static void release_at(const struct quorum_write *write, unsigned member)
     struct locks *locks = write->broadcast.locks;
     struct slice arguments[RELEASE_ARGUMENTS];
     size_t count = release_arguments(write, arguments);
-    errand_add(locks, &locks->quorum->errands, member, &script_release, key_of(write), arguments,
-               count, locks->quorum->longest_ttl_ms);
+    redelivery_add(locks, &locks->quorum->redeliveries, member, &script_release, key_of(write),
+                   arguments, count, locks->quorum->longest_ttl_ms);
 }
 
 static void hear_released(struct broadcast *broadcast, unsigned member,
@@ -405,6 +405,6 @@ void quorum_take_back(struct locks *locks, struct slice name, struct slice token
     const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
                                       slice_of("gone")};
     for (unsigned i = 0; i < store_part_count(locks->store); i++)
-        errand_add(locks, &locks->quorum->errands, i, &script_leave, key, arguments,
-                   sizeof arguments / sizeof arguments[0], locks->quorum->longest_ttl_ms);
+        redelivery_add(locks, &locks->quorum->redeliveries, i, &script_leave, key, arguments,
+                       sizeof arguments / sizeof arguments[0], locks->quorum->longest_ttl_ms);
 }
