@@ -72,7 +72,7 @@ static void unlink_ending(struct ending *ending)
     ending->place = NULL;
 }
 
-static void on_timer(uv_timer_t *timer);
+static void expiries_on_timer(uv_timer_t *timer);
 
 /* Into the slot in which it is due, or the last of all; not into the one before that, which may be
  * being emptied. */
@@ -115,7 +115,7 @@ struct batch {
 static void plan(struct locks *locks, uint64_t in_ms)
 {
     if (locks->expiries->count > 0 && !locks->expiries->asking)
-        uv_timer_start(&locks->expiries->timer, on_timer, in_ms, 0);
+        uv_timer_start(&locks->expiries->timer, expiries_on_timer, in_ms, 0);
 }
 
 /* `next_ms` -1: nothing is held. What was granted or renewed meanwhile counts as well. */
@@ -232,7 +232,7 @@ static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, 
 }
 
 /* Looks at the slots that are over by now. */
-static void on_timer(uv_timer_t *timer)
+static void expiries_on_timer(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
     struct expiries *expiries = locks->expiries;

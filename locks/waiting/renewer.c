@@ -30,7 +30,7 @@ static void free_if_unknown(struct renewer *renewer)
         free(renewer);
 }
 
-static void on_closed(uv_handle_t *timer)
+static void renewer_on_closed(uv_handle_t *timer)
 {
     struct renewer *renewer = timer->data;
     renewer->closed = true;
@@ -42,7 +42,7 @@ void renewer_stop(struct renewer *renewer)
     if (renewer->stopped)
         return;
     renewer->stopped = true;
-    uv_close((uv_handle_t *)&renewer->timer, on_closed);
+    uv_close((uv_handle_t *)&renewer->timer, renewer_on_closed);
 }
 
 static void lose(struct renewer *renewer, const char *why)
@@ -51,7 +51,7 @@ static void lose(struct renewer *renewer, const char *why)
     renewer->events.lost(renewer->events.context, why);
 }
 
-static void on_timer(uv_timer_t *timer);
+static void renewer_on_timer(uv_timer_t *timer);
 
 /* Wakes at `at`, but not after the end of the hold. */
 static void sleep_until(struct renewer *renewer, uint64_t at)
@@ -59,7 +59,7 @@ static void sleep_until(struct renewer *renewer, uint64_t at)
     uint64_t now = uv_now(renewer->locks->loop);
     if (at > renewer->ends)
         at = renewer->ends;
-    uv_timer_start(&renewer->timer, on_timer, at > now ? at - now : 0, 0);
+    uv_timer_start(&renewer->timer, renewer_on_timer, at > now ? at - now : 0, 0);
 }
 
 static void renewed(struct renewer *renewer, const struct hold *hold, int64_t confirmed_ms)
@@ -96,7 +96,7 @@ static void ask(struct renewer *renewer)
     sleep_until(renewer, renewer->ends);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void renewer_on_timer(uv_timer_t *timer)
 {
     struct renewer *renewer = timer->data;
     if (uv_now(renewer->locks->loop) >= renewer->ends)

@@ -312,7 +312,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
 
 /* Ticks. */
 
-static void on_tick(uv_timer_t *timer);
+static void subscription_on_tick(uv_timer_t *timer);
 
 void subscription_plan(struct subscription *subscription, int64_t next_ms)
 {
@@ -321,7 +321,7 @@ void subscription_plan(struct subscription *subscription, int64_t next_ms)
     uint64_t in = (uint64_t)next_ms + 1; /* the loop's clock may be a millisecond behind */
     if (!uv_is_active((uv_handle_t *)&subscription->tick) ||
         in < uv_timer_get_due_in(&subscription->tick))
-        uv_timer_start(&subscription->tick, on_tick, in, 0);
+        uv_timer_start(&subscription->tick, subscription_on_tick, in, 0);
 }
 
 static void ticked(void *context, const struct store_result *result)
@@ -352,7 +352,7 @@ static void tick(struct subscription *subscription)
 }
 
 /* Of names that nobody waits for here, many at once are looked at first: mostly all is well. */
-static void on_tick(uv_timer_t *timer)
+static void subscription_on_tick(uv_timer_t *timer)
 {
     struct subscription *subscription = timer->data;
     struct subscriptions *subscriptions = subscription->locks->subscriptions;
@@ -420,7 +420,7 @@ struct subscription *subscription_join(struct locks *locks, struct slice key)
     return subscription;
 }
 
-static void on_closed(uv_handle_t *tick)
+static void subscription_on_closed(uv_handle_t *tick)
 {
     free(tick->data);
 }
@@ -432,7 +432,7 @@ void subscription_leave(struct subscription *subscription)
         return;
     tree_remove(&locks->subscriptions->by_key, subscription);
     detach(locks->subscriptions, subscription);
-    uv_close((uv_handle_t *)&subscription->tick, on_closed);
+    uv_close((uv_handle_t *)&subscription->tick, subscription_on_closed);
     if (!locks->subscriptions->first)
         plan_heartbeat(locks);
 }

@@ -45,7 +45,7 @@ static bool is_connected(const struct waiter *waiter)
     return waiter->acquirer.is_connected(waiter->acquirer.context);
 }
 
-static void on_closed(uv_handle_t *timer)
+static void waiter_on_closed(uv_handle_t *timer)
 {
     free(timer->data);
 }
@@ -79,7 +79,7 @@ static void let_go_if_idle(struct waiter *waiter)
 {
     if (waiter->asking || waiter->confirming)
         return;
-    uv_close((uv_handle_t *)&waiter->timer, on_closed);
+    uv_close((uv_handle_t *)&waiter->timer, waiter_on_closed);
     subscription_leave(waiter->subscription);
 }
 
@@ -258,7 +258,7 @@ static void answered(void *context, const struct store_result *result)
     }
 }
 
-static void on_over(uv_timer_t *timer)
+static void waiter_on_over(uv_timer_t *timer)
 {
     struct waiter *waiter = timer->data;
     if (!waiter->asking && locks_of(waiter)->draining && !waiter->queued) {
@@ -293,7 +293,8 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     append(waiter);
     uv_timer_init(locks->loop, &waiter->timer);
     waiter->timer.data = waiter;
-    uv_timer_start(&waiter->timer, on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms, 0);
+    uv_timer_start(&waiter->timer, waiter_on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms,
+                   0);
     /* A request that was read late, of a client that has gone and perhaps asked elsewhere by now,
      * must not take the place over. */
     if (!locks->draining && is_connected(waiter))

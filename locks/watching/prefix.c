@@ -49,7 +49,7 @@ void prefix_watch_move(struct prefix_watch *watch, struct prefix_watch **list)
     link_watch(watch, list);
 }
 
-static void on_watch_closed(uv_handle_t *timer)
+static void prefix_watch_on_closed(uv_handle_t *timer)
 {
     free(timer->data);
 }
@@ -61,7 +61,7 @@ void locks_unwatch_prefix(struct prefix_watch *watch)
     prefixes->watch_count--;
     if (--watch->region->watches == 0)
         watch->region->idle = now_of(prefixes);
-    uv_close((uv_handle_t *)&watch->timer, on_watch_closed);
+    uv_close((uv_handle_t *)&watch->timer, prefix_watch_on_closed);
     prefixes_plan(prefixes);
 }
 
@@ -147,7 +147,7 @@ static void prepare(struct prefix_watch *watch)
         region_scan(watch->region, watch->since);
 }
 
-static void on_scanned(void *context, struct region *region, const char *error)
+static void prefixes_on_scanned(void *context, struct region *region, const char *error)
 {
     struct prefixes *prefixes = context;
     struct prefix_watch *next;
@@ -198,7 +198,7 @@ static uint64_t next_time(const struct prefixes *prefixes)
     return at;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void prefixes_on_timer(uv_timer_t *timer)
 {
     struct prefixes *prefixes = timer->data;
     const struct round *round = &prefixes->round;
@@ -223,7 +223,7 @@ void prefixes_plan(struct prefixes *prefixes)
     if (at == UINT64_MAX)
         uv_timer_stop(&prefixes->timer);
     else
-        uv_timer_start(&prefixes->timer, on_timer, at > now ? at - now : 0, 0);
+        uv_timer_start(&prefixes->timer, prefixes_on_timer, at > now ? at - now : 0, 0);
 }
 
 /* What Redis tells. */
@@ -311,11 +311,11 @@ static struct region *find_region(struct prefixes *prefixes, struct slice prefix
     for (struct region *region = prefixes->regions; region; region = region->next)
         if (region_has(region, prefix))
             return region;
-    return region_open(&prefixes->regions, prefixes->locks, &prefixes->known, prefix, on_scanned,
-                       prefixes);
+    return region_open(&prefixes->regions, prefixes->locks, &prefixes->known, prefix,
+                       prefixes_on_scanned, prefixes);
 }
 
-static void on_over(uv_timer_t *timer)
+static void prefix_watch_on_over(uv_timer_t *timer)
 {
     struct prefix_watch *watch = timer->data;
     watch->over = true;
@@ -362,7 +362,7 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
     prefixes->watch_count++;
     watch->over = wait_ms == 0 || locks->draining;
     if (!watch->over)
-        uv_timer_start(&watch->timer, on_over, (uint64_t)wait_ms, 0);
+        uv_timer_start(&watch->timer, prefix_watch_on_over, (uint64_t)wait_ms, 0);
     prepare(watch);
     prefixes_plan(prefixes);
     return watch;
@@ -380,7 +380,7 @@ void prefixes_drain(struct locks *locks)
     prefixes_plan(locks->prefixes);
 }
 
-static void on_closed(uv_handle_t *timer)
+static void prefixes_on_closed(uv_handle_t *timer)
 {
     struct prefixes *prefixes = timer->data;
     free(prefixes->round.touched);
@@ -395,5 +395,5 @@ void prefixes_close(struct prefixes *prefixes)
     while (prefixes->regions)
         region_close(prefixes->regions);
     sleep_at_last(prefixes);
-    uv_close((uv_handle_t *)&prefixes->timer, on_closed);
+    uv_close((uv_handle_t *)&prefixes->timer, prefixes_on_closed);
 }

@@ -302,7 +302,7 @@ void round_fail(struct prefixes *prefixes, const char *error)
 
 /* The keys that were changed together are told together, and one of them may come after the mark:
  * the loop is let go on first. */
-static void on_mark(struct prefixes *prefixes)
+static void round_on_mark(struct prefixes *prefixes)
 {
     if (--prefixes->round.due > 0)
         return;
@@ -331,7 +331,7 @@ static void marked(void *context, const struct store_result *result)
     }
     if (round->time == 0 || time < round->time)
         round->time = time;
-    on_mark(prefixes);
+    round_on_mark(prefixes);
 }
 
 /* By a key beside the main key of a name that no lock has, or, where the part's own slots are to be
@@ -400,7 +400,7 @@ bool round_takes(struct prefixes *prefixes, struct slice key)
         return false;
     if (!round->touched[part]) {
         round->touched[part] = true;
-        on_mark(prefixes);
+        round_on_mark(prefixes);
     }
     return true;
 }

@@ -33,14 +33,14 @@ static struct locks *locks_of(const struct watch *watch)
     return watch->subscription->locks;
 }
 
-static void on_closed(uv_handle_t *timer)
+static void watch_on_closed(uv_handle_t *timer)
 {
     free(timer->data);
 }
 
 static void let_go(struct watch *watch)
 {
-    uv_close((uv_handle_t *)&watch->timer, on_closed);
+    uv_close((uv_handle_t *)&watch->timer, watch_on_closed);
     subscription_leave(watch->subscription);
 }
 
@@ -172,7 +172,7 @@ void watch_check(struct subscription *subscription)
         look(subscription);
 }
 
-static void on_over(uv_timer_t *timer)
+static void watch_on_over(uv_timer_t *timer)
 {
     struct watch *watch = timer->data;
     watch->over = true;
@@ -211,7 +211,7 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
     uv_timer_init(locks->loop, &watch->timer);
     watch->timer.data = watch;
     if (!watch->over)
-        uv_timer_start(&watch->timer, on_over, (uint64_t)wait_ms, 0);
+        uv_timer_start(&watch->timer, watch_on_over, (uint64_t)wait_ms, 0);
     watch_check(watch->subscription);
     return watch;
 }
