@@ -149,9 +149,6 @@ static void tell_won(struct acquire_round *round)
     tell(round, &reply);
 }
 
-static const char TOO_FEW[] = "too few members of the quorum answered, so the outcome is unknown "
-                              "(batond's log says why)";
-
 static void version_agreed(void *context, bool is_known)
 {
     struct acquire_round *round = context;
@@ -159,7 +156,7 @@ static void version_agreed(void *context, bool is_known)
     if (round->done && is_known)
         tell_won(round);
     else if (round->done)
-        fail(round, TOO_FEW);
+        fail(round, QUORUM_TOO_FEW);
     free_if_over(round);
 }
 
@@ -189,7 +186,7 @@ static void fence_agreed(void *context, int64_t fence, const struct tally *tally
     if (round->done && fence)
         win(round, fence, tally);
     else if (round->done)
-        fail(round, TOO_FEW);
+        fail(round, QUORUM_TOO_FEW);
     free_if_over(round);
 }
 

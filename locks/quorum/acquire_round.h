@@ -11,9 +11,9 @@ struct acquire_round;
 typedef void acquire_round_done(void *context, const struct locks_reply *reply,
                                 const struct tally *tally);
 
-/* Asks all members, without waiting: LOCKS_DONE and _REPEATED once their majority knows the hold by
- * one fence; what was not enough for a majority is taken back. Everything is copied. It is gone
- * once `done` has run. */
+/* Asks all members, without waiting. The result is LOCKS_DONE or _REPEATED once a majority knows
+ * the hold by one fence; grants of fewer members are taken back. Everything is copied. The round is
+ * freed once `done` has run. */
 struct acquire_round *acquire_round_begin(struct locks *locks, const struct acquire *acquire,
                                           acquire_round_done *done, void *context);
 

@@ -9,6 +9,10 @@
 
 struct awaited_name;
 
+/* The error of a reply whose outcome is unknown. */
+#define QUORUM_TOO_FEW                                                                             \
+    "too few members of the quorum answered, so the outcome is unknown (batond's log says why)"
+
 struct quorum_state {
     struct broadcasts broadcasts;
     struct redeliveries redeliveries;

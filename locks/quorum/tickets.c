@@ -147,7 +147,7 @@ static struct ticket *take_call(struct desk *desk, struct call *ret)
     return ticket;
 }
 
-static void on_woken(uv_async_t *woken)
+static void desk_on_woken(uv_async_t *woken)
 {
     struct desk *desk = woken->data;
     struct ticket *ticket;
@@ -212,7 +212,7 @@ void desk_open(struct desk *desk, struct tickets *tickets, uv_loop_t *loop,
     desk->tickets = tickets;
     desk->called = called;
     desk->context = context;
-    uv_async_init(loop, &desk->woken, on_woken);
+    uv_async_init(loop, &desk->woken, desk_on_woken);
     desk->woken.data = desk;
 }
 

@@ -9,9 +9,6 @@
 
 #include <stdlib.h>
 
-static const char TOO_FEW[] = "too few members of the quorum answered, so the outcome is unknown "
-                              "(batond's log says why)";
-
 /* One of them under way. */
 struct quorum_write {
     struct broadcast broadcast;
@@ -80,7 +77,7 @@ static void tell(struct quorum_write *write, const struct locks_reply *reply)
 
 static void fail(struct quorum_write *write)
 {
-    tell(write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = TOO_FEW});
+    tell(write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = QUORUM_TOO_FEW});
 }
 
 /* Outlives the reply that it stands in. Each member tells the same one. */
