@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 """Checks that the code can be read one room after the other.
 
-usage: tests/lint/rooms.py BUILD_FOLDER [list]
+usage: tests/lint/rooms.py BUILD_FOLDER
 
 1. No header includes itself, be it through others.
 2. A room includes only rooms below it, in the order of rooms.txt.
 3. No circle of more than LARGEST files: of files that use each other's headers (a .c and its .h
    count as one), and of object files that use each other's symbols, as `nm` tells of what is built.
-
-rooms_known.txt has the larger circles that are known, which may only shrink. `list` prints the
-violations by kind and files.
 """
 import os
 import re
@@ -92,13 +89,12 @@ def check_order(includes, orders):
     for source, included in includes.items():
         layer, height = room_of(source, orders)
         if height is None:
-            yield (f"room {os.path.dirname(source)}", [f"{source}: say in tests/lint/rooms.txt where its room is"])
+            yield [f"{source}: say in tests/lint/rooms.txt where its room is"]
             continue
         for target, number in included.items():
             other, at = room_of(target, orders)
             if other == layer and at is not None and at > height:
-                yield (f"up {source} {target}",
-                       [f"{source}:{number}: includes {target}, whose room is above its own"])
+                yield [f"{source}:{number}: includes {target}, whose room is above its own"]
 
 
 def in_words(circle, graph, why, orders):
@@ -117,8 +113,7 @@ def in_words(circle, graph, why, orders):
 def check_circles(kind, graph, why, orders, most):
     for circle in circles(graph):
         if len(circle) > most:
-            yield (f"{kind} " + " ".join(circle),
-                   [f"{kind} of {len(circle)} files, of which {most} may be"]
+            yield ([f"{kind} of {len(circle)} files, of which {most} may be"]
                    + in_words(circle, graph, why, orders))
 
 
@@ -165,23 +160,6 @@ def symbol_graph(build, sources):
     return graph, why
 
 
-def read_known():
-    """{(kind, folder): how many files a circle within that folder may have}"""
-    known = {}
-    with open(os.path.join(HERE, "rooms_known.txt")) as file:
-        for line in file:
-            if line.strip() and not line.startswith("#"):
-                kind, folder, most = line.split()
-                known[kind, folder] = int(most)
-    return known
-
-
-def excused(key, known):
-    kind, *members = key.split()
-    folders = {os.path.dirname(member) for member in members}
-    return len(folders) == 1 and len(members) <= known.get((kind, *folders), 0)
-
-
 def main():
     orders = read_orders()
     sources = find_sources(orders)
@@ -191,18 +169,12 @@ def main():
     found += check_order(includes, orders)
     found += check_circles("includes", *units, orders, LARGEST)
     found += check_circles("uses", *symbols, orders, LARGEST)
-    if sys.argv[2:] == ["list"]:
-        for key in sorted({key for key, _ in found}):
-            print(key)
-        return 0
-    known = read_known()
-    bad = [lines for key, lines in found if not excused(key, known)]
-    for lines in bad:
+    for lines in found:
         print("\n".join(lines))
     sizes = [[len(circle) for circle in circles(graph)] for graph in (units[0], symbols[0])]
-    print(f"rooms: {len(bad)} violations, {len(found) - len(bad)} known; "
+    print(f"rooms: {len(found)} violations; "
           f"circles of includes {sizes[0]}, of uses {sizes[1]}")
-    return len(bad) > 0
+    return len(found) > 0
 
 
 if __name__ == "__main__":
