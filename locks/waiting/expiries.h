@@ -39,13 +39,13 @@ struct expiries {
     uv_timer_t timer;
 };
 
-/* `loop` of `locks` is to be set. */
+/* `locks` has its loop already. */
 void expiries_open(struct locks *locks);
 
-/* From the loop, when the store is closed: `closed` will be called. */
+/* Call this from the loop, after the store is closed; `closed` is called later. */
 void expiries_close(struct locks *locks, uv_close_cb closed);
 
-/* The name is held until then at least. */
+/* `hold` was granted or renewed here: the name is held at least until its TTL ends. */
 void expiries_note(struct locks *locks, struct slice key, const struct hold *hold);
 
 /* The owner of a hold has released it and has no other. */

@@ -55,20 +55,21 @@ struct subscription {
     char key_bytes[];
 };
 
-/* `loop` and the times of `locks` are to be set. */
+/* `locks` has its loop and its times already. */
 void subscriptions_open(struct locks *locks, const struct subscription_users *users);
 
 /* To be called from the loop, when there are no subscriptions any more: `closed` will be. */
 void subscriptions_close(struct locks *locks, uv_close_cb closed);
 
-/* Finds or makes it, and counts one more user; every user ends with subscription_leave. */
+/* Finds or makes the subscription of a name, and counts one more user. Each user calls
+ * subscription_leave at its end. */
 struct subscription *subscription_join(struct locks *locks, struct slice key);
 void subscription_leave(struct subscription *subscription);
 
-/* NULL where there is none. */
+/* NULL if this server has no subscription of the name. */
 struct subscription *subscription_find(const struct locks *locks, struct slice key);
 
-/* The next hold of the name ends in so many milliseconds: then its tick runs. An earlier one that
+/* The next hold of the name ends in `next_ms` milliseconds: then its tick runs. An earlier one that
  * is planned already stays, since messages and replies overtake each other. -1: there is none. */
 void subscription_plan(struct subscription *subscription, int64_t next_ms);
 

@@ -29,10 +29,10 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
                      const struct hold *hold);
 
-/* A release has taken it out of the queue. */
+/* A release has taken the attempt out of the queue. */
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt);
 
-/* All are sent away, and keep their places. */
+/* Answers all waiters; they keep their places in the queue. */
 void waiting_drain(struct locks *locks);
 
 #endif

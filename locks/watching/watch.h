@@ -13,7 +13,7 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
 /* The name may have changed: looks at it, once for all its watches. */
 void watch_check(struct subscription *subscription);
 
-/* All get what there is. */
+/* Answers all watches with the present state of their names. */
 void watch_drain(struct locks *locks);
 
 #endif
