@@ -1,4 +1,4 @@
-/* Renewing or releasing several names: each by itself, all sent together. */
+/* Renews or releases several names: one script for each, all sent at once. */
 #include "locks/calls/operation.h"
 #include "locks/types/names.h"
 
@@ -8,7 +8,7 @@
 
 struct together;
 
-struct part {
+struct together_entry {
     struct together *together;
     char owner[OWNER_LENGTH];
 };
@@ -20,12 +20,12 @@ struct together {
     size_t asking;
     char error[STORE_ERROR_TEXT];
     struct several_reply reply;
-    struct part parts[];
+    struct together_entry entries[];
 };
 
-/* Redis being away says more of the whole than one name that is not held: whoever is told of that
- * takes the others for renewed. */
-static int weight(enum locks_result result)
+/* The worst result is that of the whole. That Redis is away is worse than a name that is not held,
+ * since a client that is told of the latter takes the other names for renewed. */
+static int together_weight(enum locks_result result)
 {
     switch (result) {
     case LOCKS_DONE:
@@ -41,47 +41,47 @@ static int weight(enum locks_result result)
     }
 }
 
-static void conclude(struct together *together)
+static void together_conclude(struct together *together)
 {
     struct several_reply *reply = &together->reply;
     for (size_t i = 0; i < reply->count; i++)
-        if (weight(reply->each[i].result) > weight(reply->result))
+        if (together_weight(reply->each[i].result) > together_weight(reply->result))
             reply->result = reply->each[i].result;
     together->done(together->context, reply);
     free(together->names);
     free(together);
 }
 
-/* Outlives the reply that it stands in, which has one of the two. */
-static void keep_owner(struct part *part, struct slice *owner)
+/* Copies the text, since it must outlive the reply. A reply has one of the two owners, or none. */
+static void together_keep_owner(struct together_entry *entry, struct slice *owner)
 {
     if (owner->length == 0)
         return;
-    memcpy(part->owner, owner->bytes, owner->length);
-    owner->bytes = part->owner;
+    memcpy(entry->owner, owner->bytes, owner->length);
+    owner->bytes = entry->owner;
 }
 
-static void answered(void *context, const struct locks_reply *reply)
+static void together_answered(void *context, const struct locks_reply *reply)
 {
-    struct part *part = context;
-    struct together *together = part->together;
-    size_t i = (size_t)(part - together->parts);
+    struct together_entry *entry = context;
+    struct together *together = entry->together;
+    size_t i = (size_t)(entry - together->entries);
     together->reply.each[i].result = reply->result;
     together->reply.each[i].release = reply->release;
     together->reply.each[i].hold = reply->hold;
-    keep_owner(part, &together->reply.each[i].hold.owner);
-    keep_owner(part, &together->reply.each[i].release.owner);
-    if (weight(reply->result) > 1)
+    together_keep_owner(entry, &together->reply.each[i].hold.owner);
+    together_keep_owner(entry, &together->reply.each[i].release.owner);
+    if (together_weight(reply->result) > 1)
         snprintf(together->error, sizeof together->error, "%s", reply->error);
     if (--together->asking == 0)
-        conclude(together);
+        together_conclude(together);
 }
 
 static struct together *together_new(const struct slice *names, size_t count, several_done *done,
                                      void *context)
 {
-    assert(count > 0); /* or nobody would ever be answered */
-    struct together *together = calloc(1, sizeof *together + count * sizeof together->parts[0]);
+    assert(count > 0); /* or `done` would never run */
+    struct together *together = calloc(1, sizeof *together + count * sizeof together->entries[0]);
     if (!together)
         abort();
     together->done = done;
@@ -92,7 +92,7 @@ static struct together *together_new(const struct slice *names, size_t count, se
     together->reply.error = together->error;
     for (size_t i = 0; i < count; i++) {
         together->reply.each[i].name = together->names->each[i];
-        together->parts[i].together = together;
+        together->entries[i].together = together;
     }
     return together;
 }
@@ -103,8 +103,8 @@ void locks_renew_several(struct locks *locks, const struct slice *names, size_t 
 {
     struct together *together = together_new(names, count, done, context);
     for (size_t i = 0; i < count; i++)
-        locks_renew(locks, together->names->each[i], token, ttl_ms, replicas, answered,
-                    &together->parts[i]);
+        locks_renew(locks, together->names->each[i], token, ttl_ms, replicas, together_answered,
+                    &together->entries[i]);
 }
 
 void locks_release_several(struct locks *locks, const struct slice *names, size_t count,
@@ -112,5 +112,6 @@ void locks_release_several(struct locks *locks, const struct slice *names, size_
 {
     struct together *together = together_new(names, count, done, context);
     for (size_t i = 0; i < count; i++)
-        locks_release(locks, together->names->each[i], token, answered, &together->parts[i]);
+        locks_release(locks, together->names->each[i], token, together_answered,
+                      &together->entries[i]);
 }
