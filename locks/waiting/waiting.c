@@ -375,7 +375,7 @@ void waiting_drain(struct locks *locks)
          subscription = next) {
         next = subscription->next;
         while (subscription
-                   ->first_waiter) { /* an subscription that goes with its last is freed later */
+                   ->first_waiter) { /* a subscription that goes with its last is freed later */
             leave(subscription->first_waiter, LEAVE_DRAIN);
             finish(subscription->first_waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         }

@@ -1,4 +1,4 @@
-/* The expiries by itself: a Redis that the test plays, and a clock of its own. */
+/* Expiries by themselves: a Redis that the test plays, and a clock of its own. */
 #include "base/random.h"
 #include "locks/calls/operation.h"
 #include "locks/waiting/expiries.h"
