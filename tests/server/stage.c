@@ -142,20 +142,20 @@ struct undelivered {
 struct undelivered *undelivered_new(const struct exchange *exchange)
 {
     struct undelivered *told = api_has_granted(exchange) ? malloc(sizeof *told) : NULL;
-    if (told)
-        told->stage = stage_of(exchange);
-    return told;
+    if (undelivered)
+        undelivered->stage = stage_of(exchange);
+    return undelivered;
 }
 
-void undelivered_take_back(struct undelivered *told)
+void undelivered_take_back(struct undelivered *undelivered)
 {
-    told->stage->undelivered++;
-    undelivered_free(told);
+    undelivered->stage->undelivered++;
+    undelivered_free(undelivered);
 }
 
-void undelivered_free(struct undelivered *told)
+void undelivered_free(struct undelivered *undelivered)
 {
-    free(told);
+    free(undelivered);
 }
 
 void api_set_store(struct api *api, bool is_available)
