@@ -141,7 +141,8 @@ struct undelivered {
 
 struct undelivered *undelivered_new(const struct exchange *exchange)
 {
-    struct undelivered *told = api_has_granted(exchange) ? malloc(sizeof *told) : NULL;
+    struct undelivered *undelivered =
+        api_has_granted(exchange) ? malloc(sizeof *undelivered) : NULL;
     if (undelivered)
         undelivered->stage = stage_of(exchange);
     return undelivered;
