@@ -22,7 +22,7 @@ struct acceptor {
     struct acceptor_options options;
     bool closing;
     bool full;                       /* accepting pauses for want of a place */
-    uv_poll_t callers;               /* the listening socket has connections for us */
+    uv_poll_t clients;               /* the listening socket has connections for us */
     uv_timer_t again;                /* until connections are accepted again */
     uint64_t full_again, many_again; /* until when nothing more is logged of these */
     int parts;                       /* that have yet to close */
@@ -39,7 +39,7 @@ static void on_again(uv_timer_t *timer)
  * moment. */
 static void pause_accepting(struct acceptor *acceptor)
 {
-    uv_poll_stop(&acceptor->callers);
+    uv_poll_stop(&acceptor->clients);
     if (!acceptor->closing)
         uv_timer_start(&acceptor->again, on_again, ACCEPT_AGAIN_MS, 0);
 }
@@ -64,7 +64,7 @@ static void be_full(struct acceptor *acceptor)
     acceptor->full = true;
     if (may_log(acceptor, &acceptor->full_again))
         log_line(acceptor->options.log, LOG_WARN, acceptor->options.when_full, NULL);
-    callers_make_places(acceptor->options.callers);
+    clients_make_places(acceptor->options.clients);
     pause_accepting(acceptor);
 }
 
@@ -92,7 +92,7 @@ static void let_in(struct acceptor *acceptor, struct pooled_daemon *pooled, int 
 {
     struct address *address;
     if (addresses_enter(acceptor->options.addresses, from, &address))
-        pooled_daemon_take(pooled, caller_new(acceptor->options.callers, fd, from, address), from,
+        pooled_daemon_take(pooled, client_new(acceptor->options.clients, fd, from, address), from,
                            length);
     else
         turn_away(acceptor, fd, from, length);
@@ -137,10 +137,10 @@ static void accept_some(struct acceptor *acceptor, int most)
         most--;
 }
 
-static void on_callers(uv_poll_t *callers, int status, int what)
+static void on_callers(uv_poll_t *clients, int status, int what)
 {
     (void)status, (void)what;
-    accept_some(callers->data, ACCEPTED_AT_ONCE);
+    accept_some(clients->data, ACCEPTED_AT_ONCE);
 }
 
 struct acceptor *acceptor_new(const struct acceptor_options *options)
@@ -149,16 +149,16 @@ struct acceptor *acceptor_new(const struct acceptor_options *options)
     if (!acceptor)
         abort();
     acceptor->options = *options;
-    uv_poll_init(options->loop, &acceptor->callers, options->listen_fd);
+    uv_poll_init(options->loop, &acceptor->clients, options->listen_fd);
     uv_timer_init(options->loop, &acceptor->again);
-    acceptor->callers.data = acceptor->again.data = acceptor;
+    acceptor->clients.data = acceptor->again.data = acceptor;
     return acceptor;
 }
 
 void acceptor_open(struct acceptor *acceptor)
 {
     if (!acceptor->closing)
-        uv_poll_start(&acceptor->callers, UV_READABLE, on_callers);
+        uv_poll_start(&acceptor->clients, UV_READABLE, on_callers);
 }
 
 static void on_part_closed(void *context)
@@ -183,7 +183,7 @@ void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), vo
     acceptor->closing = true;
     accept_some(acceptor, ACCEPTED_LAST);
     acceptor->parts = PARTS;
-    uv_close((uv_handle_t *)&acceptor->callers, on_handle_closed);
+    uv_close((uv_handle_t *)&acceptor->clients, on_handle_closed);
     uv_close((uv_handle_t *)&acceptor->again, on_handle_closed);
     close(acceptor->options.listen_fd);
 }

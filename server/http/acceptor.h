@@ -1,4 +1,4 @@
-/* acceptor.h: the listening socket of a worker, where callers are accepted and given to a daemon.
+/* acceptor.h: the listening socket of a worker, where clients are accepted and given to a daemon.
  */
 #ifndef BATON_SERVER_HTTP_ACCEPTOR_H
 #define BATON_SERVER_HTTP_ACCEPTOR_H
@@ -14,7 +14,7 @@ struct acceptor_options {
     uv_loop_t *loop;
     int listen_fd; /* taken over */
     struct addresses *addresses;
-    struct callers *callers;
+    struct clients *clients;
     struct lingering_closes *lingering;
     struct daemon_pool *pool;
     struct metrics *metrics;

@@ -17,11 +17,11 @@ enum {
 };
 
 struct pooled_daemon {
-    struct counter counter; /* the first member: the context of its requests */
+    struct daemon_context context; /* the first member: the context of its requests */
     struct daemon_pool *pool;
     struct MHD_Daemon *daemon;
     unsigned connections;
-    TAILQ_HEAD(coming, caller) coming; /* of them, those that the daemon has yet to begin with */
+    TAILQ_HEAD(coming, client) coming; /* of them, those that the daemon has yet to begin with */
     uv_poll_t events;                  /* its epoll descriptor is readable */
     bool is_due;
     TAILQ_ENTRY(pooled_daemon) others_due;
@@ -32,7 +32,7 @@ TAILQ_HEAD(due, pooled_daemon);
 
 struct daemon_pool {
     uv_loop_t *loop;
-    struct desk *desk;
+    struct request_context *shared;
     struct https *https;         /* NULL: plain HTTP */
     struct pooled_daemon *first; /* a daemon that is empty is kept */
     struct due due;              /* their daemons are to be run in this turn of the loop */
@@ -70,9 +70,9 @@ static void make_due_now(struct pooled_daemon *pooled)
     daemon_pool_wake(pooled->pool);
 }
 
-static void on_resumed(struct counter *counter)
+static void on_resumed(struct daemon_context *context)
 {
-    make_due_now((struct pooled_daemon *)counter);
+    make_due_now((struct pooled_daemon *)context);
 }
 
 static void pooled_daemon_on_events(uv_poll_t *events, int status, int what)
@@ -93,24 +93,24 @@ static void be_silent(void *context, const char *format, va_list arguments)
     (void)context, (void)format, (void)arguments; /* malformed requests are not worth a line each */
 }
 
-static void lose(struct pooled_daemon *pooled, struct caller *caller)
+static void lose(struct pooled_daemon *pooled, struct client *client)
 {
     pooled->connections--;
-    caller_free(caller);
+    client_free(client);
 }
 
 /* The next that the daemon begins with; it keeps their order, but those that it cannot begin with
  * are left out. */
-static struct caller *come_in(struct pooled_daemon *pooled, int fd)
+static struct client *come_in(struct pooled_daemon *pooled, int fd)
 {
-    struct caller *caller;
-    while ((caller = TAILQ_FIRST(&pooled->coming))) {
-        TAILQ_REMOVE(&pooled->coming, caller, others);
-        if (caller->fd == fd)
+    struct client *client;
+    while ((client = TAILQ_FIRST(&pooled->coming))) {
+        TAILQ_REMOVE(&pooled->coming, client, others);
+        if (client->fd == fd)
             break;
-        lose(pooled, caller);
+        lose(pooled, client);
     }
-    return caller;
+    return client;
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
@@ -121,27 +121,27 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         lose(pooled, *place);
         return;
     }
-    struct caller *caller = come_in(
+    struct client *client = come_in(
         pooled, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
     if (pooled->pool->https)
-        caller_shakes_hands(
-            caller, pooled->pool->https,
+        client_shakes_hands(
+            client, pooled->pool->https,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
-    *place = caller;
+    *place = client;
 }
 
 /* libmicrohttpd 1.0 only notes a connection here, and begins with it the next time it is run; until
  * then it has a place already. */
-void pooled_daemon_take(struct pooled_daemon *pooled, struct caller *caller,
+void pooled_daemon_take(struct pooled_daemon *pooled, struct client *client,
                         const struct sockaddr_storage *address, socklen_t length)
 {
     pooled->connections++;
-    TAILQ_INSERT_TAIL(&pooled->coming, caller, others);
+    TAILQ_INSERT_TAIL(&pooled->coming, client, others);
     enum MHD_Result added =
-        MHD_add_connection(pooled->daemon, caller->fd, (const struct sockaddr *)address, length);
-    if (added == MHD_NO && TAILQ_LAST(&pooled->coming, coming) == caller) {
-        TAILQ_REMOVE(&pooled->coming, caller, others);
-        lose(pooled, caller);
+        MHD_add_connection(pooled->daemon, client->fd, (const struct sockaddr *)address, length);
+    if (added == MHD_NO && TAILQ_LAST(&pooled->coming, coming) == client) {
+        TAILQ_REMOVE(&pooled->coming, client, others);
+        lose(pooled, client);
     }
     make_due_now(pooled);
 }
@@ -185,7 +185,7 @@ static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
     struct pooled_daemon *pooled = calloc(1, sizeof *pooled);
     if (!pooled)
         abort();
-    pooled->counter = (struct counter){pool->desk, on_resumed};
+    pooled->context = (struct daemon_context){pool->shared, on_resumed};
     pooled->pool = pool;
     pooled->daemon = daemon_start(pooled);
     if (!pooled->daemon) {
@@ -211,16 +211,16 @@ struct pooled_daemon *daemon_pool_place(struct daemon_pool *pool)
 }
 
 /* Leaves it due where the daemon has more to do at once. The library knows no time by itself: the
- * deadlines are those of the callers. */
+ * deadlines are those of the clients. */
 static void pooled_daemon_run(struct pooled_daemon *pooled)
 {
     unsigned long long timeout;
-    struct caller *caller;
+    struct client *client;
     bool begins = !TAILQ_EMPTY(&pooled->coming);
     MHD_run(pooled->daemon);
-    while ((caller = TAILQ_FIRST(&pooled->coming))) { /* it could not begin with these */
-        TAILQ_REMOVE(&pooled->coming, caller, others);
-        lose(pooled, caller);
+    while ((client = TAILQ_FIRST(&pooled->coming))) { /* it could not begin with these */
+        TAILQ_REMOVE(&pooled->coming, client, others);
+        lose(pooled, client);
     }
     if (begins) /* and has read nothing of the others, which may be what closing waits for */
         MHD_run(pooled->daemon);
@@ -256,14 +256,15 @@ unsigned daemon_pool_connections_most(unsigned descriptors, unsigned workers)
     return most > 0 ? most : 1;
 }
 
-struct daemon_pool *daemon_pool_open(uv_loop_t *loop, struct desk *desk, struct https *https,
-                                     void (*turned)(void *context), void *context)
+struct daemon_pool *daemon_pool_open(uv_loop_t *loop, struct request_context *shared,
+                                     struct https *https, void (*turned)(void *context),
+                                     void *context)
 {
     struct daemon_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         abort();
     *pool = (struct daemon_pool){.loop = loop,
-                                 .desk = desk,
+                                 .shared = shared,
                                  .https = https_keep(https),
                                  .turned = turned,
                                  .turned_context = context};

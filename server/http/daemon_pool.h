@@ -3,7 +3,7 @@
 #ifndef BATON_SERVER_HTTP_DAEMON_POOL_H
 #define BATON_SERVER_HTTP_DAEMON_POOL_H
 
-#include "server/http/callers.h"
+#include "server/http/clients.h"
 #include "server/http/request.h"
 
 #include <sys/socket.h>
@@ -20,8 +20,9 @@ unsigned daemon_pool_connections_most(unsigned descriptors, unsigned workers);
 
 /* `turned` is called in every turn of the loop once the daemons have run. With `https` (NULL: plain
  * HTTP) the daemons take a reference of their own. */
-struct daemon_pool *daemon_pool_open(uv_loop_t *loop, struct desk *desk, struct https *https,
-                                     void (*turned)(void *context), void *context);
+struct daemon_pool *daemon_pool_open(uv_loop_t *loop, struct request_context *shared,
+                                     struct https *https, void (*turned)(void *context),
+                                     void *context);
 
 /* Daemons that speak TLS show this to connections that are taken from now on; what is under way
  * goes on as it began. */
@@ -33,8 +34,8 @@ void daemon_pool_start(struct daemon_pool *pool);
 /* A daemon that has a place, made if need be; NULL where there cannot be one. */
 struct pooled_daemon *daemon_pool_place(struct daemon_pool *pool);
 
-/* Takes the caller and its connection over; it is closed where it cannot be begun with. */
-void pooled_daemon_take(struct pooled_daemon *pooled, struct caller *caller,
+/* Takes the client and its connection over; it is closed where it cannot be begun with. */
+void pooled_daemon_take(struct pooled_daemon *pooled, struct client *client,
                         const struct sockaddr_storage *address, socklen_t length);
 
 /* The loop does not sleep before its next turn is done. */

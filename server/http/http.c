@@ -21,18 +21,18 @@ enum {
 };
 
 struct http {
-    struct desk desk;
+    struct request_context shared;
     char too_slow[REFUSAL_LENGTH], too_many[REFUSAL_LENGTH];
     struct acceptor *acceptor;
     struct daemon_pool *pool;
     struct delivery_checks *deliveries;
     struct lingering_closes *lingering;
-    struct callers *callers;
+    struct clients *clients;
     uv_timer_t deadline; /* of closing */
     bool closing;
     bool too_late; /* for a first request */
     bool cut_off;  /* closing takes too long */
-    int parts;     /* that have yet to close: acceptor, daemons, callers, hang-ups, delivery checks,
+    int parts;     /* that have yet to close: acceptor, daemons, clients, hang-ups, delivery checks,
                     * lingering closes, deadline */
     void (*closed)(void *context);
     void *context;
@@ -55,10 +55,10 @@ static void on_deadline_closed(uv_handle_t *handle)
 static void finish(struct http *http)
 {
     http->closing = false; /* but closed */
-    callers_say_goodbye(http->callers);
+    clients_say_goodbye(http->clients);
     daemon_pool_close(http->pool, on_part_closed, http);
-    callers_close(http->callers, on_part_closed, http);
-    hangups_close(http->desk.hangups, on_part_closed, http);
+    clients_close(http->clients, on_part_closed, http);
+    hangups_close(http->shared.hangups, on_part_closed, http);
     delivery_checks_close(http->deliveries, on_part_closed, http);
     lingering_closes_close(http->lingering, on_part_closed, http);
     uv_close((uv_handle_t *)&http->deadline, on_deadline_closed);
@@ -68,9 +68,9 @@ static void finish(struct http *http)
  * must not have a suspended connection then, but Redis' own deadline is short. */
 static bool is_finished(const struct http *http)
 {
-    bool nobody_comes = http->too_late || callers_arriving(http->callers) == 0;
-    return (http->desk.under_way == 0 && nobody_comes) ||
-           (http->cut_off && http->desk.suspended == 0);
+    bool nobody_comes = http->too_late || clients_arriving(http->clients) == 0;
+    return (http->shared.under_way == 0 && nobody_comes) ||
+           (http->cut_off && http->shared.suspended == 0);
 }
 
 static void on_turned(void *context)
@@ -107,7 +107,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
                   "one for several requests");
     http->deliveries = delivery_checks_open(loop, options->metrics);
     http->lingering = lingering_closes_open(loop);
-    http->callers = callers_open(&(struct callers_options){
+    http->clients = clients_open(&(struct clients_options){
         .loop = loop,
         .addresses = options->addresses,
         .metrics = options->metrics,
@@ -119,12 +119,12 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
                      [DEADLINE_IDLE] = options->idle_timeout_ms},
         .too_slow = http->too_slow,
     });
-    http->pool = daemon_pool_open(loop, &http->desk, options->https, on_turned, http);
+    http->pool = daemon_pool_open(loop, &http->shared, options->https, on_turned, http);
     http->acceptor = acceptor_new(&(struct acceptor_options){
         .loop = loop,
         .listen_fd = options->listen_fd,
         .addresses = options->addresses,
-        .callers = http->callers,
+        .clients = http->clients,
         .lingering = http->lingering,
         .pool = http->pool,
         .metrics = options->metrics,
@@ -144,12 +144,12 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
     struct http *http = calloc(1, sizeof *http);
     if (!http)
         abort();
-    http->desk = (struct desk){.api = options->api,
-                               .metrics = options->metrics,
-                               .log = options->log,
-                               .is_admin = options->is_admin};
+    http->shared = (struct request_context){.api = options->api,
+                                            .metrics = options->metrics,
+                                            .log = options->log,
+                                            .is_admin = options->is_admin};
     http->parts = PARTS;
-    int result = hangups_open(&http->desk.hangups, loop);
+    int result = hangups_open(&http->shared.hangups, loop);
     if (result < 0) {
         close(options->listen_fd);
         free(http);
@@ -177,7 +177,7 @@ static void on_close_deadline(uv_timer_t *timer)
 {
     struct http *http = timer->data;
     http->cut_off = true;
-    hangups_tell_all(http->desk.hangups);
+    hangups_tell_all(http->shared.hangups);
     daemon_pool_wake(http->pool); /* this turn may be the last for lack of events */
 }
 
@@ -194,9 +194,9 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
     http->closed = closed;
     http->context = context;
     http_serve(http); /* whoever waits is answered, even if nobody was so far */
-    http->closing = http->desk.closing = true;
+    http->closing = http->shared.closing = true;
     acceptor_close(http->acceptor, on_part_closed, http);
-    api_drain(http->desk.api);
+    api_drain(http->shared.api);
     uv_timer_start(&http->deadline, on_arrival_deadline, ARRIVAL_MS, 0);
     daemon_pool_wake(http->pool); /* a turn that finds that there is nothing to wait for */
 }

@@ -10,9 +10,9 @@
 /* Made with the request line, freed when libmicrohttpd has done with it. */
 struct record {
     struct exchange exchange; /* the first member: the API hands this back */
-    struct counter *counter;
+    struct daemon_context *daemon;
     struct MHD_Connection *connection;
-    struct caller *caller;
+    struct client *client;
     struct hangup hangup;
     bool begun;
     bool too_large;
@@ -32,9 +32,9 @@ struct record {
     char target[];
 };
 
-static inline struct desk *desk_of(const struct record *record)
+static inline struct request_context *context_of(const struct record *record)
 {
-    return record->counter->desk;
+    return record->daemon->shared;
 }
 
 /* From inside libmicrohttpd's callbacks alone. Who is suspended waits by right. */

@@ -33,27 +33,27 @@ void *request_new(void *context, const char *target, struct MHD_Connection *conn
     struct record *record = calloc(1, sizeof *record + length + 1);
     if (!record)
         abort();
-    record->counter = context;
+    record->daemon = context;
     record->connection = connection;
-    record->caller =
+    record->client =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    caller_asks(record->caller);
+    client_asks(record->client);
     memcpy(record->target, target, length);
     leave_query(target);
-    record->counter->desk->under_way++;
+    record->daemon->shared->under_way++;
     return record;
 }
 
 static int socket_of(const struct record *record)
 {
-    return record->caller->fd;
+    return record->client->fd;
 }
 
 void request_suspend(struct record *record)
 {
-    caller_expect(record->caller, DEADLINE_NONE);
+    client_expect(record->client, DEADLINE_NONE);
     record->suspended = true;
-    desk_of(record)->suspended++;
+    context_of(record)->suspended++;
     MHD_suspend_connection(record->connection);
 }
 
@@ -61,9 +61,9 @@ void request_suspend(struct record *record)
 static void resume(struct record *record)
 {
     record->suspended = false;
-    desk_of(record)->suspended--;
+    context_of(record)->suspended--;
     MHD_resume_connection(record->connection);
-    record->counter->resumed(record->counter);
+    record->daemon->resumed(record->daemon);
 }
 
 static bool is_request_id(const char *text)
@@ -77,13 +77,13 @@ static bool is_request_id(const char *text)
 /* Who a TLS client is by its certificate; NULL where it has shown none. */
 static const char *client_of(const struct record *record)
 {
-    return https_session_client(&record->caller->tls);
+    return https_session_client(&record->client->tls);
 }
 
 /* Counts it among those that wait, or with -1 no more. */
 static void count_waiting(const struct record *record, int change)
 {
-    struct metrics *metrics = desk_of(record)->metrics;
+    struct metrics *metrics = context_of(record)->metrics;
     bool watches = route_watches(record->exchange.route);
     metrics_add(&metrics->waiting, change);
     metrics_add(watches ? &metrics->watchers : &metrics->waiters, change);
@@ -127,7 +127,7 @@ static void streamed(struct exchange *exchange)
 
 static bool has_gone(const struct record *record)
 {
-    return hangups_has_gone(socket_of(record), record->caller->tls.session);
+    return hangups_has_gone(socket_of(record), record->client->tls.session);
 }
 
 /* What is sent to a client that has gone looks delivered. */
@@ -141,10 +141,10 @@ static void note_origin(struct record *record, const struct headers *headers)
 {
     const char *traceparent = headers->first[HEADER_TRACEPARENT];
     const char *forwarded_for = headers->last[HEADER_FORWARDED_FOR];
-    bool is_proxy = !record->caller->address;
+    bool is_proxy = !record->client->address;
     if (traceparent && !headers_repeat(headers, HEADER_TRACEPARENT))
         origin_trace(traceparent, record->exchange.trace_id);
-    if (is_proxy && forwarded_for && journal_wants_requests(desk_of(record)->log))
+    if (is_proxy && forwarded_for && journal_wants_requests(context_of(record)->log))
         origin_client(forwarded_for, record->forwarded_for);
 }
 
@@ -160,8 +160,8 @@ static void begin(struct record *record, const char *method, const struct header
     struct exchange *exchange = &record->exchange;
     const char *request_id = headers->first[HEADER_REQUEST_ID];
     record->begun = true;
-    caller_expect(record->caller, DEADLINE_BODY);
-    exchange->is_admin = desk_of(record)->is_admin;
+    client_expect(record->client, DEADLINE_BODY);
+    exchange->is_admin = context_of(record)->is_admin;
     exchange->method = method;
     exchange->target = record->target;
     exchange->content_type = headers->first[HEADER_CONTENT_TYPE];
@@ -186,7 +186,7 @@ static void begin(struct record *record, const char *method, const struct header
     if (is_request_id(request_id))
         snprintf(exchange->request_id, sizeof exchange->request_id, "%s", request_id);
     else
-        token_make(&desk_of(record)->api->randomness, exchange->request_id);
+        token_make(&context_of(record)->api->randomness, exchange->request_id);
 }
 
 /* Keeps a piece of the body; what is too long is read and dropped, since a reply cannot be queued
@@ -221,7 +221,7 @@ static void on_hung_up(struct hangup *hangup)
 {
     struct record *record =
         (struct record *)(void *)((char *)hangup - offsetof(struct record, hangup));
-    metrics_add(&desk_of(record)->metrics->hung_up, 1);
+    metrics_add(&context_of(record)->metrics->hung_up, 1);
     stop_waiting(record);
     tell_gone(record);
     if (record->suspended)
@@ -232,8 +232,8 @@ static void on_hung_up(struct hangup *hangup)
 
 void request_watch(struct record *record)
 {
-    hangups_watch(desk_of(record)->hangups, &record->hangup, socket_of(record),
-                  record->caller->tls.session, on_hung_up);
+    hangups_watch(context_of(record)->hangups, &record->hangup, socket_of(record),
+                  record->client->tls.session, on_hung_up);
 }
 
 /* Answers what the API has refused by its head. Where nobody knows where the request ends, or a
@@ -248,7 +248,7 @@ static enum MHD_Result refuse(struct record *record)
 static enum MHD_Result refuse_head(struct record *record)
 {
     record->refused = true;
-    api_refuse_head(desk_of(record)->api, &record->exchange, HEAD_MOST);
+    api_refuse_head(context_of(record)->api, &record->exchange, HEAD_MOST);
     return sending_write(record);
 }
 
@@ -257,7 +257,7 @@ static enum MHD_Result refuse_head(struct record *record)
 static enum MHD_Result admit(struct record *record, const struct headers *headers)
 {
     struct exchange *exchange = &record->exchange;
-    if (!api_admit(desk_of(record)->api, exchange)) {
+    if (!api_admit(context_of(record)->api, exchange)) {
         record->complete = uv_hrtime();
         return exchange->has_body ? refuse(record) : MHD_YES;
     }
@@ -283,7 +283,7 @@ static enum MHD_Result enter(struct record *record, const char *method, const ch
         return refuse_head(record);
     if (!refusal)
         return admit(record, &headers);
-    api_refuse_request(desk_of(record)->api, &record->exchange, refusal);
+    api_refuse_request(context_of(record)->api, &record->exchange, refusal);
     return refuse(record);
 }
 
@@ -358,7 +358,7 @@ static void note_refusal(struct record *record, enum MHD_RequestTerminationCode 
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(record->connection, MHD_CONNECTION_INFO_HTTP_STATUS);
     bool is_given_up = code == MHD_REQUEST_TERMINATED_WITH_ERROR && !info &&
-                       record->caller->deadline.kind == DEADLINE_HEAD && !has_gone(record);
+                       record->client->deadline.kind == DEADLINE_HEAD && !has_gone(record);
     if (record->begun || (!info && !is_given_up))
         return;
     begin(record, "-", &NONE);
@@ -382,13 +382,13 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
         return;
     *place = NULL;
     note_refusal(record, code);
-    record->caller->lingers |= record->refused;
-    caller_expect(record->caller, DEADLINE_IDLE);
+    record->client->lingers |= record->refused;
+    client_expect(record->client, DEADLINE_IDLE);
     stop_waiting(record);
-    hangups_forget(desk_of(record)->hangups, &record->hangup);
+    hangups_forget(context_of(record)->hangups, &record->hangup);
     sending_ended(record, code);
     exchange_clear(&record->exchange);
-    desk_of(record)->under_way--;
+    context_of(record)->under_way--;
     free(record->body);
     free(record);
 }

@@ -4,7 +4,7 @@
 #define BATON_SERVER_HTTP_REQUEST_H
 
 #include "api/api.h"
-#include "server/http/callers.h"
+#include "server/http/clients.h"
 #include "server/http/hangups.h"
 #include "server/http/https.h"
 #include "server/log/log.h"
@@ -13,7 +13,7 @@
 #include <microhttpd.h>
 
 /* What the requests of a worker have in common. */
-struct desk {
+struct request_context {
     struct api *api;
     struct metrics *metrics;
     struct hangups *hangups;
@@ -25,10 +25,10 @@ struct desk {
 };
 
 /* What the requests of one daemon have in common: the context of all callbacks below. */
-struct counter {
-    struct desk *desk;
+struct daemon_context {
+    struct request_context *shared;
     /* A connection has been resumed: the daemon is to be run before the loop sleeps. */
-    void (*resumed)(struct counter *counter);
+    void (*resumed)(struct daemon_context *daemon);
 };
 
 /* For MHD_OPTION_URI_LOG_CALLBACK, the access handler, and MHD_OPTION_NOTIFY_COMPLETED. */

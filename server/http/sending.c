@@ -16,7 +16,7 @@ enum {
 
 static void count_streaming(const struct record *record, int change)
 {
-    struct metrics *metrics = desk_of(record)->metrics;
+    struct metrics *metrics = context_of(record)->metrics;
     metrics_add(&metrics->streams, change);
     if (route_watches(record->exchange.route))
         metrics_add(&metrics->watchers, change);
@@ -32,7 +32,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_
     (void)position;
     if (record->gone || exchange->stream.overflown)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    caller_expect(record->caller, DEADLINE_REPLY);
+    client_expect(record->client, DEADLINE_REPLY);
     size_t length = exchange_take(exchange, buffer, size);
     if (length == 0 && exchange->stream.finished)
         return MHD_CONTENT_READER_END_OF_STREAM;
@@ -60,7 +60,7 @@ static struct MHD_Response *stream_response(struct record *record)
         MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, record, NULL);
     if (response && strcmp(record->exchange.method, "HEAD") == 0)
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-    keep_little_in_the_kernel(record->caller->fd);
+    keep_little_in_the_kernel(record->client->fd);
     record->streaming = true;
     count_streaming(record, 1);
     request_watch(record);
@@ -77,7 +77,7 @@ static struct MHD_Response *plain_response(const struct reply *reply)
  * hearing that it is their turn. */
 static void count_time(const struct record *record)
 {
-    struct metrics *metrics = desk_of(record)->metrics;
+    struct metrics *metrics = context_of(record)->metrics;
     const struct exchange *exchange = &record->exchange;
     if (exchange->heard)
         metrics_handed_over(metrics, uv_hrtime() - exchange->heard);
@@ -88,8 +88,8 @@ static void count_time(const struct record *record)
 /* Whether the connection ends with this reply. */
 static bool is_last(const struct record *record)
 {
-    const struct desk *desk = desk_of(record);
-    return desk->closing || record->refused || health_is_leaving(desk->api->health);
+    const struct request_context *shared = context_of(record);
+    return shared->closing || record->refused || health_is_leaving(shared->api->health);
 }
 
 enum MHD_Result sending_begin(struct record *record)
@@ -107,7 +107,7 @@ enum MHD_Result sending_begin(struct record *record)
     MHD_add_response_header(response, "X-Request-Id", record->exchange.request_id);
     if (is_last(record))
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    caller_expect(record->caller, DEADLINE_REPLY);
+    client_expect(record->client, DEADLINE_REPLY);
     enum MHD_Result queued = MHD_queue_response(record->connection, reply->status, response);
     MHD_destroy_response(response);
     return queued;
@@ -126,7 +126,7 @@ enum MHD_Result sending_write(struct record *record)
                  reply->length, record->exchange.request_id, has_body ? reply->body : "");
     if (length < 0)
         abort();
-    record->written = caller_write(record->caller, text, (size_t)length);
+    record->written = client_write(record->client, text, (size_t)length);
     free(text);
     return MHD_NO;
 }
@@ -142,13 +142,13 @@ static uint64_t bytes_sent(const struct record *record)
 
 static void write_down(const struct record *record, bool delivered)
 {
-    const struct log *log = desk_of(record)->log;
+    const struct log *log = context_of(record)->log;
     if (!record->begun || !journal_wants_requests(log))
         return;
     int64_t took_us = record->complete ? (int64_t)(uv_hrtime() - record->complete) / 1000 : -1;
     journal_answered(log, &(struct outcome){
                               .exchange = &record->exchange,
-                              .client = record->caller->place,
+                              .client = record->client->place,
                               .forwarded_for = record->forwarded_for,
                               .took_us = took_us,
                               .bytes = bytes_sent(record),
@@ -160,14 +160,14 @@ static void write_down(const struct record *record, bool delivered)
  * that its client leaves is an ordinary end of it. */
 static void count(struct record *record, enum MHD_RequestTerminationCode code)
 {
-    struct metrics *metrics = desk_of(record)->metrics;
+    struct metrics *metrics = context_of(record)->metrics;
     struct exchange *exchange = &record->exchange;
     if (!exchange->reply.status)
         return;
     metrics_count(metrics, exchange->route, exchange->method, exchange->reply.status);
     struct undelivered *told = record->streaming ? NULL : undelivered_new(exchange);
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-        caller_told(record->caller, told);
+        client_told(record->client, told);
     } else if (!record->streaming) {
         metrics_add(&metrics->undelivered, 1);
         if (told)

@@ -1,4 +1,4 @@
-/* callers.h: what is known of each connection: from where it is, what it is about, and until when
+/* clients.h: what is known of each connection: from where it is, what it is about, and until when
  * that may take. Who misses a deadline is hung up on. */
 #ifndef BATON_SERVER_HTTP_CALLERS_H
 #define BATON_SERVER_HTTP_CALLERS_H
@@ -13,12 +13,12 @@
 #include <uv.h>
 
 /* Those of a worker; used on its thread alone. */
-struct callers;
+struct clients;
 
 /* One connection, from before it is accepted until it is closed. */
-struct caller {
+struct client {
     struct deadline deadline; /* the first member */
-    struct callers *callers;
+    struct clients *clients;
     struct address *address;      /* as it is counted, or NULL: it is trusted, or has none */
     char place[INET6_ADDRSTRLEN]; /* the same for people; "": it has none */
     int fd;
@@ -27,10 +27,10 @@ struct caller {
     bool arrives;               /* has not asked for anything yet */
     bool lingers;               /* may still be sending when its connection is closed */
     bool asks;                  /* the line of a request has come, but not yet all of it */
-    TAILQ_ENTRY(caller) others; /* the daemon's */
+    TAILQ_ENTRY(client) others; /* the daemon's */
 };
 
-struct callers_options {
+struct clients_options {
     uv_loop_t *loop;
     struct addresses *addresses;
     struct metrics *metrics;
@@ -41,45 +41,45 @@ struct callers_options {
     const char *too_slow;
 };
 
-struct callers *callers_open(const struct callers_options *options);
+struct clients *clients_open(const struct clients_options *options);
 
 /* There may be none any more. Calls `closed` from the loop, by which time the record is freed. */
-void callers_close(struct callers *callers, void (*closed)(void *context), void *context);
+void clients_close(struct clients *clients, void (*closed)(void *context), void *context);
 
 /* One on this socket, from there, counted at `address`. From now on it has the time for a request's
  * head. */
-struct caller *caller_new(struct callers *callers, int fd, const struct sockaddr_storage *from,
+struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
                           struct address *address);
 
 /* It begins to speak TLS. */
-void caller_shakes_hands(struct caller *caller, struct https *https, gnutls_session_t session);
+void client_shakes_hands(struct client *client, struct https *https, gnutls_session_t session);
 
 /* How many have yet to ask for something: the first request of each may be on its way. */
-size_t callers_arriving(const struct callers *callers);
+size_t clients_arriving(const struct clients *clients);
 
 /* To all that are idle: their connections are about to be closed. */
-void callers_say_goodbye(struct callers *callers);
+void clients_say_goodbye(struct clients *clients);
 
 /* For want of places: hangs up on some of those that have been idle the longest. */
-void callers_make_places(struct callers *callers);
+void clients_make_places(struct clients *clients);
 
 /* Its connection is about to be closed: its place is free. Whether it has got its last reply is to
  * be found out. */
-void caller_free(struct caller *caller);
+void client_free(struct client *client);
 
 /* What it is expected to do from now on, and has the time for. */
-void caller_expect(struct caller *caller, enum deadline_kind kind);
+void client_expect(struct client *client, enum deadline_kind kind);
 
 /* The line of a request has come, which for a connection that was idle begins the time for the rest
  * of the head. For a new one that time goes on. Its last reply must have come to it. */
-void caller_asks(struct caller *caller);
+void client_asks(struct client *client);
 
 /* Writes to its socket, past libmicrohttpd, as far as it can be written at once. Returns whether
  * all was. */
-bool caller_write(struct caller *caller, const char *text, size_t length);
+bool client_write(struct client *client, const char *text, size_t length);
 
 /* The last of a reply has been sent, which told of these holds; NULL where of none. They are taken
  * over. */
-void caller_told(struct caller *caller, struct undelivered *told);
+void client_told(struct client *client, struct undelivered *told);
 
 #endif

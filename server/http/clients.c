@@ -1,0 +1,225 @@
+#include "server/http/clients.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    PLACES_AT_ONCE = 16,
+    IDLE_LEAST_MS = 1000, /* who was just answered may be about to ask again */
+};
+
+struct clients {
+    struct clients_options options;
+    struct deadlines deadlines;
+    uv_timer_t timer;  /* rings when the first deadline is missed, or before */
+    uint64_t rings_at; /* UINT64_MAX where it is not set */
+    size_t arriving;
+    void (*closed)(void *context);
+    void *context;
+};
+
+static void on_timer(uv_timer_t *timer);
+
+/* Deadlines are moved far more often than missed: the timer is only ever set to an earlier time,
+ * and looks when it rings whether there is anything to do. */
+static void ring_at(struct clients *clients, uint64_t at)
+{
+    uint64_t now = uv_now(clients->options.loop);
+    if (at >= clients->rings_at)
+        return;
+    clients->rings_at = at;
+    uv_timer_start(&clients->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+static void count_missed(struct clients *clients, enum deadline_kind kind)
+{
+    struct metrics *metrics = clients->options.metrics;
+    atomic_uint_fast64_t *const NUMBERS[DEADLINE_KINDS] = {
+        [DEADLINE_HEAD] = &metrics->late_heads,
+        [DEADLINE_BODY] = &metrics->late_bodies,
+        [DEADLINE_REPLY] = &metrics->unread_replies,
+        [DEADLINE_IDLE] = &metrics->idle_ends,
+    };
+    metrics_add(NUMBERS[kind], 1);
+}
+
+bool client_write(struct client *client, const char *text, size_t length)
+{
+    ssize_t sent = client->tls.https ? gnutls_record_send(client->tls.session, text, length)
+                                     : send(client->fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent == (ssize_t)length;
+}
+
+/* What it has yet to send would reset the connection, and its answer might be lost with it. */
+static void linger(const struct client *client)
+{
+    int fd = fcntl(client->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0)
+        lingering_close_begin(client->clients->options.lingering, fd, "", 0);
+}
+
+/* In the midst of a reply it would be a lie, and before the first request too early. */
+static void say_goodbye(struct client *client)
+{
+    if (client->deadline.kind == DEADLINE_IDLE)
+        https_session_say_goodbye(&client->tls);
+}
+
+void clients_say_goodbye(struct clients *clients)
+{
+    struct deadline *any;
+    while ((any = deadlines_missed(&clients->deadlines, UINT64_MAX))) {
+        say_goodbye((struct client *)any);
+        client_expect((struct client *)any, DEADLINE_NONE);
+    }
+}
+
+/* libmicrohttpd finds the connection closed by its client and ends it, in its own time. So far it
+ * has written nothing to the request of one that is told that it is too slow. */
+static void hang_up(struct client *client)
+{
+    const char *text = client->clients->options.too_slow;
+    bool can_be_told = client->asks && !client->tls.https;
+    count_missed(client->clients, client->deadline.kind);
+    say_goodbye(client);
+    client_expect(client, DEADLINE_NONE);
+    if (can_be_told)
+        send(client->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+    shutdown(client->fd, SHUT_RDWR);
+}
+
+static bool has_been_idle(const struct clients *clients, const struct deadline *idle)
+{
+    uint64_t now = uv_now(clients->options.loop);
+    return (int64_t)(now - idle->at) >= IDLE_LEAST_MS - clients->options.lasts_ms[DEADLINE_IDLE];
+}
+
+void clients_make_places(struct clients *clients)
+{
+    struct deadline *idle;
+    for (int i = 0; i < PLACES_AT_ONCE; i++) {
+        idle = deadlines_first(&clients->deadlines, DEADLINE_IDLE);
+        if (!idle || !has_been_idle(clients, idle))
+            return;
+        hang_up((struct client *)idle);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct clients *clients = timer->data;
+    uint64_t now = uv_now(clients->options.loop), next;
+    struct deadline *missed;
+    clients->rings_at = UINT64_MAX;
+    while ((missed = deadlines_missed(&clients->deadlines, now)))
+        hang_up((struct client *)missed);
+    if (deadlines_next(&clients->deadlines, &next))
+        ring_at(clients, next);
+}
+
+struct clients *clients_open(const struct clients_options *options)
+{
+    struct clients *clients = calloc(1, sizeof *clients);
+    if (!clients)
+        abort();
+    clients->options = *options;
+    clients->rings_at = UINT64_MAX;
+    deadlines_init(&clients->deadlines, options->lasts_ms);
+    uv_timer_init(options->loop, &clients->timer);
+    clients->timer.data = clients;
+    return clients;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct clients *clients = handle->data;
+    clients->closed(clients->context);
+    free(clients);
+}
+
+void clients_close(struct clients *clients, void (*closed)(void *context), void *context)
+{
+    clients->closed = closed;
+    clients->context = context;
+    uv_close((uv_handle_t *)&clients->timer, on_closed);
+}
+
+struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
+                          struct address *address)
+{
+    struct client *client = calloc(1, sizeof *client);
+    if (!client)
+        abort();
+    client->clients = clients;
+    client->fd = fd;
+    client->address = address;
+    client->arrives = true;
+    clients->arriving++;
+    struct ip ip;
+    if (ip_of(from, &ip))
+        ip_write(&ip, client->place);
+    metrics_add(&clients->options.metrics->connections, 1);
+    client_expect(client, DEADLINE_HEAD);
+    return client;
+}
+
+void client_shakes_hands(struct client *client, struct https *https, gnutls_session_t session)
+{
+    https_session_begin(&client->tls, https, session);
+}
+
+static void has_arrived(struct client *client)
+{
+    client->clients->arriving -= client->arrives;
+    client->arrives = false;
+}
+
+size_t clients_arriving(const struct clients *clients)
+{
+    return clients->arriving;
+}
+
+void client_free(struct client *client)
+{
+    struct clients *clients = client->clients;
+    has_arrived(client);
+    client_expect(client, DEADLINE_NONE);
+    if (client->lingers)
+        linger(client);
+    if (client->told)
+        delivery_check(clients->options.deliveries, client->fd, client->told);
+    metrics_add(&clients->options.metrics->connections, -1);
+    addresses_leave(clients->options.addresses, client->address);
+    addresses_give_place(clients->options.addresses);
+    https_session_end(&client->tls);
+    free(client);
+}
+
+void client_expect(struct client *client, enum deadline_kind kind)
+{
+    struct clients *clients = client->clients;
+    deadlines_set(&clients->deadlines, &client->deadline, kind, uv_now(clients->options.loop));
+    if (kind != DEADLINE_NONE)
+        ring_at(clients, client->deadline.at);
+    client->asks &= kind == DEADLINE_HEAD || kind == DEADLINE_BODY;
+}
+
+void client_asks(struct client *client)
+{
+    if (client->deadline.kind != DEADLINE_HEAD)
+        client_expect(client, DEADLINE_HEAD);
+    has_arrived(client);
+    client->asks = true;
+    client_told(client, NULL);
+}
+
+void client_told(struct client *client, struct undelivered *told)
+{
+    undelivered_free(client->told);
+    if (told && client->tls.https &&
+        delivery_find_refused(client->clients->options.deliveries, client->fd, told))
+        told = NULL;
+    client->told = told;
+}
