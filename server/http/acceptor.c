@@ -30,7 +30,7 @@ struct acceptor {
     void *context;
 };
 
-static void on_again(uv_timer_t *timer)
+static void acceptor_on_again(uv_timer_t *timer)
 {
     acceptor_open(timer->data);
 }
@@ -41,7 +41,7 @@ static void pause_accepting(struct acceptor *acceptor)
 {
     uv_poll_stop(&acceptor->clients);
     if (!acceptor->closing)
-        uv_timer_start(&acceptor->again, on_again, ACCEPT_AGAIN_MS, 0);
+        uv_timer_start(&acceptor->again, acceptor_on_again, ACCEPT_AGAIN_MS, 0);
 }
 
 /* At most once a minute. */
@@ -137,7 +137,7 @@ static void accept_some(struct acceptor *acceptor, int most)
         most--;
 }
 
-static void on_callers(uv_poll_t *clients, int status, int what)
+static void acceptor_on_callers(uv_poll_t *clients, int status, int what)
 {
     (void)status, (void)what;
     accept_some(clients->data, ACCEPTED_AT_ONCE);
@@ -158,10 +158,10 @@ struct acceptor *acceptor_new(const struct acceptor_options *options)
 void acceptor_open(struct acceptor *acceptor)
 {
     if (!acceptor->closing)
-        uv_poll_start(&acceptor->clients, UV_READABLE, on_callers);
+        uv_poll_start(&acceptor->clients, UV_READABLE, acceptor_on_callers);
 }
 
-static void on_part_closed(void *context)
+static void acceptor_on_part_closed(void *context)
 {
     struct acceptor *acceptor = context;
     if (--acceptor->parts > 0)
@@ -170,9 +170,9 @@ static void on_part_closed(void *context)
     free(acceptor);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void acceptor_on_handle_closed(uv_handle_t *handle)
 {
-    on_part_closed(handle->data);
+    acceptor_on_part_closed(handle->data);
 }
 
 /* The handle goes before its descriptor, which another worker may be given next. */
@@ -183,7 +183,7 @@ void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), vo
     acceptor->closing = true;
     accept_some(acceptor, ACCEPTED_LAST);
     acceptor->parts = PARTS;
-    uv_close((uv_handle_t *)&acceptor->clients, on_handle_closed);
-    uv_close((uv_handle_t *)&acceptor->again, on_handle_closed);
+    uv_close((uv_handle_t *)&acceptor->clients, acceptor_on_handle_closed);
+    uv_close((uv_handle_t *)&acceptor->again, acceptor_on_handle_closed);
     close(acceptor->options.listen_fd);
 }

@@ -20,7 +20,7 @@ struct clients {
     void *context;
 };
 
-static void on_timer(uv_timer_t *timer);
+static void clients_on_timer(uv_timer_t *timer);
 
 /* Deadlines are moved far more often than missed: the timer is only ever set to an earlier time,
  * and looks when it rings whether there is anything to do. */
@@ -30,7 +30,7 @@ static void ring_at(struct clients *clients, uint64_t at)
     if (at >= clients->rings_at)
         return;
     clients->rings_at = at;
-    uv_timer_start(&clients->timer, on_timer, at > now ? at - now : 0, 0);
+    uv_timer_start(&clients->timer, clients_on_timer, at > now ? at - now : 0, 0);
 }
 
 static void count_missed(struct clients *clients, enum deadline_kind kind)
@@ -107,7 +107,7 @@ void clients_make_places(struct clients *clients)
     }
 }
 
-static void on_timer(uv_timer_t *timer)
+static void clients_on_timer(uv_timer_t *timer)
 {
     struct clients *clients = timer->data;
     uint64_t now = uv_now(clients->options.loop), next;
@@ -132,7 +132,7 @@ struct clients *clients_open(const struct clients_options *options)
     return clients;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void clients_on_closed(uv_handle_t *handle)
 {
     struct clients *clients = handle->data;
     clients->closed(clients->context);
@@ -143,7 +143,7 @@ void clients_close(struct clients *clients, void (*closed)(void *context), void 
 {
     clients->closed = closed;
     clients->context = context;
-    uv_close((uv_handle_t *)&clients->timer, on_closed);
+    uv_close((uv_handle_t *)&clients->timer, clients_on_closed);
 }
 
 struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,

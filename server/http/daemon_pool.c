@@ -45,14 +45,14 @@ struct daemon_pool {
     void *closed_context;
 };
 
-static void on_busy(uv_idle_t *idle)
+static void daemon_pool_on_busy(uv_idle_t *idle)
 {
     (void)idle;
 }
 
 void daemon_pool_wake(struct daemon_pool *pool)
 {
-    uv_idle_start(&pool->busy, on_busy);
+    uv_idle_start(&pool->busy, daemon_pool_on_busy);
 }
 
 static void make_due(struct pooled_daemon *pooled)
@@ -70,7 +70,7 @@ static void make_due_now(struct pooled_daemon *pooled)
     daemon_pool_wake(pooled->pool);
 }
 
-static void on_resumed(struct daemon_context *context)
+static void daemon_pool_on_resumed(struct daemon_context *context)
 {
     make_due_now((struct pooled_daemon *)context);
 }
@@ -113,8 +113,8 @@ static struct client *come_in(struct pooled_daemon *pooled, int fd)
     return client;
 }
 
-static void on_connection(void *context, struct MHD_Connection *connection, void **place,
-                          enum MHD_ConnectionNotificationCode code)
+static void daemon_pool_on_connection(void *context, struct MHD_Connection *connection,
+                                      void **place, enum MHD_ConnectionNotificationCode code)
 {
     struct pooled_daemon *pooled = context;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -173,7 +173,7 @@ static struct MHD_Daemon *daemon_start(struct pooled_daemon *pooled)
     return MHD_start_daemon(
         flags, 0, NULL, NULL, request_step, pooled, MHD_OPTION_EXTERNAL_LOGGER, be_silent, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, request_new, pooled, MHD_OPTION_NOTIFY_COMPLETED,
-        request_completed, pooled, MHD_OPTION_NOTIFY_CONNECTION, on_connection, pooled,
+        request_completed, pooled, MHD_OPTION_NOTIFY_CONNECTION, daemon_pool_on_connection, pooled,
         MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)DAEMON_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_STRICT_FOR_CLIENT, entrance_strictness(),
@@ -185,7 +185,7 @@ static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
     struct pooled_daemon *pooled = calloc(1, sizeof *pooled);
     if (!pooled)
         abort();
-    pooled->context = (struct daemon_context){pool->shared, on_resumed};
+    pooled->context = (struct daemon_context){pool->shared, daemon_pool_on_resumed};
     pooled->pool = pool;
     pooled->daemon = daemon_start(pooled);
     if (!pooled->daemon) {
@@ -228,7 +228,7 @@ static void pooled_daemon_run(struct pooled_daemon *pooled)
         make_due(pooled);
 }
 
-static void on_turn(uv_check_t *turn)
+static void daemon_pool_on_turn(uv_check_t *turn)
 {
     struct daemon_pool *pool = turn->data;
     struct due due = TAILQ_HEAD_INITIALIZER(due);
@@ -283,7 +283,7 @@ void daemon_pool_set_https(struct daemon_pool *pool, struct https *https)
 
 void daemon_pool_start(struct daemon_pool *pool)
 {
-    uv_check_start(&pool->turn, on_turn);
+    uv_check_start(&pool->turn, daemon_pool_on_turn);
 }
 
 /* The daemons go with the last handle of all. */
@@ -301,7 +301,7 @@ static void one_less(struct daemon_pool *pool)
     free(pool);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void daemon_pool_on_handle_closed(uv_handle_t *handle)
 {
     one_less(handle->data);
 }
@@ -325,6 +325,6 @@ void daemon_pool_close(struct daemon_pool *pool, void (*closed)(void *context), 
     for (struct pooled_daemon *pooled = pool->first; pooled; pooled = pooled->next)
         pooled_daemon_close(pooled);
     pool->open_handles += HANDLES;
-    uv_close((uv_handle_t *)&pool->turn, on_handle_closed);
-    uv_close((uv_handle_t *)&pool->busy, on_handle_closed);
+    uv_close((uv_handle_t *)&pool->turn, daemon_pool_on_handle_closed);
+    uv_close((uv_handle_t *)&pool->busy, daemon_pool_on_handle_closed);
 }

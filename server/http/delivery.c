@@ -147,7 +147,7 @@ struct delivery_checks *delivery_checks_open(uv_loop_t *loop, struct metrics *me
     return deliveries;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void delivery_on_closed(uv_handle_t *handle)
 {
     struct delivery_checks *deliveries = handle->data;
     deliveries->closed(deliveries->context);
@@ -163,5 +163,5 @@ void delivery_checks_close(struct delivery_checks *deliveries, void (*closed)(vo
     }
     deliveries->closed = closed;
     deliveries->context = context;
-    uv_close((uv_handle_t *)&deliveries->timer, on_closed);
+    uv_close((uv_handle_t *)&deliveries->timer, delivery_on_closed);
 }

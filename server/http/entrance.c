@@ -39,8 +39,8 @@ static void follow(struct seams *seams, const char *begin, const char *end, size
     seams->next = end + delimiter;
 }
 
-static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const char *name,
-                                size_t name_length, const char *value, size_t value_length)
+static enum MHD_Result entrance_on_field(void *context, enum MHD_ValueKind kind, const char *name,
+                                         size_t name_length, const char *value, size_t value_length)
 {
     struct walk *walk = context;
     (void)kind;
@@ -63,7 +63,7 @@ const char *entrance_refusal(struct MHD_Connection *connection, const char *targ
     follow(&walk.seams, method, method + strlen(method), 1);
     follow(&walk.seams, url, url + strlen(target), 1);
     follow(&walk.seams, version, version + strlen(version), BREAK);
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_field, &walk);
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, entrance_on_field, &walk);
     follow(&walk.seams, walk.seams.next, walk.seams.next, BREAK);
     bool has_gap = walk.seams.are_open || walk.seams.next != method + head_length(connection);
     if (!gate_passes(&walk.gate))

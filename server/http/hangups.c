@@ -31,7 +31,7 @@ static void tell(struct hangups *hangups, struct hangup *hangup)
 }
 
 /* Telling of one may make others be forgotten whose events have been read already. */
-static void on_events(uv_poll_t *handle, int status, int what)
+static void hangups_on_events(uv_poll_t *handle, int status, int what)
 {
     struct hangups *hangups = handle->data;
     struct epoll_event events[EVENTS_AT_ONCE];
@@ -62,12 +62,12 @@ int hangups_open(struct hangups **ret, uv_loop_t *loop)
     LIST_INIT(&hangups->watched);
     uv_poll_init(loop, &hangups->events, hangups->epoll_fd);
     hangups->events.data = hangups;
-    uv_poll_start(&hangups->events, UV_READABLE, on_events);
+    uv_poll_start(&hangups->events, UV_READABLE, hangups_on_events);
     *ret = hangups;
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void hangups_on_closed(uv_handle_t *handle)
 {
     struct hangups *hangups = handle->data;
     close(hangups->epoll_fd);
@@ -79,7 +79,7 @@ void hangups_close(struct hangups *hangups, void (*closed)(void *context), void 
 {
     hangups->closed = closed;
     hangups->context = context;
-    uv_close((uv_handle_t *)&hangups->events, on_closed);
+    uv_close((uv_handle_t *)&hangups->events, hangups_on_closed);
 }
 
 /* Errors and a connection that is closed both ways are told unasked. What is sent is told once,

@@ -13,8 +13,8 @@ static const struct {
 #undef HEADER_NAME
 };
 
-static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const char *name,
-                                size_t name_length, const char *value, size_t value_length)
+static enum MHD_Result headers_on_field(void *context, enum MHD_ValueKind kind, const char *name,
+                                        size_t name_length, const char *value, size_t value_length)
 {
     struct headers *headers = context;
     headers->memory += EXCHANGE_FIELD_COST;
@@ -36,7 +36,8 @@ static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const ch
 void headers_read(struct MHD_Connection *connection, struct headers *ret)
 {
     *ret = (struct headers){.first = {NULL}};
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND | MHD_COOKIE_KIND, on_field, ret);
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND | MHD_COOKIE_KIND, headers_on_field,
+                                ret);
 }
 
 bool headers_repeat(const struct headers *headers, enum header_kind kind)

@@ -38,7 +38,7 @@ struct http {
     void *context;
 };
 
-static void on_part_closed(void *context)
+static void http_on_part_closed(void *context)
 {
     struct http *http = context;
     if (--http->parts > 0)
@@ -47,21 +47,21 @@ static void on_part_closed(void *context)
     free(http);
 }
 
-static void on_deadline_closed(uv_handle_t *handle)
+static void http_on_deadline_closed(uv_handle_t *handle)
 {
-    on_part_closed(handle->data);
+    http_on_part_closed(handle->data);
 }
 
 static void finish(struct http *http)
 {
     http->closing = false; /* but closed */
     clients_say_goodbye(http->clients);
-    daemon_pool_close(http->pool, on_part_closed, http);
-    clients_close(http->clients, on_part_closed, http);
-    hangups_close(http->shared.hangups, on_part_closed, http);
-    delivery_checks_close(http->deliveries, on_part_closed, http);
-    lingering_closes_close(http->lingering, on_part_closed, http);
-    uv_close((uv_handle_t *)&http->deadline, on_deadline_closed);
+    daemon_pool_close(http->pool, http_on_part_closed, http);
+    clients_close(http->clients, http_on_part_closed, http);
+    hangups_close(http->shared.hangups, http_on_part_closed, http);
+    delivery_checks_close(http->deliveries, http_on_part_closed, http);
+    lingering_closes_close(http->lingering, http_on_part_closed, http);
+    uv_close((uv_handle_t *)&http->deadline, http_on_deadline_closed);
 }
 
 /* Whether the daemons may stop: nothing is under way any more, or the deadline has passed. They
@@ -73,7 +73,7 @@ static bool is_finished(const struct http *http)
            (http->cut_off && http->shared.suspended == 0);
 }
 
-static void on_turned(void *context)
+static void http_on_turned(void *context)
 {
     struct http *http = context;
     if (http->closing && is_finished(http))
@@ -119,7 +119,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
                      [DEADLINE_IDLE] = options->idle_timeout_ms},
         .too_slow = http->too_slow,
     });
-    http->pool = daemon_pool_open(loop, &http->shared, options->https, on_turned, http);
+    http->pool = daemon_pool_open(loop, &http->shared, options->https, http_on_turned, http);
     http->acceptor = acceptor_new(&(struct acceptor_options){
         .loop = loop,
         .listen_fd = options->listen_fd,
@@ -173,7 +173,7 @@ void http_set_https(struct http *http, struct https *https)
 
 /* Who waits for the API to answer would wait on; who is still sending a request now will not get an
  * answer. */
-static void on_close_deadline(uv_timer_t *timer)
+static void http_on_close_deadline(uv_timer_t *timer)
 {
     struct http *http = timer->data;
     http->cut_off = true;
@@ -181,11 +181,11 @@ static void on_close_deadline(uv_timer_t *timer)
     daemon_pool_wake(http->pool); /* this turn may be the last for lack of events */
 }
 
-static void on_arrival_deadline(uv_timer_t *timer)
+static void http_on_arrival_deadline(uv_timer_t *timer)
 {
     struct http *http = timer->data;
     http->too_late = true;
-    uv_timer_start(timer, on_close_deadline, CLOSE_DEADLINE_MS - ARRIVAL_MS, 0);
+    uv_timer_start(timer, http_on_close_deadline, CLOSE_DEADLINE_MS - ARRIVAL_MS, 0);
     daemon_pool_wake(http->pool);
 }
 
@@ -195,8 +195,8 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
     http->context = context;
     http_serve(http); /* whoever waits is answered, even if nobody was so far */
     http->closing = http->shared.closing = true;
-    acceptor_close(http->acceptor, on_part_closed, http);
+    acceptor_close(http->acceptor, http_on_part_closed, http);
     api_drain(http->shared.api);
-    uv_timer_start(&http->deadline, on_arrival_deadline, ARRIVAL_MS, 0);
+    uv_timer_start(&http->deadline, http_on_arrival_deadline, ARRIVAL_MS, 0);
     daemon_pool_wake(http->pool); /* a turn that finds that there is nothing to wait for */
 }

@@ -32,14 +32,15 @@ static void close_first(struct lingering_closes *lingering)
     lingering->count--;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void lingering_close_on_timer(uv_timer_t *timer)
 {
     struct lingering_closes *lingering = timer->data;
     uint64_t now = uv_now(timer->loop);
     while (lingering->count > 0 && lingering->all[lingering->first].until <= now)
         close_first(lingering);
     if (lingering->count > 0)
-        uv_timer_start(timer, on_timer, lingering->all[lingering->first].until - now, 0);
+        uv_timer_start(timer, lingering_close_on_timer,
+                       lingering->all[lingering->first].until - now, 0);
 }
 
 struct lingering_closes *lingering_closes_open(uv_loop_t *loop)
@@ -52,7 +53,7 @@ struct lingering_closes *lingering_closes_open(uv_loop_t *loop)
     return lingering;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void lingering_close_on_closed(uv_handle_t *handle)
 {
     struct lingering_closes *lingering = handle->data;
     lingering->closed(lingering->context);
@@ -66,7 +67,7 @@ void lingering_closes_close(struct lingering_closes *lingering, void (*closed)(v
     lingering->context = context;
     while (lingering->count > 0)
         close_first(lingering);
-    uv_close((uv_handle_t *)&lingering->timer, on_closed);
+    uv_close((uv_handle_t *)&lingering->timer, lingering_close_on_closed);
 }
 
 void lingering_close_begin(struct lingering_closes *lingering, int fd, const char *text,
@@ -79,5 +80,5 @@ void lingering_close_begin(struct lingering_closes *lingering, int fd, const cha
     size_t last = (lingering->first + lingering->count++) % FAREWELLS_MOST;
     lingering->all[last] = (struct lingering_close){fd, uv_now(lingering->timer.loop) + STAYS_MS};
     if (lingering->count == 1)
-        uv_timer_start(&lingering->timer, on_timer, STAYS_MS, 0);
+        uv_timer_start(&lingering->timer, lingering_close_on_timer, STAYS_MS, 0);
 }

@@ -217,7 +217,7 @@ static void tell_gone(struct record *record)
 
 /* The client of a waiting request or of a stream has gone: the connection ends without more. Where
  * libmicrohttpd is at work on it, it is to find it closed. */
-static void on_hung_up(struct hangup *hangup)
+static void request_on_hung_up(struct hangup *hangup)
 {
     struct record *record =
         (struct record *)(void *)((char *)hangup - offsetof(struct record, hangup));
@@ -233,7 +233,7 @@ static void on_hung_up(struct hangup *hangup)
 void request_watch(struct record *record)
 {
     hangups_watch(context_of(record)->hangups, &record->hangup, socket_of(record),
-                  record->client->tls.session, on_hung_up);
+                  record->client->tls.session, request_on_hung_up);
 }
 
 /* Answers what the API has refused by its head. Where nobody knows where the request ends, or a

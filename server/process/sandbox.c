@@ -173,7 +173,7 @@ static const int MISSING[] = {SCMP_SYS(clone3), SCMP_SYS(io_uring_setup)};
 /* A signal's handler has no context of its own. */
 static const struct log *report_to;
 
-static void on_blocked(int number, siginfo_t *about, void *context)
+static void sandbox_on_blocked(int number, siginfo_t *about, void *context)
 {
     (void)context;
     /* Neither the heap nor the clock's zone makes a call that is not allowed, so that no lock of
@@ -190,7 +190,7 @@ static void on_blocked(int number, siginfo_t *about, void *context)
 
 static int listen_for_blocked(const struct log *log)
 {
-    struct sigaction action = {.sa_sigaction = on_blocked, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = sandbox_on_blocked, .sa_flags = SA_SIGINFO};
     report_to = log;
     return sigaction(SIGSYS, &action, NULL) < 0 ? -errno : 0;
 }

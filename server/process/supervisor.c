@@ -41,7 +41,7 @@ static void stop(struct process *process, const char *reason)
     uv_stop(&process->loop);
 }
 
-static void on_grace_over(uv_timer_t *timer)
+static void supervisor_on_grace_over(uv_timer_t *timer)
 {
     stop(timer->data, "the time of drain is over");
 }
@@ -65,11 +65,12 @@ static void leave(struct process *process)
                lasts, (process->settings.drain_ms + END_MS) * 1000);
     for (size_t i = 0; i < process->worker_count; i++)
         metrics_set(&process->metrics[i].draining, 1);
-    uv_timer_start(&process->grace, on_grace_over, (uint64_t)process->settings.drain_ms, 0);
+    uv_timer_start(&process->grace, supervisor_on_grace_over, (uint64_t)process->settings.drain_ms,
+                   0);
 }
 
 /* The first asks, another insists. */
-static void on_stop_signal(uv_signal_t *signal, int number)
+static void supervisor_on_stop_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
     if (is_graceful(process, number) && !health_is_leaving(&process->health))
@@ -101,16 +102,16 @@ static void read_again(struct process *process)
 }
 
 /* Somebody asks to read files again, or the terminal was closed. */
-static void on_hangup_signal(uv_signal_t *signal, int number)
+static void supervisor_on_hangup_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
     if (process->ends_with_terminal && !has_terminal())
-        on_stop_signal(signal, number);
+        supervisor_on_stop_signal(signal, number);
     else
         read_again(process);
 }
 
-static void on_restart(uv_timer_t *timer)
+static void supervisor_on_restart(uv_timer_t *timer)
 {
     struct process *process = timer->data;
     struct failure failure;
@@ -118,10 +119,10 @@ static void on_restart(uv_timer_t *timer)
         return;
     log_line(&process->log, LOG_ERROR, "cannot start redis-server again", "reason", failure.text,
              NULL);
-    uv_timer_start(timer, on_restart, RESTART_PAUSE_MS, 0);
+    uv_timer_start(timer, supervisor_on_restart, RESTART_PAUSE_MS, 0);
 }
 
-static void on_child_signal(uv_signal_t *signal, int number)
+static void supervisor_on_child_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
     (void)number;
@@ -133,7 +134,7 @@ static void on_child_signal(uv_signal_t *signal, int number)
     log_line(&process->log, LOG_ERROR, "redis-server has ended by itself; starting it again", "in",
              pause, "reason", embedded_why(process->embedded), "directory",
              process->settings.state_dir, NULL);
-    uv_timer_start(&process->restart, on_restart, (uint64_t)pause_ms, 0);
+    uv_timer_start(&process->restart, supervisor_on_restart, (uint64_t)pause_ms, 0);
 }
 
 static void tell_status(struct process *process)
@@ -147,7 +148,7 @@ static void tell_status(struct process *process)
     process->redis_is_away = away;
 }
 
-static void on_watchdog(uv_timer_t *timer)
+static void supervisor_on_watchdog(uv_timer_t *timer)
 {
     const struct process *process = timer->data;
     if (health_first_stuck(&process->health) == health_loops(&process->health))
@@ -169,7 +170,7 @@ static void look_at_loops(struct process *process)
     }
 }
 
-static void on_look(uv_timer_t *timer)
+static void supervisor_on_look(uv_timer_t *timer)
 {
     look_at_loops(timer->data);
     tell_status(timer->data);
@@ -177,11 +178,11 @@ static void on_look(uv_timer_t *timer)
 
 void supervisor_begin(struct process *process)
 {
-    uv_signal_start(&process->terminate, on_stop_signal, SIGTERM);
-    uv_signal_start(&process->interrupt, on_stop_signal, SIGINT);
-    uv_signal_start(&process->hangup, on_hangup_signal, SIGHUP);
-    uv_signal_start(&process->child, on_child_signal, SIGCHLD);
-    on_child_signal(&process->child, SIGCHLD); /* it may have ended before */
+    uv_signal_start(&process->terminate, supervisor_on_stop_signal, SIGTERM);
+    uv_signal_start(&process->interrupt, supervisor_on_stop_signal, SIGINT);
+    uv_signal_start(&process->hangup, supervisor_on_hangup_signal, SIGHUP);
+    uv_signal_start(&process->child, supervisor_on_child_signal, SIGCHLD);
+    supervisor_on_child_signal(&process->child, SIGCHLD); /* it may have ended before */
     hold_stop_signals(SIG_BLOCK);
 }
 
@@ -189,9 +190,9 @@ void supervisor_serve(struct process *process)
 {
     uint64_t watchdog_ms = (uint64_t)process->notify.watchdog_ms;
     notify_say(&process->notify, "READY=1\nSTATUS=serving on %s", process->url);
-    uv_timer_start(&process->look, on_look, LOOK_MS, LOOK_MS);
+    uv_timer_start(&process->look, supervisor_on_look, LOOK_MS, LOOK_MS);
     if (watchdog_ms > 0)
-        uv_timer_start(&process->watchdog, on_watchdog, 0, watchdog_ms);
+        uv_timer_start(&process->watchdog, supervisor_on_watchdog, 0, watchdog_ms);
     hold_stop_signals(SIG_UNBLOCK);
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }

@@ -61,7 +61,7 @@ static void serve(struct worker *worker, unsigned part)
         http_serve(worker->http);
 }
 
-static void on_redis_up(void *context, unsigned part)
+static void worker_on_redis_up(void *context, unsigned part)
 {
     struct worker *worker = context;
     locks_store_is_up(worker->locks, part);
@@ -71,7 +71,7 @@ static void on_redis_up(void *context, unsigned part)
              NULL);
 }
 
-static void on_redis_down(void *context, unsigned part, const char *reason)
+static void worker_on_redis_down(void *context, unsigned part, const char *reason)
 {
     struct worker *worker = context;
     note_store(worker);
@@ -85,69 +85,70 @@ static void on_redis_down(void *context, unsigned part, const char *reason)
     serve(worker, part);
 }
 
-static void on_redis_warning(void *context, const char *text)
+static void worker_on_redis_warning(void *context, const char *text)
 {
     struct worker *worker = context;
     log_line(worker->options->log, LOG_WARN, "redis is not as it should be for locks", "warning",
              text, NULL);
 }
 
-static void on_redis_moved(void *context)
+static void worker_on_redis_moved(void *context)
 {
     struct worker *worker = context;
     locks_store_has_moved(worker->locks);
     note_store(worker);
 }
 
-static void on_redis_taken(void *context, unsigned to, unsigned from)
+static void worker_on_redis_taken(void *context, unsigned to, unsigned from)
 {
     struct worker *worker = context;
     locks_store_has_taken(worker->locks, to, from);
 }
 
-static void on_listening(void *context)
+static void worker_on_listening(void *context)
 {
     struct worker *worker = context;
     locks_store_is_listening(worker->locks);
 }
 
-static void on_message(void *context, struct slice text)
+static void worker_on_message(void *context, struct slice text)
 {
     struct worker *worker = context;
     locks_store_message(worker->locks, text);
 }
 
-static void on_touched(void *context, struct slice key)
+static void worker_on_touched(void *context, struct slice key)
 {
     struct worker *worker = context;
     locks_store_touched(worker->locks, key);
 }
 
-static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+static void worker_on_stamp(void *context, unsigned part, uint64_t now,
+                            char stamp[STORE_STAMP_LENGTH])
 {
     const struct worker *worker = context;
     locks_stamp(worker->locks, part, now, stamp);
 }
 
-static void on_answered(void *context, uint64_t nanoseconds)
+static void worker_on_answered(void *context, uint64_t nanoseconds)
 {
     struct worker *worker = context;
     metrics_redis_took(worker->metrics, nanoseconds);
 }
 
-static void on_confirmed(void *context, uint64_t nanoseconds, bool is_confirmed)
+static void worker_on_confirmed(void *context, uint64_t nanoseconds, bool is_confirmed)
 {
     struct worker *worker = context;
     metrics_confirmed(worker->metrics, nanoseconds, is_confirmed);
 }
 
-static void on_expired(void *context, const struct expiry *expiry)
+static void worker_on_expired(void *context, const struct expiry *expiry)
 {
     struct worker *worker = context;
     lock_event_expired(&worker->api, expiry);
 }
 
-static void on_serving(void *context, unsigned part)
+static void worker_on_serving(void *context, unsigned part)
 {
     struct worker *worker = context;
     note_store(worker);
@@ -174,7 +175,7 @@ static void log_quarantine(const struct worker *worker, const struct quarantine 
 
 /* One line of each process: that of the worker that has noticed, or where another process has, of
  * its first. */
-static void on_quarantined(void *context, const struct quarantine *quarantine)
+static void worker_on_quarantined(void *context, const struct quarantine *quarantine)
 {
     struct worker *worker = context;
     bool is_over = quarantine->reason == QUARANTINE_NONE;
@@ -192,14 +193,14 @@ static void on_quarantined(void *context, const struct quarantine *quarantine)
         log_quarantine(worker, quarantine);
 }
 
-static void on_locks_warning(void *context, const char *text)
+static void worker_on_locks_warning(void *context, const char *text)
 {
     struct worker *worker = context;
     if (worker->index == 0) /* all of them notice */
-        on_redis_warning(worker, text);
+        worker_on_redis_warning(worker, text);
 }
 
-static void on_damaged(void *context, struct slice key, const char *error)
+static void worker_on_damaged(void *context, struct slice key, const char *error)
 {
     struct worker *worker = context;
     char text[3 * KEY_LENGTH];
@@ -213,7 +214,7 @@ static void on_damaged(void *context, struct slice key, const char *error)
 }
 
 /* Where Redis answers, but not what is to be known before it is used, nobody waits for longer. */
-static void on_again(uv_timer_t *timer)
+static void worker_on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
     if (worker->http)
@@ -230,7 +231,7 @@ static void on_again(uv_timer_t *timer)
 
 /* The last steps of stopping, in order: HTTP, grants in doubt, the store, the loop's handles. */
 
-static void on_store_closed(void *context)
+static void worker_on_store_closed(void *context)
 {
     struct worker *worker = context;
     locks_close(worker->locks);
@@ -240,44 +241,44 @@ static void on_store_closed(void *context)
     uv_close((uv_handle_t *)&worker->news, NULL);
 }
 
-static void on_settle(uv_timer_t *timer)
+static void worker_on_settle(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
     if (!locks_are_settled(worker->locks) && uv_now(&worker->loop) < worker->settle_until)
         return;
     uv_timer_stop(timer);
-    store_close(worker->store, on_store_closed, worker);
+    store_close(worker->store, worker_on_store_closed, worker);
 }
 
-static void on_admin_closed(void *context)
+static void worker_on_admin_closed(void *context)
 {
     struct worker *worker = context;
     worker->settle_until = uv_now(&worker->loop) + SETTLE_LONGEST_MS;
-    uv_timer_start(&worker->settle, on_settle, 0, SETTLE_STEP_MS);
+    uv_timer_start(&worker->settle, worker_on_settle, 0, SETTLE_STEP_MS);
 }
 
 /* Until here it was told that this batond is draining. */
-static void on_http_closed(void *context)
+static void worker_on_http_closed(void *context)
 {
     struct worker *worker = context;
     if (worker->admin)
-        http_close(worker->admin, on_admin_closed, worker);
+        http_close(worker->admin, worker_on_admin_closed, worker);
     else
-        on_admin_closed(worker);
+        worker_on_admin_closed(worker);
     worker->admin = NULL;
 }
 
-static void on_stop(uv_async_t *stop)
+static void worker_on_stop(uv_async_t *stop)
 {
     struct worker *worker = stop->data;
     if (!worker->http)
         return;
     metrics_set(&worker->metrics->draining, 1); /* where it does not leave first */
-    http_close(worker->http, on_http_closed, worker);
+    http_close(worker->http, worker_on_http_closed, worker);
     worker->http = NULL; /* a second signal finds nothing to close */
 }
 
-static void on_news(uv_async_t *news)
+static void worker_on_news(uv_async_t *news)
 {
     struct worker *worker = news->data;
     struct principals *offered = atomic_exchange(&worker->offered, NULL);
@@ -304,16 +305,16 @@ static void run(void *context)
 static int open_store(struct worker *worker)
 {
     const struct store_events events = {.context = worker,
-                                        .up = on_redis_up,
-                                        .down = on_redis_down,
-                                        .warning = on_redis_warning,
-                                        .moved = on_redis_moved,
-                                        .taken = on_redis_taken,
-                                        .listening = on_listening,
-                                        .message = on_message,
-                                        .touched = on_touched,
-                                        .answered = on_answered,
-                                        .stamp = on_stamp};
+                                        .up = worker_on_redis_up,
+                                        .down = worker_on_redis_down,
+                                        .warning = worker_on_redis_warning,
+                                        .moved = worker_on_redis_moved,
+                                        .taken = worker_on_redis_taken,
+                                        .listening = worker_on_listening,
+                                        .message = worker_on_message,
+                                        .touched = worker_on_touched,
+                                        .answered = worker_on_answered,
+                                        .stamp = worker_on_stamp};
     int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
     if (result == 0 && worker->options->settings->quarantine_ms != QUARANTINE_OFF)
         store_require_primary_lease(worker->store);
@@ -364,12 +365,12 @@ static int open_layers(struct worker *worker, int listen_fd)
         .process = worker->options->process,
         .quarantine_ms = settings->quarantine_ms,
         .keeps_all = !settings->redis_url,
-        .expired = on_expired,
-        .quarantined = on_quarantined,
-        .serving = on_serving,
-        .confirmed = on_confirmed,
-        .warning = on_locks_warning,
-        .damaged = on_damaged,
+        .expired = worker_on_expired,
+        .quarantined = worker_on_quarantined,
+        .serving = worker_on_serving,
+        .confirmed = worker_on_confirmed,
+        .warning = worker_on_locks_warning,
+        .damaged = worker_on_damaged,
         .expired_context = worker,
     };
     if (result == 0)
@@ -411,12 +412,12 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     worker->metrics = metrics;
     worker->lock_observers = (struct lock_observers){
         .metrics = metrics, .log = options->log, .contention = options->contention->parts[index]};
-    uv_async_init(&worker->loop, &worker->stop, on_stop);
-    uv_async_init(&worker->loop, &worker->news, on_news);
+    uv_async_init(&worker->loop, &worker->stop, worker_on_stop);
+    uv_async_init(&worker->loop, &worker->news, worker_on_news);
     uv_timer_init(&worker->loop, &worker->settle);
     uv_timer_init(&worker->loop, &worker->again);
     worker->stop.data = worker->news.data = worker->settle.data = worker->again.data = worker;
-    uv_timer_start(&worker->again, on_again, TRY_AGAIN_MS, TRY_AGAIN_MS);
+    uv_timer_start(&worker->again, worker_on_again, TRY_AGAIN_MS, TRY_AGAIN_MS);
 
     int result = open_layers(worker, listen_fd);
     if (result == 0)
