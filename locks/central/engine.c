@@ -34,7 +34,7 @@ static void central_try_again(struct locks *locks)
 
 static bool central_is_settled(const struct locks *locks)
 {
-    return !locks->doubts->first && !locks->subscriptions->first;
+    return !locks->doubts->first && TAILQ_EMPTY(&locks->subscriptions->list);
 }
 
 static void central_drain(struct locks *locks)

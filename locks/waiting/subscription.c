@@ -18,42 +18,6 @@ struct subscription *subscription_find(const struct locks *locks, struct slice k
     return tree_find(&locks->subscriptions->by_key, key);
 }
 
-/* In the order of their next heartbeat. */
-
-static void append(struct subscriptions *subscriptions, struct subscription *subscription)
-{
-    subscription->next = NULL;
-    subscription->previous = subscriptions->last;
-    if (subscriptions->last)
-        subscriptions->last->next = subscription;
-    else
-        subscriptions->first = subscription;
-    subscriptions->last = subscription;
-}
-
-static void prepend(struct subscriptions *subscriptions, struct subscription *subscription)
-{
-    subscription->previous = NULL;
-    subscription->next = subscriptions->first;
-    if (subscription->next)
-        subscription->next->previous = subscription;
-    else
-        subscriptions->last = subscription;
-    subscriptions->first = subscription;
-}
-
-static void detach(struct subscriptions *subscriptions, struct subscription *subscription)
-{
-    if (subscription->previous)
-        subscription->previous->next = subscription->next;
-    else
-        subscriptions->first = subscription->next;
-    if (subscription->next)
-        subscription->next->previous = subscription->previous;
-    else
-        subscriptions->last = subscription->previous;
-}
-
 /* Heartbeats: script_vouch tells Redis that this server's waiters are still there. */
 
 static uint64_t heartbeat_period(const struct locks *locks)
@@ -72,13 +36,13 @@ static bool is_due(const struct subscription *subscription, uint64_t now)
 static void plan_heartbeat(struct locks *locks)
 {
     struct subscriptions *subscriptions = locks->subscriptions;
-    if (!subscriptions->first) {
+    const struct subscription *first = TAILQ_FIRST(&subscriptions->list);
+    if (!first) {
         uv_timer_stop(&subscriptions->heartbeat);
         return;
     }
-    uint64_t now = uv_now(locks->loop),
-             due = subscriptions->first->heartbeat_at + heartbeat_period(locks);
-    bool soon = is_due(subscriptions->first, now + HEARTBEAT_PAUSE_MS);
+    uint64_t now = uv_now(locks->loop), due = first->heartbeat_at + heartbeat_period(locks);
+    bool soon = is_due(first, now + HEARTBEAT_PAUSE_MS);
     uv_timer_start(&subscriptions->heartbeat, subscriptions_on_heartbeat,
                    soon ? HEARTBEAT_PAUSE_MS : due - now, 0);
 }
@@ -107,8 +71,9 @@ static bool can_ask(const struct subscription *subscription)
 void subscriptions_check(struct locks *locks)
 {
     bool any = false;
-    for (struct subscription *subscription = locks->subscriptions->first; subscription;
-         subscription = subscription->next) {
+    struct subscription *subscription;
+    TAILQ_FOREACH(subscription, &locks->subscriptions->list, others)
+    {
         subscription->unsure |= can_ask(subscription);
         any |= subscription->unsure;
     }
@@ -119,8 +84,9 @@ void subscriptions_check(struct locks *locks)
 void subscriptions_check_part(struct locks *locks, unsigned part)
 {
     bool any = false;
-    for (struct subscription *subscription = locks->subscriptions->first; subscription;
-         subscription = subscription->next) {
+    struct subscription *subscription;
+    TAILQ_FOREACH(subscription, &locks->subscriptions->list, others)
+    {
         subscription->unsure |= store_part(locks->store, subscription->key) == part;
         any |= subscription->unsure;
     }
@@ -130,7 +96,7 @@ void subscriptions_check_part(struct locks *locks, unsigned part)
 
 static bool is_waited_for(const struct subscription *subscription)
 {
-    return subscription->first_waiter || subscription->first_watch;
+    return !TAILQ_EMPTY(&subscription->waiters) || !LIST_EMPTY(&subscription->watches);
 }
 
 static void stop_minding(struct subscription *subscription)
@@ -294,11 +260,11 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
     size_t count = 0, checked = 0;
     if (store_is_closing(locks->store)) /* it takes no calls any more */
         return;
-    while ((subscription = locks->subscriptions->first) && is_due(subscription, soon) &&
-           count + checked < HEARTBEAT_NAMES) {
+    while ((subscription = TAILQ_FIRST(&locks->subscriptions->list)) &&
+           is_due(subscription, soon) && count + checked < HEARTBEAT_NAMES) {
         bool checks = is_waited_for(subscription) && needs_check(subscription, now);
-        detach(locks->subscriptions, subscription);
-        append(locks->subscriptions, subscription);
+        TAILQ_REMOVE(&locks->subscriptions->list, subscription, others);
+        TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
         subscription->heartbeat_at = now;
         subscription->unsure = false;
         if (checks)
@@ -360,10 +326,11 @@ static void subscription_on_tick(uv_timer_t *timer)
         tick(subscription);
         return;
     }
-    bool is_planned = is_due(subscriptions->first, uv_now(timer->loop) + HEARTBEAT_PAUSE_MS);
+    bool is_planned =
+        is_due(TAILQ_FIRST(&subscriptions->list), uv_now(timer->loop) + HEARTBEAT_PAUSE_MS);
     subscription->unsure = true;
-    detach(subscriptions, subscription);
-    prepend(subscriptions, subscription);
+    TAILQ_REMOVE(&subscriptions->list, subscription, others);
+    TAILQ_INSERT_HEAD(&subscriptions->list, subscription, others);
     if (!is_planned)
         plan_heartbeat(subscription->locks);
 }
@@ -382,10 +349,9 @@ void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms)
 
 void subscriptions_drain(struct locks *locks)
 {
-    struct subscription *next;
-    for (struct subscription *subscription = locks->subscriptions->first; subscription;
-         subscription = next) {
-        next = subscription->next;
+    struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
+    for (; subscription; subscription = next) {
+        next = TAILQ_NEXT(subscription, others);
         stop_minding(subscription);
     }
 }
@@ -400,6 +366,8 @@ static struct subscription *subscription_new(struct locks *locks, struct slice k
     memcpy(subscription->key_bytes, key.bytes, key.length);
     subscription->key = (struct slice){subscription->key_bytes, key.length};
     subscription->locks = locks;
+    TAILQ_INIT(&subscription->waiters);
+    LIST_INIT(&subscription->watches);
     subscription->heartbeat_at = subscription->registered = uv_now(locks->loop);
     uv_timer_init(locks->loop, &subscription->tick);
     subscription->tick.data = subscription;
@@ -412,8 +380,8 @@ struct subscription *subscription_join(struct locks *locks, struct slice key)
     if (!subscription) {
         subscription = subscription_new(locks, key);
         tree_add(&locks->subscriptions->by_key, subscription);
-        append(locks->subscriptions, subscription);
-        if (!subscription->previous)
+        TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
+        if (TAILQ_FIRST(&locks->subscriptions->list) == subscription)
             plan_heartbeat(locks);
     }
     subscription->users++;
@@ -431,9 +399,9 @@ void subscription_leave(struct subscription *subscription)
     if (--subscription->users > 0)
         return;
     tree_remove(&locks->subscriptions->by_key, subscription);
-    detach(locks->subscriptions, subscription);
+    TAILQ_REMOVE(&locks->subscriptions->list, subscription, others);
     uv_close((uv_handle_t *)&subscription->tick, subscription_on_closed);
-    if (!locks->subscriptions->first)
+    if (TAILQ_EMPTY(&locks->subscriptions->list))
         plan_heartbeat(locks);
 }
 
@@ -443,6 +411,7 @@ void subscriptions_open(struct locks *locks, const struct subscription_users *us
     if (!locks->subscriptions)
         abort();
     locks->subscriptions->users = users;
+    TAILQ_INIT(&locks->subscriptions->list);
     uv_timer_init(locks->loop, &locks->subscriptions->heartbeat);
     locks->subscriptions->heartbeat.data = locks;
 }

@@ -6,6 +6,7 @@
 #include "base/slice.h"
 
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <uv.h>
 
 struct locks;
@@ -28,21 +29,18 @@ struct subscription_users {
  * still there for them. */
 struct subscriptions {
     const struct subscription_users *users;
-    void *by_key; /* of base/tree.h */
-    struct subscription *first;
-    struct subscription *last;
-    uv_timer_t heartbeat; /* when the first is due */
+    void *by_key;                                     /* of base/tree.h */
+    TAILQ_HEAD(subscription_list, subscription) list; /* in the order of their next heartbeat */
+    uv_timer_t heartbeat;                             /* when the first is due */
 };
 
 struct subscription {
     struct slice key; /* the first member: as base/tree.h wants */
-    struct subscription *next;
-    struct subscription *previous;
+    TAILQ_ENTRY(subscription) others;
     struct locks *locks;
     unsigned users; /* waiters, watches, scripts under way, and `minded`; without any it goes */
-    struct waiter *first_waiter;
-    struct waiter *last_waiter;
-    struct watch *first_watch;
+    TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order in which they came here */
+    LIST_HEAD(watch_list, watch) watches;
     uint64_t looks;  /* how often it was looked at for its watches */
     int64_t version; /* that was seen then */
     bool looking;

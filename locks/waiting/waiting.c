@@ -18,8 +18,7 @@
  * place in the queue, whether its turn has come, and at the end of its wait to be let go. */
 struct waiter {
     struct parked parked; /* the first member */
-    struct waiter *next;  /* of the same name, in order of arrival */
-    struct waiter *previous;
+    TAILQ_ENTRY(waiter) others;
     struct subscription *subscription;
     locks_done *done; /* NULL: answered or abandoned, and only waits for Redis' last answer */
     struct acquirer acquirer;
@@ -50,30 +49,6 @@ static void waiter_on_closed(uv_handle_t *timer)
     free(timer->data);
 }
 
-static void detach(struct waiter *waiter)
-{
-    struct subscription *subscription = waiter->subscription;
-    if (waiter->previous)
-        waiter->previous->next = waiter->next;
-    else
-        subscription->first_waiter = waiter->next;
-    if (waiter->next)
-        waiter->next->previous = waiter->previous;
-    else
-        subscription->last_waiter = waiter->previous;
-}
-
-static void append(struct waiter *waiter)
-{
-    struct subscription *subscription = waiter->subscription;
-    waiter->previous = subscription->last_waiter;
-    if (waiter->previous)
-        waiter->previous->next = waiter;
-    else
-        subscription->first_waiter = waiter;
-    subscription->last_waiter = waiter;
-}
-
 /* The memory goes when Redis has answered what is still being asked. */
 static void let_go_if_idle(struct waiter *waiter)
 {
@@ -86,7 +61,7 @@ static void let_go_if_idle(struct waiter *waiter)
 /* From here on nobody finds it any more. */
 static void end(struct waiter *waiter)
 {
-    detach(waiter);
+    TAILQ_REMOVE(&waiter->subscription->waiters, waiter, others);
     uv_timer_stop(&waiter->timer);
     waiter->done = NULL;
     let_go_if_idle(waiter);
@@ -290,7 +265,7 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     waiter->acquirer = *acquirer;
     waiter->attempt = request_attempt(locks, acquire->of_connection);
     waiter->acquire = request_copy(acquire, waiter->bytes);
-    append(waiter);
+    TAILQ_INSERT_TAIL(&waiter->subscription->waiters, waiter, others);
     uv_timer_init(locks->loop, &waiter->timer);
     waiter->timer.data = waiter;
     uv_timer_start(&waiter->timer, waiter_on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms,
@@ -305,7 +280,9 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
 size_t waiting_check(struct subscription *subscription)
 {
     size_t count = 0;
-    for (struct waiter *waiter = subscription->first_waiter; waiter; waiter = waiter->next) {
+    struct waiter *waiter;
+    TAILQ_FOREACH(waiter, &subscription->waiters, others)
+    {
         if (!is_connected(waiter))
             continue; /* its hang-up is about to be told: it must not claim before that */
         ask_again(waiter);
@@ -317,17 +294,18 @@ size_t waiting_check(struct subscription *subscription)
 size_t waiting_count(const struct subscription *subscription)
 {
     size_t count = 0;
-    for (const struct waiter *waiter = subscription->first_waiter; waiter; waiter = waiter->next)
-        count += waiter->queued && !waiter->confirming;
+    const struct waiter *waiter;
+    TAILQ_FOREACH(waiter, &subscription->waiters, others)
+    count += waiter->queued && !waiter->confirming;
     return count;
 }
 
 /* The first in the queue is the first here, too, so this rarely goes far. */
 static struct waiter *find(const struct subscription *subscription, struct slice attempt)
 {
-    struct waiter *waiter = subscription ? subscription->first_waiter : NULL;
+    struct waiter *waiter = subscription ? TAILQ_FIRST(&subscription->waiters) : NULL;
     while (waiter && !slice_equals(attempt, waiter->attempt.text))
-        waiter = waiter->next;
+        waiter = TAILQ_NEXT(waiter, others);
     return waiter;
 }
 
@@ -370,14 +348,14 @@ void waiting_cancelled(struct locks *locks, struct slice key, struct slice attem
 
 void waiting_drain(struct locks *locks)
 {
-    struct subscription *next;
-    for (struct subscription *subscription = locks->subscriptions->first; subscription;
-         subscription = next) {
-        next = subscription->next;
-        while (subscription
-                   ->first_waiter) { /* a subscription that goes with its last is freed later */
-            leave(subscription->first_waiter, LEAVE_DRAIN);
-            finish(subscription->first_waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+    struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
+    struct waiter *waiter;
+    for (; subscription; subscription = next) {
+        next = TAILQ_NEXT(subscription, others);
+        /* A subscription that ends with its last waiter is freed later. */
+        while ((waiter = TAILQ_FIRST(&subscription->waiters))) {
+            leave(waiter, LEAVE_DRAIN);
+            finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         }
     }
 }

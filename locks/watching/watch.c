@@ -12,9 +12,8 @@
 /* One look serves all watches of a name. A watch that also asks whether its token holds the lock is
  * given a look of its own when it is due. */
 struct watch {
-    struct parked parked; /* the first member */
-    struct watch *next;
-    struct watch *previous;
+    struct parked parked;     /* the first member */
+    LIST_ENTRY(watch) others; /* of the same name */
     struct subscription *subscription;
     locks_done *done; /* NULL: nobody wants to know any more */
     void *context;
@@ -44,25 +43,6 @@ static void let_go(struct watch *watch)
     subscription_leave(watch->subscription);
 }
 
-static void detach(struct watch *watch)
-{
-    if (watch->previous)
-        watch->previous->next = watch->next;
-    else
-        watch->subscription->first_watch = watch->next;
-    if (watch->next)
-        watch->next->previous = watch->previous;
-}
-
-static void prepend(struct watch *watch)
-{
-    struct subscription *subscription = watch->subscription;
-    watch->next = subscription->first_watch;
-    if (watch->next)
-        watch->next->previous = watch;
-    subscription->first_watch = watch;
-}
-
 static void finish(struct watch *watch, struct locks_reply *reply)
 {
     locks_done *done = watch->done;
@@ -86,7 +66,7 @@ static void settle(struct watch *watch, struct locks_reply *reply)
     struct slice token = {watch->token, watch->token_length};
     watch->changed = reply->result == LOCKS_DONE && reply->view.version > watch->after;
     uv_timer_stop(&watch->timer);
-    detach(watch);
+    LIST_REMOVE(watch, others);
     if (token.length == 0 || reply->result != LOCKS_DONE) {
         finish(watch, reply);
         return;
@@ -132,12 +112,12 @@ static void looked(void *context, const struct store_result *result)
     if (reply.result == LOCKS_DONE)
         subscription->version = reply.view.version;
     uint64_t number = subscription->looks;
-    for (struct watch *watch = subscription->first_watch, *next; watch; watch = next) {
-        next = watch->next; /* whoever comes meanwhile stands in front */
+    for (struct watch *watch = LIST_FIRST(&subscription->watches), *next; watch; watch = next) {
+        next = LIST_NEXT(watch, others); /* whoever comes meanwhile stands in front */
         if (is_due(watch, number, &reply))
             settle(watch, &reply);
     }
-    if (subscription->look_again && !subscription->looking && subscription->first_watch)
+    if (subscription->look_again && !subscription->looking && !LIST_EMPTY(&subscription->watches))
         look(subscription);
     subscription_leave(subscription);
 }
@@ -164,7 +144,7 @@ static void look(struct subscription *subscription)
 
 void watch_check(struct subscription *subscription)
 {
-    if (!subscription->first_watch)
+    if (LIST_EMPTY(&subscription->watches))
         return;
     if (subscription->looking)
         subscription->look_again = true;
@@ -186,7 +166,7 @@ static void unwatch(struct parked *parked)
     watch->done = NULL;
     if (watch->inspecting)
         return; /* it goes when Redis has answered */
-    detach(watch);
+    LIST_REMOVE(watch, others);
     let_go(watch);
 }
 
@@ -207,7 +187,7 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
     watch->token_length = token.length;
     if (token.length > 0)
         memcpy(watch->token, token.bytes, token.length);
-    prepend(watch);
+    LIST_INSERT_HEAD(&watch->subscription->watches, watch, others);
     uv_timer_init(locks->loop, &watch->timer);
     watch->timer.data = watch;
     if (!watch->over)
@@ -218,9 +198,12 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
 
 void watch_drain(struct locks *locks)
 {
-    for (struct subscription *subscription = locks->subscriptions->first; subscription;
-         subscription = subscription->next) {
-        for (struct watch *watch = subscription->first_watch; watch; watch = watch->next) {
+    struct subscription *subscription;
+    struct watch *watch;
+    TAILQ_FOREACH(subscription, &locks->subscriptions->list, others)
+    {
+        LIST_FOREACH(watch, &subscription->watches, others)
+        {
             watch->over = true;
             watch->needs = subscription->looks + 1;
         }
