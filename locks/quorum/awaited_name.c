@@ -73,11 +73,12 @@ static void hear(struct broadcast *broadcast, unsigned member, const struct stor
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
         !value_integer(value_at(value_at(result->reply, 1), 0), &version))
         return; /* it is enlisted when it is up again, or with the next time for all */
-    if (awaited->first_watch && awaited->heard[member] > 0 && version > awaited->heard[member])
+    if (!LIST_EMPTY(&awaited->watches) && awaited->heard[member] > 0 &&
+        version > awaited->heard[member])
         awaited_name_plan_read(awaited, 0); /* the message of that was lost */
     if (version > awaited->heard[member])
         awaited->heard[member] = version;
-    if (awaited->first_watch)
+    if (!LIST_EMPTY(&awaited->watches))
         awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
 }
 
@@ -163,7 +164,7 @@ static void notice(struct awaited_name *awaited)
     unsigned changed = 0;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         changed += awaited->refuses[i] && awaited->heard[i] > awaited->known[i];
-    if (awaited->first_waiter && !awaited->is_split && awaited->missing > 0 &&
+    if (!LIST_EMPTY(&awaited->waiters) && !awaited->is_split && awaited->missing > 0 &&
         changed >= awaited->missing)
         awaited_name_plan_round(awaited, 0);
 }
@@ -237,10 +238,7 @@ static struct awaited_name *awaited_name_new(struct locks *locks, struct slice k
     awaited->locks = locks;
     uv_timer_init(locks->loop, &awaited->timer);
     awaited->timer.data = awaited;
-    awaited->next = locks->quorum->first_awaited;
-    if (awaited->next)
-        awaited->next->previous = awaited;
-    locks->quorum->first_awaited = awaited;
+    LIST_INSERT_HEAD(&locks->quorum->awaited, awaited, others);
     tree_add(&locks->quorum->awaited_names, awaited);
     return awaited;
 }
@@ -265,11 +263,6 @@ void awaited_name_leave(struct awaited_name *awaited)
     if (--awaited->users > 0)
         return;
     tree_remove(&state->awaited_names, awaited);
-    if (awaited->previous)
-        awaited->previous->next = awaited->next;
-    else
-        state->first_awaited = awaited->next;
-    if (awaited->next)
-        awaited->next->previous = awaited->previous;
+    LIST_REMOVE(awaited, others);
     uv_close((uv_handle_t *)&awaited->timer, awaited_name_on_closed);
 }

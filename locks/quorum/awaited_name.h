@@ -6,6 +6,7 @@
 #include "base/slice.h"
 #include "locks/quorum/tally.h"
 
+#include <sys/queue.h>
 #include <uv.h>
 
 struct locks;
@@ -27,12 +28,11 @@ enum {
 
 struct awaited_name {
     struct slice key; /* the first member: as base/tree.h wants */
-    struct awaited_name *next;
-    struct awaited_name *previous;
+    LIST_ENTRY(awaited_name) others;
     struct locks *locks;
-    unsigned users;                     /* waiters, watches and broadcasts; at 0 it is freed */
-    struct quorum_waiter *first_waiter; /* of those that wait here, in no order */
-    struct quorum_watch *first_watch;
+    unsigned users; /* waiters, watches and broadcasts; at 0 it is freed */
+    LIST_HEAD(quorum_waiter_list, quorum_waiter) waiters; /* in no order */
+    LIST_HEAD(quorum_watch_list, quorum_watch) watches;
     bool is_reading;
     bool read_again;
     int64_t heard[TALLY_MEMBERS]; /* the greatest version that each member reported */

@@ -8,7 +8,7 @@ static void broadcast_on_due(uv_timer_t *timer);
 
 static void plan(struct broadcasts *broadcasts)
 {
-    const struct broadcast *first = broadcasts->first;
+    const struct broadcast *first = TAILQ_FIRST(&broadcasts->undecided);
     if (!first) {
         uv_timer_stop(&broadcasts->timer);
         return;
@@ -18,36 +18,13 @@ static void plan(struct broadcasts *broadcasts)
                    0);
 }
 
-static void append(struct broadcasts *broadcasts, struct broadcast *broadcast)
-{
-    broadcast->next = NULL;
-    broadcast->previous = broadcasts->last;
-    if (broadcasts->last)
-        broadcasts->last->next = broadcast;
-    else
-        broadcasts->first = broadcast;
-    broadcasts->last = broadcast;
-}
-
-static void detach(struct broadcasts *broadcasts, struct broadcast *broadcast)
-{
-    if (broadcast->previous)
-        broadcast->previous->next = broadcast->next;
-    else
-        broadcasts->first = broadcast->next;
-    if (broadcast->next)
-        broadcast->next->previous = broadcast->previous;
-    else
-        broadcasts->last = broadcast->previous;
-}
-
 static void broadcast_decide(struct broadcast *broadcast, bool is_last)
 {
     if (broadcast->is_decided || !broadcast->kind->decide(broadcast, is_last))
         return;
     broadcast->is_decided = true;
-    detach(broadcast->broadcasts, broadcast);
-    if (!broadcast->broadcasts->first)
+    TAILQ_REMOVE(&broadcast->broadcasts->undecided, broadcast, others);
+    if (TAILQ_EMPTY(&broadcast->broadcasts->undecided))
         plan(broadcast->broadcasts);
 }
 
@@ -56,9 +33,9 @@ static void broadcast_decide(struct broadcast *broadcast, bool is_last)
 static void broadcast_on_due(uv_timer_t *timer)
 {
     struct broadcasts *broadcasts = timer->data;
-    struct broadcast *broadcast = broadcasts->first;
+    struct broadcast *broadcast = TAILQ_FIRST(&broadcasts->undecided);
     while (broadcast && broadcast->due <= uv_now(timer->loop)) {
-        struct broadcast *next = broadcast->next;
+        struct broadcast *next = TAILQ_NEXT(broadcast, others);
         if (!broadcast->is_late) {
             broadcast->is_late = true;
             broadcast->due = uv_now(timer->loop) + 1;
@@ -79,8 +56,8 @@ void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
     broadcast->due = uv_now(locks->loop) + BROADCAST_PATIENCE_MS;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         broadcast->members[i].broadcast = broadcast;
-    append(broadcasts, broadcast);
-    if (!broadcast->previous)
+    TAILQ_INSERT_TAIL(&broadcasts->undecided, broadcast, others);
+    if (TAILQ_FIRST(&broadcasts->undecided) == broadcast)
         plan(broadcasts);
 }
 
@@ -143,6 +120,7 @@ enum vote_kind broadcast_silence(const struct store_result *result)
 void broadcasts_open(struct locks *locks, struct broadcasts *broadcasts)
 {
     broadcasts->locks = locks;
+    TAILQ_INIT(&broadcasts->undecided);
     uv_timer_init(locks->loop, &broadcasts->timer);
     broadcasts->timer.data = broadcasts;
 }

@@ -6,6 +6,8 @@
 #include "locks/quorum/tally.h"
 #include "redis/store.h"
 
+#include <sys/queue.h>
+
 struct broadcast;
 struct broadcasts;
 struct locks;
@@ -31,8 +33,7 @@ struct broadcast {
     const struct broadcast_kind *kind;
     struct broadcasts *broadcasts;
     struct locks *locks;
-    struct broadcast *next; /* of those that are not decided, in order of `due` */
-    struct broadcast *previous;
+    TAILQ_ENTRY(broadcast) others;
     uint64_t sent; /* uv_hrtime */
     uint64_t due;  /* loop time, ms */
     unsigned open; /* members that were asked and not heard */
@@ -46,8 +47,7 @@ struct broadcast {
 /* The broadcasts of one worker that wait for a decision. */
 struct broadcasts {
     struct locks *locks;
-    struct broadcast *first;
-    struct broadcast *last;
+    TAILQ_HEAD(broadcast_list, broadcast) undecided; /* in order of `due` */
     uv_timer_t timer;
 };
 

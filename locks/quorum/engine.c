@@ -66,9 +66,9 @@ static void quorum_engine_close(struct locks *locks)
 
 static void quorum_check_awaited_names(struct locks *locks)
 {
-    for (struct awaited_name *awaited = locks->quorum->first_awaited, *next; awaited;
+    for (struct awaited_name *awaited = LIST_FIRST(&locks->quorum->awaited), *next; awaited;
          awaited = next) {
-        next = awaited->next;
+        next = LIST_NEXT(awaited, others);
         awaited_name_check(awaited);
     }
 }
@@ -110,9 +110,9 @@ static void quorum_engine_message(struct locks *locks, struct slice text)
         awaited_name_changed(awaited, member, number);
         quorum_watches_read(awaited);
     } else if (slice_equals(kind, "n") && number < INT32_MAX) { /* n MS KEY: a hold ends there */
-        if (awaited->first_waiter)
+        if (!LIST_EMPTY(&awaited->waiters))
             awaited_name_plan_round(awaited, number + 1);
-        if (awaited->first_watch)
+        if (!LIST_EMPTY(&awaited->watches))
             awaited_name_plan_read(awaited, number + 1);
     }
 }
@@ -124,12 +124,12 @@ static void quorum_engine_try_again(struct locks *locks)
 
 static void quorum_engine_drain(struct locks *locks)
 {
-    for (struct awaited_name *awaited = locks->quorum->first_awaited, *next; awaited;
+    for (struct awaited_name *awaited = LIST_FIRST(&locks->quorum->awaited), *next; awaited;
          awaited = next) {
         awaited->users++;
         quorum_waiters_drain(awaited);
         quorum_watches_drain(awaited);
-        next = awaited->next;
+        next = LIST_NEXT(awaited, others);
         awaited_name_leave(awaited);
     }
 }
@@ -137,7 +137,7 @@ static void quorum_engine_drain(struct locks *locks)
 static bool quorum_engine_is_settled(const struct locks *locks)
 {
     return redeliveries_are_settled(locks, &locks->quorum->redeliveries) &&
-           !locks->quorum->first_awaited;
+           LIST_EMPTY(&locks->quorum->awaited);
 }
 
 static void quorum_engine_replaced(struct locks *locks, unsigned member)

@@ -7,6 +7,8 @@
 #include "locks/quorum/redelivery.h"
 #include "locks/quorum/tickets.h"
 
+#include <sys/queue.h>
+
 struct awaited_name;
 
 /* The error of a reply whose outcome is unknown. */
@@ -18,7 +20,7 @@ struct quorum_state {
     struct redeliveries redeliveries;
     struct desk desk;
     void *awaited_names; /* a tree of base/tree.h, by key */
-    struct awaited_name *first_awaited;
+    LIST_HEAD(awaited_name_list, awaited_name) awaited;
     int64_t longest_ttl_ms; /* of all holds granted or renewed here, and at least TTL_LEAST_MS */
 
     /* The time that an awaited name planned has come: the first waiter asks, or the watches read.

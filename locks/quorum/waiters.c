@@ -15,10 +15,9 @@ enum { INSISTENCE_MS = 60 }; /* who does not wait rounds again for so long where
 
 /* A request from its first try to its answer, and its place for as long as that is kept. */
 struct quorum_waiter {
-    struct parked parked;       /* the first member */
-    struct ticket ticket;       /* drawn by who waits */
-    struct quorum_waiter *next; /* of those of this name that have drawn one */
-    struct quorum_waiter *previous;
+    struct parked parked;             /* the first member */
+    struct ticket ticket;             /* drawn by who waits */
+    LIST_ENTRY(quorum_waiter) others; /* that wait for the same name */
     struct awaited_name *awaited;
     locks_done *done; /* NULL: answered or given up */
     struct acquirer acquirer;
@@ -68,10 +67,7 @@ static enum drawn get_in_line(struct quorum_waiter *waiter)
     if (drawn == DRAWN_FULL)
         return drawn;
     waiter->is_in_line = true;
-    waiter->next = awaited->first_waiter;
-    if (waiter->next)
-        waiter->next->previous = waiter;
-    awaited->first_waiter = waiter;
+    LIST_INSERT_HEAD(&awaited->waiters, waiter, others);
     return drawn;
 }
 
@@ -81,9 +77,7 @@ static void take_out(struct quorum_waiter *waiter, const struct hold *got)
     ticket_leave(&waiter->ticket, got);
     if (!waiter->is_in_line)
         return;
-    *(waiter->previous ? &waiter->previous->next : &waiter->awaited->first_waiter) = waiter->next;
-    if (waiter->next)
-        waiter->next->previous = waiter->previous;
+    LIST_REMOVE(waiter, others);
     waiter->is_in_line = false;
 }
 
@@ -403,7 +397,7 @@ void quorum_waiters_drain(struct awaited_name *awaited)
 {
     struct quorum_waiter *waiter;
     awaited->users++;
-    while ((waiter = awaited->first_waiter)) {
+    while ((waiter = LIST_FIRST(&awaited->waiters))) {
         if (waiter->done)
             finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         else

@@ -11,8 +11,7 @@
  * due. */
 struct quorum_watch {
     struct parked parked; /* the first member */
-    struct quorum_watch *next;
-    struct quorum_watch *previous;
+    LIST_ENTRY(quorum_watch) others;
     struct awaited_name *awaited;
     locks_done *done; /* NULL: nobody wants to know any more */
     void *context;
@@ -29,13 +28,6 @@ struct quorum_watch {
 static void watch_on_closed(uv_handle_t *timer)
 {
     free(timer->data);
-}
-
-static void take_out(struct quorum_watch *watch)
-{
-    *(watch->previous ? &watch->previous->next : &watch->awaited->first_watch) = watch->next;
-    if (watch->next)
-        watch->next->previous = watch->previous;
 }
 
 static void let_go(struct quorum_watch *watch)
@@ -76,7 +68,7 @@ static void answer(struct quorum_watch *watch, const struct locks_reply *reply)
     watch->is_changed = reply->result == LOCKS_DONE && reply->view.version > watch->after;
     watch->is_due = true;
     uv_timer_stop(&watch->timer);
-    take_out(watch);
+    LIST_REMOVE(watch, others);
     if (watch->token_length == 0 || reply->result != LOCKS_DONE)
         finish(watch, reply);
     else
@@ -95,8 +87,8 @@ static void name_read(void *context, const struct locks_reply *reply)
 {
     struct awaited_name *awaited = context;
     awaited->is_reading = false;
-    for (struct quorum_watch *watch = awaited->first_watch, *next; watch; watch = next) {
-        next = watch->next; /* whoever comes meanwhile stands in front */
+    for (struct quorum_watch *watch = LIST_FIRST(&awaited->watches), *next; watch; watch = next) {
+        next = LIST_NEXT(watch, others); /* whoever comes meanwhile stands in front */
         bool due = is_due(watch, reply);
         awaited->read_again |= watch->is_new;
         watch->is_new = false;
@@ -113,7 +105,7 @@ static void name_read(void *context, const struct locks_reply *reply)
 /* A message that was lost is made up for by the next look, as for those who wait. */
 void quorum_watches_read(struct awaited_name *awaited)
 {
-    if (!awaited->first_watch)
+    if (LIST_EMPTY(&awaited->watches))
         return;
     awaited->read_again = awaited->is_reading;
     if (awaited->is_reading)
@@ -139,7 +131,7 @@ static void watch_give_up(struct parked *parked)
     watch->done = NULL;
     if (watch->is_due)
         return; /* it goes when the members have answered */
-    take_out(watch);
+    LIST_REMOVE(watch, others);
     let_go(watch);
 }
 
@@ -161,10 +153,7 @@ struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice 
     watch->token_length = token.length;
     if (token.length > 0)
         memcpy(watch->token, token.bytes, token.length);
-    watch->next = awaited->first_watch;
-    if (watch->next)
-        watch->next->previous = watch;
-    awaited->first_watch = watch;
+    LIST_INSERT_HEAD(&awaited->watches, watch, others);
     uv_timer_init(locks->loop, &watch->timer);
     watch->timer.data = watch;
     if (!watch->is_over) {
@@ -177,7 +166,9 @@ struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice 
 
 void quorum_watches_drain(struct awaited_name *awaited)
 {
-    for (struct quorum_watch *watch = awaited->first_watch; watch; watch = watch->next) {
+    struct quorum_watch *watch;
+    LIST_FOREACH(watch, &awaited->watches, others)
+    {
         watch->is_over = true;
         watch->is_new = awaited->is_reading;
     }
