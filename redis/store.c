@@ -164,11 +164,6 @@ void store_open_gate(struct store *store, unsigned part)
     link_set_gate(store_link(store, part), true);
 }
 
-void store_retire(struct store *store, const char *reason)
-{
-    link_retire(store_link(store, FIRST_PART), reason);
-}
-
 const char *store_part_place(const struct store *store, unsigned part)
 {
     return link_place(store_link(store, part));

@@ -91,9 +91,6 @@ void store_eval_first(struct store *store, unsigned part, const struct script *s
                       struct slice key, const struct slice *arguments, size_t argument_count,
                       store_done *done, void *context);
 
-/* Gives up the connection of part 0 for this reason, and makes another one after a pause. */
-void store_retire(struct store *store, const char *reason);
-
 /* Valid until the loop goes on. */
 const char *store_part_place(const struct store *store, unsigned part); /* as store_place */
 const struct store_peer *store_peer(const struct store *store, unsigned part);

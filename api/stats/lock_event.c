@@ -27,7 +27,8 @@ struct lock_event lock_event_of(enum lock_event_kind kind, struct slice name)
                                .count = 1};
 }
 
-void lock_event_set_owner(struct lock_event *event, struct slice stored_owner)
+/* Sets owner and principal from an owner as the locks know it. */
+static void lock_event_set_owner(struct lock_event *event, struct slice stored_owner)
 {
     owner_split(stored_owner, &event->principal, &event->owner);
     if (event->principal.length == 0)

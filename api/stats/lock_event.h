@@ -75,9 +75,6 @@ const char *lock_event_word(enum lock_event_kind kind);
 /* An event with a kind and a name; the rest is not known. */
 struct lock_event lock_event_of(enum lock_event_kind kind, struct slice name);
 
-/* Sets owner and principal from an owner as the locks know it. */
-void lock_event_set_owner(struct lock_event *event, struct slice stored_owner);
-
 /* Sets what is known of a hold by its release, which is not a repeated one. */
 void lock_event_set_release(struct lock_event *event, const struct release *release);
 

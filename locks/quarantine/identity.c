@@ -16,7 +16,8 @@ enum { NS_PER_US = 1000 };
 static void identity_on_record(void *context, const struct store_result *result);
 static void identity_on_time(void *context, const struct store_result *result);
 
-void identity_look(struct shard *shard)
+/* Looks at the record of one shard. Call this only while the shard is not being asked. */
+static void identity_look(struct shard *shard)
 {
     /* A store that closes ends its calls shard by shard: no reason to look at the others. */
     if (store_is_closing(shard->guard->store))

@@ -29,9 +29,6 @@ void identity_connected(struct guard *guard, unsigned number);
 /* Call this every second: looks at all records, and ends the quarantines whose time is over. */
 void identity_check(struct guard *guard);
 
-/* Looks at the record of one shard. Call this only while the shard is not being asked. */
-void identity_look(struct shard *shard);
-
 /* Takes account of an answer to one of the questions in identity_record.h. */
 void identity_hear(struct shard *shard, const struct store_result *result);
 

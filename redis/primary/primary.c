@@ -168,7 +168,7 @@ struct link *primary_link(struct primary *primary)
     return primary->link;
 }
 
-bool primary_is_up(const struct primary *primary)
+static bool primary_is_up(const struct primary *primary)
 {
     return link_is_up(primary->link);
 }

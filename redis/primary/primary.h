@@ -41,7 +41,6 @@ int primary_open(struct primary **ret, const struct primary_options *options);
 void primary_close(struct primary *primary, void (*closed)(void *context), void *context);
 
 struct link *primary_link(struct primary *primary);
-bool primary_is_up(const struct primary *primary);
 
 /* As store_mark. */
 struct store_mark primary_mark(const struct primary *primary);
