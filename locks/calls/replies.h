@@ -10,7 +10,7 @@ bool reply_says(const struct value *value, const char *word);
 /* The error of a name whose record a script could read, and read_view cannot. */
 #define VIEW_UNREADABLE "what Redis keeps of it cannot be read (a text or number in it is none)"
 
-/* The parts of replies that several scripts share, as shared/3-queue.lua writes them: `told` from
+/* The parts of replies that several scripts share, as shared/6-name.lua writes them: `told` from
  * element 1 on, and `view`. False where something is missing, of another kind, or nothing that was
  * ever let in: who writes to Redis by other ways must not write behind the end of a buffer here. */
 bool read_fence(const struct value *value, int64_t *ret);

@@ -77,10 +77,14 @@ bool clock_skew_taken(struct shard *shard, const struct shard *before)
 
 void clock_skew_begin(struct shard *shard)
 {
+    int64_t now = our_now();
+    bool has_arrived = shard->arrived.at &&
+                       (shard->arrived.ends > now || now < shard->arrived.at + DATA_LOSS_GRACE_US);
     shard->arrived.is_supposed = true;
-    shard->arrived.at = our_now();
-    /* Its clock is ahead of nobody, as long as no other shard has holds. */
-    shard->arrived.clock_ahead = shard->clock.high;
+    /* Its clock is ahead of nobody, as long as nothing has arrived and no other shard has holds. */
+    if (!has_arrived || shard->clock.high < shard->arrived.clock_ahead)
+        shard->arrived.clock_ahead = shard->clock.high;
+    shard->arrived.at = now;
 }
 
 void clock_skew_merge(struct shard *shard, const struct shard *mine)
@@ -94,6 +98,7 @@ void clock_skew_merge(struct shard *shard, const struct shard *mine)
         shard->arrived.ends = mine->arrived.ends;
     if (mine->arrived.numbers > shard->arrived.numbers)
         shard->arrived.numbers = mine->arrived.numbers;
+    shard->arrived.is_supposed |= mine->arrived.is_supposed;
 }
 
 void clock_skew_forgive(struct shard *shard)

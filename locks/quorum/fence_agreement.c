@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 
-enum { ROUNDS_MOST = 4 }; /* another hold that is fence_agreed at the same time takes one each */
+enum {
+    ROUNDS_MOST = 4
+}; /* another hold whose fence is agreed on at the same time takes one each */
 
 enum standing { STANDING_OUT, STANDING_ASKED, STANDING_IN };
 

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { INSISTENCE_MS = 60 }; /* who does not wait rounds again for so long where votes are split */
+enum { INSISTENCE_MS = 60 }; /* a request without wait tries again for so long if votes are split */
 
 /* A request from its first try to its answer, and its place for as long as that is kept. */
 struct quorum_waiter {
@@ -185,8 +185,8 @@ static void note_queued(struct quorum_waiter *waiter)
     waiter->is_queued = true;
 }
 
-/* Who waits stays in awaited. Whoever has a hold already stands in front, since nobody gets the
- * lock before that has ended. */
+/* A request that waits stays in line. Whoever has a hold already stands in front, since nobody gets
+ * the lock before that has ended. */
 static void stay(struct quorum_waiter *waiter, const struct tally *tally)
 {
     if (waiter->is_own)

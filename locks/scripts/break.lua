@@ -18,13 +18,16 @@ end
 
 -- Of a large crowd in which some are not claimed yet, whose waiters are to be looked after one by one,
 -- a batch ends at a time. How many have ended so far is kept where a release has how many holds its
--- owner had left, for which a break has no use.
+-- owner had left, for which a break has no use; what ends by itself between two batches, or what
+-- another script ends, begins the count anew.
 local function break_all()
+    local last = load()
+    local goes_on = last[LAST_REASON] == 'forced' and now - last[LAST_AT] < GENERATION_SPAN
+    local so_far = goes_on and last[LAST_HOLDS] or 0
     local state = settle()
     if state.unfinished then
         return unfinished(state)
     end
-    local so_far = state[LAST_REASON] == 'forced' and state[LAST_HOLDS] or 0
     if so_far == 0 then
         hand_over(state)
     end

@@ -103,7 +103,8 @@ void call_finish(struct call *call, enum store_outcome outcome, const struct val
     free(call);
 }
 
-/* The word behind those of the script, as put_words has written it; absent where there is no key.
+/* The word behind those of the script, as call_put_words has written it; absent where there is no
+ * key.
  */
 static struct slice call_key(const struct call *call)
 {

@@ -31,6 +31,7 @@ struct call {
     struct call *next;
     enum call_kind kind;
     unsigned tries;
+    unsigned turns;              /* how often its script has done a part of its work */
     const struct script *script; /* of CALL_LOAD and CALL_SCRIPT */
     store_done *done;            /* of CALL_SCRIPT */
     size_t key_count;            /* the same */

@@ -221,14 +221,14 @@ static void link_load_again(struct link *link, struct call *call, const char *er
 /* Whoever called decides whether it is to be run again: it was too late, so nothing was done, or a
  * part of what it has to do first. */
 static void link_script_done(struct link *link, struct call *call, struct store_result result,
-                             unsigned most_tries, const char *given_up)
+                             unsigned *tries, unsigned most_tries, const char *given_up)
 {
     bool again = false;
     result.again = &again;
     call->done(call->context, &result);
     if (!again)
         call_forget(call);
-    else if (++call->tries >= most_tries || !link_serves(link))
+    else if (++*tries >= most_tries || !link_serves(link))
         call_finish(call, STORE_REFUSED, NULL, given_up);
     else
         link_run(link, call);
@@ -240,7 +240,7 @@ static void link_script_late(struct link *link, struct call *call, const char *e
     if (link->events.late)
         link->events.late(link->events.context);
     link_script_done(link, call, (struct store_result){.outcome = STORE_LATE, .error = error},
-                     MOST_TRIES, "Redis was too slow, so nothing was done");
+                     &call->tries, MOST_TRIES, "Redis was too slow, so nothing was done");
 }
 
 static void link_leave(struct link *link, const char *error)
@@ -309,7 +309,7 @@ static void link_script_answered(struct link *link, struct call *call, const red
     link->answering = call->begun;
     link->events.answered(link->events.context, uv_hrtime() - call->begun);
     link_script_done(link, call, (struct store_result){.outcome = STORE_REPLIED, .reply = value},
-                     MOST_TURNS,
+                     &call->turns, MOST_TURNS,
                      "so many holds or waiters of this name have ended at once that Redis is still "
                      "removing them; try again");
 }

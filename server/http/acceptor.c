@@ -137,7 +137,7 @@ static void accept_some(struct acceptor *acceptor, int most)
         most--;
 }
 
-static void acceptor_on_callers(uv_poll_t *clients, int status, int what)
+static void acceptor_on_clients(uv_poll_t *clients, int status, int what)
 {
     (void)status, (void)what;
     accept_some(clients->data, ACCEPTED_AT_ONCE);
@@ -158,7 +158,7 @@ struct acceptor *acceptor_new(const struct acceptor_options *options)
 void acceptor_open(struct acceptor *acceptor)
 {
     if (!acceptor->closing)
-        uv_poll_start(&acceptor->clients, UV_READABLE, acceptor_on_callers);
+        uv_poll_start(&acceptor->clients, UV_READABLE, acceptor_on_clients);
 }
 
 static void acceptor_on_part_closed(void *context)

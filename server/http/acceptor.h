@@ -26,7 +26,7 @@ struct acceptor_options {
 
 struct acceptor *acceptor_new(const struct acceptor_options *options);
 
-/* Callers are let in from now on; until then the kernel keeps them. Does nothing where they are. */
+/* Clients are let in from now on; until then the kernel keeps them. Does nothing where they are. */
 void acceptor_open(struct acceptor *acceptor);
 
 /* Lets in those whom the kernel has accepted for us already, since closing the socket would reset

@@ -12,7 +12,7 @@ enum {
      * every request (docs/tuning.md). */
     CONNECTION_MEMORY = 8 * 1024,
     DAEMON_CONNECTIONS = 64,
-    ROOM_DESCRIPTORS = 2, /* of a daemon itself */
+    DAEMON_DESCRIPTORS = 2, /* of a daemon itself */
     HANDLES = 2,
 };
 
@@ -250,7 +250,7 @@ static void daemon_pool_on_turn(uv_check_t *turn)
  * another. */
 unsigned daemon_pool_connections_most(unsigned descriptors, unsigned workers)
 {
-    unsigned others = workers * ROOM_DESCRIPTORS;
+    unsigned others = workers * DAEMON_DESCRIPTORS;
     unsigned left = descriptors > others ? descriptors - others : 0;
     unsigned most = (unsigned)((uint64_t)left * DAEMON_CONNECTIONS / (DAEMON_CONNECTIONS + others));
     return most > 0 ? most : 1;

@@ -32,7 +32,7 @@ struct delivery {
 struct delivery_checks {
     struct metrics *metrics;
     uv_timer_t timer;
-    TAILQ_HEAD(open_receipts, delivery) open; /* in the order of `until` */
+    TAILQ_HEAD(open_deliveries, delivery) open; /* in the order of `until` */
     size_t count;
     void (*closed)(void *context);
     void *context;
@@ -100,7 +100,7 @@ static void look_again(uv_timer_t *timer)
 /* The library closes its descriptor; ours keeps what the kernel knows. */
 static void keep_open(struct delivery_checks *deliveries, const struct delivery *seen)
 {
-    int fd = deliveries->count < RECEIPTS_MOST ? fcntl(seen->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    int fd = deliveries->count < DELIVERIES_MOST ? fcntl(seen->fd, F_DUPFD_CLOEXEC, 0) : -1;
     struct delivery *delivery = fd < 0 ? NULL : malloc(sizeof *delivery);
     if (!delivery) {
         if (fd >= 0)

@@ -16,7 +16,7 @@
  * Used on the worker's thread alone. */
 struct delivery_checks;
 
-enum { RECEIPTS_MOST = 64 }; /* descriptors; of more at a time it is not found out */
+enum { DELIVERIES_MOST = 64 }; /* descriptors; of more at a time it is not found out */
 
 struct delivery_checks *delivery_checks_open(uv_loop_t *loop, struct metrics *metrics);
 

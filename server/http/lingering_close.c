@@ -12,7 +12,7 @@ struct lingering_closes {
     struct lingering_close {
         int fd;
         uint64_t until;
-    } all[FAREWELLS_MOST];
+    } all[LINGERING_MOST];
     size_t first, count;
     uv_timer_t timer;
     void (*closed)(void *context);
@@ -28,7 +28,7 @@ static void close_first(struct lingering_closes *lingering)
         ;
     explicit_bzero(dropped, PIECE);
     close(fd);
-    lingering->first = (lingering->first + 1) % FAREWELLS_MOST;
+    lingering->first = (lingering->first + 1) % LINGERING_MOST;
     lingering->count--;
 }
 
@@ -75,9 +75,9 @@ void lingering_close_begin(struct lingering_closes *lingering, int fd, const cha
 {
     send(fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
-    if (lingering->count == FAREWELLS_MOST)
+    if (lingering->count == LINGERING_MOST)
         close_first(lingering);
-    size_t last = (lingering->first + lingering->count++) % FAREWELLS_MOST;
+    size_t last = (lingering->first + lingering->count++) % LINGERING_MOST;
     lingering->all[last] = (struct lingering_close){fd, uv_now(lingering->timer.loop) + STAYS_MS};
     if (lingering->count == 1)
         uv_timer_start(&lingering->timer, lingering_close_on_timer, STAYS_MS, 0);

@@ -11,7 +11,7 @@
  * that whoever comes again and again costs no more than that. */
 struct lingering_closes;
 
-enum { FAREWELLS_MOST = 32 }; /* descriptors */
+enum { LINGERING_MOST = 32 }; /* descriptors */
 
 struct lingering_closes *lingering_closes_open(uv_loop_t *loop);
 

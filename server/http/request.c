@@ -14,7 +14,7 @@
 
 enum {
     SWALLOWED_MOST = 1 << 20, /* bytes of a body that is too long */
-    HEAD_MOST = 6 * 1024,     /* of ROOM_MEMORY; the rest is for the head of the reply */
+    HEAD_MOST = 6 * 1024,     /* of CONNECTION_MEMORY; the rest is for the head of the reply */
 };
 
 /* The API reads the query. The library would take it apart too, into memory that the head of the

@@ -17,14 +17,14 @@ enum {
     /* As long as lines come, the thread looks for them by itself, since to wake it would cost those
      * who log more than the line does. After so many looks in vain it sleeps. */
     QUIET_LOOKS = 40,
-    GATHERED = SCRIBE_BUFFER / 2, /* enough to write at once */
+    GATHERED = LOG_WRITER_BUFFER / 2, /* enough to write at once */
 };
 
 /* Lines that have come, and behind them a gap. */
 struct batch {
     uint64_t lost; /* that had no room: none has once one had not, so that they are the last */
     size_t length;
-    char text[SCRIBE_BUFFER];
+    char text[LOG_WRITER_BUFFER];
 };
 
 struct log_writer {
@@ -211,7 +211,7 @@ static void write_batch(struct log_writer *log_writer)
     batch->lost = 0;
 }
 
-static void free_scribe(struct log_writer *log_writer)
+static void log_writer_free(struct log_writer *log_writer)
 {
     pthread_mutex_destroy(&log_writer->mutex);
     pthread_cond_destroy(&log_writer->news);
@@ -232,7 +232,7 @@ static void *run(void *context)
     pthread_cond_signal(&log_writer->ended);
     pthread_mutex_unlock(&log_writer->mutex);
     if (is_abandoned)
-        free_scribe(log_writer);
+        log_writer_free(log_writer);
     return NULL;
 }
 
@@ -241,7 +241,7 @@ static void *run(void *context)
 static size_t piece_for(int fd)
 {
     struct stat about;
-    return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode) ? PIPE_BUF : SCRIBE_BUFFER;
+    return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode) ? PIPE_BUF : LOG_WRITER_BUFFER;
 }
 
 static void init_condition(pthread_cond_t *condition)
@@ -281,7 +281,7 @@ struct log_writer *log_writer_open(int fd, enum log_format format)
     init_condition(&log_writer->ended);
     if (start(log_writer) == 0)
         return log_writer;
-    free_scribe(log_writer);
+    log_writer_free(log_writer);
     return NULL;
 }
 
@@ -301,7 +301,7 @@ bool log_writer_close(struct log_writer *log_writer, int timeout_ms)
     pthread_mutex_unlock(&log_writer->mutex);
     if (has_ended) {
         pthread_join(log_writer->thread, NULL);
-        free_scribe(log_writer);
+        log_writer_free(log_writer);
     }
     return has_ended;
 }

@@ -14,7 +14,7 @@
  * descriptor is used as it is: its flags belong to others, too. */
 struct log_writer;
 
-enum { SCRIBE_BUFFER = 1 << 20 }; /* bytes that wait, while as many are being written */
+enum { LOG_WRITER_BUFFER = 1 << 20 }; /* bytes that wait, while as many are being written */
 
 /* Starts the thread. Returns NULL where it cannot be started. */
 struct log_writer *log_writer_open(int fd, enum log_format format);

@@ -18,13 +18,13 @@ enum {
     FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
     /* Its loop, its socket, its connections to Redis and sentinels, and those that have ended but
      * for it. */
-    FILES_OF_A_WORKER = 16 + SENTINELS_MOST + FAREWELLS_MOST + RECEIPTS_MOST,
+    FILES_OF_A_WORKER = 16 + SENTINELS_MOST + LINGERING_MOST + DELIVERIES_MOST,
     CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
     PREFLIGHT_MS = 2000,
     ADMIN_CONNECTIONS = 64,
     ADMIN_CONNECTIONS_EACH = 16, /* of one address */
     /* Its socket and its daemon, too. */
-    ADMIN_FILES = ADMIN_CONNECTIONS + FAREWELLS_MOST + RECEIPTS_MOST + 8,
+    ADMIN_FILES = ADMIN_CONNECTIONS + LINGERING_MOST + DELIVERIES_MOST + 8,
 };
 
 static int find_listener(struct process *process, struct failure *failure)

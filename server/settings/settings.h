@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 struct settings {
-    char *listen;       /* ADDRESS:PORT, to be taken apart by listener_open */
+    char *listen;       /* ADDRESS:PORT, to be taken apart by listener_init */
     char *admin_listen; /* the same; NULL: no such listener */
     char *redis_url;    /* NULL for the embedded Redis */
     char *redis_user;   /* these eight: NULL where not given; see redis/address/access.h */

@@ -420,17 +420,18 @@ part_confirm() {
 }
 
 part_code() {
-    local layer
+    local layer sources
+    mapfile -t sources < <(find base redis locks api server -name '*.c')
     echo 'lines of functions, from opening to closing brace (base redis locks api server):'
     awk '/^\{/ { start = FNR } /^\}/ && start { print FNR - start + 1, FILENAME; start = 0 }' \
-        {base,redis,locks,api,server}/*.c | sort -n >"$dir/functions"
+        "${sources[@]}" | sort -n >"$dir/functions"
     awk '{ v[NR] = $1; if ($1 > 40) long++ } END {
         printf "  %d functions, median %d, 95%% at most %d, longest %d, over 40: %d\n",
                NR, v[int((NR + 1) / 2)], v[int(NR * 0.95)], v[NR], long }' "$dir/functions"
     tail -n 3 "$dir/functions" | sed 's/^/  /'
     echo 'files:'
     for layer in base redis locks api server; do
-        wc -l "$layer"/*.[ch] | awk -v layer="$layer" '$2 != "total" {
+        find "$layer" -name '*.[ch]' -exec wc -l {} + | awk -v layer="$layer" '$2 != "total" {
             n++; sum += $1; if ($1 > most) { most = $1; name = $2 } }
             END { printf "  %-7s %3d files %5d lines, largest %s (%d)\n", layer, n, sum, name, most }'
     done

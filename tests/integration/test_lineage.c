@@ -174,7 +174,7 @@ static void an_old_file_is_noticed(void **state)
         struct service service;
         service_open(&service, NULL, LIST("--quarantine=auto"));
         answers(service.client, "POST /locks/kept?ttl=20s", NULL, 201, NULL);
-        freeReplyObject(redis_process_command(&service.redis, "SAVE"));
+        redis_process_save(&service.redis);
         answers(service.client, "POST /locks/lost?ttl=20s", NULL, 201, NULL);
         redis_process_kill(&service.redis);
         if (is_new)
@@ -218,7 +218,7 @@ static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **stat
                                           .arguments = LIST("--workers=1", "--quarantine=auto",
                                                             "--confirm=replicas:2")});
     struct http_client *client = http_client_new(batond.url);
-    freeReplyObject(redis_process_command(&all.primary, "SAVE"));
+    redis_process_save(&all.primary);
     clock_sleep_ms(LOOK_MS);
     answers(client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
     await_part(750);

@@ -2,7 +2,7 @@
  *
  * One name, exclusive wishes, two servers, three waiting clients and an outsider who holds the lock
  * at first. Every script of Redis is one indivisible step, as in Redis; everything else happens in
- * any order. What it stands for: locks/scripts/ (the inlines below), locks/waiting/waiting.c and inbox.c
+ * any order. What it stands for: locks/scripts/ (the inlines below), locks/waiting/waiting.c and locks/central/messages.c
  * (processes request and server). Which runs there are, and which seeded mistakes, is in run.sh.
  *
  * Time is a few units: a grant that nobody collected lasts CLAIM of them, a collected one TTL. It

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { START_MS = 20000, MAX_ARGUMENTS = 64 };
+enum { START_MS = 20000, SAVE_PATIENCE_MS = 10000, MAX_ARGUMENTS = 64 };
 
 static bool answers(void *context)
 {
@@ -171,6 +171,21 @@ int64_t redis_process_calls(struct redis_process *redis, const char *command)
     int64_t calls = found ? strtoll(found + strlen(pattern), NULL, 10) : 0;
     freeReplyObject(reply);
     return calls;
+}
+
+static bool saves_nothing(void *context)
+{
+    redisReply *info = redis_process_command(context, "INFO persistence");
+    bool is_idle = strstr(info->str, "rdb_bgsave_in_progress:0") != NULL;
+    freeReplyObject(info);
+    return is_idle;
+}
+
+void redis_process_save(struct redis_process *redis)
+{
+    if (!clock_wait_until(saves_nothing, redis, SAVE_PATIENCE_MS))
+        fail_msg("redis: it goes on saving in the background");
+    freeReplyObject(redis_process_command(redis, "SAVE"));
 }
 
 void redis_process_flush(struct redis_process *redis)

@@ -64,6 +64,9 @@ int64_t redis_process_integer(struct redis_process *redis, const char *format, .
 /* How often a command has run, by INFO commandstats: "evalsha", "cmdstat_" left out. */
 int64_t redis_process_calls(struct redis_process *redis, const char *command);
 
+/* Writes its file now, once what it writes for a replica is done. */
+void redis_process_save(struct redis_process *redis);
+
 /* Empties it; scripts stay loaded. */
 void redis_process_flush(struct redis_process *redis);
 

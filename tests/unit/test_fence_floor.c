@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { SECOND_US = 1000000, SIGHT_US = 2500000, UNSEEN_JUMP_US = 500000, ROUND_TRIP_US = 200 };
+enum { SECOND_US = 1000000, LEASE_US = 2500000, UNSEEN_JUMP_US = 500000, ROUND_TRIP_US = 200 };
 
 static const char WATCHED[] = "redis+sentinel://127.0.0.1:1,127.0.0.1:2/master";
 static const char ALONE[] = "redis://127.0.0.1:1";
@@ -53,7 +53,7 @@ static void what_was_replaced_gives_no_number_that_its_successor_gives(void **st
     static const struct {
         const char *url;
         int64_t lease;
-    } CASES[] = {{WATCHED, SIGHT_US}, {ALONE, 0}};
+    } CASES[] = {{WATCHED, LEASE_US}, {ALONE, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct scene scene;
