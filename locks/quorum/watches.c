@@ -166,9 +166,8 @@ struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice 
 
 void quorum_watches_drain(struct awaited_name *awaited)
 {
-    struct quorum_watch *watch;
-    LIST_FOREACH(watch, &awaited->watches, others)
-    {
+    for (struct quorum_watch *watch = LIST_FIRST(&awaited->watches); watch;
+         watch = LIST_NEXT(watch, others)) {
         watch->is_over = true;
         watch->is_new = awaited->is_reading;
     }

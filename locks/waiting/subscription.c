@@ -71,9 +71,8 @@ static bool can_ask(const struct subscription *subscription)
 void subscriptions_check(struct locks *locks)
 {
     bool any = false;
-    struct subscription *subscription;
-    TAILQ_FOREACH(subscription, &locks->subscriptions->list, others)
-    {
+    for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
+         subscription = TAILQ_NEXT(subscription, others)) {
         subscription->unsure |= can_ask(subscription);
         any |= subscription->unsure;
     }
@@ -84,9 +83,8 @@ void subscriptions_check(struct locks *locks)
 void subscriptions_check_part(struct locks *locks, unsigned part)
 {
     bool any = false;
-    struct subscription *subscription;
-    TAILQ_FOREACH(subscription, &locks->subscriptions->list, others)
-    {
+    for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
+         subscription = TAILQ_NEXT(subscription, others)) {
         subscription->unsure |= store_part(locks->store, subscription->key) == part;
         any |= subscription->unsure;
     }

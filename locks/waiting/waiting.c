@@ -280,9 +280,8 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
 size_t waiting_check(struct subscription *subscription)
 {
     size_t count = 0;
-    struct waiter *waiter;
-    TAILQ_FOREACH(waiter, &subscription->waiters, others)
-    {
+    for (struct waiter *waiter = TAILQ_FIRST(&subscription->waiters); waiter;
+         waiter = TAILQ_NEXT(waiter, others)) {
         if (!is_connected(waiter))
             continue; /* its hang-up is about to be told: it must not claim before that */
         ask_again(waiter);
@@ -294,9 +293,9 @@ size_t waiting_check(struct subscription *subscription)
 size_t waiting_count(const struct subscription *subscription)
 {
     size_t count = 0;
-    const struct waiter *waiter;
-    TAILQ_FOREACH(waiter, &subscription->waiters, others)
-    count += waiter->queued && !waiter->confirming;
+    for (const struct waiter *waiter = TAILQ_FIRST(&subscription->waiters); waiter;
+         waiter = TAILQ_NEXT(waiter, others))
+        count += waiter->queued && !waiter->confirming;
     return count;
 }
 

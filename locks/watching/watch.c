@@ -198,12 +198,10 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
 
 void watch_drain(struct locks *locks)
 {
-    struct subscription *subscription;
-    struct watch *watch;
-    TAILQ_FOREACH(subscription, &locks->subscriptions->list, others)
-    {
-        LIST_FOREACH(watch, &subscription->watches, others)
-        {
+    for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
+         subscription = TAILQ_NEXT(subscription, others)) {
+        for (struct watch *watch = LIST_FIRST(&subscription->watches); watch;
+             watch = LIST_NEXT(watch, others)) {
             watch->over = true;
             watch->needs = subscription->looks + 1;
         }
