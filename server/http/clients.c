@@ -61,17 +61,17 @@ static void linger(const struct client *client)
 }
 
 /* In the midst of a reply it would be a lie, and before the first request too early. */
-static void say_goodbye(struct client *client)
+static void send_close_notify(struct client *client)
 {
     if (client->deadline.kind == DEADLINE_IDLE)
-        https_session_say_goodbye(&client->tls);
+        https_session_send_close_notify(&client->tls);
 }
 
-void clients_say_goodbye(struct clients *clients)
+void clients_send_close_notify(struct clients *clients)
 {
     struct deadline *any;
     while ((any = deadlines_missed(&clients->deadlines, UINT64_MAX))) {
-        say_goodbye((struct client *)any);
+        send_close_notify((struct client *)any);
         client_expect((struct client *)any, DEADLINE_NONE);
     }
 }
@@ -83,7 +83,7 @@ static void hang_up(struct client *client)
     const char *text = client->clients->options.too_slow;
     bool can_be_told = client->asks && !client->tls.https;
     count_missed(client->clients, client->deadline.kind);
-    say_goodbye(client);
+    send_close_notify(client);
     client_expect(client, DEADLINE_NONE);
     if (can_be_told)
         send(client->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -1,7 +1,7 @@
 /* clients.h: what is known of each connection: from where it is, what it is about, and until when
  * that may take. Who misses a deadline is hung up on. */
-#ifndef BATON_SERVER_HTTP_CALLERS_H
-#define BATON_SERVER_HTTP_CALLERS_H
+#ifndef BATON_SERVER_HTTP_CLIENTS_H
+#define BATON_SERVER_HTTP_CLIENTS_H
 
 #include "server/http/deadlines.h"
 #include "server/http/delivery.h"
@@ -58,7 +58,7 @@ void client_shakes_hands(struct client *client, struct https *https, gnutls_sess
 size_t clients_arriving(const struct clients *clients);
 
 /* To all that are idle: their connections are about to be closed. */
-void clients_say_goodbye(struct clients *clients);
+void clients_send_close_notify(struct clients *clients);
 
 /* For want of places: hangs up on some of those that have been idle the longest. */
 void clients_make_places(struct clients *clients);

@@ -55,7 +55,7 @@ static void http_on_deadline_closed(uv_handle_t *handle)
 static void finish(struct http *http)
 {
     http->closing = false; /* but closed */
-    clients_say_goodbye(http->clients);
+    clients_send_close_notify(http->clients);
     daemon_pool_close(http->pool, http_on_part_closed, http);
     clients_close(http->clients, http_on_part_closed, http);
     hangups_close(http->shared.hangups, http_on_part_closed, http);

@@ -252,7 +252,7 @@ const char *https_session_client(struct https_session *session)
     return session->client && time(NULL) < session->client_until ? session->client : NULL;
 }
 
-void https_session_say_goodbye(struct https_session *session)
+void https_session_send_close_notify(struct https_session *session)
 {
     if (session->https)
         gnutls_bye(session->session, GNUTLS_SHUT_WR);

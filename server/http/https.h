@@ -57,7 +57,7 @@ const char *https_session_client(struct https_session *session);
 
 /* Ends our side of it, so that the client does not take what follows for a cut. After the
  * handshake. Takes a zeroed one, too. */
-void https_session_say_goodbye(struct https_session *session);
+void https_session_send_close_notify(struct https_session *session);
 
 /* The session must not be used any more. Takes a zeroed one, too. */
 void https_session_end(struct https_session *session);
