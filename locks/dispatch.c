@@ -1,9 +1,6 @@
-/* The operations of locks.h that each engine does in its own way, and the events of the store. */
+/* The operations of locks.h that each engine does in its own way. */
 #include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
-#include "locks/calls/rights.h"
-#include "locks/quarantine/guard.h"
-#include "locks/quarantine/horizon.h"
 #include "locks/quarantine/identity.h"
 #include "locks/waiting/parked.h"
 
@@ -98,42 +95,12 @@ void locks_drain(struct locks *locks)
     locks->engine->drain(locks);
 }
 
-/* The store's events */
-
-void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
-                 char stamp[STORE_STAMP_LENGTH])
-{
-    guard_stamp(locks->guard, part, now, stamp);
-}
-
-void locks_store_is_up(struct locks *locks, unsigned part)
-{
-    rights_ask(locks, part);
-    identity_connected(locks->guard, part);
-}
-
-void locks_store_has_moved(struct locks *locks)
-{
-    horizon_level(locks->guard);
-    locks->engine->moved(locks);
-}
-
-void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from)
-{
-    identity_taken(locks->guard, to, from);
-}
-
-void locks_store_is_listening(struct locks *locks)
-{
-    locks->engine->listening(locks);
-}
-
-void locks_store_message(struct locks *locks, struct slice text)
-{
-    locks->engine->message(locks, text);
-}
-
 /* The store's state */
+
+const struct store *locks_store(const struct locks *locks)
+{
+    return locks->store;
+}
 
 bool locks_has_store(const struct locks *locks)
 {

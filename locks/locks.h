@@ -165,41 +165,45 @@ struct expiry {
 
 struct tickets;
 
+/* What the locks tell their owner, from the loop. Each may be NULL. */
+struct locks_events {
+    void *context;
+    /* A script of ours has ended a hold as expired; told once, before that script's own answer.
+     * Each hold granted or renewed here is looked at about half a second after its time is over,
+     * even if nobody asks for the name. A hold that no client was told of is left out. `expiry` is
+     * valid during the call, in which no lock may be asked for. */
+    void (*expired)(void *context, const struct expiry *expiry);
+    /* A quarantine of a part has begun, been found to be longer, or ended. */
+    void (*quarantined)(void *context, const struct quarantine *quarantine);
+    /* A part of the store that is up has been looked at, and may be used. */
+    void (*serving)(void *context, unsigned part);
+    /* So long after Redis was asked for a hold, its replicas have it, or do not. */
+    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
+    /* The store is not as it should be for locks. Told once. */
+    void (*warning)(void *context, const char *text);
+    /* What Redis keeps under this key, of a lock or of Baton's own, cannot be read, and `error`
+     * says why. Told each time. */
+    void (*damaged)(void *context, struct slice key, const char *error);
+    /* The store's own events, each told after the locks have dealt with it; with a context of its
+     * own. */
+    struct store_events store;
+};
+
 struct locks_options {
-    struct store *store; /* outlives the locks; its events are to be passed on, see below */
     uv_loop_t *loop;
-    struct slice key_prefix; /* copied */
-    int64_t retention_ms;    /* how long a free name is remembered */
+    const struct redis_url *redis_url; /* used until locks_open returns */
+    struct slice key_prefix;           /* copied */
+    int64_t retention_ms;              /* how long a free name is remembered */
     int64_t waiter_lease_ms; /* how long waiters outlive a server that stopped vouching for them */
     int64_t claim_window_ms; /* how long a grant that nobody collects blocks the next */
     int64_t max_waiters;     /* of one name */
     int64_t replicas;        /* that are expected: confirming by as many is prepared now; 0: none */
     int64_t confirm_timeout_ms; /* how long it may take, from when Redis was asked for the hold */
-    /* Not NULL: the parts of the store are the members of a quorum, and these are of all workers of
-     * the process, which they outlive. */
-    struct tickets *tickets;
-    uint32_t process; /* a random number; those that have the same one die together */
-    /* Told of each hold that one of our scripts has ended as expired, before that script's own
-     * answer; nobody else is. Whatever was granted or renewed here is looked at when its time is
-     * over, about half a second later, though nobody asks for the name. What nobody claimed is left
-     * out, since nobody was told of it. Valid during the call, in which no lock may be asked for.
-     * May be NULL. */
-    void (*expired)(void *context, const struct expiry *expiry);
-    /* A quarantine of a part has begun, been found to be longer, or ended. May be NULL. */
-    void (*quarantined)(void *context, const struct quarantine *quarantine);
-    /* A part of the store that is up has been looked at, and may be used. May be NULL. */
-    void (*serving)(void *context, unsigned part);
-    /* Replicas have a hold that they were to confirm, or do not have it, so long after Redis was
-     * asked for it. May be NULL. */
-    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
-    /* The store is not as it should be for locks. Told once. May be NULL. */
-    void (*warning)(void *context, const char *text);
-    /* What Redis keeps under this key, of a lock or of Baton's own, cannot be read, and `error`
-     * says why. Told each time that it is met with. May be NULL. */
-    void (*damaged)(void *context, struct slice key, const char *error);
-    void *expired_context; /* of all six */
-    int64_t quarantine_ms; /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
+    struct tickets *tickets; /* of all workers of the process, which they outlive; for a quorum */
+    uint32_t process;        /* a random number; those that have the same one die together */
+    int64_t quarantine_ms;   /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
     bool keeps_all; /* this Redis has all that it ever answered, also when it was started anew */
+    struct locks_events events;
 };
 
 /* Who waits for locks of a quorum, over all workers of a process, in order of arrival. To be freed
@@ -207,23 +211,16 @@ struct locks_options {
 struct tickets *tickets_new(void);
 void tickets_free(struct tickets *tickets);
 
-/* Returns 0 or -ENOMEM. Makes this one a server among those that share Redis: it has an inbox of
- * its own, by a random name. */
+/* Opens the store behind `redis_url` and the locks in it. This worker becomes a server among those
+ * that share Redis, with an inbox of its own under a random name. Returns 0 or a negative errno. */
 int locks_open(struct locks **ret, const struct locks_options *options);
 
-/* To be called from the loop, when every operation has been answered and the store is closed. The
- * loop runs on until the memory is gone. Takes NULL. */
-void locks_close(struct locks *locks);
+/* Closes the store, then the locks, and calls `closed` once, if it is not NULL, from the loop. What
+ * is under way is answered first. Takes NULL: then `closed` is not called. */
+void locks_close(struct locks *locks, void (*closed)(void *context), void *context);
 
-/* The store's events `up`, `moved`, `taken`, `listening`, `message` and `touched`. When a part of
- * the store is up again, it is looked at whether it has lost data, then what was in doubt there is
- * taken back; when it listens again, every waiter and watch is checked again. */
-void locks_store_is_up(struct locks *locks, unsigned part);
-void locks_store_has_moved(struct locks *locks);
-void locks_store_has_taken(struct locks *locks, unsigned to, unsigned from);
-void locks_store_is_listening(struct locks *locks);
-void locks_store_message(struct locks *locks, struct slice text);
-void locks_store_touched(struct locks *locks, struct slice key);
+/* The store, to look at: which servers there are, and in what state. */
+const struct store *locks_store(const struct locks *locks);
 
 /* Whether the store can be asked, as far as is known. What failed because it cannot is told of when
  * this is known already, and before the store's event `down`. */
@@ -260,10 +257,6 @@ unsigned locks_quarantined(const struct locks *locks);
 /* By how much the clocks of the nodes of a Redis Cluster differ, at least; 0: by nothing that
  * matters. */
 int64_t locks_clocks_apart(const struct locks *locks);
-
-/* The store's event `stamp`. */
-void locks_stamp(const struct locks *locks, unsigned part, uint64_t now,
-                 char stamp[STORE_STAMP_LENGTH]);
 
 /* How many grants and renewals were not remembered, for want of memory: where such a hold expires,
  * that is not told before somebody asks for its name. */

@@ -4,6 +4,7 @@
 #include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
+#include "locks/store_events.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,8 +34,8 @@ static void expect_replicas(struct locks *locks, int64_t replicas)
 static void serve_shard(void *context, unsigned shard)
 {
     struct locks *locks = context;
-    if (locks->serving)
-        locks->serving(locks->expired_context, shard);
+    if (locks->events.serving)
+        locks->events.serving(locks->events.context, shard);
     locks->engine->serve(locks, shard);
 }
 
@@ -42,6 +43,17 @@ static void replace_shard(void *context, unsigned shard)
 {
     struct locks *locks = context;
     locks->engine->replaced(locks, shard);
+}
+
+/* Without a quarantine nothing waits for the end of what an old primary granted, so no lease of it
+ * is asked for. */
+static int open_store(struct locks *locks, const struct locks_options *options)
+{
+    const struct store_events events = store_events_of(locks);
+    int result = store_open(&locks->store, options->loop, options->redis_url, &events);
+    if (result == 0 && options->quarantine_ms != QUARANTINE_OFF)
+        store_require_primary_lease(locks->store);
+    return result;
 }
 
 static int open_guard(struct locks *locks, const struct locks_options *options)
@@ -54,35 +66,26 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
         .quarantine_ms = options->quarantine_ms,
         .replicas = options->replicas,
         .keeps_all = options->keeps_all,
-        .members_share_holds = options->tickets,
+        .members_share_holds = locks->engine == &engine_quorum,
         .serve = serve_shard,
         .replaced = replace_shard,
         .context = locks,
-        .quarantined = options->quarantined,
-        .warning = options->warning,
-        .observer = options->expired_context,
+        .quarantined = options->events.quarantined,
+        .warning = options->events.warning,
+        .observer = options->events.context,
     };
-    return guard_open(&locks->guard, options->store, &guard);
+    return guard_open(&locks->guard, locks->store, &guard);
 }
 
-static void end(struct locks *locks)
+static void name_server(struct locks *locks, uint32_t process)
 {
-    guard_close(locks->guard);
-    free(locks);
-}
-
-int locks_open(struct locks **ret, const struct locks_options *options)
-{
-    struct locks *locks = calloc(1, sizeof *locks);
-    if (!locks)
-        return -ENOMEM;
     uint32_t worker;
     random_bytes(&worker, sizeof worker);
-    snprintf(locks->server, sizeof locks->server, "%08" PRIx32 "%08" PRIx32, options->process,
-             worker);
-    locks->engine = options->tickets ? &engine_quorum : &engine_central;
-    locks->closed = end;
-    locks->store = options->store;
+    snprintf(locks->server, sizeof locks->server, "%08" PRIx32 "%08" PRIx32, process, worker);
+}
+
+static void take_settings(struct locks *locks, const struct locks_options *options)
+{
     locks->loop = options->loop;
     locks->key_prefix_length = options->key_prefix.length;
     memcpy(locks->key_prefix, options->key_prefix.bytes, options->key_prefix.length);
@@ -90,28 +93,63 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->waiter_lease_ms = options->waiter_lease_ms;
     locks->claim_window_ms = options->claim_window_ms;
     locks->confirm_timeout_ms = options->confirm_timeout_ms;
-    locks->expired = options->expired;
-    locks->serving = options->serving;
-    locks->confirmed = options->confirmed;
-    locks->damaged = options->damaged;
-    locks->expired_context = options->expired_context;
+    locks->events = options->events;
     number_text(options->waiter_lease_ms, locks->waiter_lease);
     number_text(options->claim_window_ms, locks->claim_window);
     number_text(options->max_waiters, locks->max_waiters);
     locks->most_waiters = options->max_waiters;
+}
+
+static void locks_end(struct locks *locks)
+{
+    void (*closed)(void *context) = locks->closed;
+    void *closed_context = locks->closed_context;
+    guard_close(locks->guard);
+    free(locks);
+    if (closed)
+        closed(closed_context);
+}
+
+int locks_open(struct locks **ret, const struct locks_options *options)
+{
+    struct locks *locks = calloc(1, sizeof *locks);
+    if (!locks)
+        return -ENOMEM;
+    locks->engine = options->redis_url->kind == REDIS_QUORUM ? &engine_quorum : &engine_central;
+    locks->engine_closed = locks_end;
+    name_server(locks, options->process);
+    take_settings(locks, options);
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
-    if (open_guard(locks, options) < 0) {
+    int result = open_store(locks, options);
+    if (result < 0) {
         free(locks);
+        return result;
+    }
+    if (open_guard(locks, options) < 0) {
+        store_close(locks->store, free, locks);
         return -ENOMEM;
     }
     locks->engine->open(locks, options);
     expect_replicas(locks, options->replicas);
-    *ret = locks;
-    return listen_to_inbox(locks);
+    result = listen_to_inbox(locks);
+    if (result < 0)
+        locks_close(locks, NULL, NULL);
+    else
+        *ret = locks;
+    return result;
 }
 
-void locks_close(struct locks *locks)
+static void locks_on_store_closed(void *context)
 {
-    if (locks)
-        locks->engine->close(locks);
+    struct locks *locks = context;
+    locks->engine->close(locks);
+}
+
+void locks_close(struct locks *locks, void (*closed)(void *context), void *context)
+{
+    if (!locks)
+        return;
+    locks->closed = closed;
+    locks->closed_context = context;
+    store_close(locks->store, locks_on_store_closed, locks);
 }

@@ -42,7 +42,7 @@ static void tell(const struct locks *locks, const struct value *entry)
         return;
     expiry.name = (struct slice){name, name_from_key(prefix, key, name)};
     if (expiry.name.length > 0)
-        locks->expired(locks->expired_context, &expiry);
+        locks->events.expired(locks->events.context, &expiry);
 }
 
 /* What others were told that they have to do by some time: this server looks after it. */
@@ -59,7 +59,7 @@ static void tell_beside(struct locks *locks, const struct value *expired, const 
 {
     if (!locks->engine->look_after)
         return;
-    for (size_t i = 0; locks->expired && i < value_count(expired); i++)
+    for (size_t i = 0; locks->events.expired && i < value_count(expired); i++)
         tell(locks, value_at(expired, i));
     mind(locks, due);
 }
@@ -67,8 +67,8 @@ static void tell_beside(struct locks *locks, const struct value *expired, const 
 void ask_tell_damaged(struct locks *locks, struct slice key, const char *error)
 {
     locks->damages++;
-    if (locks->damaged)
-        locks->damaged(locks->expired_context, key, error);
+    if (locks->events.damaged)
+        locks->events.damaged(locks->events.context, key, error);
 }
 
 /* What a script has left out that goes through many names: see try in shared/6-name.lua. */

@@ -27,8 +27,8 @@ static void confirmed(void *context, const char *error)
     struct confirm *confirm = context;
     struct locks *locks = confirm->locks;
     struct locks_reply *reply = &confirm->reply;
-    if (locks->confirmed)
-        locks->confirmed(locks->expired_context, uv_hrtime() - confirm->mark.sent, !error);
+    if (locks->events.confirmed)
+        locks->events.confirmed(locks->events.context, uv_hrtime() - confirm->mark.sent, !error);
     reply->confirmed_ms = (int64_t)(uv_now(locks->loop) - confirm->told);
     reply->hold.ttl_ms -= reply->confirmed_ms;
     if (!error && reply->hold.ttl_ms <= 0)

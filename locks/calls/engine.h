@@ -40,7 +40,8 @@ struct engine {
     void (*listening)(struct locks *locks);
     void (*message)(struct locks *locks, struct slice text);
 
-    /* `close` ends its handles on the loop, frees what it has, then calls `locks->closed`. */
+    /* `close` ends its handles on the loop, frees what it has, then calls `locks->engine_closed`.
+     */
     void (*open)(struct locks *locks, const struct locks_options *options);
     void (*close)(struct locks *locks);
 

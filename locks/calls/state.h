@@ -16,8 +16,10 @@ struct subscriptions;
 
 struct locks {
     const struct engine *engine; /* see engine.h */
-    void (*closed)(struct locks *locks);
     struct store *store;
+    void (*engine_closed)(struct locks *locks);
+    void (*closed)(void *context); /* see locks_close; may be NULL */
+    void *closed_context;
     uv_loop_t *loop;
     char key_prefix[KEY_PREFIX_LENGTH];
     size_t key_prefix_length;
@@ -30,11 +32,7 @@ struct locks {
     int64_t waiter_lease_ms;
     int64_t claim_window_ms;
     int64_t confirm_timeout_ms;
-    void (*expired)(void *context, const struct expiry *expiry); /* may be NULL */
-    void (*serving)(void *context, unsigned part);
-    void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
-    void (*damaged)(void *context, struct slice key, const char *error);
-    void *expired_context;         /* of all four */
+    struct locks_events events;
     uint64_t damages;              /* see locks_damages */
     char rights[STORE_ERROR_TEXT]; /* what is missing, by the last answer of script_ready; "": none
                                     */

@@ -60,7 +60,7 @@ static void central_subscriptions_closed(uv_handle_t *heartbeat)
     struct locks *locks = heartbeat->data;
     free(locks->subscriptions);
     doubts_close(locks);
-    locks->closed(locks);
+    locks->engine_closed(locks);
 }
 
 static void central_expiries_closed(uv_handle_t *timer)

@@ -49,7 +49,7 @@ static void quorum_broadcasts_closed(uv_handle_t *timer)
     struct locks *locks = broadcasts->locks;
     redeliveries_free(&locks->quorum->redeliveries);
     free(locks->quorum);
-    locks->closed(locks);
+    locks->engine_closed(locks);
 }
 
 static void quorum_desk_closed(uv_handle_t *woken)

@@ -262,7 +262,7 @@ static void touch(struct prefixes *prefixes, struct slice key)
             region->idle = 0; /* it is closed at once */
 }
 
-void locks_store_touched(struct locks *locks, struct slice key)
+void prefixes_touched(struct locks *locks, struct slice key)
 {
     struct prefixes *prefixes = locks->prefixes;
     if (!prefixes || !prefixes->tracking)

@@ -127,6 +127,9 @@ void round_fail(struct prefixes *prefixes, const char *error);
 /* Takes a key that has changed where it is the round's mark. */
 bool round_takes(struct prefixes *prefixes, struct slice key);
 
+/* The store's event `touched`. */
+void prefixes_touched(struct locks *locks, struct slice key);
+
 /* Each watch is answered as things are now. */
 void prefixes_drain(struct locks *locks);
 

@@ -28,7 +28,6 @@ struct worker {
     uv_timer_t again;  /* every second: it turns; takes back what Redis refused to take back */
     uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
     uint64_t settle_until;
-    struct store *store;
     struct locks *locks;
     struct api api;
     struct http *http;
@@ -45,7 +44,7 @@ static bool is_quorum(const struct worker *worker)
 
 static void note_store(struct worker *worker)
 {
-    bool is_up = store_is_up(worker->store);
+    bool is_up = locks_has_store(worker->locks);
     metrics_set(&worker->metrics->redis_up, is_up);
     api_set_store(&worker->api, is_up);
 }
@@ -55,8 +54,8 @@ static void note_store(struct worker *worker)
 static void serve(struct worker *worker, unsigned part)
 {
     worker->parts_heard |= 1U << part % 32;
-    bool is_known = !is_quorum(worker) || store_is_up(worker->store) ||
-                    worker->parts_heard == (1U << store_part_count(worker->store)) - 1;
+    bool is_known = !is_quorum(worker) || locks_has_store(worker->locks) ||
+                    worker->parts_heard == (1U << store_part_count(locks_store(worker->locks))) - 1;
     if (worker->http && is_known)
         http_serve(worker->http);
 }
@@ -64,11 +63,11 @@ static void serve(struct worker *worker, unsigned part)
 static void worker_on_redis_up(void *context, unsigned part)
 {
     struct worker *worker = context;
-    locks_store_is_up(worker->locks, part);
+    const struct store *store = locks_store(worker->locks);
+    (void)part;
     metrics_add(&worker->metrics->redis_connects, 1);
-    metrics_set(&worker->metrics->redis_switches, store_figures(worker->store).switches);
-    log_line(worker->options->log, LOG_INFO, "redis is up", "server", store_place(worker->store),
-             NULL);
+    metrics_set(&worker->metrics->redis_switches, store_figures(store).switches);
+    log_line(worker->options->log, LOG_INFO, "redis is up", "server", store_place(store), NULL);
 }
 
 static void worker_on_redis_down(void *context, unsigned part, const char *reason)
@@ -76,7 +75,7 @@ static void worker_on_redis_down(void *context, unsigned part, const char *reaso
     struct worker *worker = context;
     note_store(worker);
     metrics_add(&worker->metrics->redis_losses, 1);
-    if (store_part_serves(worker->store, part) || !store_is_up(worker->store))
+    if (store_part_serves(locks_store(worker->locks), part) || !locks_has_store(worker->locks))
         log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
                  "reason", reason, NULL);
     else
@@ -94,40 +93,7 @@ static void worker_on_redis_warning(void *context, const char *text)
 
 static void worker_on_redis_moved(void *context)
 {
-    struct worker *worker = context;
-    locks_store_has_moved(worker->locks);
-    note_store(worker);
-}
-
-static void worker_on_redis_taken(void *context, unsigned to, unsigned from)
-{
-    struct worker *worker = context;
-    locks_store_has_taken(worker->locks, to, from);
-}
-
-static void worker_on_listening(void *context)
-{
-    struct worker *worker = context;
-    locks_store_is_listening(worker->locks);
-}
-
-static void worker_on_message(void *context, struct slice text)
-{
-    struct worker *worker = context;
-    locks_store_message(worker->locks, text);
-}
-
-static void worker_on_touched(void *context, struct slice key)
-{
-    struct worker *worker = context;
-    locks_store_touched(worker->locks, key);
-}
-
-static void worker_on_stamp(void *context, unsigned part, uint64_t now,
-                            char stamp[STORE_STAMP_LENGTH])
-{
-    const struct worker *worker = context;
-    locks_stamp(worker->locks, part, now, stamp);
+    note_store(context);
 }
 
 static void worker_on_answered(void *context, uint64_t nanoseconds)
@@ -162,7 +128,8 @@ static void log_quarantine(const struct worker *worker, const struct quarantine 
                    "quarantine: no lock is granted there until those that may be lost have ended",
                    &line))
         return;
-    line_text(&line, "server", slice_of(store_part_place(worker->store, quarantine->shard)));
+    line_text(&line, "server",
+              slice_of(store_part_place(locks_store(worker->locks), quarantine->shard)));
     line_word(&line, "reason", slice_of(quarantine_word(quarantine->reason)));
     line_text(&line, "because", slice_of(quarantine_text(quarantine->reason)));
     line_number(&line, "seconds", (quarantine->left_ms + 999) / 1000);
@@ -185,10 +152,10 @@ static void worker_on_quarantined(void *context, const struct quarantine *quaran
     if (!is_teller)
         return;
     if (is_over)
-        log_line(worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
-                 "server", store_part_place(worker->store, quarantine->shard), "because",
-                 quarantine->is_ended ? "it was ended by DELETE /quarantine" : "its time is over",
-                 NULL);
+        log_line(
+            worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
+            "server", store_part_place(locks_store(worker->locks), quarantine->shard), "because",
+            quarantine->is_ended ? "it was ended by DELETE /quarantine" : "its time is over", NULL);
     else
         log_quarantine(worker, quarantine);
 }
@@ -231,10 +198,9 @@ static void worker_on_again(uv_timer_t *timer)
 
 /* The last steps of stopping, in order: HTTP, grants in doubt, the store, the loop's handles. */
 
-static void worker_on_store_closed(void *context)
+static void worker_on_locks_closed(void *context)
 {
     struct worker *worker = context;
-    locks_close(worker->locks);
     uv_close((uv_handle_t *)&worker->again, NULL);
     uv_close((uv_handle_t *)&worker->settle, NULL);
     uv_close((uv_handle_t *)&worker->stop, NULL);
@@ -247,7 +213,7 @@ static void worker_on_settle(uv_timer_t *timer)
     if (!locks_are_settled(worker->locks) && uv_now(&worker->loop) < worker->settle_until)
         return;
     uv_timer_stop(timer);
-    store_close(worker->store, worker_on_store_closed, worker);
+    locks_close(worker->locks, worker_on_locks_closed, worker);
 }
 
 static void worker_on_admin_closed(void *context)
@@ -302,25 +268,6 @@ static void run(void *context)
     uv_loop_close(&worker->loop);
 }
 
-static int open_store(struct worker *worker)
-{
-    const struct store_events events = {.context = worker,
-                                        .up = worker_on_redis_up,
-                                        .down = worker_on_redis_down,
-                                        .warning = worker_on_redis_warning,
-                                        .moved = worker_on_redis_moved,
-                                        .taken = worker_on_redis_taken,
-                                        .listening = worker_on_listening,
-                                        .message = worker_on_message,
-                                        .touched = worker_on_touched,
-                                        .answered = worker_on_answered,
-                                        .stamp = worker_on_stamp};
-    int result = store_open(&worker->store, &worker->loop, worker->options->redis_url, &events);
-    if (result == 0 && worker->options->settings->quarantine_ms != QUARANTINE_OFF)
-        store_require_primary_lease(worker->store);
-    return result;
-}
-
 /* The listener for health and figures serves at once: whether Redis is known is what it is asked.
  */
 static int open_http(struct worker *worker, int listen_fd)
@@ -350,10 +297,9 @@ static int open_http(struct worker *worker, int listen_fd)
 static int open_layers(struct worker *worker, int listen_fd)
 {
     const struct settings *settings = worker->options->settings;
-    int result = open_store(worker);
     const struct locks_options locks = {
-        .store = worker->store,
         .loop = &worker->loop,
+        .redis_url = worker->options->redis_url,
         .key_prefix = slice_of(settings->key_prefix),
         .retention_ms = settings->retention_ms,
         .waiter_lease_ms = settings->waiter_lease_ms,
@@ -361,20 +307,25 @@ static int open_layers(struct worker *worker, int listen_fd)
         .max_waiters = settings->max_waiters,
         .replicas = settings->replicas,
         .confirm_timeout_ms = settings->confirm_timeout_ms,
-        .tickets = is_quorum(worker) ? worker->options->tickets : NULL,
+        .tickets = worker->options->tickets,
         .process = worker->options->process,
         .quarantine_ms = settings->quarantine_ms,
         .keeps_all = !settings->redis_url,
-        .expired = worker_on_expired,
-        .quarantined = worker_on_quarantined,
-        .serving = worker_on_serving,
-        .confirmed = worker_on_confirmed,
-        .warning = worker_on_locks_warning,
-        .damaged = worker_on_damaged,
-        .expired_context = worker,
+        .events = {.context = worker,
+                   .expired = worker_on_expired,
+                   .quarantined = worker_on_quarantined,
+                   .serving = worker_on_serving,
+                   .confirmed = worker_on_confirmed,
+                   .warning = worker_on_locks_warning,
+                   .damaged = worker_on_damaged,
+                   .store = {.context = worker,
+                             .up = worker_on_redis_up,
+                             .down = worker_on_redis_down,
+                             .warning = worker_on_redis_warning,
+                             .moved = worker_on_redis_moved,
+                             .answered = worker_on_answered}},
     };
-    if (result == 0)
-        result = locks_open(&worker->locks, &locks);
+    int result = locks_open(&worker->locks, &locks);
     if (result < 0) {
         close(listen_fd);
         return result;

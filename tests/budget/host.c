@@ -20,20 +20,14 @@ static const struct networks NOBODY = {NULL, 0};
 static void on_up(void *context, unsigned part)
 {
     struct host *host = context;
-    locks_store_is_up(host->locks, part);
+    (void)part;
     host->is_up = true;
 }
 
 static void on_listening(void *context)
 {
     struct host *host = context;
-    locks_store_is_listening(host->locks);
     host->is_listening = true;
-}
-
-static void on_message(void *context, struct slice text)
-{
-    locks_store_message(((struct host *)context)->locks, text);
 }
 
 /* Time stands still here, but not for Redis: a call may run at any time, the second number of its
@@ -41,13 +35,8 @@ static void on_message(void *context, struct slice text)
 static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
 {
     static const double ANY_TIME = INFINITY;
-    locks_stamp(((struct host *)context)->locks, part, now, stamp);
+    (void)context, (void)part, (void)now;
     memcpy(stamp + sizeof ANY_TIME, &ANY_TIME, sizeof ANY_TIME);
-}
-
-static void on_touched(void *context, struct slice key)
-{
-    locks_store_touched(((struct host *)context)->locks, key);
 }
 
 static void on_answered(void *context, uint64_t nanoseconds)
@@ -55,35 +44,28 @@ static void on_answered(void *context, uint64_t nanoseconds)
     metrics_redis_took(&((struct host *)context)->metrics, nanoseconds);
 }
 
-static void open_store(struct host *host, const char *redis_url)
+static void open_locks(struct host *host, const char *redis_url)
 {
     struct redis_url url;
     struct failure failure;
-    const struct store_events events = {.context = host,
-                                        .up = on_up,
-                                        .listening = on_listening,
-                                        .message = on_message,
-                                        .touched = on_touched,
-                                        .stamp = on_stamp,
-                                        .answered = on_answered};
-    if (redis_url_parse(redis_url, &url, &failure) < 0 ||
-        store_open(&host->store, host->loop, &url, &events) < 0)
+    if (redis_url_parse(redis_url, &url, &failure) < 0)
         abort();
-    redis_url_free(&url);
-}
-
-static void open_locks(struct host *host)
-{
-    const struct locks_options options = {.store = host->store,
-                                          .loop = host->loop,
+    const struct locks_options options = {.loop = host->loop,
+                                          .redis_url = &url,
                                           .key_prefix = slice_of("baton:"),
                                           .retention_ms = HOUR_MS,
                                           .waiter_lease_ms = 10000,
                                           .claim_window_ms = 2000,
                                           .max_waiters = 100000,
-                                          .process = PROCESS};
+                                          .process = PROCESS,
+                                          .events.store = {.context = host,
+                                                           .up = on_up,
+                                                           .listening = on_listening,
+                                                           .stamp = on_stamp,
+                                                           .answered = on_answered}};
     if (locks_open(&host->locks, &options) < 0)
         abort();
+    redis_url_free(&url);
 }
 
 static void open_api(struct host *host)
@@ -142,8 +124,7 @@ void host_open(struct host *host, uv_loop_t *loop, const char *redis_url)
     uv_check_init(loop, &host->turned);
     uv_check_start(&host->turned, on_turned);
     hold_counter_begin(&host->hold_counter);
-    open_store(host, redis_url);
-    open_locks(host);
+    open_locks(host, redis_url);
     open_api(host);
     open_http(host);
     while (!host->is_up || !host->is_listening)

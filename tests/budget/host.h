@@ -13,7 +13,6 @@
  */
 struct host {
     uv_loop_t *loop; /* several may share it */
-    struct store *store;
     struct locks *locks;
     struct api api;
     struct http *http;

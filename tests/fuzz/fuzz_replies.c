@@ -49,29 +49,33 @@ static void leave_unsent(struct play *play, struct slice text)
 
 static void tell(struct play *play, struct slice text)
 {
+    const struct store_events *events = fake_store_events(play->store);
     char *copy = fuzz_text(text);
-    locks_store_message(play->locks, slice_of(copy));
+    events->message(events->context, slice_of(copy));
     free(copy);
 }
 
 static void touch(struct play *play, struct slice text)
 {
+    const struct store_events *events = fake_store_events(play->store);
     char *copy = fuzz_text(text);
-    locks_store_touched(play->locks, slice_of(copy));
+    events->touched(events->context, slice_of(copy));
     free(copy);
 }
 
 static void come_back(struct play *play, struct slice text)
 {
+    const struct store_events *events = fake_store_events(play->store);
     (void)text;
-    locks_store_is_up(play->locks, 0);
+    events->up(events->context, 0);
     locks_try_again(play->locks);
 }
 
 static void listen_again(struct play *play, struct slice text)
 {
+    const struct store_events *events = fake_store_events(play->store);
     (void)text;
-    locks_store_is_listening(play->locks);
+    events->listening(events->context);
 }
 
 static unsigned long number(struct slice text)

@@ -1,6 +1,7 @@
 #include "tests/fuzz/play.h"
 
 #include "api/access/completion.h"
+#include "locks/calls/state.h"
 #include "tests/fuzz/answer.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -10,33 +11,6 @@
 enum { ANSWERS_MOST = 10000, HOUR_MS = 3600 * 1000 };
 
 static const struct store_result GONE = {.outcome = STORE_UNSENT};
-
-/* The store's events. */
-
-static void on_up(void *context, unsigned part)
-{
-    locks_store_is_up(((struct play *)context)->locks, part);
-}
-
-static void on_listening(void *context)
-{
-    locks_store_is_listening(((struct play *)context)->locks);
-}
-
-static void on_message(void *context, struct slice text)
-{
-    locks_store_message(((struct play *)context)->locks, text);
-}
-
-static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
-{
-    locks_stamp(((struct play *)context)->locks, part, now, stamp);
-}
-
-static void on_touched(void *context, struct slice key)
-{
-    locks_store_touched(((struct play *)context)->locks, key);
-}
 
 static char *metrics(void *context)
 {
@@ -49,21 +23,16 @@ void play_open(struct play *play)
     fuzz_begin();
     *play = (struct play){.store = NULL};
     uv_loop_init(&play->loop);
-    const struct store_events events = {.context = play,
-                                        .up = on_up,
-                                        .listening = on_listening,
-                                        .message = on_message,
-                                        .touched = on_touched,
-                                        .stamp = on_stamp};
-    store_open(&play->store, &play->loop, NULL, &events);
-    const struct locks_options options = {.store = play->store,
-                                          .loop = &play->loop,
+    static const struct redis_url ANY = {.kind = REDIS_SERVER};
+    const struct locks_options options = {.loop = &play->loop,
+                                          .redis_url = &ANY,
                                           .key_prefix = slice_of("baton:"),
                                           .retention_ms = HOUR_MS,
                                           .waiter_lease_ms = 10000,
                                           .claim_window_ms = 2000,
                                           .max_waiters = 1000};
     CLAIM(locks_open(&play->locks, &options) == 0);
+    play->store = play->locks->store;
     play->api.locks = play->locks;
     play->api.principals = principals_anonymous();
     play->api.default_ttl_ms = 30000;
@@ -250,8 +219,7 @@ void play_close(struct play *play)
     settle(play);
     CLAIM(!play->api.connection_holds.lh_first);
     principals_drop(play->api.principals);
-    store_close(play->store, NULL, NULL);
-    locks_close(play->locks);
+    locks_close(play->locks, NULL, NULL);
     for (int i = 0; uv_run(&play->loop, UV_RUN_NOWAIT) != 0; i++)
         CLAIM(i < ANSWERS_MOST);
     CLAIM(uv_loop_close(&play->loop) == 0);

@@ -7,12 +7,6 @@
 
 enum { LONGEST_WAIT_MS = 10000, TICK_MS = 5, HOUR_MS = 3600 * 1000 };
 
-static void on_up(void *context, unsigned part)
-{
-    struct site *site = context;
-    locks_store_is_up(site->locks, part);
-}
-
 static void on_serving(void *context, unsigned part)
 {
     struct site *site = context;
@@ -31,26 +25,13 @@ static void on_listening(void *context)
 {
     struct site *site = context;
     site->listens++;
-    locks_store_is_listening(site->locks);
 }
 
 static void on_message(void *context, struct slice text)
 {
     struct site *site = context;
+    (void)text;
     site->messages++;
-    locks_store_message(site->locks, text);
-}
-
-static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
-{
-    const struct site *site = context;
-    locks_stamp(site->locks, part, now, stamp);
-}
-
-static void on_touched(void *context, struct slice key)
-{
-    struct site *site = context;
-    locks_store_touched(site->locks, key);
 }
 
 static void on_expired(void *context, const struct expiry *expiry)
@@ -73,37 +54,28 @@ void site_open(struct site *site, struct locks_fixture *fixture, uint32_t proces
     struct failure failure;
     if (redis_url_parse(fixture->redis.url, &url, &failure) < 0)
         fail_msg("%s", failure.text);
-    const struct store_events events = {.context = site,
-                                        .up = on_up,
-                                        .down = on_down,
-                                        .listening = on_listening,
-                                        .message = on_message,
-                                        .touched = on_touched,
-                                        .stamp = on_stamp};
-    assert_int_equal(store_open(&site->store, &fixture->loop, &url, &events), 0);
-    redis_url_free(&url);
     const struct locks_options options = {
-        .store = site->store,
         .loop = &fixture->loop,
+        .redis_url = &url,
         .key_prefix = slice_of("baton:"),
         .retention_ms = HOUR_MS,
         .waiter_lease_ms = FIXTURE_LEASE_MS,
         .claim_window_ms = FIXTURE_CLAIM_MS,
         .max_waiters = FIXTURE_WAITERS,
         .process = process,
-        .expired = on_expired,
-        .serving = on_serving,
-        .expired_context = site,
+        .events = {.context = site,
+                   .expired = on_expired,
+                   .serving = on_serving,
+                   .store = {.context = site,
+                             .down = on_down,
+                             .listening = on_listening,
+                             .message = on_message}},
     };
     assert_int_equal(locks_open(&site->locks, &options), 0);
+    redis_url_free(&url);
+    site->store = locks_store(site->locks);
     fixture_await(fixture, &site->ups, 1);
     fixture_await(fixture, &site->listens, 1);
-}
-
-static void on_store_closed(void *context)
-{
-    struct site *site = context;
-    locks_close(site->locks);
 }
 
 void site_close(struct site *site)
@@ -111,7 +83,7 @@ void site_close(struct site *site)
     for (int i = 0; site->store && i < 100 && !locks_are_settled(site->locks); i++)
         fixture_idle(site->fixture, TICK_MS);
     if (site->store)
-        store_close(site->store, on_store_closed, site);
+        locks_close(site->locks, NULL, NULL);
     site->store = NULL;
 }
 

@@ -24,7 +24,7 @@ struct expiries_told {
 /* One server's part. */
 struct site {
     struct locks_fixture *fixture;
-    struct store *store;
+    const struct store *store;
     struct locks *locks;
     int ups;
     int downs;

@@ -1,4 +1,5 @@
 /* Waiters of two servers on one queue: granted in order, claimed, sent away, lost and found. */
+#include "locks/store_events.h"
 #include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -681,6 +682,12 @@ static void a_server_that_drains_gives_back_what_it_is_just_granted(void **state
     assert_int_equal(fixture_remaining(&fixture->here, "n"), 0);
 }
 
+static void tell(struct locks *locks, const char *message)
+{
+    struct store_events events = store_events_of(locks);
+    events.message(events.context, slice_of(message));
+}
+
 /* A message about an attempt that is not here any more: what it was granted goes to the next. */
 static void a_grant_to_an_unknown_attempt_is_given_back(void **state)
 {
@@ -690,8 +697,7 @@ static void a_grant_to_an_unknown_attempt_is_given_back(void **state)
     wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
     assert_int_equal(guest.answer.count, 0);
     await_queue(fixture, 1);
-    locks_store_message(fixture->here.locks,
-                        slice_of("g 00000000000000ff guest-00000000000000001 baton:{n}"));
+    tell(fixture->here.locks, "g 00000000000000ff guest-00000000000000001 baton:{n}");
     fixture_idle(fixture, 50);
     await_queue(fixture, 1); /* the attempt that is there keeps its place */
     assert_int_equal(guest.answer.count, 0);
@@ -725,7 +731,7 @@ static void odd_messages_do_nothing(void **state)
     wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
     await_queue(fixture, 1);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
-        locks_store_message(fixture->here.locks, slice_of(MESSAGES[i]));
+        tell(fixture->here.locks, MESSAGES[i]);
     fixture_idle(fixture, 50);
     assert_int_equal(guest.answer.count, 0);
     fixture_release(&fixture->here, "n", HOLDER);

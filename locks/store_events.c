@@ -1,0 +1,114 @@
+#include "locks/store_events.h"
+
+#include "locks/calls/engine.h"
+#include "locks/calls/rights.h"
+#include "locks/calls/state.h"
+#include "locks/quarantine/guard.h"
+#include "locks/quarantine/horizon.h"
+#include "locks/quarantine/identity.h"
+#include "locks/watching/prefix.h"
+
+/* The part is asked for rights and for the identity of its data, then what is in doubt there is
+ * taken back. */
+static void locks_on_up(void *context, unsigned part)
+{
+    struct locks *locks = context;
+    const struct store_events *observer = &locks->events.store;
+    rights_ask(locks, part);
+    identity_connected(locks->guard, part);
+    if (observer->up)
+        observer->up(observer->context, part);
+}
+
+static void locks_on_down(void *context, unsigned part, const char *reason)
+{
+    const struct store_events *observer = &((struct locks *)context)->events.store;
+    if (observer->down)
+        observer->down(observer->context, part, reason);
+}
+
+static void locks_on_warning(void *context, const char *text)
+{
+    const struct store_events *observer = &((struct locks *)context)->events.store;
+    if (observer->warning)
+        observer->warning(observer->context, text);
+}
+
+static void locks_on_moved(void *context)
+{
+    struct locks *locks = context;
+    const struct store_events *observer = &locks->events.store;
+    horizon_level(locks->guard);
+    locks->engine->moved(locks);
+    if (observer->moved)
+        observer->moved(observer->context);
+}
+
+static void locks_on_taken(void *context, unsigned to, unsigned from)
+{
+    struct locks *locks = context;
+    const struct store_events *observer = &locks->events.store;
+    identity_taken(locks->guard, to, from);
+    if (observer->taken)
+        observer->taken(observer->context, to, from);
+}
+
+/* Every waiter and watch is checked again. */
+static void locks_on_listening(void *context)
+{
+    struct locks *locks = context;
+    const struct store_events *observer = &locks->events.store;
+    locks->engine->listening(locks);
+    if (observer->listening)
+        observer->listening(observer->context);
+}
+
+static void locks_on_message(void *context, struct slice text)
+{
+    struct locks *locks = context;
+    const struct store_events *observer = &locks->events.store;
+    locks->engine->message(locks, text);
+    if (observer->message)
+        observer->message(observer->context, text);
+}
+
+static void locks_on_touched(void *context, struct slice key)
+{
+    struct locks *locks = context;
+    const struct store_events *observer = &locks->events.store;
+    prefixes_touched(locks, key);
+    if (observer->touched)
+        observer->touched(observer->context, key);
+}
+
+static void locks_on_answered(void *context, uint64_t nanoseconds)
+{
+    const struct store_events *observer = &((struct locks *)context)->events.store;
+    if (observer->answered)
+        observer->answered(observer->context, nanoseconds);
+}
+
+static void locks_on_stamp(void *context, unsigned part, uint64_t now,
+                           char stamp[STORE_STAMP_LENGTH])
+{
+    struct locks *locks = context;
+    const struct store_events *observer = &locks->events.store;
+    guard_stamp(locks->guard, part, now, stamp);
+    if (observer->stamp)
+        observer->stamp(observer->context, part, now, stamp);
+}
+
+struct store_events store_events_of(struct locks *locks)
+{
+    return (struct store_events){.context = locks,
+                                 .up = locks_on_up,
+                                 .down = locks_on_down,
+                                 .warning = locks_on_warning,
+                                 .moved = locks_on_moved,
+                                 .taken = locks_on_taken,
+                                 .listening = locks_on_listening,
+                                 .message = locks_on_message,
+                                 .touched = locks_on_touched,
+                                 .answered = locks_on_answered,
+                                 .stamp = locks_on_stamp};
+}
