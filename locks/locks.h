@@ -173,10 +173,10 @@ struct locks_events {
      * even if nobody asks for the name. A hold that no client was told of is left out. `expiry` is
      * valid during the call, in which no lock may be asked for. */
     void (*expired)(void *context, const struct expiry *expiry);
-    /* A quarantine of a part has begun, been found to be longer, or ended. */
+    /* A quarantine of a shard has begun, been found to be longer, or ended. */
     void (*quarantined)(void *context, const struct quarantine *quarantine);
-    /* A part of the store that is up has been looked at, and may be used. */
-    void (*serving)(void *context, unsigned part);
+    /* A shard that is up has been looked at, and may be used. */
+    void (*serving)(void *context, unsigned shard);
     /* So long after Redis was asked for a hold, its replicas have it, or do not. */
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
     /* The store is not as it should be for locks. Told once. */

@@ -8,23 +8,23 @@
 #include "locks/quarantine/identity.h"
 #include "locks/watching/prefix.h"
 
-/* The part is asked for rights and for the identity of its data, then what is in doubt there is
+/* The shard is asked for rights and for the identity of its data, then what is in doubt there is
  * taken back. */
-static void locks_on_up(void *context, unsigned part)
+static void locks_on_up(void *context, unsigned shard)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->events.store;
-    rights_ask(locks, part);
-    identity_connected(locks->guard, part);
+    rights_ask(locks, shard);
+    identity_connected(locks->guard, shard);
     if (observer->up)
-        observer->up(observer->context, part);
+        observer->up(observer->context, shard);
 }
 
-static void locks_on_down(void *context, unsigned part, const char *reason)
+static void locks_on_down(void *context, unsigned shard, const char *reason)
 {
     const struct store_events *observer = &((struct locks *)context)->events.store;
     if (observer->down)
-        observer->down(observer->context, part, reason);
+        observer->down(observer->context, shard, reason);
 }
 
 static void locks_on_warning(void *context, const char *text)
@@ -88,14 +88,14 @@ static void locks_on_answered(void *context, uint64_t nanoseconds)
         observer->answered(observer->context, nanoseconds);
 }
 
-static void locks_on_stamp(void *context, unsigned part, uint64_t now,
+static void locks_on_stamp(void *context, unsigned shard, uint64_t now,
                            char stamp[STORE_STAMP_LENGTH])
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->events.store;
-    guard_stamp(locks->guard, part, now, stamp);
+    guard_stamp(locks->guard, shard, now, stamp);
     if (observer->stamp)
-        observer->stamp(observer->context, part, now, stamp);
+        observer->stamp(observer->context, shard, now, stamp);
 }
 
 struct store_events store_events_of(struct locks *locks)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { FIRST_PART = 0 };
+enum { FIRST_SHARD = 0 };
 
 struct store {
     const struct transport *transport;
@@ -83,52 +83,52 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
     store->transport->close(store->state, store_end, store);
 }
 
-/* Which part serves what */
+/* Which shard serves what */
 
-unsigned store_part(const struct store *store, struct slice key)
+unsigned store_shard(const struct store *store, struct slice key)
 {
-    return store->transport->part ? store->transport->part(store->state, key) : FIRST_PART;
+    return store->transport->shard ? store->transport->shard(store->state, key) : FIRST_SHARD;
 }
 
-unsigned store_part_count(const struct store *store)
+unsigned store_shard_count(const struct store *store)
 {
-    return store->transport->part_count(store->state);
+    return store->transport->shard_count(store->state);
 }
 
-bool store_part_serves(const struct store *store, unsigned part)
+bool store_shard_serves(const struct store *store, unsigned shard)
 {
-    return !store->transport->part_serves || store->transport->part_serves(store->state, part);
+    return !store->transport->shard_serves || store->transport->shard_serves(store->state, shard);
 }
 
-bool store_seek_part(const struct store *store, unsigned *position, unsigned *ret_part)
+bool store_seek_shard(const struct store *store, unsigned *position, unsigned *ret_shard)
 {
-    if (store->transport->seek_part)
-        return store->transport->seek_part(store->state, position, ret_part);
-    *ret_part = FIRST_PART;
+    if (store->transport->seek_shard)
+        return store->transport->seek_shard(store->state, position, ret_shard);
+    *ret_shard = FIRST_SHARD;
     return *position == 0;
 }
 
-void store_tag(struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+void store_tag(struct store *store, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     tag[0] = '\0';
     if (store->transport->tag)
-        store->transport->tag(store->state, part, tag);
+        store->transport->tag(store->state, shard, tag);
 }
 
-void store_first_tag(const struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+void store_first_tag(const struct store *store, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     tag[0] = '\0';
     if (store->transport->first_tag)
-        store->transport->first_tag(store->state, part, tag);
+        store->transport->first_tag(store->state, shard, tag);
 }
 
 /* Calls */
 
-void store_eval_at(struct store *store, unsigned part, const struct script *script,
+void store_eval_at(struct store *store, unsigned shard, const struct script *script,
                    struct slice key, const struct slice *arguments, size_t argument_count,
                    store_done *done, void *context)
 {
-    store->transport->eval_at(store->state, part, script, key, arguments, argument_count, done,
+    store->transport->eval_at(store->state, shard, script, key, arguments, argument_count, done,
                               context);
 }
 
@@ -139,39 +139,40 @@ void store_eval(struct store *store, const struct script *script, struct slice k
     if (store->transport->eval)
         store->transport->eval(store->state, script, key, arguments, argument_count, done, context);
     else
-        store_eval_at(store, FIRST_PART, script, key, arguments, argument_count, done, context);
+        store_eval_at(store, FIRST_SHARD, script, key, arguments, argument_count, done, context);
 }
 
-static struct link *store_link(const struct store *store, unsigned part)
+static struct link *store_link(const struct store *store, unsigned shard)
 {
-    return store->transport->link(store->state, part);
+    return store->transport->link(store->state, shard);
 }
 
-void store_eval_first(struct store *store, unsigned part, const struct script *script,
+void store_eval_first(struct store *store, unsigned shard, const struct script *script,
                       struct slice key, const struct slice *arguments, size_t argument_count,
                       store_done *done, void *context)
 {
-    link_eval_first(store_link(store, part), script, key, arguments, argument_count, done, context);
+    link_eval_first(store_link(store, shard), script, key, arguments, argument_count, done,
+                    context);
 }
 
-void store_close_gate(struct store *store, unsigned part)
+void store_close_gate(struct store *store, unsigned shard)
 {
-    link_set_gate(store_link(store, part), false);
+    link_set_gate(store_link(store, shard), false);
 }
 
-void store_open_gate(struct store *store, unsigned part)
+void store_open_gate(struct store *store, unsigned shard)
 {
-    link_set_gate(store_link(store, part), true);
+    link_set_gate(store_link(store, shard), true);
 }
 
-const char *store_part_place(const struct store *store, unsigned part)
+const char *store_shard_place(const struct store *store, unsigned shard)
 {
-    return link_place(store_link(store, part));
+    return link_place(store_link(store, shard));
 }
 
-const struct store_peer *store_peer(const struct store *store, unsigned part)
+const struct store_peer *store_peer(const struct store *store, unsigned shard)
 {
-    return link_peer(store_link(store, part));
+    return link_peer(store_link(store, shard));
 }
 
 /* Messages and changed keys */
@@ -195,7 +196,7 @@ void store_untrack(struct store *store)
 
 unsigned store_telling(const struct store *store)
 {
-    return store->transport->telling ? store->transport->telling(store->state) : FIRST_PART;
+    return store->transport->telling ? store->transport->telling(store->state) : FIRST_SHARD;
 }
 
 /* Replicas */
@@ -211,10 +212,10 @@ struct store_mark store_mark(const struct store *store)
     return store->transport->mark ? store->transport->mark(store->state) : (struct store_mark){0};
 }
 
-struct store_mark store_mark_at(const struct store *store, unsigned part)
+struct store_mark store_mark_at(const struct store *store, unsigned shard)
 {
-    struct store_mark mark = link_mark(store_link(store, part));
-    mark.part = part;
+    struct store_mark mark = link_mark(store_link(store, shard));
+    mark.shard = shard;
     return mark;
 }
 
@@ -226,9 +227,9 @@ void store_confirm(struct store *store, struct store_mark mark, int replicas, in
 
 /* The condition of Redis */
 
-bool store_part_is_up(const struct store *store, unsigned part)
+bool store_shard_is_up(const struct store *store, unsigned shard)
 {
-    return store->transport->part_is_up(store->state, part);
+    return store->transport->shard_is_up(store->state, shard);
 }
 
 bool store_is_up(const struct store *store)

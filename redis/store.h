@@ -20,12 +20,12 @@
  * up to 1 s), and loads a script again if Redis has forgotten it. */
 struct store;
 
-/* A store has parts: the independent primaries behind it, each with a connection of its own. Behind
- * redis://, unix:// and redis+sentinel:// there is one part. One part at a time serves a name; only
- * in a Cluster another part may serve the name later. Parts are numbered from 0. A part keeps its
- * number for the life of the store; a part that is gone for good is down.
+/* A store has shards: the independent primaries behind it, each with a connection of its own.
+ * Behind redis://, unix:// and redis+sentinel:// there is one shard. One shard at a time serves a
+ * name; only in a Cluster another shard may serve the name later. Shards are numbered from 0. A
+ * shard keeps its number for the life of the store; a shard that is gone for good is down.
  *
- * Behind redis+quorum:// each part is a member, and every member serves all names, so one member's
+ * Behind redis+quorum:// each shard is a member, and every member serves all names, so one member's
  * answer (store_eval) decides nothing. A quorum does not confirm, track or mark. */
 
 /* Starts connecting; `up` or `down` reports the result. `url` is copied. With rediss:// the process
@@ -39,7 +39,7 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
  * `closed` is not called. */
 void store_close(struct store *store, void (*closed)(void *context), void *context);
 
-/* Whether store_close was called. From then on the parts end one by one, and nothing may be asked
+/* Whether store_close was called. From then on the shards end one by one, and nothing may be asked
  * of them. */
 bool store_is_closing(const struct store *store);
 
@@ -52,48 +52,49 @@ void store_eval(struct store *store, const struct script *script, struct slice k
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context);
 
-/* How many parts there have been so far. The number may grow. */
-unsigned store_part_count(const struct store *store);
+/* How many shards there have been so far. The number may grow. */
+unsigned store_shard_count(const struct store *store);
 
-/* The part that serves the key now. It may be down. */
-unsigned store_part(const struct store *store, struct slice key);
+/* The shard that serves the key now. It may be down. */
+unsigned store_shard(const struct store *store, struct slice key);
 
-/* Whether the part serves any keys at all now. */
-bool store_part_serves(const struct store *store, unsigned part);
+/* Whether the shard serves any keys at all now. */
+bool store_shard_serves(const struct store *store, unsigned shard);
 
-/* Visits all keys, part by part: finds the first part that serves any key, from `*position` on (0
- * at first; after a part, its position plus 1), and sets both. Returns false if there is none.
- * Positions mean the same to every store of the same Redis, though its parts have other numbers. If
- * keys move from one part to another meanwhile, a visit may miss them. */
-bool store_seek_part(const struct store *store, unsigned *position, unsigned *ret_part);
+/* Visits all keys, shard by shard: finds the first shard that serves any key, from `*position` on
+ * (0 at first; after a shard, its position plus 1), and sets both. Returns false if there is none.
+ * Positions mean the same to every store of the same Redis, though its shards have other numbers.
+ * If keys move from one shard to another meanwhile, a visit may miss them. */
+bool store_seek_shard(const struct store *store, unsigned *position, unsigned *ret_shard);
 
-/* Writes a text that, in the braces of a key, makes this part serve the key: for keys that concern
- * the part itself. The text is "" if every part would. The next call may write another one. */
-void store_tag(struct store *store, unsigned part, char tag[STORE_TAG_SIZE]);
+/* Writes a text that, in the braces of a key, makes this shard serve the key: for keys that concern
+ * the shard itself. The text is "" if every shard would. The next call may write another one. */
+void store_tag(struct store *store, unsigned shard, char tag[STORE_TAG_SIZE]);
 
-/* As store_tag, but the same text each time and in every process, as long as the part serves it. */
-void store_first_tag(const struct store *store, unsigned part, char tag[STORE_TAG_SIZE]);
+/* As store_tag, but the same text each time and in every process, as long as the shard serves it.
+ */
+void store_first_tag(const struct store *store, unsigned shard, char tag[STORE_TAG_SIZE]);
 
-/* As store_eval, for a script that concerns a part as a whole, such as one that SCANs: it runs
- * there, whichever part serves `key`. UNSENT if the part is down. In a Cluster the script gets no
+/* As store_eval, for a script that concerns a shard as a whole, such as one that SCANs: it runs
+ * there, whichever shard serves `key`. UNSENT if the shard is down. In a Cluster the script gets no
  * key, so that Redis does not check the slot; and the script sees the keys of a slot that has moved
  * here in part. */
-void store_eval_at(struct store *store, unsigned part, const struct script *script,
+void store_eval_at(struct store *store, unsigned shard, const struct script *script,
                    struct slice key, const struct slice *arguments, size_t argument_count,
                    store_done *done, void *context);
 
-/* Closes or opens the gate of a part; the gate of a new connection is open. While the gate is
- * closed, the part counts as down, and only store_eval_first passes. So `up` can ask Redis
- * something before the part is used. If `key` is absent, the script gets none. */
-void store_close_gate(struct store *store, unsigned part);
-void store_open_gate(struct store *store, unsigned part);
-void store_eval_first(struct store *store, unsigned part, const struct script *script,
+/* Closes or opens the gate of a shard; the gate of a new connection is open. While the gate is
+ * closed, the shard counts as down, and only store_eval_first passes. So `up` can ask Redis
+ * something before the shard is used. If `key` is absent, the script gets none. */
+void store_close_gate(struct store *store, unsigned shard);
+void store_open_gate(struct store *store, unsigned shard);
+void store_eval_first(struct store *store, unsigned shard, const struct script *script,
                       struct slice key, const struct slice *arguments, size_t argument_count,
                       store_done *done, void *context);
 
 /* Valid until the loop goes on. */
-const char *store_part_place(const struct store *store, unsigned part); /* as store_place */
-const struct store_peer *store_peer(const struct store *store, unsigned part);
+const char *store_shard_place(const struct store *store, unsigned shard); /* as store_place */
+const struct store_peer *store_peer(const struct store *store, unsigned shard);
 
 /* Subscribes to `channel` on a connection of its own, and again after each loss; `listening`
  * reports it. Call this once, from the loop's thread, before anything is published there. A PING
@@ -109,8 +110,8 @@ void store_untrack(struct store *store);
 /* The mark of the last answer. Take it while its `done` runs, with STORE_REPLIED or STORE_LATE. */
 struct store_mark store_mark(const struct store *store);
 
-/* The mark of that part's last answer, also if it was LATE. */
-struct store_mark store_mark_at(const struct store *store, unsigned part);
+/* The mark of that shard's last answer, also if it was LATE. */
+struct store_mark store_mark_at(const struct store *store, unsigned shard);
 
 /* Call this once, before store_confirm. The store writes the markers for replicas to `key`, copied.
  * If `replicas` > 0, so many are expected from now on: the store makes the connection for that now,
@@ -135,12 +136,12 @@ void store_require_primary_lease(struct store *store);
  * wait so much longer. */
 int64_t store_primary_lease_ms(const struct store *store);
 
-/* Whether every name can be asked for: all parts that serve any name have a connection; in a
+/* Whether every name can be asked for: all shards that serve any name have a connection; in a
  * quorum, more than half have one. */
 bool store_is_up(const struct store *store);
-bool store_part_is_up(const struct store *store, unsigned part);
+bool store_shard_is_up(const struct store *store, unsigned shard);
 
-/* The part whose event is being reported: `listening` and `message` do not say. */
+/* The shard whose event is being reported: `listening` and `message` do not say. */
 unsigned store_telling(const struct store *store);
 
 /* Why the store is down, for people; "" while it is up. Valid until the loop goes on. */

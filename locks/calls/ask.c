@@ -10,9 +10,9 @@
 
 struct asking {
     struct locks *locks;
-    bool is_at;   /* that part has been asked for */
+    bool is_at;   /* that shard has been asked for */
     bool is_once; /* not made again where it came too late */
-    unsigned part;
+    unsigned shard;
     bool (*is_wanted)(const void *context); /* NULL: always */
     store_done *done;
     void *context;
@@ -110,7 +110,7 @@ static void answered(void *context, const struct store_result *result)
     bool is_unfinished = reply_says(inner.reply, "unfinished");
     if (result->outcome == STORE_LATE)
         guard_late(asking.locks->guard,
-                   asking.is_at ? asking.part : store_mark(asking.locks->store).part,
+                   asking.is_at ? asking.shard : store_mark(asking.locks->store).shard,
                    result->error);
     if (is_to_be_made_again(&asking, result->outcome, is_unfinished)) {
         *result->again = true;
@@ -147,22 +147,23 @@ void ask_redis(struct locks *locks, const struct script_call *call)
                answered, asking_new(locks, call));
 }
 
-static void ask_at(struct locks *locks, unsigned part, const struct script_call *call, bool is_once)
+static void ask_at(struct locks *locks, unsigned shard, const struct script_call *call,
+                   bool is_once)
 {
     struct asking *asking = asking_new(locks, call);
     asking->is_at = true;
     asking->is_once = is_once;
-    asking->part = part;
-    store_eval_at(locks->store, part, call->script, call->key, call->arguments,
+    asking->shard = shard;
+    store_eval_at(locks->store, shard, call->script, call->key, call->arguments,
                   call->argument_count, answered, asking);
 }
 
-void ask_redis_at(struct locks *locks, unsigned part, const struct script_call *call)
+void ask_redis_at(struct locks *locks, unsigned shard, const struct script_call *call)
 {
-    ask_at(locks, part, call, false);
+    ask_at(locks, shard, call, false);
 }
 
-void ask_redis_at_once(struct locks *locks, unsigned part, const struct script_call *call)
+void ask_redis_at_once(struct locks *locks, unsigned shard, const struct script_call *call)
 {
-    ask_at(locks, part, call, true);
+    ask_at(locks, shard, call, true);
 }

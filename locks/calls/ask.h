@@ -26,12 +26,12 @@ struct script_call {
  * servers, by messages that may be lost, is looked after: see subscription_mind. */
 void ask_redis(struct locks *locks, const struct script_call *call);
 
-/* As ask_redis for a part of the store as a whole: see store_eval_at. */
-void ask_redis_at(struct locks *locks, unsigned part, const struct script_call *call);
+/* As ask_redis for a shard as a whole: see store_eval_at. */
+void ask_redis_at(struct locks *locks, unsigned shard, const struct script_call *call);
 
 /* The same for a call that is not made again where it came too late. Where the script has answered
  * that it is unfinished, having granted nothing, it is made again if it is wanted. */
-void ask_redis_at_once(struct locks *locks, unsigned part, const struct script_call *call);
+void ask_redis_at_once(struct locks *locks, unsigned shard, const struct script_call *call);
 
 /* That what Redis keeps of a name cannot be read has been found out from the reply of a script. */
 void ask_tell_damaged(struct locks *locks, struct slice key, const char *error);

@@ -65,7 +65,7 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
 {
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
     bool is_covered =
-        !holds || horizon_covers(locks->guard, mark.part, reply->hold.ttl_ms, replicas);
+        !holds || horizon_covers(locks->guard, mark.shard, reply->hold.ttl_ms, replicas);
     if (!holds || (is_covered && replicas == 0))
         return false;
     struct confirm *confirm = calloc(1, sizeof *confirm);
@@ -87,6 +87,6 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
     if (is_covered)
         ask_replicas(confirm);
     else
-        horizon_await(locks->guard, mark.part, covered, confirm);
+        horizon_await(locks->guard, mark.shard, covered, confirm);
     return true;
 }

@@ -32,10 +32,10 @@ struct engine {
     bool (*are_settled)(const struct locks *locks);
     void (*drain)(struct locks *locks);
 
-    /* A part of the store may be used; it has other data than before; names have moved to another
-     * part; the inbox listens; a message has come to it. */
-    void (*serve)(struct locks *locks, unsigned part);
-    void (*replaced)(struct locks *locks, unsigned part);
+    /* A shard may be used; it has other data than before; names have moved to another
+     * shard; the inbox listens; a message has come to it. */
+    void (*serve)(struct locks *locks, unsigned shard);
+    void (*replaced)(struct locks *locks, unsigned shard);
     void (*moved)(struct locks *locks);
     void (*listening)(struct locks *locks);
     void (*message)(struct locks *locks, struct slice text);

@@ -123,13 +123,13 @@ void request_send(struct locks *locks, const struct request *request)
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 
-void request_send_at(struct locks *locks, unsigned part, const struct request *request)
+void request_send_at(struct locks *locks, unsigned shard, const struct request *request)
 {
     struct packed packed;
-    horizon_move(locks->guard, part, request->acquire->ttl_ms);
+    horizon_move(locks->guard, shard, request->acquire->ttl_ms);
     pack(locks, request, &packed);
     const struct script_call call = call_of(request, &packed);
-    ask_redis_at_once(locks, part, &call);
+    ask_redis_at_once(locks, shard, &call);
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 

@@ -42,9 +42,9 @@ struct request {
 
 void request_send(struct locks *locks, const struct request *request);
 
-/* The same at one part of the store. What came too late there is not sent again: by then it may
+/* The same at one shard. What came too late there is not sent again: by then it may
  * have been taken back. See ask_redis_at_once. */
-void request_send_at(struct locks *locks, unsigned part, const struct request *request);
+void request_send_at(struct locks *locks, unsigned shard, const struct request *request);
 
 /* What an answer means; where there is none, LOCKS_UNAVAILABLE. */
 void request_read(const struct store_result *result, const struct acquire *acquire,

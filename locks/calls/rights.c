@@ -24,13 +24,13 @@ static void rights_answered(void *context, const struct store_result *result)
         rights_note(context, result->error);
 }
 
-void rights_ask(struct locks *locks, unsigned part)
+void rights_ask(struct locks *locks, unsigned shard)
 {
     char tag[STORE_TAG_SIZE], key[KEY_LENGTH];
-    if (!store_part_serves(locks->store, part))
+    if (!store_shard_serves(locks->store, shard))
         return;
-    store_tag(locks->store, part, tag);
+    store_tag(locks->store, shard, tag);
     const struct slice arguments[] = {stamp_room()};
-    store_eval_first(locks->store, part, &script_ready, operation_key(locks, slice_of(tag), key),
+    store_eval_first(locks->store, shard, &script_ready, operation_key(locks, slice_of(tag), key),
                      arguments, 1, rights_answered, locks);
 }

@@ -7,7 +7,7 @@
 
 /* From within the store's event `up`: has Redis asked before anything else. Where something is
  * missing, the store's own warning names it. */
-void rights_ask(struct locks *locks, unsigned part);
+void rights_ask(struct locks *locks, unsigned shard);
 
 /* Takes the error that script_ready was answered with; NULL: it has run. */
 void rights_note(struct locks *locks, const char *error);

@@ -39,10 +39,10 @@ static struct count_cursor count_cursor_read(struct slice cursor)
 static struct slice count_cursor_write(const struct counting *counting, struct slice scan,
                                        char text[LOCKS_COUNT_CURSOR_LENGTH + 1])
 {
-    unsigned position = counting->position, part;
+    unsigned position = counting->position, shard;
     if (slice_equals(scan, "0")) {
         position++;
-        if (!store_seek_part(counting->locks->store, &position, &part))
+        if (!store_seek_shard(counting->locks->store, &position, &shard))
             return scan;
     }
     if (position == 0)
@@ -76,13 +76,13 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
 {
     struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
     struct count_cursor from = count_cursor_read(cursor);
-    unsigned part = 0;
+    unsigned shard = 0;
     char pattern[KEY_PATTERN_LENGTH], keys[NUMBER_TEXT];
     struct counting *counting = malloc(sizeof *counting);
     if (!counting)
         abort();
     unsigned position = from.position;
-    if (store_seek_part(locks->store, &position, &part) && position != from.position)
+    if (store_seek_shard(locks->store, &position, &shard) && position != from.position)
         from.scan = slice_of("0"); /* another shard is at this position by now */
     const struct slice arguments[] = {
         stamp_room(),
@@ -99,5 +99,5 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
         .done = count_answered,
         .context = counting,
     };
-    ask_redis_at(locks, part, &call);
+    ask_redis_at(locks, shard, &call);
 }

@@ -18,10 +18,10 @@ void central_take_back(struct locks *locks, struct slice name, struct slice toke
     doubts_add(locks, operation_key(locks, name, key), token, attempt, LEAVE_GONE, keep_ms);
 }
 
-static void central_serve(struct locks *locks, unsigned part)
+static void central_serve(struct locks *locks, unsigned shard)
 {
     doubts_ask(locks);
-    subscriptions_check_part(locks, part);
+    subscriptions_check_shard(locks, shard);
 }
 
 static void central_try_again(struct locks *locks)
@@ -91,7 +91,7 @@ const struct engine engine_central = {
     .are_settled = central_is_settled,
     .drain = central_drain,
     .serve = central_serve,
-    .replaced = subscriptions_check_part, /* those who wait for names that are gone are told */
+    .replaced = subscriptions_check_shard, /* those who wait for names that are gone are told */
     .moved = doubts_ask,
     .listening = subscriptions_check,
     .message = central_message,

@@ -108,10 +108,10 @@ static bool list_read_cursor(const struct listing *listing, const struct value *
 /* Moves on to the next shard. False after the last. */
 static bool list_next_shard(const struct listing *listing, struct cursor *cursor)
 {
-    unsigned part;
+    unsigned shard;
     cursor->position++;
     cursor->scan = slice_of("0");
-    return store_seek_part(listing->locks->store, &cursor->position, &part);
+    return store_seek_shard(listing->locks->store, &cursor->position, &shard);
 }
 
 static bool list_is_patient(const struct listing *listing)
@@ -160,9 +160,9 @@ static void list_answered(void *context, const struct store_result *result)
 static void list_ask(struct listing *listing, const struct cursor *from)
 {
     struct cursor cursor = *from;
-    unsigned part = 0;
+    unsigned shard = 0;
     /* The shard at this position has changed since: the listing reads all of the new one. */
-    if (store_seek_part(listing->locks->store, &cursor.position, &part) &&
+    if (store_seek_shard(listing->locks->store, &cursor.position, &shard) &&
         cursor.position != from->position)
         cursor.scan = slice_of("0");
     listing->position = cursor.position;
@@ -186,7 +186,7 @@ static void list_ask(struct listing *listing, const struct cursor *from)
         .done = list_answered,
         .context = listing,
     };
-    ask_redis_at(listing->locks, part, &call);
+    ask_redis_at(listing->locks, shard, &call);
 }
 
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,

@@ -89,12 +89,12 @@ void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void
         abort();
     *readiness =
         (struct readiness){.locks = locks, .replicas = replicas, .done = done, .context = context};
-    for (unsigned part = 0; part < store_part_count(locks->store); part++) {
+    for (unsigned shard = 0; shard < store_shard_count(locks->store); shard++) {
         char tag[STORE_TAG_SIZE];
-        if (!store_part_serves(locks->store, part))
+        if (!store_shard_serves(locks->store, shard))
             continue;
         /* No lock has the empty name or one of these keys, so the script may write there. */
-        store_tag(locks->store, part, tag);
+        store_tag(locks->store, shard, tag);
         readiness->asking++;
         operation_run(locks, &script_ready, slice_of(tag), NULL, 0, ready_read, ready_answered,
                       readiness);

@@ -142,8 +142,8 @@ static struct extremes find_extremes(const struct guard *guard)
     const struct shard *first = NULL, *last = NULL;
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *shard = guard->shards[i];
-        if (!shard || !shard->clock.is_known || !store_part_serves(guard->store, i) ||
-            !store_part_is_up(guard->store, i))
+        if (!shard || !shard->clock.is_known || !store_shard_serves(guard->store, i) ||
+            !store_shard_is_up(guard->store, i))
             continue;
         first = !first || shard->clock.high < first->clock.high ? shard : first;
         last = !last || shard->clock.low > last->clock.low ? shard : last;
@@ -163,12 +163,13 @@ static void clock_skew_warn(struct guard *guard, const struct extremes *extremes
 {
     struct failure text;
     char first[200];
-    snprintf(first, sizeof first, "%s", store_part_place(guard->store, extremes->first));
+    snprintf(first, sizeof first, "%s", store_shard_place(guard->store, extremes->first));
     failure_set(&text, 0,
                 "the clock of %s is %" PRId64 " ms ahead of that of %s: where a slot moves between "
                 "them nothing is granted until its locks must have ended; set them right (NTP, "
                 "chrony)",
-                store_part_place(guard->store, extremes->last), extremes->apart / US_PER_MS, first);
+                store_shard_place(guard->store, extremes->last), extremes->apart / US_PER_MS,
+                first);
     if (guard->options.warning)
         guard->options.warning(guard->options.observer, text.text);
 }

@@ -66,13 +66,13 @@ static void end_early_ask(struct ending *ending, struct shard *shard)
 
 bool end_early(struct guard *guard, end_early_done *done, void *context)
 {
-    unsigned count = store_part_count(guard->store);
+    unsigned count = store_shard_count(guard->store);
     struct ending *ending = calloc(1, sizeof *ending);
     if (!ending)
         abort();
     *ending = (struct ending){.guard = guard, .done = done, .context = context};
     for (unsigned i = 0; i < count && !store_is_closing(guard->store); i++)
-        if (store_part_serves(guard->store, i))
+        if (store_shard_serves(guard->store, i))
             end_early_ask(ending, shard_at(guard, i));
     if (ending->asking > 0)
         return true;

@@ -77,7 +77,7 @@ void guard_late(struct guard *guard, unsigned number, const char *error)
 void guard_heard_number(struct guard *guard, int64_t number)
 {
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS;
-    unsigned last = store_mark(guard->store).part;
+    unsigned last = store_mark(guard->store).shard;
     /* Members number their holds by one another's clocks: see succession_learn. */
     if (guard->options.members_share_holds || number == 0 || last >= guard->count)
         return;

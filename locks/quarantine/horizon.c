@@ -85,7 +85,7 @@ static bool may_be_unreplicated(const struct shard *shard, int64_t replicas)
 
 bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_t replicas)
 {
-    if (number >= store_part_count(guard->store)) /* no shard serves the name now */
+    if (number >= store_shard_count(guard->store)) /* no shard serves the name now */
         return true;
     struct shard *shard = shard_at(guard, number);
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
@@ -114,13 +114,13 @@ bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_
 
 void horizon_move(struct guard *guard, unsigned number, int64_t ttl_ms)
 {
-    if (store_part_is_up(guard->store, number)) /* else it is not asked for the hold */
+    if (store_shard_is_up(guard->store, number)) /* else it is not asked for the hold */
         horizon_covers(guard, number, ttl_ms, 0);
 }
 
 void horizon_move_all(struct guard *guard, int64_t ttl_ms)
 {
-    for (unsigned i = 0; i < store_part_count(guard->store); i++)
+    for (unsigned i = 0; i < store_shard_count(guard->store); i++)
         horizon_move(guard, i, ttl_ms);
 }
 
@@ -137,7 +137,7 @@ static void horizon_level_kind(struct guard *guard, enum horizon_kind kind)
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *shard = guard->shards[i];
         if (!shard || last - shard->horizon.ends[kind] < LEAD_US / 2 ||
-            !store_part_serves(guard->store, i) || !store_part_is_up(guard->store, i))
+            !store_shard_serves(guard->store, i) || !store_shard_is_up(guard->store, i))
             continue;
         shard->horizon.ends[kind] = last;
         shard->horizon.span = span;

@@ -22,7 +22,7 @@ static void identity_look(struct shard *shard)
     /* A store that closes ends its calls shard by shard: no reason to look at the others. */
     if (store_is_closing(shard->guard->store))
         return;
-    if (store_part_serves(shard->guard->store, shard->number)) {
+    if (store_shard_serves(shard->guard->store, shard->number)) {
         identity_record_ask(shard, identity_on_record);
         return;
     }
@@ -94,7 +94,7 @@ static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t ti
 static void look_if_moved(struct shard *shard)
 {
     if (shard->identity.is_known && !shard->connection.is_asking &&
-        store_part_serves(shard->guard->store, shard->number) && identity_record_has_moved(shard))
+        store_shard_serves(shard->guard->store, shard->number) && identity_record_has_moved(shard))
         identity_look(shard);
 }
 
@@ -181,7 +181,7 @@ void identity_taken(struct guard *guard, unsigned to, unsigned from)
         identity_extend(shard_at(guard, to));
     if (guard->options.quarantine_ms == QUARANTINE_OFF)
         return;
-    int64_t ends = store_part_is_up(guard->store, from) ? 0 : before->horizon.ends[HORIZON_ALL];
+    int64_t ends = store_shard_is_up(guard->store, from) ? 0 : before->horizon.ends[HORIZON_ALL];
     int64_t left = shard_left_us(before, now);
     struct shard *shard = shard_at(guard, to);
     if (left > 0 && now + left > ends)

@@ -152,7 +152,7 @@ bool identity_record_ask_before(struct shard *shard, store_done *done)
     char key[KEY_LENGTH];
     if (!shard->key.before_tag[0])
         return false;
-    if (store_part(guard->store, identity_record_key(guard, shard->key.before_tag, key)) !=
+    if (store_shard(guard->store, identity_record_key(guard, shard->key.before_tag, key)) !=
         shard->number) {
         shard->key.before_tag[0] = '\0';
         return false;

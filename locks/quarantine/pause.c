@@ -4,7 +4,7 @@
 
 bool pause_covers(const struct guard *guard, struct slice key)
 {
-    unsigned number = store_part(guard->store, key);
+    unsigned number = store_shard(guard->store, key);
     return number < guard->count && shard_left_ms(guard->shards[number]) > 0;
 }
 
@@ -12,16 +12,16 @@ bool pause_covers(const struct guard *guard, struct slice key)
  * does not count. */
 static int64_t left_while_serving(const struct guard *guard, unsigned number)
 {
-    return store_part_serves(guard->store, number) ? shard_left_ms(guard->shards[number]) : 0;
+    return store_shard_serves(guard->store, number) ? shard_left_ms(guard->shards[number]) : 0;
 }
 
 /* Until a majority of the members is out of quarantine. */
 static int64_t members_left_ms(const struct guard *guard, enum quarantine_reason *ret_reason)
 {
-    unsigned majority = store_part_count(guard->store) / 2 + 1;
+    unsigned majority = store_shard_count(guard->store) / 2 + 1;
     int64_t best = 0;
     for (unsigned i = 0; i < guard->count; i++) {
-        unsigned sooner = store_part_count(guard->store) - guard->count;
+        unsigned sooner = store_shard_count(guard->store) - guard->count;
         for (unsigned j = 0; j < guard->count; j++)
             sooner += shard_left_ms(guard->shards[j]) <= shard_left_ms(guard->shards[i]);
         int64_t left = shard_left_ms(guard->shards[i]);
@@ -37,7 +37,7 @@ int64_t pause_left_ms(const struct guard *guard, struct slice key,
                       enum quarantine_reason *ret_reason)
 {
     int64_t longest = 0;
-    unsigned only = key.bytes ? store_part(guard->store, key) : 0;
+    unsigned only = key.bytes ? store_shard(guard->store, key) : 0;
     *ret_reason = QUARANTINE_NONE;
     if (guard->options.members_share_holds && key.bytes)
         return members_left_ms(guard, ret_reason);
@@ -54,9 +54,9 @@ int64_t pause_left_ms(const struct guard *guard, struct slice key,
 /* Whether more than half of the members are up and not in quarantine. */
 static bool most_members_grant(const struct guard *guard)
 {
-    unsigned granting = 0, count = store_part_count(guard->store);
+    unsigned granting = 0, count = store_shard_count(guard->store);
     for (unsigned i = 0; i < count; i++)
-        granting += store_part_is_up(guard->store, i) &&
+        granting += store_shard_is_up(guard->store, i) &&
                     (i >= guard->count || shard_left_ms(guard->shards[i]) == 0);
     return granting > count / 2;
 }
@@ -77,7 +77,7 @@ bool pause_next(const struct guard *guard, unsigned *position, struct quarantine
         if (left == 0)
             continue;
         const struct shard *shard = guard->shards[number];
-        *ret = (struct quarantine_state){.server = store_part_place(guard->store, number),
+        *ret = (struct quarantine_state){.server = store_shard_place(guard->store, number),
                                          .reason = shard->quarantine.reason,
                                          .since_us = shard->quarantine.since,
                                          .until_us = shard->quarantine.opens,
@@ -92,5 +92,5 @@ unsigned pause_count(const struct guard *guard)
     unsigned count = 0;
     for (unsigned i = 0; i < guard->count; i++)
         count += left_while_serving(guard, i) > 0;
-    return store_part_count(guard->store) > 1 ? count : 0;
+    return store_shard_count(guard->store) > 1 ? count : 0;
 }

@@ -49,7 +49,7 @@ bool slot_migration_waits(struct shard *shard, void (*look)(struct shard *shard)
     for (unsigned i = 0; i < guard->count; i++) {
         struct shard *other = guard->shards[i];
         if (!other || other == shard || other->migration.asked_at >= shard->connection.opened_at ||
-            !store_part_serves(guard->store, i))
+            !store_shard_serves(guard->store, i))
             continue;
         shard->migration.look = look;
         slot_migration_ask(other);
@@ -61,7 +61,7 @@ static bool slot_migration_is_anywhere(const struct guard *guard)
 {
     for (unsigned i = 0; i < guard->count; i++) {
         const struct shard *shard = guard->shards[i];
-        if (shard && shard->migration.is_under_way && store_part_serves(guard->store, i))
+        if (shard && shard->migration.is_under_way && store_shard_serves(guard->store, i))
             return true;
     }
     return false;

@@ -16,7 +16,7 @@ const struct shard *succession_find(const struct shard *shard, const struct iden
     for (unsigned i = 0; record->id[0] && i < guard->count; i++) {
         const struct shard *other = guard->shards[i];
         if (other && other != shard && other->identity.is_known && other->heard > shard->heard &&
-            strcmp(other->identity.id, record->id) == 0 && !store_part_serves(guard->store, i))
+            strcmp(other->identity.id, record->id) == 0 && !store_shard_serves(guard->store, i))
             return other;
     }
     return NULL;
@@ -48,7 +48,7 @@ bool succession_is_of_another(const struct shard *shard, const struct identity_r
     for (unsigned i = 0; record->run[0] && i < guard->count; i++) {
         const struct shard *other = guard->shards[i];
         if (other && other != shard && strcmp(other->identity.run, record->run) == 0 &&
-            store_part_serves(guard->store, i) && store_part_is_up(guard->store, i))
+            store_shard_serves(guard->store, i) && store_shard_is_up(guard->store, i))
             return true;
     }
     return false;
@@ -80,5 +80,5 @@ bool succession_waits_for_members(const struct shard *shard)
     for (unsigned i = 0; i < guard->count; i++)
         heard += guard->shards[i] && guard->shards[i]->clock.is_known;
     return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
-           heard <= store_part_count(guard->store) / 2;
+           heard <= store_shard_count(guard->store) / 2;
 }

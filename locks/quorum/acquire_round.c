@@ -398,7 +398,7 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     round->acquire = request_copy(&kept, round->bytes);
     round->acquire.wait_ms = 0;
     round->key_length = operation_key(locks, acquire->name, round->key).length;
-    round->tally.members = store_part_count(locks->store);
+    round->tally.members = store_shard_count(locks->store);
     broadcast_begin(&round->broadcast, &locks->quorum->broadcasts, &KIND);
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < round->tally.members; i++) {

@@ -203,7 +203,7 @@ void awaited_name_taken(struct awaited_name *awaited, int64_t version, int64_t t
         awaited->refuses[i] = true;
         awaited->known[i] = version;
     }
-    awaited->missing = store_part_count(awaited->locks->store) / 2 + 1;
+    awaited->missing = store_shard_count(awaited->locks->store) / 2 + 1;
     awaited->is_split = false;
     awaited->pause_ms = 0;
     awaited->round_at = 0;

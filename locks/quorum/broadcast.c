@@ -100,7 +100,7 @@ void broadcast_send(struct broadcast *broadcast, unsigned member, const struct s
 void broadcast_send_all(struct broadcast *broadcast, const struct script *script, struct slice key,
                         const struct slice *arguments, size_t argument_count)
 {
-    unsigned members = store_part_count(broadcast->locks->store);
+    unsigned members = store_shard_count(broadcast->locks->store);
     for (unsigned i = 0; i < members; i++)
         broadcast_send(broadcast, i, script, key, arguments, argument_count);
 }

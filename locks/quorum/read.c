@@ -145,7 +145,7 @@ void quorum_inspect(struct locks *locks, struct slice name, struct slice token, 
     read->users = 1;
     read->done = done;
     read->context = context;
-    read->views.members = store_part_count(locks->store);
+    read->views.members = store_shard_count(locks->store);
     read->key_length = operation_key(locks, name, read->key).length;
     const struct slice arguments[] = {stamp_room(), token};
     broadcast_begin(&read->broadcast, &locks->quorum->broadcasts, &KIND);

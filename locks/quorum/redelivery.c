@@ -46,7 +46,7 @@ void redeliveries_free(struct redeliveries *redeliveries)
 
 static bool is_up(const struct redelivery *redelivery)
 {
-    return store_part_is_up(redelivery->locks->store, redelivery->member);
+    return store_shard_is_up(redelivery->locks->store, redelivery->member);
 }
 
 static void answered(void *context, const struct store_result *result)

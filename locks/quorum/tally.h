@@ -81,8 +81,9 @@ bool tally_agrees(const struct tally *tally, int64_t *ret_fence);
 
 /* A number above this one, and above most that members may have given meanwhile who have not
  * answered yet: numbers are microseconds, so some of those. `now` is what the numbers of the
- * part have come to that are furthest ahead (fence_floor.h). Beyond it numbers grow by one for each
- * hold, and must not run away: what a member has lost is made up for by the clocks (succession.c).
+ * shards have come to that are furthest ahead (fence_floor.h). Beyond it numbers grow by one for
+ * each hold, and must not run away: what a member has lost is made up for by the clocks
+ * (succession.c).
  */
 int64_t tally_above(int64_t number, int64_t now);
 

@@ -50,7 +50,7 @@ void version_agree(struct locks *locks, struct slice key, const int64_t known[TA
         abort();
     agreement->done = done;
     agreement->context = context;
-    agreement->members = store_part_count(locks->store);
+    agreement->members = store_shard_count(locks->store);
     agreement->version = version;
     memcpy(agreement->known, known, sizeof agreement->known);
     broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, &KIND);

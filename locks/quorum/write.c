@@ -50,7 +50,7 @@ static struct quorum_write *quorum_write_new(struct locks *locks, struct slice n
     write->users = 1;
     write->done = done;
     write->context = context;
-    write->tally.members = store_part_count(locks->store);
+    write->tally.members = store_shard_count(locks->store);
     write->key_length = operation_key(locks, name, write->key).length;
     write->token_length = token.length;
     if (token.length > 0)
@@ -401,7 +401,7 @@ void quorum_take_back(struct locks *locks, struct slice name, struct slice token
     struct slice key = operation_key(locks, name, bytes);
     const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
                                       slice_of("gone")};
-    for (unsigned i = 0; i < store_part_count(locks->store); i++)
+    for (unsigned i = 0; i < store_shard_count(locks->store); i++)
         redelivery_add(locks, &locks->quorum->redeliveries, i, &script_leave, key, arguments,
                        sizeof arguments / sizeof arguments[0], locks->quorum->longest_ttl_ms);
 }

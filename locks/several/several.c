@@ -181,16 +181,16 @@ static void several_on_confirmed(void *context, const struct locks_reply *reply)
 
 /* The mark of a shard's last reply, which covers all its replies before if they came by one
  * connection. If they did not, no mark covers them: the result has no connection. */
-static struct store_mark several_last_mark(const struct several *several, unsigned part)
+static struct store_mark several_last_mark(const struct several *several, unsigned shard)
 {
-    struct store_mark last = {.part = part};
+    struct store_mark last = {.shard = shard};
     bool any = false;
     for (size_t i = 0; i < several->held; i++) {
         struct store_mark mark = several->entries[i].mark;
-        if (mark.part != part)
+        if (mark.shard != shard)
             continue;
         if (any && mark.connection != last.connection)
-            return (struct store_mark){.part = part};
+            return (struct store_mark){.shard = shard};
         if (!any || mark.sent > last.sent)
             last = mark;
         any = true;
@@ -201,7 +201,7 @@ static struct store_mark several_last_mark(const struct several *several, unsign
 static bool several_is_first_of_shard(const struct several *several, size_t i)
 {
     for (size_t before = 0; before < i; before++)
-        if (several->entries[before].mark.part == several->entries[i].mark.part)
+        if (several->entries[before].mark.shard == several->entries[i].mark.shard)
             return false;
     return true;
 }
@@ -220,7 +220,7 @@ static void several_confirm(struct several *several)
         several->asking++;
         confirm_reply(several->locks,
                       &(struct locks_reply){.result = LOCKS_DONE, .hold = entry->hold},
-                      several_last_mark(several, entry->mark.part), several->acquire.replicas,
+                      several_last_mark(several, entry->mark.shard), several->acquire.replicas,
                       several_on_confirmed, several);
     }
 }

@@ -5,7 +5,7 @@
 
 enum { POSITION_MOST = 99999 };
 
-/* Before it is encoded: the part's position and a colon, where it is not the first one, SCAN's
+/* Before it is encoded: the shard's position and a colon, where it is not the first one, SCAN's
  * cursor, and each name with a NUL in front of it. */
 
 void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])

@@ -1,4 +1,4 @@
-/* cursor.h: where a listing goes on: the part of the store, Redis's SCAN cursor there, and the
+/* cursor.h: where a listing goes on: the shard, Redis's SCAN cursor there, and the
  * names that did not fit the page before. Opaque text to clients. Internal to locks/. */
 #ifndef BATON_LOCKS_TYPES_CURSOR_H
 #define BATON_LOCKS_TYPES_CURSOR_H
@@ -16,7 +16,7 @@ enum {
 };
 
 struct cursor {
-    unsigned position; /* of the part of the store: see store_seek_part */
+    unsigned position; /* of the shard: see store_seek_shard */
     struct slice scan; /* SCAN's cursor in digits; empty where only names are left */
     struct slice names[CURSOR_NAMES];
     size_t name_count;

@@ -39,7 +39,7 @@ bool quarantine_parse(struct slice text, int64_t *ret);
 
 /* A quarantine has begun, has become longer, or has ended. */
 struct quarantine {
-    unsigned shard;                /* as the store numbers its parts */
+    unsigned shard;                /* as the store numbers its shards */
     enum quarantine_reason reason; /* _NONE: it has ended */
     int64_t left_ms;
     bool is_ended;   /* an operator has ended it early */

@@ -44,11 +44,11 @@ static struct slice key_of(const struct doubt *doubt)
     return (struct slice){doubt->key_and_token, doubt->key_length};
 }
 
-/* Whether the part of the store that serves its name is up. */
+/* Whether the shard that serves its name is up. */
 static bool can_ask(const struct doubt *doubt)
 {
     const struct store *store = doubt->locks->store;
-    return store_part_is_up(store, store_part(store, key_of(doubt)));
+    return store_shard_is_up(store, store_shard(store, key_of(doubt)));
 }
 
 static void forget(struct doubt *doubt)

@@ -153,8 +153,8 @@ static void asked(void *context, const struct store_result *result)
     plan(locks, PAUSE_MS);
 }
 
-/* All at one part of the store. */
-static void ask(struct locks *locks, unsigned part, struct ending *const *endings, size_t count)
+/* All at one shard. */
+static void ask(struct locks *locks, unsigned shard, struct ending *const *endings, size_t count)
 {
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
@@ -181,22 +181,22 @@ static void ask(struct locks *locks, unsigned part, struct ending *const *ending
         .done = asked,
         .context = batch,
     };
-    ask_redis_at(locks, part, &call);
+    ask_redis_at(locks, shard, &call);
 }
 
-static unsigned part_of(const struct locks *locks, const struct ending *ending)
+static unsigned shard_of(const struct locks *locks, const struct ending *ending)
 {
-    return store_part(locks->store, (struct slice){ending->key, ending->key_length});
+    return store_shard(locks->store, (struct slice){ending->key, ending->key_length});
 }
 
-/* Moves those of the first one's part to the front. Returns how many they are. */
+/* Moves those of the first one's shard to the front. Returns how many they are. */
 static size_t gather(const struct locks *locks, struct ending **endings, size_t count)
 {
-    unsigned part = part_of(locks, endings[0]);
+    unsigned shard = shard_of(locks, endings[0]);
     size_t found = 1;
     for (size_t i = 1; i < count; i++) {
         struct ending *ending = endings[i];
-        if (part_of(locks, ending) != part)
+        if (shard_of(locks, ending) != shard)
             continue;
         endings[i] = endings[found];
         endings[found++] = ending;
@@ -208,7 +208,7 @@ static void ask_all(struct locks *locks, struct ending **endings, size_t count)
 {
     while (count > 0) {
         size_t found = gather(locks, endings, count);
-        ask(locks, part_of(locks, endings[0]), endings, found);
+        ask(locks, shard_of(locks, endings[0]), endings, found);
         endings += found;
         count -= found;
     }

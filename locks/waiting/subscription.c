@@ -64,10 +64,10 @@ void subscription_check(struct subscription *subscription)
 static bool can_ask(const struct subscription *subscription)
 {
     const struct store *store = subscription->locks->store;
-    return store_part_is_up(store, store_part(store, subscription->key));
+    return store_shard_is_up(store, store_shard(store, subscription->key));
 }
 
-/* Those that cannot be asked about now will be when their part is up. */
+/* Those that cannot be asked about now will be when their shard is up. */
 void subscriptions_check(struct locks *locks)
 {
     bool any = false;
@@ -80,12 +80,12 @@ void subscriptions_check(struct locks *locks)
         uv_timer_start(&locks->subscriptions->heartbeat, subscriptions_on_heartbeat, 0, 0);
 }
 
-void subscriptions_check_part(struct locks *locks, unsigned part)
+void subscriptions_check_shard(struct locks *locks, unsigned shard)
 {
     bool any = false;
     for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
          subscription = TAILQ_NEXT(subscription, others)) {
-        subscription->unsure |= store_part(locks->store, subscription->key) == part;
+        subscription->unsure |= store_shard(locks->store, subscription->key) == shard;
         any |= subscription->unsure;
     }
     if (any)
@@ -180,8 +180,8 @@ static void heartbeat_answered(void *context, const struct store_result *result)
     free(heartbeat);
 }
 
-/* All at one part of the store. */
-static void heartbeat_send(struct locks *locks, unsigned part,
+/* All at one shard. */
+static void heartbeat_send(struct locks *locks, unsigned shard,
                            struct subscription *const *subscriptions, size_t count)
 {
     size_t length = 0;
@@ -209,17 +209,17 @@ static void heartbeat_send(struct locks *locks, unsigned part,
         .done = heartbeat_answered,
         .context = heartbeat,
     };
-    ask_redis_at(locks, part, &call);
+    ask_redis_at(locks, shard, &call);
 }
 
-/* Moves those of the first one's part to the front. Returns how many they are. */
+/* Moves those of the first one's shard to the front. Returns how many they are. */
 static size_t gather(const struct locks *locks, struct subscription **subscriptions, size_t count)
 {
-    unsigned part = store_part(locks->store, subscriptions[0]->key);
+    unsigned shard = store_shard(locks->store, subscriptions[0]->key);
     size_t found = 1;
     for (size_t i = 1; i < count; i++) {
         struct subscription *subscription = subscriptions[i];
-        if (store_part(locks->store, subscription->key) != part)
+        if (store_shard(locks->store, subscription->key) != shard)
             continue;
         subscriptions[i] = subscriptions[found];
         subscriptions[found++] = subscription;
@@ -232,7 +232,7 @@ static void heartbeat_send_all(struct locks *locks, struct subscription **subscr
 {
     while (count > 0) {
         size_t found = gather(locks, subscriptions, count);
-        heartbeat_send(locks, store_part(locks->store, subscriptions[0]->key), subscriptions,
+        heartbeat_send(locks, store_shard(locks->store, subscriptions[0]->key), subscriptions,
                        found);
         subscriptions += found;
         count -= found;

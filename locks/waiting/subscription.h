@@ -84,8 +84,8 @@ void subscriptions_drain(struct locks *locks);
  * at once as Redis answers well before its deadline. */
 void subscriptions_check(struct locks *locks);
 
-/* The same for the names that this part of the store serves. */
-void subscriptions_check_part(struct locks *locks, unsigned part);
+/* The same for the names that this shard serves. */
+void subscriptions_check_shard(struct locks *locks, unsigned shard);
 
 /* The same for one name, at once. */
 void subscription_check(struct subscription *subscription);

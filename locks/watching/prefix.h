@@ -9,7 +9,7 @@
  * watches are served in rounds:
  *
  * 1. A mark: a script changes a key of ours and returns the time. When Redis has told of that key,
- *    it has told of all that was changed before that time. Each part of the store has its mark, and
+ *    it has told of all that was changed before that time. Each shard has its mark, and
  *    the earliest of their times counts, since their clocks may differ.
  * 2. For each new watch the names that are news for it are touched, from the oldest version on, up
  *    to its limit.
@@ -49,12 +49,12 @@ struct round {
     enum round_phase phase;
     char mark[MARK_LENGTH];
     uint64_t overdue;
-    unsigned parts; /* of the store, that are marked */
-    unsigned due;   /* of each the script's reply, and Redis' word that its key has changed */
-    bool *touched;  /* by its part's number: that word has come */
-    int64_t time;   /* of the earliest mark; us */
-    size_t left;    /* names to be looked at, the first of those touched */
-    size_t looking; /* sent and not answered */
+    unsigned shards; /* of the store, that are marked */
+    unsigned due;    /* of each the script's reply, and Redis' word that its key has changed */
+    bool *touched;   /* by its shard's number: that word has come */
+    int64_t time;    /* of the earliest mark; us */
+    size_t left;     /* names to be looked at, the first of those touched */
+    size_t looking;  /* sent and not answered */
     const char *error;
 };
 

@@ -134,7 +134,7 @@ static bool read_part(struct region *region, const struct value *part)
         return true;
     }
     region->position++;
-    if (store_seek_part(region->locks->store, &region->position, &(unsigned){0})) {
+    if (store_seek_shard(region->locks->store, &region->position, &(unsigned){0})) {
         ask(region, slice_of("0"));
         return true;
     }
@@ -170,8 +170,8 @@ static void ask(struct region *region, struct slice cursor)
         number_text(KEYS_LOOKED_AT, keys),
         number_text(NAMES_FOUND, names),
     };
-    unsigned part = 0;
-    store_seek_part(locks->store, &region->position, &part);
+    unsigned shard = 0;
+    store_seek_shard(locks->store, &region->position, &shard);
     region->asked = uv_now(locks->loop);
     const struct script_call call = {
         .script = &script_changes,
@@ -181,7 +181,7 @@ static void ask(struct region *region, struct slice cursor)
         .done = answered,
         .context = region,
     };
-    ask_redis_at(locks, part, &call);
+    ask_redis_at(locks, shard, &call);
 }
 
 void region_scan(struct region *region, int64_t since)

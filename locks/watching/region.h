@@ -28,9 +28,9 @@ struct region {
     uint64_t asked;     /* when it was sent; loop time */
     bool scan_again;    /* all that was found so far may have changed */
     bool ended;         /* to be freed when the scan ends */
-    unsigned position;  /* of the part of the store that is being scanned */
+    unsigned position;  /* of the shard that is being scanned */
     int64_t scan_since; /* 0: what is held; later the time when the scan began, */
-    int64_t began;      /* by the clock of the part that is most behind; 0: not known yet */
+    int64_t began;      /* by the clock of the shard that is most behind; 0: not known yet */
     size_t prefix_length;
     char prefix[];
 };

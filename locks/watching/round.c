@@ -334,9 +334,9 @@ static void marked(void *context, const struct store_result *result)
     round_on_mark(prefixes);
 }
 
-/* By a key beside the main key of a name that no lock has, or, where the part's own slots are to be
- * hit, one that has nothing else called so beside it. */
-static void mark(struct prefixes *prefixes, unsigned part)
+/* By a key beside the main key of a name that no lock has, or, where the shard's own slots are to
+ * be hit, one that has nothing else called so beside it. */
+static void mark(struct prefixes *prefixes, unsigned shard)
 {
     struct locks *locks = prefixes->locks;
     struct marking *marking = malloc(sizeof *marking);
@@ -345,8 +345,8 @@ static void mark(struct prefixes *prefixes, unsigned part)
         abort();
     marking->prefixes = prefixes;
     memcpy(marking->mark, prefixes->round.mark, sizeof marking->mark);
-    snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - NUMBER_TEXT, prefixes->round.mark, part);
-    store_tag(locks->store, part, tag);
+    snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - NUMBER_TEXT, prefixes->round.mark, shard);
+    store_tag(locks->store, shard, tag);
     prefixes->round.due += 2;
     const struct slice arguments[] = {stamp_room(), slice_of(text)};
     const struct script_call call = {
@@ -364,22 +364,22 @@ void round_begin(struct prefixes *prefixes)
 {
     struct locks *locks = prefixes->locks;
     struct round *round = &prefixes->round;
-    unsigned position = 0, part;
+    unsigned position = 0, shard;
     prefixes->wanted = false;
     free(round->touched);
     *round = (struct round){.phase = ROUND_MARKING,
                             .overdue = now_of(prefixes) + MARK_LONGEST_MS,
-                            .parts = store_part_count(locks->store)};
+                            .shards = store_shard_count(locks->store)};
     snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, prefixes->mark_id, ++prefixes->marks);
-    round->touched = calloc(round->parts + 1, sizeof *round->touched);
+    round->touched = calloc(round->shards + 1, sizeof *round->touched);
     if (!round->touched)
         abort();
-    for (; store_seek_part(locks->store, &position, &part); position++)
-        mark(prefixes, part);
+    for (; store_seek_shard(locks->store, &position, &shard); position++)
+        mark(prefixes, shard);
 }
 
-/* …:mark:MARK.PART; -1 where it is no mark of this round. */
-static int part_of_mark(const struct prefixes *prefixes, struct slice key)
+/* …:mark:MARK.SHARD; -1 where it is no mark of this round. */
+static int shard_of_mark(const struct prefixes *prefixes, struct slice key)
 {
     char end[MARK_LENGTH + sizeof ":mark:."], digits[16];
     size_t length = (size_t)snprintf(end, sizeof end, ":mark:%s.", prefixes->round.mark);
@@ -388,18 +388,18 @@ static int part_of_mark(const struct prefixes *prefixes, struct slice key)
         return -1;
     const char *number = found + length;
     snprintf(digits, sizeof digits, "%.*s", (int)(key.bytes + key.length - number), number);
-    unsigned long part = strtoul(digits, NULL, 10);
-    return part < prefixes->round.parts ? (int)part : -1;
+    unsigned long shard = strtoul(digits, NULL, 10);
+    return shard < prefixes->round.shards ? (int)shard : -1;
 }
 
 bool round_takes(struct prefixes *prefixes, struct slice key)
 {
     struct round *round = &prefixes->round;
-    int part = round->phase == ROUND_MARKING ? part_of_mark(prefixes, key) : -1;
-    if (part < 0)
+    int shard = round->phase == ROUND_MARKING ? shard_of_mark(prefixes, key) : -1;
+    if (shard < 0)
         return false;
-    if (!round->touched[part]) {
-        round->touched[part] = true;
+    if (!round->touched[shard]) {
+        round->touched[shard] = true;
         round_on_mark(prefixes);
     }
     return true;

@@ -13,7 +13,7 @@ struct cluster_shard {
     bool tracks;
     bool is_marked;
     unsigned marked_slot;
-    int open; /* the part and the inbox */
+    int open; /* the shard and the inbox */
     void (*closed)(void *context);
     void *closed_context;
 };

@@ -1,4 +1,4 @@
-/* cluster_shard.h: a node of a Redis Cluster as a part of the store: the inbox for its changed
+/* cluster_shard.h: a node of a Redis Cluster as a shard: the inbox for its changed
  * keys, and the slot by which batond asks its replicas. */
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_SHARD_H
 #define BATON_REDIS_CLUSTER_CLUSTER_SHARD_H
@@ -6,12 +6,12 @@
 #include "redis/cluster/cluster.h"
 #include "redis/primary/primary.h"
 
-/* It exists from the moment when a node first names this one. It is a part with a connection
+/* It exists from the moment when a node first names this one. It is a shard with a connection
  * while the node serves slots, and a second connection for changed keys once a caller asks for
  * them, because Redis reports only a node's own keys. Used on its loop's thread alone. */
 struct cluster_shard;
 
-/* The part has the number of the node. `touched` may also tell of keys that were tracked
+/* The shard has the number of the node. `touched` may also tell of keys that were tracked
  * earlier. The cluster outlives the shard. Returns 0 or a negative errno. */
 int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
                        const struct primary_options *options);

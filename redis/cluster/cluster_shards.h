@@ -1,4 +1,4 @@
-/* cluster_shards.h: all nodes of a Redis Cluster as parts of the store, and what the store wants
+/* cluster_shards.h: all nodes of a Redis Cluster as shards, and what the store wants
  * of each. */
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_SHARDS_H
 #define BATON_REDIS_CLUSTER_CLUSTER_SHARDS_H
@@ -9,7 +9,7 @@
  * that serve slots, and to others once they do. Used on its loop's thread alone. */
 struct cluster_shards;
 
-/* `options` are for the part of each node, except for its endpoint and its number. The cluster
+/* `options` are for the shard of each node, except for its endpoint and its number. The cluster
  * outlives the shards. */
 struct cluster_shards *cluster_shards_open(struct cluster *cluster,
                                            const struct primary_options *options);

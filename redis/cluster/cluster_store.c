@@ -22,7 +22,7 @@ struct cluster_store {
     struct router *router;
     struct cluster_shards *shards;
     struct cluster_inbox inbox;
-    unsigned answering; /* the part whose answer is being told */
+    unsigned answering; /* the shard whose answer is being told */
     unsigned tagged_slot;
     unsigned up_last;
     struct failure lost; /* why no map is known */
@@ -137,7 +137,7 @@ static void cluster_store_on_mapped(void *context)
         store->events.moved(store->events.context);
 }
 
-/* Before a map is known, part 0, which does not exist yet, counts as down. */
+/* Before a map is known, shard 0, which does not exist yet, counts as down. */
 static void cluster_store_on_lost(void *context, int code, const char *reason)
 {
     struct cluster_store *store = context;
@@ -176,13 +176,13 @@ static void cluster_store_eval(void *state, const struct script *script, struct 
     router_eval(store->router, script, key, arguments, argument_count, done, context);
 }
 
-static void cluster_store_eval_at(void *state, unsigned part, const struct script *script,
+static void cluster_store_eval_at(void *state, unsigned shard, const struct script *script,
                                   struct slice key, const struct slice *arguments,
                                   size_t argument_count, store_done *done, void *context)
 {
     struct cluster_store *store = state;
     (void)key; /* another node may serve it: the script gets no key */
-    router_eval_at(store->router, part, script, arguments, argument_count, done, context);
+    router_eval_at(store->router, shard, script, arguments, argument_count, done, context);
 }
 
 /* The beginning and the end */
@@ -274,7 +274,7 @@ static void cluster_store_close(void *state, void (*closed)(void *context), void
     cluster_shards_close(store->shards, cluster_store_on_one_closed, store);
 }
 
-/* What the store wants of each part */
+/* What the store wants of each shard */
 
 static int cluster_store_listen(void *state, struct slice channel)
 {
@@ -311,20 +311,20 @@ static void cluster_store_confirm(void *state, struct store_mark mark, int repli
                                   int64_t timeout_ms, store_confirmed *done, void *context)
 {
     struct cluster_store *store = state;
-    const struct cluster_shard *shard = cluster_shards_at(store->shards, mark.part);
+    const struct cluster_shard *shard = cluster_shards_at(store->shards, mark.shard);
     primary_confirm(cluster_shard_primary(shard), mark, replicas, timeout_ms, done, context);
 }
 
-/* Which part serves what */
+/* Which shard serves what */
 
-static unsigned cluster_store_part(const void *state, struct slice key)
+static unsigned cluster_store_shard(const void *state, struct slice key)
 {
     const struct cluster_store *store = state;
     return cluster_owner(store->cluster, slot_of(key));
 }
 
-/* A part's position is its first slot, so every batond sees the parts in the same order. */
-static bool cluster_store_seek(const void *state, unsigned *position, unsigned *ret_part)
+/* A shard's position is its first slot, so every batond sees the shards in the same order. */
+static bool cluster_store_seek(const void *state, unsigned *position, unsigned *ret_shard)
 {
     const struct cluster_store *store = state;
     bool is_seen[CLUSTER_NODES_MOST] = {false};
@@ -334,7 +334,7 @@ static bool cluster_store_seek(const void *state, unsigned *position, unsigned *
             continue;
         if (slot >= *position) {
             *position = slot;
-            *ret_part = node;
+            *ret_shard = node;
             return true;
         }
         is_seen[node] = true;
@@ -350,45 +350,45 @@ static void write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
 }
 
 /* Another slot each time: a slot may be on its way to another node. */
-static void cluster_store_tag(void *state, unsigned part, char tag[STORE_TAG_SIZE])
+static void cluster_store_tag(void *state, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     struct cluster_store *store = state;
-    unsigned slot = cluster_next_slot(store->cluster, part, store->tagged_slot);
+    unsigned slot = cluster_next_slot(store->cluster, shard, store->tagged_slot);
     if (slot != SLOT_COUNT)
         store->tagged_slot = slot;
     write_tag(slot, tag);
 }
 
-static void cluster_store_first_tag(const void *state, unsigned part, char tag[STORE_TAG_SIZE])
+static void cluster_store_first_tag(const void *state, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     const struct cluster_store *store = state;
-    write_tag(cluster_next_slot(store->cluster, part, SLOT_COUNT - 1), tag);
+    write_tag(cluster_next_slot(store->cluster, shard, SLOT_COUNT - 1), tag);
 }
 
 /* State */
 
-static unsigned cluster_store_part_count(const void *state)
+static unsigned cluster_store_shard_count(const void *state)
 {
     const struct cluster_store *store = state;
     return cluster_shards_count(store->shards);
 }
 
-static struct link *cluster_store_link(const void *state, unsigned part)
+static struct link *cluster_store_link(const void *state, unsigned shard)
 {
     const struct cluster_store *store = state;
-    return cluster_shard_link(cluster_shards_at(store->shards, part));
+    return cluster_shard_link(cluster_shards_at(store->shards, shard));
 }
 
-static bool cluster_store_part_serves(const void *state, unsigned part)
+static bool cluster_store_shard_serves(const void *state, unsigned shard)
 {
     const struct cluster_store *store = state;
-    return cluster_shards_serves(store->shards, part);
+    return cluster_shards_serves(store->shards, shard);
 }
 
-static bool cluster_store_part_is_up(const void *state, unsigned part)
+static bool cluster_store_shard_is_up(const void *state, unsigned shard)
 {
     const struct cluster_store *store = state;
-    return cluster_shards_is_up(store->shards, part);
+    return cluster_shards_is_up(store->shards, shard);
 }
 
 static bool cluster_store_is_up(const void *state)
@@ -442,16 +442,16 @@ const struct transport cluster_transport = {
     .eval_at = cluster_store_eval_at,
     .listen = cluster_store_listen,
     .link = cluster_store_link,
-    .part_count = cluster_store_part_count,
-    .part_is_up = cluster_store_part_is_up,
+    .shard_count = cluster_store_shard_count,
+    .shard_is_up = cluster_store_shard_is_up,
     .is_up = cluster_store_is_up,
     .trouble = cluster_store_trouble,
     .place = cluster_store_place,
     .figures = cluster_store_figures,
     .eval = cluster_store_eval,
-    .part = cluster_store_part,
-    .part_serves = cluster_store_part_serves,
-    .seek_part = cluster_store_seek,
+    .shard = cluster_store_shard,
+    .shard_serves = cluster_store_shard_serves,
+    .seek_shard = cluster_store_seek,
     .tag = cluster_store_tag,
     .first_tag = cluster_store_first_tag,
     .track = cluster_store_track,

@@ -1,4 +1,4 @@
-/* cluster_store.h: the transport to a Redis Cluster, whose nodes are the parts. */
+/* cluster_store.h: the transport to a Redis Cluster, whose nodes are the shards. */
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_STORE_H
 #define BATON_REDIS_CLUSTER_CLUSTER_STORE_H
 

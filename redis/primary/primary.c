@@ -230,7 +230,7 @@ void primary_expect_replicas(struct primary *primary, struct slice key, int repl
 struct store_mark primary_mark(const struct primary *primary)
 {
     struct store_mark mark = link_mark(primary->link);
-    mark.part = primary->number;
+    mark.shard = primary->number;
     return mark;
 }
 

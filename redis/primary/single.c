@@ -5,22 +5,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ONLY_PART = 0 };
+enum { ONLY_SHARD = 0 };
 
 /* Events of the primary */
 
-static void single_on_up(void *context, unsigned part)
+static void single_on_up(void *context, unsigned shard)
 {
     const struct single *single = context;
     if (single->events.up)
-        single->events.up(single->events.context, part);
+        single->events.up(single->events.context, shard);
 }
 
-static void single_on_down(void *context, unsigned part, const char *reason)
+static void single_on_down(void *context, unsigned shard, const char *reason)
 {
     const struct single *single = context;
     if (single->events.down)
-        single->events.down(single->events.context, part, reason);
+        single->events.down(single->events.context, shard, reason);
 }
 
 void single_warn(void *context, const char *text)
@@ -37,19 +37,19 @@ static void single_on_touched(void *context, struct slice key)
         single->events.touched(single->events.context, key);
 }
 
-static void single_on_answered(void *context, unsigned part, uint64_t nanoseconds)
+static void single_on_answered(void *context, unsigned shard, uint64_t nanoseconds)
 {
     const struct single *single = context;
-    (void)part;
+    (void)shard;
     if (single->events.answered)
         single->events.answered(single->events.context, nanoseconds);
 }
 
-static void single_on_stamp(void *context, unsigned part, uint64_t now,
+static void single_on_stamp(void *context, unsigned shard, uint64_t now,
                             char stamp[STORE_STAMP_LENGTH])
 {
     const struct single *single = context;
-    single->events.stamp(single->events.context, part, now, stamp);
+    single->events.stamp(single->events.context, shard, now, stamp);
 }
 
 /* Events of the inbox */
@@ -91,7 +91,7 @@ int single_start(struct single *single)
         .loop = single->loop,
         .url = single->url,
         .endpoint = single->endpoint,
-        .number = ONLY_PART,
+        .number = ONLY_SHARD,
         .events = {.context = single,
                    .up = single_on_up,
                    .down = single_on_down,
@@ -145,18 +145,18 @@ void single_close(void *state, void (*closed)(void *context), void *context)
 
 /* Calls and messages */
 
-struct link *single_link(const void *state, unsigned part)
+struct link *single_link(const void *state, unsigned shard)
 {
     const struct single *single = state;
-    (void)part;
+    (void)shard;
     return primary_link(single->primary);
 }
 
-void single_eval_at(void *state, unsigned part, const struct script *script, struct slice key,
+void single_eval_at(void *state, unsigned shard, const struct script *script, struct slice key,
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context)
 {
-    link_eval(single_link(state, part), script, key, arguments, argument_count, done, context);
+    link_eval(single_link(state, shard), script, key, arguments, argument_count, done, context);
 }
 
 int single_listen(void *state, struct slice channel)
@@ -213,35 +213,35 @@ void single_confirm(void *state, struct store_mark mark, int replicas, int64_t t
 
 /* Its condition */
 
-unsigned single_part_count(const void *state)
+unsigned single_shard_count(const void *state)
 {
     (void)state;
     return 1;
 }
 
-bool single_part_is_up(const void *state, unsigned part)
+bool single_shard_is_up(const void *state, unsigned shard)
 {
-    return part == ONLY_PART && single_is_up(state);
+    return shard == ONLY_SHARD && single_is_up(state);
 }
 
 bool single_is_up(const void *state)
 {
-    return link_serves(single_link(state, ONLY_PART));
+    return link_serves(single_link(state, ONLY_SHARD));
 }
 
 const char *single_trouble(void *state)
 {
-    return link_trouble(single_link(state, ONLY_PART));
+    return link_trouble(single_link(state, ONLY_SHARD));
 }
 
 const char *single_place(const void *state)
 {
-    return link_place(single_link(state, ONLY_PART));
+    return link_place(single_link(state, ONLY_SHARD));
 }
 
 struct store_figures single_figures(const void *state)
 {
-    return link_figures(single_link(state, ONLY_PART));
+    return link_figures(single_link(state, ONLY_SHARD));
 }
 
 const struct transport single_transport = {
@@ -251,8 +251,8 @@ const struct transport single_transport = {
     .eval_at = single_eval_at,
     .listen = single_listen,
     .link = single_link,
-    .part_count = single_part_count,
-    .part_is_up = single_part_is_up,
+    .shard_count = single_shard_count,
+    .shard_is_up = single_shard_is_up,
     .is_up = single_is_up,
     .trouble = single_trouble,
     .place = single_place,

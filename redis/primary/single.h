@@ -35,13 +35,13 @@ void single_warn(void *context, const char *text);
 
 /* The operations of a transport whose state begins with a struct single. */
 void single_close(void *state, void (*closed)(void *context), void *context);
-void single_eval_at(void *state, unsigned part, const struct script *script, struct slice key,
+void single_eval_at(void *state, unsigned shard, const struct script *script, struct slice key,
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context);
 int single_listen(void *state, struct slice channel);
-struct link *single_link(const void *state, unsigned part);
-unsigned single_part_count(const void *state);
-bool single_part_is_up(const void *state, unsigned part);
+struct link *single_link(const void *state, unsigned shard);
+unsigned single_shard_count(const void *state);
+bool single_shard_is_up(const void *state, unsigned shard);
 bool single_is_up(const void *state);
 const char *single_trouble(void *state);
 const char *single_place(const void *state);

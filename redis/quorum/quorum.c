@@ -14,7 +14,7 @@ struct member {
     struct single single; /* first: see member_finish */
     struct redis_url url;
     struct quorum *quorum;
-    unsigned part;
+    unsigned shard;
     bool is_double; /* at last another member's server has answered in its place */
 };
 
@@ -33,7 +33,7 @@ struct quorum {
 
 static const struct store_events *member_begin(const struct member *member)
 {
-    member->quorum->telling = member->part;
+    member->quorum->telling = member->shard;
     return &member->quorum->events;
 }
 
@@ -60,36 +60,36 @@ static void member_refuse_double(struct member *member, const struct member *oth
     failure_set(&warning, 0,
                 "%s answers for the members %u and %u of the quorum and counts once: name each "
                 "server once in redis-url, or see where these addresses lead",
-                single_place(&member->single), other->part + 1, member->part + 1);
+                single_place(&member->single), other->shard + 1, member->shard + 1);
     if (!member->is_double && events->warning)
         events->warning(events->context, warning.text);
     member->is_double = true;
     link_retire(single_link(&member->single, 0), warning.text);
 }
 
-static void member_up(void *context, unsigned part)
+static void member_up(void *context, unsigned shard)
 {
     struct member *member = context;
     const struct member *other = member_find_double(member);
     const struct store_events *events = member_begin(member);
-    (void)part;
+    (void)shard;
     if (other) {
         member_refuse_double(member, other);
         return;
     }
     member->is_double = false;
     if (events->up)
-        events->up(events->context, member->part);
+        events->up(events->context, member->shard);
 }
 
 /* Of one that is refused nobody was told that it is up. */
-static void member_down(void *context, unsigned part, const char *reason)
+static void member_down(void *context, unsigned shard, const char *reason)
 {
     const struct member *member = context;
     const struct store_events *events = member_begin(member);
-    (void)part;
+    (void)shard;
     if (events->down && !member->is_double)
-        events->down(events->context, member->part, reason);
+        events->down(events->context, member->shard, reason);
 }
 
 static void member_warning(void *context, const char *text)
@@ -120,12 +120,13 @@ static void member_answered(void *context, uint64_t nanoseconds)
         events->answered(events->context, nanoseconds);
 }
 
-static void member_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+static void member_stamp(void *context, unsigned shard, uint64_t now,
+                         char stamp[STORE_STAMP_LENGTH])
 {
     const struct member *member = context;
     const struct store_events *events = &member->quorum->events;
-    (void)part;
-    events->stamp(events->context, member->part, now, stamp);
+    (void)shard;
+    events->stamp(events->context, member->shard, now, stamp);
 }
 
 /* The beginning and the end */
@@ -155,7 +156,7 @@ static int member_open(struct quorum *quorum, uv_loop_t *loop, const struct redi
     if (result < 0)
         return result;
     member->quorum = quorum;
-    member->part = quorum->count;
+    member->shard = quorum->count;
     member->single =
         (struct single){.loop = loop,
                         .url = &member->url,
@@ -206,10 +207,10 @@ static int quorum_open(void **ret, uv_loop_t *loop, const struct redis_url *url,
     return result;
 }
 
-static struct single *quorum_member(const void *state, unsigned part)
+static struct single *quorum_member(const void *state, unsigned shard)
 {
     struct quorum *quorum = (struct quorum *)state; /* const says that it stays as it is */
-    return &quorum->members[part].single;
+    return &quorum->members[shard].single;
 }
 
 static int quorum_listen(void *state, struct slice channel)
@@ -221,31 +222,31 @@ static int quorum_listen(void *state, struct slice channel)
     return result;
 }
 
-static void quorum_eval_at(void *state, unsigned part, const struct script *script,
+static void quorum_eval_at(void *state, unsigned shard, const struct script *script,
                            struct slice key, const struct slice *arguments, size_t argument_count,
                            store_done *done, void *context)
 {
-    single_eval_at(quorum_member(state, part), 0, script, key, arguments, argument_count, done,
+    single_eval_at(quorum_member(state, shard), 0, script, key, arguments, argument_count, done,
                    context);
 }
 
-static struct link *quorum_link(const void *state, unsigned part)
+static struct link *quorum_link(const void *state, unsigned shard)
 {
-    return single_link(quorum_member(state, part), 0);
+    return single_link(quorum_member(state, shard), 0);
 }
 
 /* The condition of the members */
 
-static unsigned quorum_part_count(const void *state)
+static unsigned quorum_shard_count(const void *state)
 {
     const struct quorum *quorum = state;
     return quorum->count;
 }
 
-static bool quorum_part_is_up(const void *state, unsigned part)
+static bool quorum_shard_is_up(const void *state, unsigned shard)
 {
     const struct quorum *quorum = state;
-    return part < quorum->count && single_is_up(&quorum->members[part].single);
+    return shard < quorum->count && single_is_up(&quorum->members[shard].single);
 }
 
 static unsigned quorum_telling(const void *state)
@@ -274,7 +275,7 @@ static const char *quorum_trouble(void *state)
 {
     const struct quorum *quorum = state;
     for (unsigned i = 0; !quorum_is_up(quorum) && i < quorum->count; i++)
-        if (!quorum_part_is_up(quorum, i))
+        if (!quorum_shard_is_up(quorum, i))
             return single_trouble(quorum_member(quorum, i));
     return "";
 }
@@ -294,7 +295,7 @@ static const char *quorum_primary(void *state)
         (size_t)snprintf(quorum->summary, SUMMARY_SIZE, "%u of %u members of the quorum are up",
                          quorum_count_up(quorum), quorum->count);
     for (unsigned i = 0; i < quorum->count; i++)
-        if (!quorum_part_is_up(quorum, i) && length < SUMMARY_SIZE)
+        if (!quorum_shard_is_up(quorum, i) && length < SUMMARY_SIZE)
             length += (size_t)snprintf(quorum->summary + length, SUMMARY_SIZE - length,
                                        "; member %u is away", i + 1);
     return quorum->summary;
@@ -320,8 +321,8 @@ const struct transport quorum_transport = {
     .eval_at = quorum_eval_at,
     .listen = quorum_listen,
     .link = quorum_link,
-    .part_count = quorum_part_count,
-    .part_is_up = quorum_part_is_up,
+    .shard_count = quorum_shard_count,
+    .shard_is_up = quorum_shard_is_up,
     .is_up = quorum_is_up,
     .trouble = quorum_trouble,
     .place = quorum_place,

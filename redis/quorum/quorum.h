@@ -1,4 +1,4 @@
-/* quorum.h: the transport to several independent primaries, each of which is a part. */
+/* quorum.h: the transport to several independent primaries, each of which is a shard. */
 #ifndef BATON_REDIS_QUORUM_QUORUM_H
 #define BATON_REDIS_QUORUM_QUORUM_H
 

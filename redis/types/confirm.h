@@ -9,8 +9,8 @@ enum { STORE_REPLICAS_MOST = 8 }; /* that can be asked to confirm */
 /* Where an answer of Redis stands among all its answers: by which connection it came, and when its
  * script was sent (uv_hrtime). */
 struct store_mark {
-    unsigned part;
-    uint64_t connection; /* of that part; 0: none */
+    unsigned shard;
+    uint64_t connection; /* of that shard; 0: none */
     uint64_t sent;
 };
 

@@ -12,19 +12,20 @@ enum { STORE_STAMP_LENGTH = 40 }; /* bytes */
  * Each may be NULL. */
 struct store_events {
     void *context;
-    /* The part has a new connection. Calls that `up` makes for this part reach Redis before any
+    /* The shard has a new connection. Calls that `up` makes for this shard reach Redis before any
      * other. */
-    void (*up)(void *context, unsigned part);
+    void (*up)(void *context, unsigned shard);
     /* The connection was lost or could not be made; `reason` says why and what to look at. Reported
-     * once for each loss; while this part stays away, again only when the reason changes. */
-    void (*down)(void *context, unsigned part, const char *reason);
+     * once for each loss; while this shard stays away, again only when the reason changes. */
+    void (*down)(void *context, unsigned shard, const char *reason);
     /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), reported
      * after each connect; or it answers scripts with errors, reported every 10 s at most. */
     void (*warning)(void *context, const char *text);
-    /* Other parts than before may serve names now. They have their connections already. */
+    /* Other shards than before may serve names now. They have their connections already. */
     void (*moved)(void *context);
-    /* The part `to` serves, or begins to serve, names that `from` has served. Comes before `moved`,
-     * and before the store sends a call to `to` that `from` has redirected. May come often. */
+    /* The shard `to` serves, or begins to serve, names that `from` has served. Comes before
+     * `moved`, and before the store sends a call to `to` that `from` has redirected. May come
+     * often. */
     void (*taken)(void *context, unsigned to, unsigned from);
     /* The inbox (store_listen) is subscribed, for the first time or again after a loss. Messages
      * that were published before may have been missed. */
@@ -36,8 +37,8 @@ struct store_events {
     /* A script has run, and its reply came so long after store_eval. */
     void (*answered)(void *context, uint64_t nanoseconds);
     /* Writes the stamp, which is the first argument of each script, whenever the script is sent to
-     * a part, at `now` (uv_hrtime). NULL: scripts have no such argument. */
-    void (*stamp)(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
+     * a shard, at `now` (uv_hrtime). NULL: scripts have no such argument. */
+    void (*stamp)(void *context, unsigned shard, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
 };
 
 #endif

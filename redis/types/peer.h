@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What the server of a part said of itself when batond connected to it. */
+/* What the server of a shard said of itself when batond connected to it. */
 struct store_peer {
     char run_id[48];         /* of this run of it; "" where it does not say, as below */
     char history[48];        /* of its data, as replicas follow it (master_replid) */

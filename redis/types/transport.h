@@ -28,30 +28,30 @@ struct transport {
     void (*close)(void *state, void (*closed)(void *context), void *context);
     int (*preflight)(const struct redis_url *url, int timeout_ms, struct failure *failure);
 
-    void (*eval_at)(void *state, unsigned part, const struct script *script, struct slice key,
+    void (*eval_at)(void *state, unsigned shard, const struct script *script, struct slice key,
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context);
     int (*listen)(void *state, struct slice channel);
-    struct link *(*link)(const void *state, unsigned part);
-    unsigned (*part_count)(const void *state);
-    bool (*part_is_up)(const void *state, unsigned part);
+    struct link *(*link)(const void *state, unsigned shard);
+    unsigned (*shard_count)(const void *state);
+    bool (*shard_is_up)(const void *state, unsigned shard);
     bool (*is_up)(const void *state);
     const char *(*trouble)(void *state);
     const char *(*place)(const void *state);
     struct store_figures (*figures)(const void *state);
 
-    /* A transport has these where its parts serve different keys. NULL: the first part serves every
-     * key, or all parts do. */
+    /* A transport has these where its shards serve different keys. NULL: the first shard serves
+     * every key, or all shards do. */
     void (*eval)(void *state, const struct script *script, struct slice key,
                  const struct slice *arguments, size_t argument_count, store_done *done,
                  void *context);
-    unsigned (*part)(const void *state, struct slice key);
-    bool (*part_serves)(const void *state, unsigned part);
-    bool (*seek_part)(const void *state, unsigned *position, unsigned *ret_part);
-    void (*tag)(void *state, unsigned part, char tag[STORE_TAG_SIZE]);
-    void (*first_tag)(const void *state, unsigned part, char tag[STORE_TAG_SIZE]);
+    unsigned (*shard)(const void *state, struct slice key);
+    bool (*shard_serves)(const void *state, unsigned shard);
+    bool (*seek_shard)(const void *state, unsigned *position, unsigned *ret_shard);
+    void (*tag)(void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
+    void (*first_tag)(const void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
 
-    /* NULL where a part alone decides nothing. */
+    /* NULL where a shard alone decides nothing. */
     void (*track)(void *state, struct slice prefix);
     void (*untrack)(void *state);
     void (*expect_replicas)(void *state, struct slice key, int replicas);
@@ -59,7 +59,7 @@ struct transport {
     void (*confirm)(void *state, struct store_mark mark, int replicas, int64_t timeout_ms,
                     store_confirmed *done, void *context);
 
-    unsigned (*telling)(const void *state); /* NULL: the first part */
+    unsigned (*telling)(const void *state); /* NULL: the first shard */
     const char *(*primary)(void *state);    /* NULL: the URL names the server */
     /* NULL, and 0 ms: nobody else can be asked whether a primary is the right one. */
     void (*require_primary_lease)(void *state);

@@ -67,7 +67,7 @@ bool link_is_idle(const struct link *link);
 void link_track(struct link *link, int64_t client_id, struct slice prefix);
 void link_untrack(struct link *link);
 
-/* As store_mark, without the part. */
+/* As store_mark, without the shard. */
 struct store_mark link_mark(const struct link *link);
 
 /* As store_peer. */

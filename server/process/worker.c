@@ -31,8 +31,8 @@ struct worker {
     struct locks *locks;
     struct api api;
     struct http *http;
-    struct http *admin;   /* NULL: none */
-    uint32_t parts_heard; /* of a quorum: those that are known to be up or down; a bit each */
+    struct http *admin;    /* NULL: none */
+    uint32_t shards_heard; /* of a quorum: those that are known to be up or down; a bit each */
     struct metrics *metrics;
     struct lock_observers lock_observers;
 };
@@ -51,37 +51,38 @@ static void note_store(struct worker *worker)
 
 /* Redis has been reached, or has turned out to be away; of a quorum, so many members or all.
  * Whoever connected before has waited until now rather than be told 503 of a Redis that is well. */
-static void serve(struct worker *worker, unsigned part)
+static void serve(struct worker *worker, unsigned shard)
 {
-    worker->parts_heard |= 1U << part % 32;
-    bool is_known = !is_quorum(worker) || locks_has_store(worker->locks) ||
-                    worker->parts_heard == (1U << store_part_count(locks_store(worker->locks))) - 1;
+    worker->shards_heard |= 1U << shard % 32;
+    bool is_known =
+        !is_quorum(worker) || locks_has_store(worker->locks) ||
+        worker->shards_heard == (1U << store_shard_count(locks_store(worker->locks))) - 1;
     if (worker->http && is_known)
         http_serve(worker->http);
 }
 
-static void worker_on_redis_up(void *context, unsigned part)
+static void worker_on_redis_up(void *context, unsigned shard)
 {
     struct worker *worker = context;
     const struct store *store = locks_store(worker->locks);
-    (void)part;
+    (void)shard;
     metrics_add(&worker->metrics->redis_connects, 1);
     metrics_set(&worker->metrics->redis_switches, store_figures(store).switches);
     log_line(worker->options->log, LOG_INFO, "redis is up", "server", store_place(store), NULL);
 }
 
-static void worker_on_redis_down(void *context, unsigned part, const char *reason)
+static void worker_on_redis_down(void *context, unsigned shard, const char *reason)
 {
     struct worker *worker = context;
     note_store(worker);
     metrics_add(&worker->metrics->redis_losses, 1);
-    if (store_part_serves(locks_store(worker->locks), part) || !locks_has_store(worker->locks))
+    if (store_shard_serves(locks_store(worker->locks), shard) || !locks_has_store(worker->locks))
         log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
                  "reason", reason, NULL);
     else
         log_line(worker->options->log, LOG_INFO, "a node of redis is not used any more", "reason",
                  reason, NULL);
-    serve(worker, part);
+    serve(worker, shard);
 }
 
 static void worker_on_redis_warning(void *context, const char *text)
@@ -114,11 +115,11 @@ static void worker_on_expired(void *context, const struct expiry *expiry)
     lock_event_expired(&worker->api, expiry);
 }
 
-static void worker_on_serving(void *context, unsigned part)
+static void worker_on_serving(void *context, unsigned shard)
 {
     struct worker *worker = context;
     note_store(worker);
-    serve(worker, part);
+    serve(worker, shard);
 }
 
 static void log_quarantine(const struct worker *worker, const struct quarantine *quarantine)
@@ -129,7 +130,7 @@ static void log_quarantine(const struct worker *worker, const struct quarantine 
                    &line))
         return;
     line_text(&line, "server",
-              slice_of(store_part_place(locks_store(worker->locks), quarantine->shard)));
+              slice_of(store_shard_place(locks_store(worker->locks), quarantine->shard)));
     line_word(&line, "reason", slice_of(quarantine_word(quarantine->reason)));
     line_text(&line, "because", slice_of(quarantine_text(quarantine->reason)));
     line_number(&line, "seconds", (quarantine->left_ms + 999) / 1000);
@@ -154,7 +155,7 @@ static void worker_on_quarantined(void *context, const struct quarantine *quaran
     if (is_over)
         log_line(
             worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
-            "server", store_part_place(locks_store(worker->locks), quarantine->shard), "because",
+            "server", store_shard_place(locks_store(worker->locks), quarantine->shard), "because",
             quarantine->is_ended ? "it was ended by DELETE /quarantine" : "its time is over", NULL);
     else
         log_quarantine(worker, quarantine);

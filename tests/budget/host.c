@@ -17,10 +17,10 @@ enum { CONNECTIONS = 1000, HOUR_MS = 3600 * 1000, PROCESS = 1 };
 
 static const struct networks NOBODY = {NULL, 0};
 
-static void on_up(void *context, unsigned part)
+static void on_up(void *context, unsigned shard)
 {
     struct host *host = context;
-    (void)part;
+    (void)shard;
     host->is_up = true;
 }
 
@@ -32,10 +32,10 @@ static void on_listening(void *context)
 
 /* Time stands still here, but not for Redis: a call may run at any time, the second number of its
  * stamp, or the clock would seem to have jumped. */
-static void on_stamp(void *context, unsigned part, uint64_t now, char stamp[STORE_STAMP_LENGTH])
+static void on_stamp(void *context, unsigned shard, uint64_t now, char stamp[STORE_STAMP_LENGTH])
 {
     static const double ANY_TIME = INFINITY;
-    (void)context, (void)part, (void)now;
+    (void)context, (void)shard, (void)now;
     memcpy(stamp + sizeof ANY_TIME, &ANY_TIME, sizeof ANY_TIME);
 }
 

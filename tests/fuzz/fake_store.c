@@ -65,57 +65,57 @@ void store_eval(struct store *store, const struct script *script, struct slice k
     store->waiting++;
 }
 
-void store_eval_at(struct store *store, unsigned part, const struct script *script,
+void store_eval_at(struct store *store, unsigned shard, const struct script *script,
                    struct slice key, const struct slice *arguments, size_t argument_count,
                    store_done *done, void *context)
 {
-    CLAIM(part == 0);
+    CLAIM(shard == 0);
     store_eval(store, script, key, arguments, argument_count, done, context);
 }
 
-void store_eval_first(struct store *store, unsigned part, const struct script *script,
+void store_eval_first(struct store *store, unsigned shard, const struct script *script,
                       struct slice key, const struct slice *arguments, size_t argument_count,
                       store_done *done, void *context)
 {
-    store_eval_at(store, part, script, key, arguments, argument_count, done, context);
+    store_eval_at(store, shard, script, key, arguments, argument_count, done, context);
 }
 
-struct store_mark store_mark_at(const struct store *store, unsigned part)
+struct store_mark store_mark_at(const struct store *store, unsigned shard)
 {
-    (void)part;
+    (void)shard;
     return store_mark(store);
 }
 
-void store_first_tag(const struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+void store_first_tag(const struct store *store, unsigned shard, char tag[STORE_TAG_SIZE])
 {
-    (void)store, (void)part;
+    (void)store, (void)shard;
     tag[0] = '\0';
 }
 
-void store_close_gate(struct store *store, unsigned part)
+void store_close_gate(struct store *store, unsigned shard)
 {
-    (void)store, (void)part;
+    (void)store, (void)shard;
 }
 
-void store_open_gate(struct store *store, unsigned part)
+void store_open_gate(struct store *store, unsigned shard)
 {
-    (void)store, (void)part;
+    (void)store, (void)shard;
 }
 
-const struct store_peer *store_peer(const struct store *store, unsigned part)
+const struct store_peer *store_peer(const struct store *store, unsigned shard)
 {
     static const struct store_peer PEER = {.run_id = "0123", .replicas = 1};
-    (void)store, (void)part;
+    (void)store, (void)shard;
     return &PEER;
 }
 
-unsigned store_part_count(const struct store *store)
+unsigned store_shard_count(const struct store *store)
 {
     (void)store;
     return 1;
 }
 
-unsigned store_part(const struct store *store, struct slice key)
+unsigned store_shard(const struct store *store, struct slice key)
 {
     (void)store, (void)key;
     return 0;
@@ -127,30 +127,30 @@ bool store_is_closing(const struct store *store)
     return false;
 }
 
-bool store_part_serves(const struct store *store, unsigned part)
+bool store_shard_serves(const struct store *store, unsigned shard)
 {
     (void)store;
-    return part == 0;
+    return shard == 0;
 }
 
-bool store_seek_part(const struct store *store, unsigned *position, unsigned *ret_part)
+bool store_seek_shard(const struct store *store, unsigned *position, unsigned *ret_shard)
 {
     (void)store;
-    *ret_part = 0;
+    *ret_shard = 0;
     return *position == 0;
 }
 
-void store_tag(struct store *store, unsigned part, char tag[STORE_TAG_SIZE])
+void store_tag(struct store *store, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     (void)store;
-    CLAIM(part == 0);
+    CLAIM(shard == 0);
     tag[0] = '\0';
 }
 
-bool store_part_is_up(const struct store *store, unsigned part)
+bool store_shard_is_up(const struct store *store, unsigned shard)
 {
     (void)store;
-    return part == 0;
+    return shard == 0;
 }
 
 unsigned store_telling(const struct store *store)
@@ -225,9 +225,9 @@ const char *store_place(const struct store *store)
     return "Redis";
 }
 
-const char *store_part_place(const struct store *store, unsigned part)
+const char *store_shard_place(const struct store *store, unsigned shard)
 {
-    (void)part;
+    (void)shard;
     return store_place(store);
 }
 

@@ -7,17 +7,17 @@
 
 enum { LONGEST_WAIT_MS = 10000, TICK_MS = 5, HOUR_MS = 3600 * 1000 };
 
-static void on_serving(void *context, unsigned part)
+static void on_serving(void *context, unsigned shard)
 {
     struct site *site = context;
-    (void)part;
+    (void)shard;
     site->ups++;
 }
 
-static void on_down(void *context, unsigned part, const char *reason)
+static void on_down(void *context, unsigned shard, const char *reason)
 {
     struct site *site = context;
-    (void)part, (void)reason;
+    (void)shard, (void)reason;
     site->downs++;
 }
 

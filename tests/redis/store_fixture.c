@@ -9,12 +9,12 @@
 
 enum { LONGEST_WAIT_MS = 10000, TICK_MS = 10, MOST_SCRIPTS = 64 };
 
-static void on_up(void *context, unsigned part)
+static void on_up(void *context, unsigned shard)
 {
     struct store_fixture *fixture = context;
-    assert_true(store_part_is_up(fixture->store, part));
+    assert_true(store_shard_is_up(fixture->store, shard));
     fixture->ups++;
-    if (store_part_count(fixture->store) == 1) { /* or others may be on their way */
+    if (store_shard_count(fixture->store) == 1) { /* or others may be on their way */
         assert_true(store_is_up(fixture->store));
         assert_string_equal(store_trouble(fixture->store), "");
     }
@@ -22,13 +22,13 @@ static void on_up(void *context, unsigned part)
         fixture->on_up(fixture);
 }
 
-static void on_down(void *context, unsigned part, const char *reason)
+static void on_down(void *context, unsigned shard, const char *reason)
 {
     struct store_fixture *fixture = context;
-    assert_false(store_part_is_up(fixture->store, part));
+    assert_false(store_shard_is_up(fixture->store, shard));
     fixture->downs++;
     assert_false(store_is_up(fixture->store));
-    if (store_part_count(fixture->store) == 1) /* or another one is in trouble, too */
+    if (store_shard_count(fixture->store) == 1) /* or another one is in trouble, too */
         assert_string_equal(store_trouble(fixture->store), reason);
     snprintf(fixture->reason, sizeof fixture->reason, "%s", reason);
 }

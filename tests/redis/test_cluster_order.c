@@ -96,9 +96,9 @@ static void find_key(struct world *world, int node, const char *name, int number
     while (clustered_primary(&world->clustered, clustered_slot(key)) != node);
 }
 
-static unsigned part_of(struct world *world, const char *key)
+static unsigned shard_of(struct world *world, const char *key)
 {
-    return store_part(world->store.store, (struct slice){key, strlen(key)});
+    return store_shard(world->store.store, (struct slice){key, strlen(key)});
 }
 
 /* The slot has moved from one node, which does not answer for a while, to another. That is heard of
@@ -115,16 +115,16 @@ static bool overtakes_nobody(struct world *world, int number)
     find_key(world, third, "news", number, other);
     struct slot_move move = {clustered_slot(key), from, to};
     struct slot_move loud = {clustered_slot(other), third, to};
-    unsigned before = part_of(world, key);
+    unsigned before = shard_of(world, key);
     clustered_move(&world->clustered, &move);
     clustered_move(&world->clustered, &loud);
     kill(silent, SIGSTOP);
     append(world, key, CALLS / 2);
     store_fixture_call(&world->store, &news, fixture_script(APPEND), other, "");
     int64_t until = clock_ms() + LEARNS_MS;
-    while (part_of(world, key) == before && clock_ms() < until)
+    while (shard_of(world, key) == before && clock_ms() < until)
         store_fixture_idle(&world->store, 2);
-    bool has_learnt = part_of(world, key) != before;
+    bool has_learnt = shard_of(world, key) != before;
     append(world, key, CALLS / 2);
     store_fixture_idle(&world->store, 20);
     kill(silent, SIGCONT);

@@ -472,10 +472,10 @@ static void closing_from_a_callback(void **state)
     assert_int_equal(uv_loop_close(&store.loop), 0);
 }
 
-static void on_last_down(void *context, unsigned part, const char *reason)
+static void on_last_down(void *context, unsigned shard, const char *reason)
 {
     struct last_words *words = context;
-    (void)part, (void)reason;
+    (void)shard, (void)reason;
     store_close(words->store->store, on_closed, words);
 }
 

@@ -50,10 +50,10 @@ static uint32_t below(uint32_t bound)
 }
 
 /* In place of the one that asks Redis. */
-void ask_redis_at(struct locks *locks, unsigned part, const struct script_call *call)
+void ask_redis_at(struct locks *locks, unsigned shard, const struct script_call *call)
 {
     (void)locks;
-    assert_int_equal(part, 0);
+    assert_int_equal(shard, 0);
     assert_null(world->done); /* one at a time */
     assert_in_range(call->argument_count, 2, 1 + ASKED_MOST);
     world->done = call->done;
@@ -72,7 +72,7 @@ bool store_is_closing(const struct store *store)
     return false;
 }
 
-unsigned store_part(const struct store *store, struct slice key)
+unsigned store_shard(const struct store *store, struct slice key)
 {
     (void)store, (void)key;
     return 0;
