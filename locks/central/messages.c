@@ -61,10 +61,10 @@ static void message_next_end(struct locks *locks, struct slice rest)
 /* c VERSION KEY: the name has changed. */
 static void message_changed(struct locks *locks, struct slice rest)
 {
-    slice_take_word(&rest);
+    int64_t version = message_number(slice_take_word(&rest));
     struct subscription *subscription = subscription_find(locks, rest);
     if (subscription)
-        watch_check(subscription);
+        watch_changed(subscription, version);
 }
 
 /* s KEY: the queue passes over this server, since another one of its process did not claim in

@@ -67,6 +67,11 @@ static bool can_ask(const struct subscription *subscription)
     return store_shard_is_up(store, store_shard(store, subscription->key));
 }
 
+bool subscription_is_current(const struct subscription *subscription)
+{
+    return subscription->current && !subscription->unsure && can_ask(subscription);
+}
+
 /* Those that cannot be asked about now will be when their shard is up. */
 void subscriptions_check(struct locks *locks)
 {
@@ -130,6 +135,8 @@ static void compare_with(struct subscription *subscription, const struct value *
         !value_integer(value_at(numbers, at + 1), &version) ||
         !value_integer(value_at(numbers, at + 2), &next_ms))
         return;
+    if (waits < 0 || version > subscription->version)
+        subscription->current = false;
     if (!is_waited_for(subscription)) {
         go_on_minding(subscription, next_ms);
         return;
@@ -260,12 +267,13 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         return;
     while ((subscription = TAILQ_FIRST(&locks->subscriptions->list)) &&
            is_due(subscription, soon) && count + checked < HEARTBEAT_NAMES) {
-        bool checks = is_waited_for(subscription) && needs_check(subscription, now);
+        bool misses = needs_check(subscription, now);
         TAILQ_REMOVE(&locks->subscriptions->list, subscription, others);
         TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
         subscription->heartbeat_at = now;
         subscription->unsure = false;
-        if (checks)
+        subscription->current &= !misses;
+        if (misses && is_waited_for(subscription))
             checked += check(subscription);
         else
             batch[count++] = subscription;

@@ -41,8 +41,10 @@ struct subscription {
     unsigned users; /* waiters, watches, scripts under way, and `minded`; without any it goes */
     TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order in which they came here */
     LIST_HEAD(watch_list, watch) watches;
-    uint64_t looks;  /* how often it was looked at for its watches */
-    int64_t version; /* that was seen then */
+    struct watch *lingering; /* keeps the subscription for the next watch; NULL: none */
+    uint64_t looks;          /* how often it was looked at for its watches */
+    int64_t version;         /* that was seen then */
+    bool current;            /* as far as Redis has told, that is the latest version */
     bool looking;
     bool look_again;
     uint64_t minded;       /* until then, in loop time, ms; 0: not; see subscription_mind */
@@ -66,6 +68,10 @@ void subscription_leave(struct subscription *subscription);
 
 /* NULL if this server has no subscription of the name. */
 struct subscription *subscription_find(const struct locks *locks, struct slice key);
+
+/* Whether a new watch may rely on the version that was seen last: each later one would have been
+ * heard of, and Redis can be asked. */
+bool subscription_is_current(const struct subscription *subscription);
 
 /* The next hold of the name ends in `next_ms` milliseconds: then its tick runs. An earlier one that
  * is planned already stays, since messages and replies overtake each other. -1: there is none. */

@@ -9,6 +9,10 @@
 
 #include <stdlib.h>
 
+/* How long a subscription outlives its last watch, so that the next request of the same stream or
+ * poll finds it. */
+enum { LINGER_MS = 200 };
+
 /* One look serves all watches of a name. A watch that also asks whether its token holds the lock is
  * given a look of its own when it is due. */
 struct watch {
@@ -43,12 +47,33 @@ static void let_go(struct watch *watch)
     subscription_leave(watch->subscription);
 }
 
+static void watch_on_lingered(uv_timer_t *timer)
+{
+    struct watch *watch = timer->data;
+    watch->subscription->lingering = NULL;
+    let_go(watch);
+}
+
+/* Instead of letting go: the messages about the name go on being heard. */
+static void linger(struct watch *watch)
+{
+    struct watch *first = watch->subscription->lingering;
+    if (!first)
+        watch->subscription->lingering = first = watch;
+    uv_timer_start(&first->timer, watch_on_lingered, LINGER_MS, 0);
+    if (first != watch)
+        let_go(watch);
+}
+
 static void finish(struct watch *watch, struct locks_reply *reply)
 {
     locks_done *done = watch->done;
     watch->done = NULL;
-    let_go(watch);
     reply->changed = watch->changed;
+    if (!done || locks_of(watch)->draining || !watch->subscription->current)
+        let_go(watch);
+    else
+        linger(watch);
     if (done)
         done(watch->context, reply);
 }
@@ -109,6 +134,7 @@ static void looked(void *context, const struct store_result *result)
     numbers_heard(subscription->locks, &reply);
     subscription_plan(subscription, next_ms);
     subscription->looking = false;
+    subscription->current = reply.result == LOCKS_DONE && !subscription->look_again;
     if (reply.result == LOCKS_DONE)
         subscription->version = reply.view.version;
     uint64_t number = subscription->looks;
@@ -144,12 +170,19 @@ static void look(struct subscription *subscription)
 
 void watch_check(struct subscription *subscription)
 {
+    subscription->current = false;
     if (LIST_EMPTY(&subscription->watches))
         return;
     if (subscription->looking)
         subscription->look_again = true;
     else
         look(subscription);
+}
+
+void watch_changed(struct subscription *subscription, int64_t version)
+{
+    if (!subscription->current || version > subscription->version)
+        watch_check(subscription);
 }
 
 static void watch_on_over(uv_timer_t *timer)
@@ -192,19 +225,24 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
     watch->timer.data = watch;
     if (!watch->over)
         uv_timer_start(&watch->timer, watch_on_over, (uint64_t)wait_ms, 0);
-    watch_check(watch->subscription);
+    if (watch->over || after < watch->subscription->version ||
+        !subscription_is_current(watch->subscription))
+        watch_check(watch->subscription);
     return watch;
 }
 
 void watch_drain(struct locks *locks)
 {
-    for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
-         subscription = TAILQ_NEXT(subscription, others)) {
+    struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
+    for (; subscription; subscription = next) {
+        next = TAILQ_NEXT(subscription, others);
         for (struct watch *watch = LIST_FIRST(&subscription->watches); watch;
              watch = LIST_NEXT(watch, others)) {
             watch->over = true;
             watch->needs = subscription->looks + 1;
         }
         watch_check(subscription);
+        if (subscription->lingering)
+            watch_on_lingered(&subscription->lingering->timer);
     }
 }

@@ -13,6 +13,9 @@ struct watch *watch_begin(struct locks *locks, struct slice name, struct slice t
 /* The name may have changed: looks at it, once for all its watches. */
 void watch_check(struct subscription *subscription);
 
+/* The name has this version now: looks at it if its watches do not know. */
+void watch_changed(struct subscription *subscription, int64_t version);
+
 /* Answers all watches with the present state of their names. */
 void watch_drain(struct locks *locks);
 

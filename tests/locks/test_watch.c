@@ -130,6 +130,83 @@ static void many_watches_cost_one_look(void **state)
     free(answers);
 }
 
+/* As streams do, that ask again when they have been told. */
+static void watches_that_follow_each_other_cost_one_look_a_change(void **state)
+{
+    enum { CHANGES = 20, STREAMS = 2 };
+    struct locks_fixture *fixture = *state;
+    struct answer answers[STREAMS];
+    struct watch *watches[STREAMS];
+    int64_t known = version_of(fixture);
+    for (int i = 0; i < STREAMS; i++)
+        watches[i] = watch(&fixture->here, &answers[i], NULL, known, PATIENCE_MS);
+    fixture_idle(fixture, 50);
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    for (int change = 0; change < CHANGES; change++) {
+        if (change % 2 == 0)
+            fixture_lock(&fixture->there, "n", HOLDER, 20000);
+        else
+            fixture_break(&fixture->there, "n");
+        for (int i = 0; i < STREAMS; i++) {
+            assert_told(fixture, &answers[i], true);
+            known = answers[i].reply.view.version;
+            watches[i] = watch(&fixture->here, &answers[i], NULL, known, PATIENCE_MS);
+        }
+    }
+    assert_in_range(store_figures(fixture->here.store).calls - calls, CHANGES, CHANGES + 1);
+    for (int i = 0; i < STREAMS; i++)
+        locks_unwatch(watches[i]);
+}
+
+static void a_change_between_two_watches_is_told(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    int64_t known = version_of(fixture);
+    for (int pause_ms = 0; pause_ms < 50; pause_ms += 10) {
+        watch(&fixture->here, &answer, NULL, known, PATIENCE_MS);
+        fixture_lock(&fixture->there, "n", HOLDER, 20000);
+        assert_told(fixture, &answer, true);
+        known = answer.reply.view.version;
+        fixture_break(&fixture->there, "n");
+        if (pause_ms > 0)
+            fixture_idle(fixture, pause_ms);
+        watch(&fixture->here, &answer, NULL, known, PATIENCE_MS);
+        assert_told(fixture, &answer, true);
+        assert_int_equal(answer.reply.view.hold_count, 0);
+        known = answer.reply.view.version;
+    }
+}
+
+static void a_server_that_stops_does_not_wait_for_the_next_watch(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    assert_told(fixture, &answer, true);
+    assert_false(locks_are_settled(fixture->here.locks));
+    locks_drain(fixture->here.locks);
+    assert_true(locks_are_settled(fixture->here.locks));
+}
+
+/* The second watch has not asked Redis itself. */
+static void a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    assert_told(fixture, &answer, true);
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    watch(&fixture->here, &answer, NULL, answer.reply.view.version, PATIENCE_MS);
+    assert_int_equal(store_figures(fixture->here.store).calls, calls);
+    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
+    fixture_break(&fixture->there, "n");
+    assert_told(fixture, &answer, true);
+    assert_int_equal(answer.reply.view.hold_count, 0);
+}
+
 static void a_change_made_while_the_inbox_was_cut_is_told(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -189,6 +266,10 @@ int main(void)
         TEST(an_expiry_is_told_within_50_ms),
         TEST(whose_token_holds_is_told),
         TEST(many_watches_cost_one_look),
+        TEST(watches_that_follow_each_other_cost_one_look_a_change),
+        TEST(a_change_between_two_watches_is_told),
+        TEST(a_server_that_stops_does_not_wait_for_the_next_watch),
+        TEST(a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows),
         TEST(a_change_made_while_the_inbox_was_cut_is_told),
         TEST(a_watch_outlives_the_lease),
         TEST(a_drain_answers_who_watches),
