@@ -69,7 +69,7 @@ struct holder {
 };
 
 /* What others get to know of one who waits. */
-struct in_line {
+struct waiter_view {
     struct slice owner;
     enum lock_mode mode;
     int64_t waited_ms;
@@ -92,9 +92,10 @@ struct lock_view {
     size_t holder_count;                       /* of those shown */
     /* In the order in which they would be granted, those who are passed over now behind the others;
      * where a lock is inspected, watched or listed, not where one is refused. */
-    struct in_line waiters[LOCK_WAITERS_SHOWN];
-    size_t waiter_count;      /* of those shown */
-    const struct value *line; /* where more were asked for, and are there: all, for locks_waiter */
+    struct waiter_view waiters[LOCK_WAITERS_SHOWN];
+    size_t waiter_count; /* of those shown */
+    const struct value
+        *all_waiters; /* where more were asked for, and are there: all, for locks_waiter */
 };
 
 /* The end of a hold by its owner. */
@@ -463,12 +464,12 @@ void locks_inspect(struct locks *locks, struct slice name, struct slice token, l
 
 /* As locks_inspect, but the view has as many as LOCK_WAITERS_MOST of those who wait; of a quorum as
  * many as ever. */
-void locks_inspect_line(struct locks *locks, struct slice name, struct slice token, size_t waiters,
-                        locks_done *done, void *context);
+void locks_inspect_waiters(struct locks *locks, struct slice name, struct slice token,
+                           size_t waiters, locks_done *done, void *context);
 
 /* Who is at this place in the line, from 0; false where the view shows nobody there. To be asked
  * during the callback that has got the view. */
-bool locks_waiter(const struct lock_view *view, size_t place, struct in_line *ret);
+bool locks_waiter(const struct lock_view *view, size_t position, struct waiter_view *ret);
 
 /* Whether a grant could be stored now, and confirmed by `replicas`: LOCKS_DONE, LOCKS_UNCONFIRMED
  * or LOCKS_UNAVAILABLE. */

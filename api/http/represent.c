@@ -174,7 +174,7 @@ json_t *represent_holders(const struct lock_view *view)
 static json_t *represent_waiters(const struct lock_view *view)
 {
     json_t *array = required(json_array());
-    struct in_line waiter;
+    struct waiter_view waiter;
     for (size_t i = 0; locks_waiter(view, i, &waiter); i++) {
         json_t *object = represent_other(waiter.owner, waiter.mode);
         represent_set(object, "waited_ms", json_integer(waiter.waited_ms));

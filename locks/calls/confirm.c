@@ -63,7 +63,7 @@ static void covered(void *context, const char *error)
 bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
                    int64_t replicas, locks_done *done, void *context)
 {
-    bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
+    bool holds = reply_holds(reply);
     bool is_covered =
         !holds || horizon_covers(locks->guard, mark.shard, reply->hold.ttl_ms, replicas);
     if (!holds || (is_covered && replicas == 0))

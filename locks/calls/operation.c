@@ -1,6 +1,6 @@
 #include "locks/calls/operation.h"
 
-#include "locks/calls/numbers.h"
+#include "locks/quarantine/guard.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct slice operation_key(const struct locks *locks, struct slice name, char ke
     return (struct slice){key, name_to_key(prefix, name, key)};
 }
 
-const char *unavailable_because(const struct store_result *result)
+const char *operation_unavailable_because(const struct store_result *result)
 {
     if (result->damaged)
         return result->error;
@@ -33,10 +33,10 @@ const char *unavailable_because(const struct store_result *result)
     return "Redis gave a reply that is none of this version's scripts";
 }
 
-struct locks_reply reply_unanswered(const struct store_result *result)
+struct locks_reply operation_unanswered(const struct store_result *result)
 {
     return (struct locks_reply){.result = result->damaged ? LOCKS_DAMAGED : LOCKS_UNAVAILABLE,
-                                .error = unavailable_because(result)};
+                                .error = operation_unavailable_because(result)};
 }
 
 void operation_read(const struct store_result *result, operation_reader *read,
@@ -44,7 +44,16 @@ void operation_read(const struct store_result *result, operation_reader *read,
 {
     if (result->outcome == STORE_REPLIED && read(result->reply, ret))
         return;
-    *ret = reply_unanswered(result);
+    *ret = operation_unanswered(result);
+}
+
+void operation_note_numbers(const struct locks *locks, const struct locks_reply *reply)
+{
+    const int64_t numbers[] = {reply->view.version, reply->release.version, reply->broken.version};
+    int64_t greatest = reply->hold.version;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        greatest = numbers[i] > greatest ? numbers[i] : greatest;
+    guard_heard_number(locks->guard, greatest);
 }
 
 static void operation_done(void *context, const struct store_result *result)
@@ -52,7 +61,7 @@ static void operation_done(void *context, const struct store_result *result)
     struct operation *operation = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, operation->read, &reply);
-    numbers_heard(operation->locks, &reply);
+    operation_note_numbers(operation->locks, &reply);
     operation->done(operation->context, &reply);
     free(operation);
 }
@@ -79,5 +88,5 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
         .done = operation_done,
         .context = operation,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }

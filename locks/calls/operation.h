@@ -3,8 +3,8 @@
 #ifndef BATON_LOCKS_CALLS_OPERATION_H
 #define BATON_LOCKS_CALLS_OPERATION_H
 
-#include "locks/calls/ask.h"
 #include "locks/calls/replies.h"
+#include "locks/calls/script_call.h"
 #include "locks/calls/state.h"
 #include "locks/types/stamp.h"
 
@@ -32,10 +32,14 @@ void operation_read(const struct store_result *result, operation_reader *read,
 
 /* Why there is no answer, as far as a client may know it: where Redis is and what ails it is for
  * batond's own log. */
-const char *unavailable_because(const struct store_result *result);
+const char *operation_unavailable_because(const struct store_result *result);
 
 /* LOCKS_DAMAGED or _UNAVAILABLE, for a result that is no reply that could be read; sets `error`. */
-struct locks_reply reply_unanswered(const struct store_result *result);
+struct locks_reply operation_unanswered(const struct store_result *result);
+
+/* Tells the guard of the greatest number (fence or version) in a reply. Call this with each reply
+ * that tells a client of a number, while the answer of Redis is the last. */
+void operation_note_numbers(const struct locks *locks, const struct locks_reply *reply);
 
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);

@@ -6,7 +6,12 @@ bool reply_says(const struct value *value, const char *word)
     return value_text(value_at(value, 0), &status) && slice_equals(status, word);
 }
 
-static bool read_mode(const struct value *value, enum lock_mode *ret)
+bool reply_holds(const struct locks_reply *reply)
+{
+    return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
+}
+
+bool read_mode(const struct value *value, enum lock_mode *ret)
 {
     struct slice mode;
     if (!value_text(value, &mode))
@@ -71,7 +76,7 @@ static bool read_holder(const struct value *value, struct holder *ret)
            value_text(value_at(value, 5), &ret->meta);
 }
 
-static bool read_in_line(const struct value *value, struct in_line *ret)
+static bool read_waiter(const struct value *value, struct waiter_view *ret)
 {
     return read_owner(value_at(value, 0), &ret->owner) &&
            read_mode(value_at(value, 1), &ret->mode) &&
@@ -79,25 +84,25 @@ static bool read_in_line(const struct value *value, struct in_line *ret)
 }
 
 /* Those who wait: the last part of a view, where anybody does and it tells of them. */
-static bool read_line(const struct value *value, struct lock_view *ret)
+static bool read_waiters(const struct value *value, struct lock_view *ret)
 {
     size_t count = value_count(value);
     bool is_long = count > LOCK_WAITERS_SHOWN;
     if (count > LOCK_WAITERS_MOST)
         return false;
     ret->waiter_count = is_long ? LOCK_WAITERS_SHOWN : count;
-    ret->line = is_long ? value : NULL;
+    ret->all_waiters = is_long ? value : NULL;
     for (size_t i = 0; i < ret->waiter_count; i++)
-        if (!read_in_line(value_at(value, i), &ret->waiters[i]))
+        if (!read_waiter(value_at(value, i), &ret->waiters[i]))
             return false;
     return true;
 }
 
-bool locks_waiter(const struct lock_view *view, size_t place, struct in_line *ret)
+bool locks_waiter(const struct lock_view *view, size_t position, struct waiter_view *ret)
 {
-    if (place >= view->waiter_count)
-        return read_in_line(value_at(view->line, place), ret);
-    *ret = view->waiters[place];
+    if (position >= view->waiter_count)
+        return read_waiter(value_at(view->all_waiters, position), ret);
+    *ret = view->waiters[position];
     return true;
 }
 
@@ -126,5 +131,5 @@ bool read_view(const struct value *value, struct lock_view *ret)
     for (size_t i = 0; i < ret->holder_count; i++)
         if (!read_holder(value_at(holders, i), &ret->holders[i]))
             return false;
-    return read_line(value_at(value, 7), ret);
+    return read_waiters(value_at(value, 7), ret);
 }

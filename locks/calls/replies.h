@@ -4,6 +4,9 @@
 
 #include "locks/locks.h"
 
+/* Whether the reply to an acquire or renewal tells of a hold. */
+bool reply_holds(const struct locks_reply *reply);
+
 /* Whether element 0 of a reply is this word. */
 bool reply_says(const struct value *value, const char *word);
 
@@ -15,6 +18,7 @@ bool reply_says(const struct value *value, const char *word);
  * ever let in: who writes to Redis by other ways must not write behind the end of a buffer here. */
 bool read_fence(const struct value *value, int64_t *ret);
 bool read_passed(const struct value *value, int64_t *ret);
+bool read_mode(const struct value *value, enum lock_mode *ret);
 bool read_owner(const struct value *value, struct slice *ret);
 bool read_hold(const struct value *value, struct hold *ret);
 bool read_release(const struct value *value, struct release *ret);

@@ -119,7 +119,7 @@ void request_send(struct locks *locks, const struct request *request)
     struct packed packed;
     pack(locks, request, &packed);
     const struct script_call call = call_of(request, &packed);
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 
@@ -129,13 +129,8 @@ void request_send_at(struct locks *locks, unsigned shard, const struct request *
     horizon_move(locks->guard, shard, request->acquire->ttl_ms);
     pack(locks, request, &packed);
     const struct script_call call = call_of(request, &packed);
-    ask_redis_at_once(locks, shard, &call);
+    script_call_send_at_once(locks, shard, &call);
     explicit_bzero(packed.texts, sizeof packed.texts);
-}
-
-bool reply_holds(const struct locks_reply *reply)
-{
-    return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
 }
 
 /* A hold of its owner alone, as it was asked for. */
@@ -223,7 +218,7 @@ void request_read(const struct store_result *result, const struct acquire *acqui
     *ret = (struct request_answer){.next_ms = -1, .reply = {.attempt = *attempt}};
     if (result->outcome == STORE_REPLIED && read_answer(result->reply, acquire, ret))
         return;
-    *ret = (struct request_answer){.next_ms = -1, .reply = reply_unanswered(result)};
+    *ret = (struct request_answer){.next_ms = -1, .reply = operation_unanswered(result)};
     ret->reply.attempt = *attempt;
 }
 

@@ -43,15 +43,12 @@ struct request {
 void request_send(struct locks *locks, const struct request *request);
 
 /* The same at one shard. What came too late there is not sent again: by then it may
- * have been taken back. See ask_redis_at_once. */
+ * have been taken back. See script_call_send_at_once. */
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request);
 
 /* What an answer means; where there is none, LOCKS_UNAVAILABLE. */
 void request_read(const struct store_result *result, const struct acquire *acquire,
                   const struct attempt *attempt, struct request_answer *ret);
-
-/* Whether it tells of a hold. */
-bool reply_holds(const struct locks_reply *reply);
 
 /* Whether the request may have been granted or queued all the same, so that it has to be taken
  * back. */

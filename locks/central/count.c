@@ -99,5 +99,5 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
         .done = count_answered,
         .context = counting,
     };
-    ask_redis_at(locks, shard, &call);
+    script_call_send_at(locks, shard, &call);
 }

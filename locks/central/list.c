@@ -1,5 +1,5 @@
-#include "locks/calls/ask.h"
 #include "locks/calls/operation.h"
+#include "locks/calls/script_call.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/cursor.h"
 
@@ -70,7 +70,7 @@ static bool list_tell(struct listing *listing, const struct value *entry)
     if (!value_text(value_at(entry, 0), &key))
         return false;
     if (!read_view(value_at(entry, 1), &view)) {
-        ask_tell_damaged(listing->locks, key, VIEW_UNREADABLE);
+        script_call_tell_damaged(listing->locks, key, VIEW_UNREADABLE);
         list_skip(listing, key);
         return true;
     }
@@ -154,7 +154,8 @@ static void list_answered(void *context, const struct store_result *result)
 {
     struct listing *listing = context;
     if (result->outcome != STORE_REPLIED || !list_go_on(listing, result->reply))
-        listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL), unavailable_because(result));
+        listing_end(listing, LOCKS_UNAVAILABLE, slice_of(NULL),
+                    operation_unavailable_because(result));
 }
 
 static void list_ask(struct listing *listing, const struct cursor *from)
@@ -186,7 +187,7 @@ static void list_ask(struct listing *listing, const struct cursor *from)
         .done = list_answered,
         .context = listing,
     };
-    ask_redis_at(listing->locks, shard, &call);
+    script_call_send_at(listing->locks, shard, &call);
 }
 
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,

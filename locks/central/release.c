@@ -1,4 +1,3 @@
-#include "locks/calls/numbers.h"
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
@@ -47,7 +46,7 @@ static void release_answered(void *context, const struct store_result *result)
     struct hold hold;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, release_read, &reply);
-    numbers_heard(releasing->locks, &reply);
+    operation_note_numbers(releasing->locks, &reply);
     const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)
@@ -79,5 +78,5 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
         .done = release_answered,
         .context = releasing,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }

@@ -1,5 +1,4 @@
 #include "locks/calls/confirm.h"
-#include "locks/calls/numbers.h"
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
@@ -37,7 +36,7 @@ static void renew_answered(void *context, const struct store_result *result)
     struct renewing *renewing = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, renew_read, &reply);
-    numbers_heard(renewing->locks, &reply);
+    operation_note_numbers(renewing->locks, &reply);
     struct slice key = {renewing->key, renewing->key_length};
     if (reply.result == LOCKS_DONE)
         expiries_note(renewing->locks, key, &reply.hold);
@@ -66,5 +65,5 @@ void central_renew(struct locks *locks, struct slice name, struct slice token, i
         .done = renew_answered,
         .context = renewing,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }

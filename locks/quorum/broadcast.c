@@ -94,7 +94,7 @@ void broadcast_send(struct broadcast *broadcast, unsigned member, const struct s
         .done = broadcast_answered,
         .context = &broadcast->members[member],
     };
-    ask_redis_at(broadcast->locks, member, &call);
+    script_call_send_at(broadcast->locks, member, &call);
 }
 
 void broadcast_send_all(struct broadcast *broadcast, const struct script *script, struct slice key,

@@ -171,5 +171,5 @@ void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct 
         .argument_count = sizeof arguments / sizeof arguments[0],
         .done = said,
     };
-    ask_redis_at(locks, member, &call);
+    script_call_send_at(locks, member, &call);
 }

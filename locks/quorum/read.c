@@ -137,7 +137,7 @@ static void end(struct broadcast *broadcast)
 void quorum_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                     locks_done *done, void *context)
 {
-    (void)waiters; /* as many as ever are shown: see locks_inspect_line */
+    (void)waiters; /* as many as ever are shown: see locks_inspect_waiters */
     static const struct broadcast_kind KIND = {hear, decide, end};
     struct quorum_read *read = calloc(1, sizeof *read);
     if (!read)

@@ -74,7 +74,7 @@ static void ask(struct redelivery *redelivery)
         .done = answered,
         .context = redelivery,
     };
-    ask_redis_at(redelivery->locks, redelivery->member, &call);
+    script_call_send_at(redelivery->locks, redelivery->member, &call);
 }
 
 static struct redelivery *redelivery_new(const struct script *script, struct slice key,
@@ -118,7 +118,7 @@ void redelivery_add(struct locks *locks, struct redeliveries *redeliveries, unsi
             .argument_count = argument_count,
             .done = said,
         };
-        ask_redis_at(locks, member, &call);
+        script_call_send_at(locks, member, &call);
         return;
     }
     struct redelivery *redelivery = redelivery_new(script, key, arguments, argument_count);

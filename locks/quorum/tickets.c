@@ -350,9 +350,9 @@ static void show(const struct room *room, bool is_present, uint64_t now, struct 
             continue;
         memcpy(owner, ticket->owner.bytes, ticket->owner.length);
         view->waiters[view->waiter_count++] =
-            (struct in_line){{owner, ticket->owner.length},
-                             ticket->mode,
-                             now > ticket->since ? (int64_t)(now - ticket->since) : 0};
+            (struct waiter_view){{owner, ticket->owner.length},
+                                 ticket->mode,
+                                 now > ticket->since ? (int64_t)(now - ticket->since) : 0};
     }
 }
 

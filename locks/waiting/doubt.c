@@ -101,7 +101,7 @@ static void ask(struct doubt *doubt)
         .done = asked,
         .context = doubt,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }
 
 void doubts_ask(struct locks *locks)

@@ -181,7 +181,7 @@ static void ask(struct locks *locks, unsigned shard, struct ending *const *endin
         .done = asked,
         .context = batch,
     };
-    ask_redis_at(locks, shard, &call);
+    script_call_send_at(locks, shard, &call);
 }
 
 static unsigned shard_of(const struct locks *locks, const struct ending *ending)

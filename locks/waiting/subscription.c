@@ -216,7 +216,7 @@ static void heartbeat_send(struct locks *locks, unsigned shard,
         .done = heartbeat_answered,
         .context = heartbeat,
     };
-    ask_redis_at(locks, shard, &call);
+    script_call_send_at(locks, shard, &call);
 }
 
 /* Moves those of the first one's shard to the front. Returns how many they are. */
@@ -320,7 +320,7 @@ static void tick(struct subscription *subscription)
         .done = ticked,
         .context = subscription,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }
 
 /* Of names that nobody waits for here, many at once are looked at first: mostly all is well. */

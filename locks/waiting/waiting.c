@@ -4,7 +4,6 @@
 #include "locks/waiting/subscription.h"
 
 #include "locks/calls/confirm.h"
-#include "locks/calls/numbers.h"
 #include "locks/calls/request.h"
 #include "locks/quarantine/pause.h"
 #include "locks/scripts/scripts.h"
@@ -158,7 +157,7 @@ static void ask_to_go(struct waiter *waiter)
         .done = answered,
         .context = waiter,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }
 
 static void ask_again(struct waiter *waiter)
@@ -221,7 +220,7 @@ static void answered(void *context, const struct store_result *result)
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
-    numbers_heard(locks_of(waiter), &answer.reply);
+    operation_note_numbers(locks_of(waiter), &answer.reply);
     if (answer.waits) {
         note_queued(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);

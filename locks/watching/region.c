@@ -153,7 +153,7 @@ static void answered(void *context, const struct store_result *result)
         region->scan_again = false;
         begin(region);
     } else if (result->outcome != STORE_REPLIED || !read_part(region, result->reply))
-        finish(region, unavailable_because(result));
+        finish(region, operation_unavailable_because(result));
 }
 
 static void ask(struct region *region, struct slice cursor)
@@ -181,7 +181,7 @@ static void ask(struct region *region, struct slice cursor)
         .done = answered,
         .context = region,
     };
-    ask_redis_at(locks, shard, &call);
+    script_call_send_at(locks, shard, &call);
 }
 
 void region_scan(struct region *region, int64_t since)

@@ -326,7 +326,7 @@ static void marked(void *context, const struct store_result *result)
     if (!is_current)
         return;
     if (result->outcome != STORE_REPLIED || !value_integer(result->reply, &time)) {
-        round_fail(prefixes, unavailable_because(result));
+        round_fail(prefixes, operation_unavailable_because(result));
         return;
     }
     if (round->time == 0 || time < round->time)
@@ -357,7 +357,7 @@ static void mark(struct prefixes *prefixes, unsigned shard)
         .done = marked,
         .context = marking,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }
 
 void round_begin(struct prefixes *prefixes)

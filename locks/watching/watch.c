@@ -2,7 +2,6 @@
 #include "locks/waiting/subscription.h"
 
 #include "locks/calls/engine.h"
-#include "locks/calls/numbers.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/parked.h"
@@ -128,10 +127,10 @@ static void looked(void *context, const struct store_result *result)
     struct locks_reply reply = {.result = LOCKS_DONE};
     int64_t next_ms = -1;
     if (result->outcome != STORE_REPLIED || !read_watched(result->reply, &reply, &next_ms)) {
-        reply = reply_unanswered(result);
+        reply = operation_unanswered(result);
         subscription->locks->check_again |= reply.result != LOCKS_DAMAGED;
     }
-    numbers_heard(subscription->locks, &reply);
+    operation_note_numbers(subscription->locks, &reply);
     subscription_plan(subscription, next_ms);
     subscription->looking = false;
     subscription->current = reply.result == LOCKS_DONE && !subscription->look_again;
@@ -165,7 +164,7 @@ static void look(struct subscription *subscription)
         .done = looked,
         .context = subscription,
     };
-    ask_redis(locks, &call);
+    script_call_send(locks, &call);
 }
 
 void watch_check(struct subscription *subscription)

@@ -50,7 +50,7 @@ static uint32_t below(uint32_t bound)
 }
 
 /* In place of the one that asks Redis. */
-void ask_redis_at(struct locks *locks, unsigned shard, const struct script_call *call)
+void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call)
 {
     (void)locks;
     assert_int_equal(shard, 0);

@@ -139,8 +139,8 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
     view.holders[0] = (struct holder){slice_of("me"), LOCK_SHARED, 5, 100, 200, slice_of("{}")};
     view.holders[1] =
         (struct holder){slice_of("\"you\""), LOCK_EXCLUSIVE, 6, 300, 400, slice_of("{\"a\":[1]}")};
-    view.waiters[0] = (struct in_line){slice_of("she"), LOCK_SHARED, 700};
-    view.waiters[1] = (struct in_line){slice_of("ci\x1fhe"), LOCK_EXCLUSIVE, 0};
+    view.waiters[0] = (struct waiter_view){slice_of("she"), LOCK_SHARED, 700};
+    view.waiters[1] = (struct waiter_view){slice_of("ci\x1fhe"), LOCK_EXCLUSIVE, 0};
     (void)state;
     assert_view(&view,
                 "{\"name\":\"n\",\"state\":\"held\",\"version\":9,\"hold_count\":12,\"limit\":20,"

@@ -1,0 +1,157 @@
+#include "locks/calls/script_call.h"
+
+#include "locks/calls/engine.h"
+#include "locks/calls/replies.h"
+#include "locks/calls/state.h"
+#include "locks/quarantine/guard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct pending_call {
+    struct locks *locks;
+    bool has_shard;
+    bool is_once; /* a call that came too late is not made again */
+    unsigned shard;
+    bool (*is_wanted)(const void *context); /* NULL: always */
+    store_done *done;
+    void *context;
+};
+
+/* One hold, or how many more have expired at once: see shared/2-holds.lua. */
+static bool script_call_read_expiry(const struct value *entry, struct expiry *ret)
+{
+    if (value_count(entry) == 2)
+        return value_integer(value_at(entry, 1), &ret->count) && ret->count > 0;
+    ret->count = 1;
+    return read_fence(value_at(entry, 1), &ret->fence) &&
+           read_passed(value_at(entry, 2), &ret->held_ms) &&
+           read_owner(value_at(entry, 3), &ret->owner) && read_mode(value_at(entry, 4), &ret->mode);
+}
+
+static void script_call_tell_expired(const struct locks *locks, const struct value *entry)
+{
+    struct slice prefix = {locks->key_prefix, locks->key_prefix_length}, key;
+    char name[NAME_LENGTH];
+    struct expiry expiry = {.fence = -1, .held_ms = -1};
+    if (!value_text(value_at(entry, 0), &key) || !script_call_read_expiry(entry, &expiry))
+        return;
+    expiry.name = (struct slice){name, name_from_key(prefix, key, name)};
+    if (expiry.name.length > 0)
+        locks->events.expired(locks->events.context, &expiry);
+}
+
+/* `due` has names, each with the time by which another server has to do something for it: this
+ * server looks after them. */
+static void script_call_tell(struct locks *locks, const struct value *expired,
+                             const struct value *due)
+{
+    struct slice key;
+    int64_t in_ms;
+    if (!locks->engine->look_after)
+        return;
+    for (size_t i = 0; locks->events.expired && i < value_count(expired); i++)
+        script_call_tell_expired(locks, value_at(expired, i));
+    for (size_t i = 0; i + 1 < value_count(due); i += 2)
+        if (value_text(value_at(due, i), &key) && value_integer(value_at(due, i + 1), &in_ms))
+            locks->engine->look_after(locks, key, in_ms);
+}
+
+void script_call_tell_damaged(struct locks *locks, struct slice key, const char *error)
+{
+    locks->damages++;
+    if (locks->events.damaged)
+        locks->events.damaged(locks->events.context, key, error);
+}
+
+/* The names that a script over many names has left out: see try in shared/6-name.lua. */
+static void script_call_tell_skipped(struct locks *locks, const struct value *all)
+{
+    struct slice key, reason;
+    for (size_t i = 0; i + 1 < value_count(all); i += 2) {
+        char text[STORE_ERROR_TEXT];
+        if (!value_text(value_at(all, i), &key) || !value_text(value_at(all, i + 1), &reason))
+            continue;
+        snprintf(text, sizeof text, "what Redis keeps of it cannot be read (Redis says: %.*s)",
+                 (int)reason.length, reason.bytes);
+        script_call_tell_damaged(locks, key, text);
+    }
+}
+
+/* Reports what the script tells beside its reply. Returns the reply alone. */
+static const struct value *script_call_take_beside(struct locks *locks, const struct value *reply)
+{
+    if (!reply_says(reply, "beside"))
+        return reply;
+    script_call_tell_skipped(locks, value_at(reply, 4));
+    script_call_tell(locks, value_at(reply, 2), value_at(reply, 3));
+    return value_at(reply, 1);
+}
+
+static void script_call_answered(void *context, const struct store_result *result)
+{
+    const struct pending_call call = *(struct pending_call *)context;
+    struct store_result inner = *result;
+    inner.reply = script_call_take_beside(call.locks, result->reply);
+    bool is_late = result->outcome == STORE_LATE;
+    bool is_unfinished = reply_says(inner.reply, "unfinished");
+    if (is_late)
+        guard_late(call.locks->guard,
+                   call.has_shard ? call.shard : store_mark(call.locks->store).shard,
+                   result->error);
+    if (((is_late && !call.is_once) || is_unfinished) &&
+        (!call.is_wanted || call.is_wanted(call.context))) {
+        *result->again = true;
+        return;
+    }
+    free(context);
+    if (result->damaged)
+        script_call_tell_damaged(call.locks, *result->damaged, result->error);
+    if (is_unfinished) {
+        inner.outcome = STORE_REFUSED;
+        inner.reply = NULL;
+        inner.error = "holds or waiters of this name that have ended are still being removed";
+    }
+    call.done(call.context, &inner);
+}
+
+static struct pending_call *script_call_begin(struct locks *locks, const struct script_call *call)
+{
+    struct pending_call *pending = malloc(sizeof *pending);
+    if (!pending)
+        abort();
+    *pending = (struct pending_call){
+        .locks = locks,
+        .is_wanted = call->is_wanted,
+        .done = call->done,
+        .context = call->context,
+    };
+    return pending;
+}
+
+void script_call_send(struct locks *locks, const struct script_call *call)
+{
+    store_eval(locks->store, call->script, call->key, call->arguments, call->argument_count,
+               script_call_answered, script_call_begin(locks, call));
+}
+
+static void script_call_begin_at(struct locks *locks, unsigned shard,
+                                 const struct script_call *call, bool is_once)
+{
+    struct pending_call *pending = script_call_begin(locks, call);
+    pending->has_shard = true;
+    pending->is_once = is_once;
+    pending->shard = shard;
+    store_eval_at(locks->store, shard, call->script, call->key, call->arguments,
+                  call->argument_count, script_call_answered, pending);
+}
+
+void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call)
+{
+    script_call_begin_at(locks, shard, call, false);
+}
+
+void script_call_send_at_once(struct locks *locks, unsigned shard, const struct script_call *call)
+{
+    script_call_begin_at(locks, shard, call, true);
+}

@@ -1,0 +1,41 @@
+/* script_call.h: runs a script in Redis, again if Redis was too slow, and reports what the script
+ * tells beside its reply: holds that have expired, and names that cannot be read. Internal to
+ * locks/.
+ */
+#ifndef BATON_LOCKS_CALLS_SCRIPT_CALL_H
+#define BATON_LOCKS_CALLS_SCRIPT_CALL_H
+
+#include "redis/store.h"
+
+struct locks;
+
+/* One call of a script: KEYS[1] and ARGV as of store_eval, all copied. */
+struct script_call {
+    const struct script *script;
+    struct slice key;
+    const struct slice *arguments;
+    size_t argument_count;
+    /* Redis was too slow, so nothing was done: whether to make the call again. NULL: yes. */
+    bool (*is_wanted)(const void *context);
+    store_done *done;
+    void *context; /* of both */
+};
+
+/* As store_eval. A call that came too late to be run is made again while it is wanted. Any script
+ * may find expired holds and tell of them beside its reply: they go to the event `expired` of
+ * struct locks_events, and `done` gets the reply alone. Each is told once, by the server whose
+ * script has found it, or not at all if the reply got lost. This server also minds what the script
+ * has told other servers by messages that may be lost: see subscription_mind. */
+void script_call_send(struct locks *locks, const struct script_call *call);
+
+/* The same for a shard as a whole: see store_eval_at. */
+void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call);
+
+/* The same, but a call that came too late is not made again. A script that replies "unfinished" has
+ * granted nothing: it is run again while it is wanted. */
+void script_call_send_at_once(struct locks *locks, unsigned shard, const struct script_call *call);
+
+/* A script's reply has shown that what Redis keeps under this key cannot be read. */
+void script_call_tell_damaged(struct locks *locks, struct slice key, const char *error);
+
+#endif
