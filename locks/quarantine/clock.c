@@ -1,5 +1,14 @@
 #include "locks/quarantine/clock.h"
 
+#include <uv.h>
+
+enum { NS_PER_US = 1000 };
+
+int64_t clock_now(void)
+{
+    return (int64_t)(uv_hrtime() / NS_PER_US);
+}
+
 enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t heard, int64_t time)
 {
     const struct redis_clock seen = {true, time - heard, time - sent, heard};

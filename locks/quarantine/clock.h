@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum {
+    US_PER_MS = 1000,
     CLOCK_JUMP_US = 500000,  /* a larger change is neither drift nor a correction of drift */
     CLOCK_DRIFT_PART = 5000, /* in so many microseconds two clocks drift by one at most: 200 ppm */
 };
@@ -21,6 +22,9 @@ struct redis_clock {
 };
 
 enum clock_news { CLOCK_STEADY, CLOCK_AHEAD, CLOCK_BACK };
+
+/* This process' monotonic clock. */
+int64_t clock_now(void);
 
 /* Redis' clock was at `time` at some moment between our moments `sent` and `heard`. Returns whether
  * it has jumped since the last measurement. A difference that a delay on the way can explain is no

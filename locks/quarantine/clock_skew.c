@@ -7,38 +7,26 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { US_PER_MS = 1000, NS_PER_US = 1000, TOLERANCE_US = 1000000 };
+enum { TOLERANCE_US = 1000000 };
 
 /* What has arrived with slots */
-
-static int64_t our_now(void)
-{
-    return (int64_t)(uv_hrtime() / NS_PER_US);
-}
 
 /* When the last hold of any shard ends, as far as is known; our time. */
 static int64_t clock_skew_last_end(const struct guard *guard)
 {
     int64_t last = 0;
-    for (unsigned i = 0; i < guard->count; i++) {
-        const struct shard *shard = guard->shards[i];
-        last = shard && shard->horizon.ends[HORIZON_ALL] > last ? shard->horizon.ends[HORIZON_ALL]
-                                                                : last;
-    }
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        shard_raise(&last, shard->horizon.ends[HORIZON_ALL]);
     return last;
 }
 
 /* Any other shard whose holds still run may have handed over a slot before this process ran. */
 static void clock_skew_suppose(struct shard *shard, int64_t now)
 {
-    const struct guard *guard = shard->guard;
-    for (unsigned i = 0; i < guard->count; i++) {
-        const struct shard *other = guard->shards[i];
-        if (other && other != shard && other->clock.is_known &&
-            other->horizon.ends[HORIZON_ALL] > now &&
+    for (const struct shard *other = shard_first(shard->guard); other; other = shard_after(other))
+        if (other != shard && other->clock.is_known && other->horizon.ends[HORIZON_ALL] > now &&
             other->clock.high < shard->arrived.clock_ahead)
             shard->arrived.clock_ahead = other->clock.high;
-    }
 }
 
 /* Within the time of grace the records are looked at again: they say what other servers have
@@ -57,27 +45,25 @@ static void clock_skew_review(struct shard *shard, int64_t now)
         ends = guard->options.quarantine_ms > 0
                    ? shard->arrived.at + guard->options.quarantine_ms * US_PER_MS
                    : last;
-    if (ends > shard->arrived.ends)
-        shard->arrived.ends = ends;
+    shard_raise(&shard->arrived.ends, ends);
 }
 
 bool clock_skew_taken(struct shard *shard, const struct shard *before)
 {
-    int64_t now = our_now();
+    int64_t now = clock_now();
     if (!before->clock.is_known)
         return false;
     int64_t numbers = fence_floor_now(before) + fence_floor_headroom(shard->guard);
     if (shard->arrived.ends <= now || before->clock.high < shard->arrived.clock_ahead)
         shard->arrived.clock_ahead = before->clock.high;
     shard->arrived.at = now;
-    if (numbers > shard->arrived.numbers)
-        shard->arrived.numbers = numbers;
+    shard_raise(&shard->arrived.numbers, numbers);
     return clock_skew_judge(shard);
 }
 
 void clock_skew_begin(struct shard *shard)
 {
-    int64_t now = our_now();
+    int64_t now = clock_now();
     bool has_arrived = shard->arrived.at &&
                        (shard->arrived.ends > now || now < shard->arrived.at + DATA_LOSS_GRACE_US);
     shard->arrived.is_supposed = true;
@@ -92,12 +78,9 @@ void clock_skew_merge(struct shard *shard, const struct shard *mine)
     bool has_both = shard->arrived.at && mine->arrived.at;
     if (mine->arrived.at && (!has_both || mine->arrived.clock_ahead < shard->arrived.clock_ahead))
         shard->arrived.clock_ahead = mine->arrived.clock_ahead;
-    if (mine->arrived.at > shard->arrived.at)
-        shard->arrived.at = mine->arrived.at;
-    if (mine->arrived.ends > shard->arrived.ends)
-        shard->arrived.ends = mine->arrived.ends;
-    if (mine->arrived.numbers > shard->arrived.numbers)
-        shard->arrived.numbers = mine->arrived.numbers;
+    shard_raise(&shard->arrived.at, mine->arrived.at);
+    shard_raise(&shard->arrived.ends, mine->arrived.ends);
+    shard_raise(&shard->arrived.numbers, mine->arrived.numbers);
     shard->arrived.is_supposed |= mine->arrived.is_supposed;
 }
 
@@ -111,7 +94,7 @@ void clock_skew_forgive(struct shard *shard)
 bool clock_skew_judge(struct shard *shard)
 {
     const struct redis_clock *clock = &shard->clock;
-    int64_t now = our_now();
+    int64_t now = clock_now();
     bool is_raised = false;
     if (!clock->is_known || !shard->arrived.at)
         return false;
@@ -137,13 +120,12 @@ struct extremes {
     int64_t apart;        /* the difference at least; us */
 };
 
-static struct extremes find_extremes(const struct guard *guard)
+static struct extremes clock_skew_extremes(const struct guard *guard)
 {
     const struct shard *first = NULL, *last = NULL;
-    for (unsigned i = 0; i < guard->count; i++) {
-        const struct shard *shard = guard->shards[i];
-        if (!shard || !shard->clock.is_known || !store_shard_serves(guard->store, i) ||
-            !store_shard_is_up(guard->store, i))
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+        if (!shard->clock.is_known || !store_shard_serves(guard->store, shard->number) ||
+            !store_shard_is_up(guard->store, shard->number))
             continue;
         first = !first || shard->clock.high < first->clock.high ? shard : first;
         last = !last || shard->clock.low > last->clock.low ? shard : last;
@@ -155,14 +137,16 @@ static struct extremes find_extremes(const struct guard *guard)
 
 int64_t clock_skew_ms(const struct guard *guard)
 {
-    int64_t apart = guard->options.members_share_holds ? 0 : find_extremes(guard).apart;
+    int64_t apart = guard->options.members_share_holds ? 0 : clock_skew_extremes(guard).apart;
     return apart > CLOCK_JUMP_US ? apart / US_PER_MS : 0;
 }
 
-static void clock_skew_warn(struct guard *guard, const struct extremes *extremes)
+static void clock_skew_warn(const struct guard *guard, const struct extremes *extremes)
 {
     struct failure text;
     char first[200];
+    if (!guard->options.warning)
+        return;
     snprintf(first, sizeof first, "%s", store_shard_place(guard->store, extremes->first));
     failure_set(&text, 0,
                 "the clock of %s is %" PRId64 " ms ahead of that of %s: where a slot moves between "
@@ -170,15 +154,14 @@ static void clock_skew_warn(struct guard *guard, const struct extremes *extremes
                 "chrony)",
                 store_shard_place(guard->store, extremes->last), extremes->apart / US_PER_MS,
                 first);
-    if (guard->options.warning)
-        guard->options.warning(guard->options.observer, text.text);
+    guard->options.warning(guard->options.observer, text.text);
 }
 
 void clock_skew_watch(struct guard *guard)
 {
     if (guard->options.members_share_holds) /* their clocks need not agree */
         return;
-    struct extremes extremes = find_extremes(guard);
+    struct extremes extremes = clock_skew_extremes(guard);
     bool is_apart = extremes.apart > CLOCK_JUMP_US;
     if (is_apart && !guard->is_apart)
         clock_skew_warn(guard, &extremes);

@@ -6,21 +6,18 @@
 
 #include <string.h>
 
-enum {
-    US_PER_MS = 1000,
-    US_PER_S = 1000000,
-};
+enum { US_PER_S = 1000000 };
 
 /* For how long the server has been running at least. What it says is the difference of two times,
  * both rounded down to whole seconds. */
-static int64_t up_us(const struct store_peer *peer)
+static int64_t data_loss_up_us(const struct store_peer *peer)
 {
     return peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
 }
 
 /* Whether the clock of the server that answers is ahead of the clock of the server before: by that
  * clock, holds have ended that still run. */
-static bool clock_is_ahead(const struct shard *shard)
+static bool data_loss_clock_is_ahead(const struct shard *shard)
 {
     const struct redis_clock *before = &shard->clock_history.before;
     return before->is_known && shard->clock.low > before->high + CLOCK_JUMP_US;
@@ -30,21 +27,21 @@ static bool clock_is_ahead(const struct shard *shard)
  * promoted. A server that was started anew may say the same of its data, but was started after the
  * last answer of the server before. A replica of a shard whose slots have moved may lack some
  * holds, and does not count. */
-static bool is_promoted(const struct shard *shard, const struct store_peer *peer)
+static bool data_loss_is_promoted(const struct shard *shard, const struct store_peer *peer)
 {
-    int64_t started = shard->heard - up_us(peer);
-    return shard->identity.is_known && !clock_is_ahead(shard) && !slot_migration_may_lose(shard) &&
-           shard->identity.history[0] &&
+    int64_t started = shard->heard - data_loss_up_us(peer);
+    return shard->identity.is_known && !data_loss_clock_is_ahead(shard) &&
+           !slot_migration_may_lose(shard) && shard->identity.history[0] &&
            strcmp(peer->history_before, shard->identity.history) == 0 &&
            started < shard->identity.adopted_at;
 }
 
 /* Whether the server was only started anew, with all its data. */
-static bool keeps_all(const struct shard *shard, const struct identity_record *record,
-                      enum quarantine_reason reason)
+static bool data_loss_keeps_all(const struct shard *shard, const struct identity_record *record,
+                                enum quarantine_reason reason)
 {
     return reason == QUARANTINE_IDENTITY && shard->guard->options.keeps_all && record->id[0] &&
-           !clock_is_ahead(shard) &&
+           !data_loss_clock_is_ahead(shard) &&
            (!shard->identity.is_known || strcmp(record->id, shard->identity.id) == 0);
 }
 
@@ -56,14 +53,14 @@ int64_t data_loss_until(const struct shard *shard, const struct identity_record 
     bool is_restart = reason == QUARANTINE_IDENTITY;
     if (reason == QUARANTINE_NONE || guard->options.quarantine_ms == QUARANTINE_OFF)
         return 0;
-    if (keeps_all(shard, record, reason))
+    if (data_loss_keeps_all(shard, record, reason))
         return 0;
-    bool is_followed = is_restart && is_promoted(shard, peer);
+    bool is_followed = is_restart && data_loss_is_promoted(shard, peer);
     int64_t ends = shard->horizon.ends[is_followed ? HORIZON_UNREPLICATED : HORIZON_ALL];
     int64_t until = ends ? clock_theirs(&shard->clock, ends) : 0;
     /* What is read from a disk may be older than the last word, and nobody here has heard that: but
      * what was granted meanwhile was granted before this server was started. */
-    int64_t restarted = record->time - up_us(peer) + shard->horizon.span;
+    int64_t restarted = record->time - data_loss_up_us(peer) + shard->horizon.span;
     if (is_restart && !shard->identity.is_known && shard->horizon.span && restarted > until)
         until = restarted;
     if (until <= record->time)
@@ -74,12 +71,12 @@ int64_t data_loss_until(const struct shard *shard, const struct identity_record 
 }
 
 /* Whether the replica that was promoted has every hold that any server has granted. */
-static bool all_is_confirmed(const struct shard *shard, enum quarantine_reason reason)
+static bool data_loss_all_is_confirmed(const struct shard *shard, enum quarantine_reason reason)
 {
     const struct guard *guard = shard->guard;
     return reason == QUARANTINE_IDENTITY && shard->identity.followers > 0 &&
            guard->options.replicas >= shard->identity.followers &&
-           is_promoted(shard, store_peer(guard->store, shard->number));
+           data_loss_is_promoted(shard, store_peer(guard->store, shard->number));
 }
 
 int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_record *record,
@@ -87,9 +84,10 @@ int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_
 {
     const struct guard *guard = shard->guard;
     int64_t lease = store_primary_lease_ms(guard->store) * US_PER_MS;
-    bool is_other = lease > 0 || is_promoted(shard, store_peer(guard->store, shard->number));
+    bool is_other =
+        lease > 0 || data_loss_is_promoted(shard, store_peer(guard->store, shard->number));
     if (reason != QUARANTINE_IDENTITY || guard->options.quarantine_ms != QUARANTINE_AUTO ||
-        !is_other || all_is_confirmed(shard, reason))
+        !is_other || data_loss_all_is_confirmed(shard, reason))
         return 0;
     return record->time + lease + shard->horizon.span;
 }
@@ -100,8 +98,8 @@ int64_t data_loss_at_least(const struct shard *shard, const struct identity_reco
     const struct guard *guard = shard->guard;
     int64_t until = data_loss_until(shard, record, reason);
     if (!shard->identity.is_known || reason == QUARANTINE_NONE ||
-        guard->options.quarantine_ms == QUARANTINE_OFF || keeps_all(shard, record, reason) ||
-        all_is_confirmed(shard, reason))
+        guard->options.quarantine_ms == QUARANTINE_OFF ||
+        data_loss_keeps_all(shard, record, reason) || data_loss_all_is_confirmed(shard, reason))
         return until;
     int64_t least = record->time + DATA_LOSS_GRACE_US;
     return until > least ? until : least;

@@ -2,11 +2,7 @@
 
 #include "locks/quarantine/shard.h"
 
-enum {
-    US_PER_MS = 1000,
-    NS_PER_US = 1000,
-    HEADROOM_US = 2000000,
-};
+enum { HEADROOM_US = 2000000 };
 
 int64_t fence_floor_headroom(const struct guard *guard)
 {
@@ -22,26 +18,21 @@ int64_t fence_floor_at(const struct shard *shard, int64_t time)
 
 int64_t fence_floor_now(const struct shard *shard)
 {
-    return fence_floor_at(shard, clock_theirs(&shard->clock, (int64_t)(uv_hrtime() / NS_PER_US)));
+    return fence_floor_at(shard, clock_theirs(&shard->clock, clock_now()));
 }
 
 int64_t fence_floor_latest(const struct guard *guard)
 {
     int64_t latest = 0;
-    for (unsigned i = 0; i < guard->count; i++) {
-        const struct shard *shard = guard->shards[i];
-        int64_t number = shard && shard->clock.is_known ? fence_floor_now(shard) : 0;
-        latest = number > latest ? number : latest;
-    }
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->clock.is_known)
+            shard_raise(&latest, fence_floor_now(shard));
     return latest;
 }
 
 void fence_floor_raise(struct shard *shard, int64_t number)
 {
-    int64_t time = (int64_t)(uv_hrtime() / NS_PER_US) + shard->clock.low; /* at the earliest */
-    int64_t level = number + (number - time);
-    if (level > shard->fences.level)
-        shard->fences.level = level;
-    if (number > shard->fences.floor)
-        shard->fences.floor = number;
+    int64_t time = clock_now() + shard->clock.low; /* at the earliest */
+    shard_raise(&shard->fences.level, number + (number - time));
+    shard_raise(&shard->fences.floor, number);
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 enum {
-    US_PER_MS = 1000,
     NS_PER_US = 1000,
     LATE_US = CLOCK_JUMP_US, /* a script may run so long after it was sent */
     LATEST_US = 10000000,    /* the most that is added to that while Redis is slow */
@@ -44,7 +43,7 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
                  char stamp[STORE_STAMP_LENGTH])
 {
     static const struct shard UNKNOWN = {0};
-    const struct shard *shard = number < guard->count ? guard->shards[number] : NULL;
+    const struct shard *shard = shard_find(guard, number);
     if (!shard)
         shard = &UNKNOWN;
     int64_t latest =
@@ -63,9 +62,9 @@ void guard_late(struct guard *guard, unsigned number, const char *error)
 {
     struct shard *shard = shard_at(guard, number);
     int64_t sent = (int64_t)(store_mark_at(guard->store, number).sent / NS_PER_US);
-    int64_t heard = (int64_t)(uv_hrtime() / NS_PER_US), time;
+    int64_t heard = clock_now();
     shard_wake_all(guard);
-    time = strtoll(error + strcspn(error, "0123456789"), NULL, 10);
+    int64_t time = strtoll(error + strcspn(error, "0123456789"), NULL, 10);
     if (time <= 0)
         return;
     if (heard - sent > shard->slack)
@@ -77,11 +76,10 @@ void guard_late(struct guard *guard, unsigned number, const char *error)
 void guard_heard_number(struct guard *guard, int64_t number)
 {
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS;
-    unsigned last = store_mark(guard->store).shard;
     /* Members number their holds by one another's clocks: see succession_learn. */
-    if (guard->options.members_share_holds || number == 0 || last >= guard->count)
+    if (guard->options.members_share_holds || number == 0)
         return;
-    struct shard *shard = guard->shards[last];
+    struct shard *shard = shard_find(guard, store_mark(guard->store).shard);
     if (!shard || !shard->clock.is_known || number <= clock_theirs(&shard->clock, now) + SOON_US ||
         number <= fence_floor_now(shard))
         return;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 enum {
-    US_PER_MS = 1000,
     LEAD_US = 2000000, /* the horizon is later than all holds by half of this at least, */
     MOST_US = 30000000 /* and moves ahead of them by no more than this and LEAD_US */
 };
@@ -78,7 +77,7 @@ void horizon_await(struct guard *guard, unsigned number, horizon_done *done, voi
 }
 
 /* Whether a hold may be missing on a replica of this Redis. */
-static bool may_be_unreplicated(const struct shard *shard, int64_t replicas)
+static bool horizon_may_be_unreplicated(const struct shard *shard, int64_t replicas)
 {
     return shard->identity.followers == 0 || replicas < shard->identity.followers;
 }
@@ -94,7 +93,8 @@ bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_
     if (least <= shard->horizon.written[HORIZON_ALL] &&
         least <= shard->horizon.written[HORIZON_UNREPLICATED])
         return true;
-    const int64_t needed[HORIZONS] = {least, may_be_unreplicated(shard, replicas) ? least : 0};
+    const int64_t needed[HORIZONS] = {least,
+                                      horizon_may_be_unreplicated(shard, replicas) ? least : 0};
     bool is_short = needed[HORIZON_ALL] > shard->horizon.ends[HORIZON_ALL];
     if (is_short)
         shard->horizon.span = ahead - now;
@@ -129,15 +129,14 @@ void horizon_move_all(struct guard *guard, int64_t ttl_ms)
 static void horizon_level_kind(struct guard *guard, enum horizon_kind kind)
 {
     int64_t last = 0, span = 0;
-    for (unsigned i = 0; i < guard->count; i++) {
-        const struct shard *shard = guard->shards[i];
-        last = shard && shard->horizon.ends[kind] > last ? shard->horizon.ends[kind] : last;
-        span = shard && shard->horizon.span > span ? shard->horizon.span : span;
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+        shard_raise(&last, shard->horizon.ends[kind]);
+        shard_raise(&span, shard->horizon.span);
     }
-    for (unsigned i = 0; i < guard->count; i++) {
-        struct shard *shard = guard->shards[i];
-        if (!shard || last - shard->horizon.ends[kind] < LEAD_US / 2 ||
-            !store_shard_serves(guard->store, i) || !store_shard_is_up(guard->store, i))
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+        if (last - shard->horizon.ends[kind] < LEAD_US / 2 ||
+            !store_shard_serves(guard->store, shard->number) ||
+            !store_shard_is_up(guard->store, shard->number))
             continue;
         shard->horizon.ends[kind] = last;
         shard->horizon.span = span;

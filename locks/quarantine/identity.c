@@ -54,33 +54,31 @@ void identity_extend(struct shard *shard)
 
 /* Clocks that differ */
 
-static void judge_skew(struct shard *shard)
+static void identity_judge_skew(struct shard *shard)
 {
     if (clock_skew_judge(shard))
         identity_extend(shard);
 }
 
 /* The holds of another shard have just become known: some may have come from there. */
-static void judge_supposed(const struct guard *guard)
+static void identity_judge_supposed(const struct guard *guard)
 {
-    for (unsigned i = 0; i < guard->count; i++)
-        if (guard->shards[i] && guard->shards[i]->arrived.is_supposed)
-            judge_skew(guard->shards[i]);
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->arrived.is_supposed)
+            identity_judge_skew(shard);
 }
 
-static void look_at_waiting_members(struct guard *guard)
+/* One more member was heard: others may have waited for that (succession_waits_for_members). */
+static void identity_look_at_waiting(const struct guard *guard)
 {
-    for (unsigned i = 0; i < guard->count; i++) {
-        struct shard *shard = guard->shards[i];
-        if (shard && shard->clock.is_known && !shard->identity.is_known &&
-            !shard->connection.is_asking)
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->clock.is_known && !shard->identity.is_known && !shard->connection.is_asking)
             identity_look(shard);
-    }
 }
 
 /* After a change of servers the shard may be looked at more than once before the new run is
  * adopted: only at the first look its clock is another one. */
-static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
+static void identity_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
 {
     const char *run = store_peer(shard->guard->store, shard->number)->run_id;
     if (identity_record_is_another_run(shard->clock_history.run, run))
@@ -91,7 +89,7 @@ static void measure(struct shard *shard, int64_t sent, int64_t heard, int64_t ti
 }
 
 /* A server that starts later looks for the record in the first slot. */
-static void look_if_moved(struct shard *shard)
+static void identity_look_if_moved(struct shard *shard)
 {
     if (shard->identity.is_known && !shard->connection.is_asking &&
         store_shard_serves(shard->guard->store, shard->number) && identity_record_has_moved(shard))
@@ -115,23 +113,23 @@ void identity_hear(struct shard *shard, const struct store_result *result)
         return;
     }
     int64_t sent = (int64_t)(store_mark_at(store, shard->number).sent / NS_PER_US);
-    int64_t heard = (int64_t)(uv_hrtime() / NS_PER_US);
+    int64_t heard = clock_now();
     bool is_first = !shard->clock.is_known;
     shard_wake_all(shard->guard);
     const struct shard *before = succession_find(shard, &record);
     if (before)
         succession_inherit(shard, before);
     shard->slack /= 2;
-    measure(shard, sent, heard, record.time);
+    identity_measure(shard, sent, heard, record.time);
     shard->connection.is_asking = false;
     identity_judge(shard, &record);
-    judge_skew(shard);
+    identity_judge_skew(shard);
     slot_migration_settle(shard);
     if (is_first && shard->guard->options.members_share_holds)
-        look_at_waiting_members(shard->guard);
+        identity_look_at_waiting(shard->guard);
     else if (is_first)
-        judge_supposed(shard->guard);
-    look_if_moved(shard);
+        identity_judge_supposed(shard->guard);
+    identity_look_if_moved(shard);
 }
 
 static void identity_on_record(void *context, const struct store_result *result)
@@ -149,9 +147,9 @@ static void identity_on_time(void *context, const struct store_result *result)
     int64_t sent = (int64_t)(store_mark_at(store, shard->number).sent / NS_PER_US);
     int64_t heard_before = shard->heard;
     shard_wake_all(shard->guard);
-    measure(shard, sent, (int64_t)(uv_hrtime() / NS_PER_US), told.time);
+    identity_measure(shard, sent, clock_now(), told.time);
     shard->heard = heard_before; /* the record was not read */
-    judge_skew(shard);
+    identity_judge_skew(shard);
     if (shard->connection.gate_is_closed)
         shard_open_gate(shard);
 }
@@ -160,8 +158,7 @@ void identity_note_jump(struct shard *shard)
 {
     const struct identity_record nothing = {.time = clock_theirs(&shard->clock, shard->heard)};
     int64_t until = data_loss_at_least(shard, &nothing, QUARANTINE_CLOCK);
-    if (until > shard->quarantine.opens)
-        shard->quarantine.opens = until;
+    shard_raise(&shard->quarantine.opens, until);
     if (!shard->connection.is_asking)
         identity_look(shard);
 }
@@ -170,28 +167,28 @@ void identity_note_jump(struct shard *shard)
  * has a record of its own does not: the guard has to remember it. */
 void identity_taken(struct guard *guard, unsigned to, unsigned from)
 {
-    const struct shard *before = from < guard->count ? guard->shards[from] : NULL;
-    int64_t now = (int64_t)(uv_hrtime() / NS_PER_US);
+    const struct shard *before = shard_find(guard, from);
+    int64_t now = clock_now();
     if (!before || !before->identity.is_known)
         return;
-    look_if_moved(shard_at(guard, to));
-    look_if_moved(shard_at(guard, from));
-    slot_migration_taken(shard_at(guard, to));
-    if (clock_skew_taken(shard_at(guard, to), before))
-        identity_extend(shard_at(guard, to));
+    struct shard *shard = shard_at(guard, to);
+    identity_look_if_moved(shard);
+    identity_look_if_moved(shard_at(guard, from));
+    slot_migration_taken(shard);
+    if (clock_skew_taken(shard, before))
+        identity_extend(shard);
     if (guard->options.quarantine_ms == QUARANTINE_OFF)
         return;
     int64_t ends = store_shard_is_up(guard->store, from) ? 0 : before->horizon.ends[HORIZON_ALL];
     int64_t left = shard_left_us(before, now);
-    struct shard *shard = shard_at(guard, to);
-    if (left > 0 && now + left > ends)
-        ends = now + left;
+    if (left > 0)
+        shard_raise(&ends, now + left);
     if (ends <= now)
         return;
     if (!shard->identity.is_known || !shard->identity.serves) {
         shard->inheritance.from =
             shard->inheritance.ends && shard->inheritance.from != before ? NULL : before;
-        shard->inheritance.ends = ends > shard->inheritance.ends ? ends : shard->inheritance.ends;
+        shard_raise(&shard->inheritance.ends, ends);
         return;
     }
     int64_t until = data_loss_set_length(shard, ends);
@@ -207,7 +204,7 @@ void identity_connected(struct guard *guard, unsigned number)
     shard->connection.gate_is_closed = true;
     shard->connection.is_asking = false;
     shard->migration.look = NULL;
-    shard->connection.opened_at = (int64_t)(uv_hrtime() / NS_PER_US);
+    shard->connection.opened_at = clock_now();
     store_close_gate(guard->store, number);
     identity_look(shard);
 }
@@ -215,12 +212,10 @@ void identity_connected(struct guard *guard, unsigned number)
 void identity_check(struct guard *guard)
 {
     shard_wake_all(guard);
-    for (unsigned i = 0; i < guard->count; i++) {
-        struct shard *shard = guard->shards[i];
-        if (shard && shard->quarantine.opens &&
-            shard_left_us(shard, (int64_t)(uv_hrtime() / NS_PER_US)) == 0)
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+        if (shard->quarantine.opens && shard_left_us(shard, clock_now()) == 0)
             shard_set_quarantine(shard, 0, QUARANTINE_NONE, false, guard->process);
-        if (shard && !shard->connection.is_asking)
+        if (!shard->connection.is_asking)
             identity_look(shard);
     }
     clock_skew_watch(guard);

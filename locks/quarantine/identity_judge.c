@@ -15,26 +15,23 @@
 enum { TOLERANCE_US = 1000000 };
 
 /* Remembers what the record says of holds. */
-static void remember_holds(struct shard *shard, const struct identity_record *record,
-                           const struct redis_clock *clock)
+static void identity_judge_remember_holds(struct shard *shard, const struct identity_record *record,
+                                          const struct redis_clock *clock)
 {
     for (size_t i = 0; i < HORIZONS; i++) {
         int64_t ends = record->ends[i] ? clock_ours(clock, record->ends[i]) : 0;
-        if (ends > shard->horizon.ends[i])
-            shard->horizon.ends[i] = ends;
+        shard_raise(&shard->horizon.ends[i], ends);
         shard->horizon.written[i] = ends;
     }
-    if (record->span > shard->horizon.span)
-        shard->horizon.span = record->span;
-    if (record->floor > shard->fences.floor)
-        shard->fences.floor = record->floor;
-    if (record->level > shard->fences.level)
-        shard->fences.level = record->level;
+    shard_raise(&shard->horizon.span, record->span);
+    shard_raise(&shard->fences.floor, record->floor);
+    shard_raise(&shard->fences.level, record->level);
 }
 
 /* While the gate was closed, and while another server had just replaced the record, the horizon
  * could not be written. */
-static void write_missing_horizon(struct shard *shard, const struct identity_record *record)
+static void identity_judge_write_missing_horizon(struct shard *shard,
+                                                 const struct identity_record *record)
 {
     for (size_t i = 0; i < HORIZONS; i++) {
         int64_t told = record->ends[i] ? clock_ours(&shard->clock, record->ends[i]) : 0;
@@ -45,7 +42,7 @@ static void write_missing_horizon(struct shard *shard, const struct identity_rec
     }
 }
 
-static void adopt(struct shard *shard, const struct identity_record *record)
+static void identity_judge_adopt(struct shard *shard, const struct identity_record *record)
 {
     int followers = store_peer(shard->guard->store, shard->number)->replicas;
     if (record->followers > followers)
@@ -65,7 +62,8 @@ static void adopt(struct shard *shard, const struct identity_record *record)
 
 /* Until when holds may run that the shard should have taken over from others that are away; at
  * least `until`. */
-static int64_t add_owed(const struct shard *shard, int64_t until, enum quarantine_reason *reason)
+static int64_t identity_judge_add_owed(const struct shard *shard, int64_t until,
+                                       enum quarantine_reason *reason)
 {
     int64_t owed = shard->inheritance.ends > shard->heard
                        ? data_loss_set_length(shard, shard->inheritance.ends)
@@ -81,8 +79,8 @@ static void identity_judge_on_replaced(void *context, const struct store_result 
 }
 
 /* This server is the first to notice a loss: what it knows becomes the record. */
-static void begin_era(struct shard *shard, const struct identity_record *record,
-                      enum quarantine_reason reason, bool is_of_another)
+static void identity_judge_begin_era(struct shard *shard, const struct identity_record *record,
+                                     enum quarantine_reason reason, bool is_of_another)
 {
     succession_learn(shard);
     if (!shard->identity.is_known && !shard->guard->options.members_share_holds)
@@ -94,9 +92,8 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
         reason = QUARANTINE_EPOCH;
     int64_t until = data_loss_at_least(shard, record, reason);
     int64_t unseen = data_loss_unseen_until(shard, record, reason);
-    until = add_owed(shard, until, &reason);
-    if (unseen > until)
-        until = unseen;
+    until = identity_judge_add_owed(shard, until, &reason);
+    shard_raise(&until, unseen);
     if (shard->quarantine.opens > until) {
         until = shard->quarantine.opens;
         reason = reason == QUARANTINE_NONE ? shard->quarantine.reason : reason;
@@ -107,15 +104,15 @@ static void begin_era(struct shard *shard, const struct identity_record *record,
 
 /* Another server has noticed the loss, or nothing has happened since. `until` is until when lost
  * holds may run by what is known here alone: the record tells of holds that were made since. */
-static void follow(struct shard *shard, const struct identity_record *record,
-                   enum quarantine_reason reason, int64_t until)
+static void identity_judge_follow(struct shard *shard, const struct identity_record *record,
+                                  enum quarantine_reason reason, int64_t until)
 {
     bool is_same = shard->identity.is_known && strcmp(record->era, shard->identity.era) == 0;
     /* The end of the quarantine is being written, or was lost on its way: it is written again. */
     bool is_missing = is_same && shard->quarantine.opens > record->opens;
     int64_t opens = record->opens > record->time ? record->opens : 0;
-    if (is_missing && shard->quarantine.opens > opens)
-        opens = shard->quarantine.opens;
+    if (is_missing)
+        shard_raise(&opens, shard->quarantine.opens);
     bool is_auto = shard->guard->options.quarantine_ms == QUARANTINE_AUTO;
     bool is_known_better = is_auto ? until > opens + TOLERANCE_US
                                    : until > 0 && opens < record->time + DATA_LOSS_GRACE_US;
@@ -123,8 +120,8 @@ static void follow(struct shard *shard, const struct identity_record *record,
         opens = 0;
     if (!is_known_better)
         reason = is_missing ? shard->quarantine.reason : identity_record_reason(record);
-    adopt(shard, record);
-    write_missing_horizon(shard, record);
+    identity_judge_adopt(shard, record);
+    identity_judge_write_missing_horizon(shard, record);
     shard_set_quarantine(shard, is_known_better ? until : opens, reason, false, record->by);
     if (record->since && record->opens > record->time)
         shard->quarantine.since = record->since;
@@ -135,7 +132,7 @@ static void follow(struct shard *shard, const struct identity_record *record,
 
 /* An operator has ended the quarantine for all servers: what was lost before that no longer counts,
  * even if it is noticed later. A jump of the clock still counts, since it may have come later. */
-static void forgive(struct shard *shard)
+static void identity_judge_forgive(struct shard *shard)
 {
     shard->key.before_tag[0] = '\0';
     shard->inheritance.ends = 0;
@@ -144,9 +141,9 @@ static void forgive(struct shard *shard)
 }
 
 /* What has happened since the last look at the record, as far as is known. */
-static enum quarantine_reason reason_for(const struct shard *shard,
-                                         const struct identity_record *record,
-                                         const struct store_peer *peer)
+static enum quarantine_reason identity_judge_reason(const struct shard *shard,
+                                                    const struct identity_record *record,
+                                                    const struct store_peer *peer)
 {
     if (shard->identity.is_known &&
         (identity_record_is_another_run(shard->identity.run, peer->run_id) ||
@@ -164,7 +161,7 @@ static enum quarantine_reason reason_for(const struct shard *shard,
 }
 
 /* The record was adopted, and so was the record under the old key, if the key has changed. */
-static void start_serving(struct shard *shard, bool is_same)
+static void identity_judge_start_serving(struct shard *shard, bool is_same)
 {
     if (shard->connection.gate_is_closed)
         shard_open_gate(shard);
@@ -174,19 +171,19 @@ static void start_serving(struct shard *shard, bool is_same)
 
 /* The record under the new key was found, or written, before the old one was asked for. So what was
  * lost until then is missing under the old key, and a later loss will be seen under the new one. */
-static void judge_before(struct shard *shard, const struct identity_record *old)
+static void identity_judge_old(struct shard *shard, const struct identity_record *old)
 {
     bool is_kept = strcmp(old->id, shard->key.before_id) == 0;
     int64_t until = is_kept ? 0 : data_loss_at_least(shard, old, QUARANTINE_EPOCH);
-    if (old->opens > until && shard->guard->options.quarantine_ms != QUARANTINE_OFF)
-        until = old->opens;
+    if (shard->guard->options.quarantine_ms != QUARANTINE_OFF)
+        shard_raise(&until, old->opens);
     shard->key.before_tag[0] = '\0';
     if (until > shard->quarantine.opens && until > old->time) {
         shard_set_quarantine(shard, until, is_kept ? identity_record_reason(old) : QUARANTINE_EPOCH,
                              !is_kept, is_kept ? old->by : shard->guard->process);
         identity_extend(shard);
     }
-    start_serving(shard, false);
+    identity_judge_start_serving(shard, false);
 }
 
 static void identity_judge_on_old_record(void *context, const struct store_result *result)
@@ -195,9 +192,9 @@ static void identity_judge_on_old_record(void *context, const struct store_resul
     struct identity_record old;
     shard->connection.is_asking = false;
     if (result->outcome == STORE_REPLIED && identity_record_read(result->reply, &old))
-        judge_before(shard, &old);
+        identity_judge_old(shard, &old);
     else if (result->outcome == STORE_REFUSED) /* the slot is on its way elsewhere */
-        start_serving(shard, false);
+        identity_judge_start_serving(shard, false);
 }
 
 void identity_judge(struct shard *shard, const struct identity_record *record)
@@ -206,39 +203,40 @@ void identity_judge(struct shard *shard, const struct identity_record *record)
     bool is_same = shard->identity.is_known && strcmp(record->id, shard->identity.id) == 0 &&
                    strcmp(record->era, shard->identity.era) == 0;
     bool is_another = identity_record_is_another_run(shard->identity.run, peer->run_id);
-    enum quarantine_reason reason = reason_for(shard, record, peer);
+    enum quarantine_reason reason = identity_judge_reason(shard, record, peer);
     bool is_strange = identity_record_is_another_run(record->run, peer->run_id) &&
                       (shard->key.is_moved || succession_is_of_another(shard, record));
     if (!record->id[0] && !shard->identity.is_known && succession_waits_for_members(shard))
         return;
     if (!record->id[0] || is_strange) {
-        begin_era(shard, record, reason, is_strange);
+        identity_judge_begin_era(shard, record, reason, is_strange);
         return;
     }
     bool is_ended = shard->identity.is_known && !is_same && !shard->clock_history.has_jumped &&
                     identity_record_is_ended(record);
     int64_t until = data_loss_until(shard, record, reason);
     if (is_ended) {
-        forgive(shard);
+        identity_judge_forgive(shard);
         until = 0;
     }
     bool is_before = is_same && (shard->clock_history.has_jumped || is_another) &&
                      shard->clock_history.before.is_known;
-    remember_holds(shard, record, is_before ? &shard->clock_history.before : &shard->clock);
+    identity_judge_remember_holds(shard, record,
+                                  is_before ? &shard->clock_history.before : &shard->clock);
     /* The server has told its history when it was connected to, and not since. */
     if (identity_record_is_another_run(record->run, peer->run_id) ||
         (shard->connection.gate_is_closed && identity_record_was_replica(record->history, peer))) {
-        begin_era(shard, record, QUARANTINE_IDENTITY, false);
+        identity_judge_begin_era(shard, record, QUARANTINE_IDENTITY, false);
     } else if (is_same && shard->clock_history.has_jumped) {
-        begin_era(shard, record, QUARANTINE_CLOCK, false);
+        identity_judge_begin_era(shard, record, QUARANTINE_CLOCK, false);
     } else {
         /* The server that wrote this record may not know the one under the old key. */
-        until = add_owed(shard, until, &reason);
+        until = identity_judge_add_owed(shard, until, &reason);
         bool is_later = shard->key.is_moved && shard->quarantine.opens > record->time &&
                         shard->quarantine.opens > until;
-        follow(shard, record, is_later ? shard->quarantine.reason : reason,
-               is_later ? shard->quarantine.opens : until);
+        identity_judge_follow(shard, record, is_later ? shard->quarantine.reason : reason,
+                              is_later ? shard->quarantine.opens : until);
         if (!identity_record_ask_before(shard, identity_judge_on_old_record))
-            start_serving(shard, is_same);
+            identity_judge_start_serving(shard, is_same);
     }
 }

@@ -11,38 +11,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void read_text(const struct value *value, char *ret, size_t size)
+static void identity_record_read_text(const struct value *value, char *ret, size_t size)
 {
     struct slice text = {"", 0};
     value_text(value, &text);
     snprintf(ret, size, "%.*s", (int)text.length, text.bytes);
 }
 
-static int64_t read_number(const struct value *value)
+static int64_t identity_record_read_number(const struct value *value)
 {
     char text[32];
-    read_text(value, text, sizeof text);
+    identity_record_read_text(value, text, sizeof text);
     return strtoll(text, NULL, 10);
 }
 
 bool identity_record_read(const struct value *reply, struct identity_record *ret)
 {
     *ret = (struct identity_record){0};
-    read_text(value_at(reply, 1), ret->id, sizeof ret->id);
-    read_text(value_at(reply, 2), ret->era, sizeof ret->era);
-    read_text(value_at(reply, 3), ret->run, sizeof ret->run);
-    read_text(value_at(reply, 4), ret->history, sizeof ret->history);
-    ret->ends[HORIZON_ALL] = read_number(value_at(reply, 5));
-    ret->ends[HORIZON_UNREPLICATED] = read_number(value_at(reply, 6));
-    ret->span = read_number(value_at(reply, 7));
-    ret->opens = read_number(value_at(reply, 8));
-    read_text(value_at(reply, 9), ret->reason, sizeof ret->reason);
-    ret->floor = read_number(value_at(reply, 10));
-    read_text(value_at(reply, 11), ret->by, sizeof ret->by);
-    ret->level = read_number(value_at(reply, 12));
-    ret->since = read_number(value_at(reply, 13));
-    read_text(value_at(reply, 14), ret->ended, sizeof ret->ended);
-    ret->followers = (int)read_number(value_at(reply, 15));
+    identity_record_read_text(value_at(reply, 1), ret->id, sizeof ret->id);
+    identity_record_read_text(value_at(reply, 2), ret->era, sizeof ret->era);
+    identity_record_read_text(value_at(reply, 3), ret->run, sizeof ret->run);
+    identity_record_read_text(value_at(reply, 4), ret->history, sizeof ret->history);
+    ret->ends[HORIZON_ALL] = identity_record_read_number(value_at(reply, 5));
+    ret->ends[HORIZON_UNREPLICATED] = identity_record_read_number(value_at(reply, 6));
+    ret->span = identity_record_read_number(value_at(reply, 7));
+    ret->opens = identity_record_read_number(value_at(reply, 8));
+    identity_record_read_text(value_at(reply, 9), ret->reason, sizeof ret->reason);
+    ret->floor = identity_record_read_number(value_at(reply, 10));
+    identity_record_read_text(value_at(reply, 11), ret->by, sizeof ret->by);
+    ret->level = identity_record_read_number(value_at(reply, 12));
+    ret->since = identity_record_read_number(value_at(reply, 13));
+    identity_record_read_text(value_at(reply, 14), ret->ended, sizeof ret->ended);
+    ret->followers = (int)identity_record_read_number(value_at(reply, 15));
     return value_integer(value_at(reply, 0), &ret->time);
 }
 
@@ -120,8 +120,8 @@ static void identity_record_ask_at(struct shard *shard, const char *tag,
                      identity_record_key(guard, tag, key), arguments, count, done, context);
 }
 
-static void ask(struct shard *shard, const struct slice *arguments, size_t count, store_done *done,
-                void *context)
+static void identity_record_send(struct shard *shard, const struct slice *arguments, size_t count,
+                                 store_done *done, void *context)
 {
     identity_record_ask_at(shard, shard->key.tag, arguments, count, done, context);
 }
@@ -133,7 +133,7 @@ void identity_record_ask(struct shard *shard, store_done *done)
     bool may_ask = store_peer(shard->guard->store, shard->number)->run_id[0] != '\0';
     identity_record_choose_tag(shard);
     shard->connection.is_asking = true;
-    ask(shard, arguments, may_ask ? 5 : 4, done, shard);
+    identity_record_send(shard, arguments, may_ask ? 5 : 4, done, shard);
 }
 
 void identity_record_ask_without(struct shard *shard, store_done *done)
@@ -172,7 +172,8 @@ bool identity_record_has_moved(const struct shard *shard)
 /* Writing the record */
 
 /* Our moment by Redis' clock, at the latest. */
-static struct slice their_text(const struct shard *shard, int64_t moment, char text[NUMBER_TEXT])
+static struct slice identity_record_time(const struct shard *shard, int64_t moment,
+                                         char text[NUMBER_TEXT])
 {
     return number_text(moment ? clock_theirs(&shard->clock, moment) : 0, text);
 }
@@ -185,11 +186,11 @@ void identity_record_raise(struct shard *shard, store_done *done, void *context)
         slice_of(shard->identity.id),
         slice_of(shard->identity.era),
         slice_of("raise"),
-        their_text(shard, shard->horizon.ends[HORIZON_ALL], all),
-        their_text(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
+        identity_record_time(shard, shard->horizon.ends[HORIZON_ALL], all),
+        identity_record_time(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
         number_text(shard->horizon.span, span),
     };
-    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
+    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }
 
 void identity_record_make_era(char era[IDENTITY_ERA_SIZE])
@@ -204,32 +205,45 @@ void identity_record_replace(struct shard *shard, const struct identity_record *
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
     bool keeps_id = found->id[0] && !is_of_another;
-    char id[IDENTITY_ID_LENGTH + 1], era[IDENTITY_ERA_SIZE], process[PROCESS_LENGTH + 1];
+    char id[IDENTITY_ID_LENGTH + 1], era[IDENTITY_ERA_SIZE];
     char ends[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT], opens[NUMBER_TEXT],
         floor[NUMBER_TEXT], level[NUMBER_TEXT];
     uint64_t random;
     random_bytes(&random, sizeof random);
     snprintf(id, sizeof id, "%016" PRIx64, random);
     identity_record_make_era(era);
-    snprintf(process, sizeof process, "%.*s", PROCESS_LENGTH, shard->guard->process);
     const struct slice arguments[] = {
-        stamp_room(),         slice_of(found->id),
-        slice_of(found->era), slice_of("replace"),
-        slice_of("id"),       slice_of(keeps_id ? found->id : id),
-        slice_of("era"),      slice_of(era),
-        slice_of("run"),      slice_of(peer->run_id),
-        slice_of("history"),  slice_of(peer->history),
-        slice_of("ends"),     their_text(shard, shard->horizon.ends[HORIZON_ALL], ends),
-        slice_of("loose"),    their_text(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
-        slice_of("span"),     number_text(shard->horizon.span, span),
-        slice_of("until"),    number_text(shard->quarantine.opens, opens),
-        slice_of("reason"),   slice_of(quarantine_word(reason)),
-        slice_of("floor"),    number_text(shard->fences.floor, floor),
-        slice_of("level"),    number_text(shard->fences.level, level),
-        slice_of("by"),       slice_of(process),
+        stamp_room(),
+        slice_of(found->id),
+        slice_of(found->era),
+        slice_of("replace"),
+        slice_of("id"),
+        slice_of(keeps_id ? found->id : id),
+        slice_of("era"),
+        slice_of(era),
+        slice_of("run"),
+        slice_of(peer->run_id),
+        slice_of("history"),
+        slice_of(peer->history),
+        slice_of("ends"),
+        identity_record_time(shard, shard->horizon.ends[HORIZON_ALL], ends),
+        slice_of("loose"),
+        identity_record_time(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
+        slice_of("span"),
+        number_text(shard->horizon.span, span),
+        slice_of("until"),
+        number_text(shard->quarantine.opens, opens),
+        slice_of("reason"),
+        slice_of(quarantine_word(reason)),
+        slice_of("floor"),
+        number_text(shard->fences.floor, floor),
+        slice_of("level"),
+        number_text(shard->fences.level, level),
+        slice_of("by"),
+        slice_of(shard->guard->process),
     };
     shard->connection.is_asking = true;
-    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
+    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
 }
 
 void identity_record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done)
@@ -243,7 +257,7 @@ void identity_record_extend(struct shard *shard, enum quarantine_reason reason, 
                                       slice_of(quarantine_word(reason)),
                                       number_text(shard->fences.floor, floor),
                                       number_text(shard->fences.level, level)};
-    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
+    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
 }
 
 void identity_record_end(struct shard *shard, const char *era, store_done *done, void *context)
@@ -255,8 +269,8 @@ void identity_record_end(struct shard *shard, const char *era, store_done *done,
         slice_of(is_known ? shard->identity.era : ""),
         slice_of("end"),
         slice_of(era),
-        {shard->guard->process, PROCESS_LENGTH},
+        slice_of(shard->guard->process),
     };
     identity_record_choose_tag(shard);
-    ask(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
+    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
 }

@@ -7,7 +7,6 @@
 #include <time.h>
 
 enum {
-    US_PER_MS = 1000,
     NS_PER_US = 1000,
     CAUGHT_UP_US = 100000,
     SLEPT_US = 100000,
@@ -33,6 +32,23 @@ struct shard *shard_at(struct guard *guard, unsigned number)
     return guard->shards[number];
 }
 
+static struct shard *shard_from(const struct guard *guard, unsigned number)
+{
+    while (number < guard->count && !guard->shards[number])
+        number++;
+    return number < guard->count ? guard->shards[number] : NULL;
+}
+
+struct shard *shard_first(const struct guard *guard)
+{
+    return shard_from(guard, 0);
+}
+
+struct shard *shard_after(const struct shard *shard)
+{
+    return shard_from(shard->guard, shard->number + 1);
+}
+
 void shard_open_gate(struct shard *shard)
 {
     shard->connection.gate_is_closed = false;
@@ -45,7 +61,7 @@ void shard_open_gate(struct shard *shard)
 /* Raises the numbers only if the clock is so far behind that it does not catch up before the next
  * grant. Numbers that ran ahead of all clocks without need would soon be undercut by a server that
  * does not know of it. */
-static void note_ahead(struct shard *shard, const struct redis_clock *before, int64_t heard)
+static void shard_note_ahead(struct shard *shard, const struct redis_clock *before, int64_t heard)
 {
     int64_t greatest = fence_floor_at(shard, clock_theirs(before, heard));
     int64_t reached = fence_floor_at(shard, clock_theirs(&shard->clock, heard));
@@ -59,7 +75,7 @@ bool shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t tim
     shard->heard = heard;
     if (clock_measure(&shard->clock, sent, heard, time) == CLOCK_STEADY)
         return false;
-    note_ahead(shard, &before, heard);
+    shard_note_ahead(shard, &before, heard);
     if (!shard->clock_history.has_jumped)
         shard->clock_history.before = before;
     shard->clock_history.has_jumped = true;
@@ -75,14 +91,14 @@ void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_
     shard->clock = (struct redis_clock){0};
     clock_measure(&shard->clock, sent, heard, time);
     shard->heard = heard;
-    note_ahead(shard, &before, heard);
+    shard_note_ahead(shard, &before, heard);
     if (before.is_known && !shard->clock_history.has_jumped)
         shard->clock_history.before = before;
     if (shard->quarantine.opens && before.is_known)
         shard->quarantine.opens += shard->clock.high - before.low;
 }
 
-static int64_t slept(void)
+static int64_t shard_slept_us(void)
 {
     struct timespec all, awake;
     clock_gettime(CLOCK_MONOTONIC, &awake);
@@ -93,13 +109,12 @@ static int64_t slept(void)
 
 void shard_wake_all(struct guard *guard)
 {
-    int64_t asleep = slept(), more = asleep - guard->asleep;
+    int64_t asleep = shard_slept_us(), more = asleep - guard->asleep;
     if (more < SLEPT_US)
         return;
     guard->asleep = asleep;
-    for (unsigned i = 0; i < guard->count; i++) {
-        struct shard *shard = guard->shards[i];
-        if (!shard || !shard->clock.is_known)
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+        if (!shard->clock.is_known)
             continue;
         shard->clock.low += more;
         shard->clock.high += more;
@@ -121,7 +136,7 @@ int64_t shard_left_us(const struct shard *shard, int64_t now)
 
 int64_t shard_left_ms(const struct shard *shard)
 {
-    int64_t left = shard ? shard_left_us(shard, (int64_t)(uv_hrtime() / NS_PER_US)) : 0;
+    int64_t left = shard ? shard_left_us(shard, clock_now()) : 0;
     return (left + US_PER_MS - 1) / US_PER_MS;
 }
 
@@ -130,7 +145,7 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
 {
     struct guard *guard = shard->guard;
     bool was_told = shard->quarantine.is_told;
-    int64_t now = (int64_t)(uv_hrtime() / NS_PER_US), left_before = shard_left_us(shard, now);
+    int64_t now = clock_now(), left_before = shard_left_us(shard, now);
     shard->quarantine.opens = opens;
     int64_t left = shard_left_us(shard, now);
     if (!was_told)

@@ -4,9 +4,8 @@
 #define BATON_LOCKS_QUARANTINE_SHARD_H
 
 #include "locks/quarantine/clock.h"
-#include "locks/quarantine/guard_options.h"
+#include "locks/quarantine/guard.h"
 #include "locks/types/server_name.h"
-#include "redis/store.h"
 
 /* "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's server; both
  * in microseconds. */
@@ -136,6 +135,23 @@ struct guard {
 
 /* The shard of this number; the first call makes it. The guard owns it. */
 struct shard *shard_at(struct guard *guard, unsigned number);
+
+/* The same; NULL: it was not met yet. */
+static inline struct shard *shard_find(const struct guard *guard, unsigned number)
+{
+    return number < guard->count ? guard->shards[number] : NULL;
+}
+
+/* The shards that were met, by their numbers; NULL: there are no more. */
+struct shard *shard_first(const struct guard *guard);
+struct shard *shard_after(const struct shard *shard);
+
+/* Makes *value at least `least`. */
+static inline void shard_raise(int64_t *value, int64_t least)
+{
+    if (*value < least)
+        *value = least;
+}
 
 /* The record of the shard was looked at: opens the gate of its connection, and calls `serve`. */
 void shard_open_gate(struct shard *shard);

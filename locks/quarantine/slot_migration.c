@@ -3,20 +3,18 @@
 #include "locks/quarantine/identity_record.h"
 #include "locks/quarantine/shard.h"
 
-enum { CONFIRM_MS = 500, NS_PER_US = 1000 };
+enum { CONFIRM_MS = 500 };
 
 /* Slots on their way */
 
 static void slot_migration_confirm(struct shard *shard);
 
 /* A shard has answered: all that wait look again, and wait on if others have not answered. */
-static void slot_migration_go_on(struct guard *guard)
+static void slot_migration_go_on(const struct guard *guard)
 {
-    for (unsigned i = 0; i < guard->count; i++) {
-        struct shard *shard = guard->shards[i];
-        if (shard && shard->migration.look && !shard->connection.is_asking)
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->migration.look && !shard->connection.is_asking)
             shard->migration.look(shard);
-    }
 }
 
 static void slot_migration_on_answer(void *context, const struct store_result *result)
@@ -24,7 +22,7 @@ static void slot_migration_on_answer(void *context, const struct store_result *r
     struct shard *shard = context;
     struct slice moves;
     shard->migration.is_asked = false;
-    shard->migration.asked_at = (int64_t)(uv_hrtime() / NS_PER_US);
+    shard->migration.asked_at = clock_now();
     if (result->outcome == STORE_REPLIED && value_text(value_at(result->reply, 1), &moves)) {
         shard->migration.is_under_way = moves.length > 0;
         slot_migration_confirm(shard);
@@ -46,10 +44,9 @@ bool slot_migration_waits(struct shard *shard, void (*look)(struct shard *shard)
 {
     const struct guard *guard = shard->guard;
     shard->migration.look = NULL;
-    for (unsigned i = 0; i < guard->count; i++) {
-        struct shard *other = guard->shards[i];
-        if (!other || other == shard || other->migration.asked_at >= shard->connection.opened_at ||
-            !store_shard_serves(guard->store, i))
+    for (struct shard *other = shard_first(guard); other; other = shard_after(other)) {
+        if (other == shard || other->migration.asked_at >= shard->connection.opened_at ||
+            !store_shard_serves(guard->store, other->number))
             continue;
         shard->migration.look = look;
         slot_migration_ask(other);
@@ -59,11 +56,9 @@ bool slot_migration_waits(struct shard *shard, void (*look)(struct shard *shard)
 
 static bool slot_migration_is_anywhere(const struct guard *guard)
 {
-    for (unsigned i = 0; i < guard->count; i++) {
-        const struct shard *shard = guard->shards[i];
-        if (shard && shard->migration.is_under_way && store_shard_serves(guard->store, i))
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->migration.is_under_way && store_shard_serves(guard->store, shard->number))
             return true;
-    }
     return false;
 }
 

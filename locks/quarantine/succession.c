@@ -13,12 +13,13 @@ const struct shard *succession_find(const struct shard *shard, const struct iden
     const struct guard *guard = shard->guard;
     if (shard->identity.is_known && strcmp(shard->identity.era, record->era) == 0)
         return NULL;
-    for (unsigned i = 0; record->id[0] && i < guard->count; i++) {
-        const struct shard *other = guard->shards[i];
-        if (other && other != shard && other->identity.is_known && other->heard > shard->heard &&
-            strcmp(other->identity.id, record->id) == 0 && !store_shard_serves(guard->store, i))
+    if (!record->id[0])
+        return NULL;
+    for (const struct shard *other = shard_first(guard); other; other = shard_after(other))
+        if (other != shard && other->identity.is_known && other->heard > shard->heard &&
+            strcmp(other->identity.id, record->id) == 0 &&
+            !store_shard_serves(guard->store, other->number))
             return other;
-    }
     return NULL;
 }
 
@@ -45,27 +46,27 @@ void succession_inherit(struct shard *shard, const struct shard *before)
 bool succession_is_of_another(const struct shard *shard, const struct identity_record *record)
 {
     const struct guard *guard = shard->guard;
-    for (unsigned i = 0; record->run[0] && i < guard->count; i++) {
-        const struct shard *other = guard->shards[i];
-        if (other && other != shard && strcmp(other->identity.run, record->run) == 0 &&
-            store_shard_serves(guard->store, i) && store_shard_is_up(guard->store, i))
+    if (!record->run[0])
+        return false;
+    for (const struct shard *other = shard_first(guard); other; other = shard_after(other))
+        if (other != shard && strcmp(other->identity.run, record->run) == 0 &&
+            store_shard_serves(guard->store, other->number) &&
+            store_shard_is_up(guard->store, other->number))
             return true;
-    }
     return false;
 }
 
 void succession_learn(struct shard *shard)
 {
     const struct guard *guard = shard->guard;
-    for (unsigned i = 0; shard->guard->options.members_share_holds && i < guard->count; i++) {
-        const struct shard *other = guard->shards[i];
-        if (!other || !other->clock.is_known)
+    if (!guard->options.members_share_holds)
+        return;
+    for (const struct shard *other = shard_first(guard); other; other = shard_after(other)) {
+        if (!other->clock.is_known)
             continue;
         for (size_t kind = 0; kind < HORIZONS; kind++)
-            if (other->horizon.ends[kind] > shard->horizon.ends[kind])
-                shard->horizon.ends[kind] = other->horizon.ends[kind];
-        if (other->horizon.span > shard->horizon.span)
-            shard->horizon.span = other->horizon.span;
+            shard_raise(&shard->horizon.ends[kind], other->horizon.ends[kind]);
+        shard_raise(&shard->horizon.span, other->horizon.span);
         /* A smaller difference is caught up when grants begin again. */
         int64_t numbers = fence_floor_now(other) + CLOCK_JUMP_US;
         if (numbers > fence_floor_now(shard) + 2 * CLOCK_JUMP_US)
@@ -77,8 +78,8 @@ bool succession_waits_for_members(const struct shard *shard)
 {
     const struct guard *guard = shard->guard;
     unsigned heard = 0;
-    for (unsigned i = 0; i < guard->count; i++)
-        heard += guard->shards[i] && guard->shards[i]->clock.is_known;
+    for (const struct shard *other = shard_first(guard); other; other = shard_after(other))
+        heard += other->clock.is_known;
     return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
            heard <= store_shard_count(guard->store) / 2;
 }
