@@ -26,8 +26,8 @@ struct waited {
 /* What has been seen since it began. */
 struct window {
     uint64_t begun; /* ms; 0: it never was */
-    struct sketch waits;
-    struct sketch expirations;
+    struct heavy_hitters waits;
+    struct heavy_hitters expirations;
     struct peaks most_waiters;
     struct peaks longest_waits;
     struct peaks longest_holds;
@@ -111,7 +111,7 @@ static void queue(struct contention_part *part, struct window *window, uint64_t 
         part->waited_count++;
     }
     waited->waiters++;
-    sketch_add(&window->waits, hash, name, 1);
+    heavy_hitters_add(&window->waits, hash, name, 1);
     peaks_note(&window->most_waiters, hash, name, waited->waiters);
 }
 
@@ -153,7 +153,7 @@ void contention_add(struct contention_part *part, const struct lock_event *event
     if (waited)
         end_wait(part, window, hash, event);
     if (expired)
-        sketch_add(&window->expirations, hash, event->name, (uint64_t)event->count);
+        heavy_hitters_add(&window->expirations, hash, event->name, (uint64_t)event->count);
     if (held)
         peaks_note(&window->longest_holds, hash, event->name, (uint64_t)event->held_ms);
     pthread_mutex_unlock(&part->mutex);
@@ -262,7 +262,7 @@ static void fold_waiting(struct contention_view *view)
     qsort(view->waiting, used, sizeof *view->waiting, by_waiters);
 }
 
-/* Where each list is in a window; the last ones are sketches. */
+/* Where each list is in a window; the last ones are heavy hitters. */
 #define LISTS(X)                                                                                   \
     X(CONTENTION_MOST_WAITERS, offsetof(struct window, most_waiters))                              \
     X(CONTENTION_LONGEST_WAITS, offsetof(struct window, longest_waits))                            \
@@ -282,7 +282,8 @@ static void merge(struct gathering *gathering, enum contention_list list)
     gathering->view.lists[list].all =
         list < CONTENTION_MOST_WAITS
             ? peaks_merge((const struct peaks *const *)all, gathering->count, count)
-            : sketches_merge((const struct sketch *const *)all, gathering->count, count);
+            : heavy_hitters_merge((const struct heavy_hitters *const *)all, gathering->count,
+                                  count);
 }
 
 struct contention_view contention_view(const struct contention *contention,

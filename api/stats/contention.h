@@ -4,7 +4,7 @@
 #define BATON_API_STATS_CONTENTION_H
 
 #include "api/stats/lock_event.h"
-#include "base/sketch.h"
+#include "base/heavy_hitters.h"
 
 enum {
     CONTENTION_PARTS = 256,             /* workers, at most */

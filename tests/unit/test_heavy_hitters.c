@@ -1,6 +1,6 @@
-/* The sketch against an exact count: what it says is within its proven bounds. */
+/* The heavy hitters against an exact count: what they say is within their proven bounds. */
+#include "base/heavy_hitters.h"
 #include "base/random.h"
-#include "base/sketch.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct stream {
     uint64_t counts[NAMES];
     uint64_t greatest[NAMES];
     uint64_t total;
-    struct sketch sketches[PARTS];
+    struct heavy_hitters hitters[PARTS];
     struct peaks peaks[PARTS];
 };
 
@@ -43,7 +43,8 @@ static void feed(struct stream *stream, unsigned skew, size_t parts)
         size_t part = below(stream, 3) ? number % parts : below(stream, (uint32_t)parts);
         uint64_t weight = 1 + below(stream, 3), value = below(stream, 1000000);
         struct slice name = name_of(number, text);
-        sketch_add(&stream->sketches[part], number % 1000, name, weight); /* hashes may be equal */
+        heavy_hitters_add(&stream->hitters[part], number % 1000, name,
+                          weight); /* hashes may be equal */
         peaks_note(&stream->peaks[part], number % 1000, name, value);
         stream->counts[number] += weight;
         stream->total += weight;
@@ -70,12 +71,12 @@ static uint64_t least_of(const struct ranked *ranked)
 
 static void check_counts(const struct stream *stream, size_t parts)
 {
-    const struct sketch *all[PARTS];
+    const struct heavy_hitters *all[PARTS];
     bool found[NAMES] = {false};
     size_t count;
     for (size_t i = 0; i < parts; i++)
-        all[i] = &stream->sketches[i];
-    struct ranked *merged = sketches_merge(all, parts, &count);
+        all[i] = &stream->hitters[i];
+    struct ranked *merged = heavy_hitters_merge(all, parts, &count);
     for (size_t i = 0; i < count; i++) {
         uint32_t number = number_of(&merged[i]);
         uint64_t truth = stream->counts[number];
@@ -83,11 +84,11 @@ static void check_counts(const struct stream *stream, size_t parts)
         found[number] = true;
         assert_true(merged[i].value >= truth);
         assert_true(merged[i].value - merged[i].error <= truth);
-        assert_true(merged[i].error <= stream->total / SKETCH_PLACES);
+        assert_true(merged[i].error <= stream->total / HEAVY_HITTERS_MOST);
         assert_true(i == 0 || least_of(&merged[i - 1]) >= least_of(&merged[i]));
     }
     for (uint32_t i = 0; i < NAMES; i++)
-        assert_true(found[i] || stream->counts[i] <= stream->total / SKETCH_PLACES);
+        assert_true(found[i] || stream->counts[i] <= stream->total / HEAVY_HITTERS_MOST);
     free(merged);
 }
 
@@ -108,8 +109,8 @@ static void check_peaks(const struct stream *stream, size_t parts)
     struct ranked *merged = peaks_merge(all, parts, &count);
     memcpy(sorted, stream->greatest, sizeof sorted);
     qsort(sorted, NAMES, sizeof *sorted, descending);
-    assert_true(count >= PEAKS_PLACES || sorted[count] == 0);
-    for (size_t i = 0; i < count && i < PEAKS_PLACES; i++) {
+    assert_true(count >= PEAKS_MOST || sorted[count] == 0);
+    for (size_t i = 0; i < count && i < PEAKS_MOST; i++) {
         assert_true(merged[i].value == sorted[i]);
         assert_true(merged[i].value == stream->greatest[number_of(&merged[i])]);
     }
@@ -134,21 +135,21 @@ static void what_it_says_is_within_its_bounds(void **state)
 
 static void few_names_are_counted_exactly(void **state)
 {
-    static struct sketch one, other, empty;
-    const struct sketch *all[] = {&one, &empty, &other};
+    static struct heavy_hitters one, other, empty;
+    const struct heavy_hitters *all[] = {&one, &empty, &other};
     size_t count;
     (void)state;
-    sketch_add(&one, 1, slice_of("a"), 3);
-    sketch_add(&one, 1, slice_of("b"), 5);
-    sketch_add(&other, 9, slice_of("a"), 4);
-    struct ranked *merged = sketches_merge(all, 3, &count);
+    heavy_hitters_add(&one, 1, slice_of("a"), 3);
+    heavy_hitters_add(&one, 1, slice_of("b"), 5);
+    heavy_hitters_add(&other, 9, slice_of("a"), 4);
+    struct ranked *merged = heavy_hitters_merge(all, 3, &count);
     assert_int_equal(count, 2);
     assert_memory_equal(merged[0].name, "a", 1);
     assert_int_equal(merged[0].value, 7);
     assert_int_equal(merged[0].error, 0);
     assert_int_equal(merged[1].value, 5);
     free(merged);
-    free(sketches_merge(all + 1, 1, &count));
+    free(heavy_hitters_merge(all + 1, 1, &count));
     assert_int_equal(count, 0);
 }
 
@@ -156,18 +157,18 @@ static void few_names_are_counted_exactly(void **state)
  * came as often. */
 static void what_is_certain_counts(void **state)
 {
-    static struct sketch sketch;
-    const struct sketch *all[] = {&sketch};
+    static struct heavy_hitters hitters;
+    const struct heavy_hitters *all[] = {&hitters};
     size_t count;
     (void)state;
-    for (uint64_t i = 0; i < SKETCH_PLACES; i++) {
+    for (uint64_t i = 0; i < HEAVY_HITTERS_MOST; i++) {
         char text[16];
-        sketch_add(&sketch, i, name_of((uint32_t)i, text), 40 + i);
+        heavy_hitters_add(&hitters, i, name_of((uint32_t)i, text), 40 + i);
     }
-    sketch_add(&sketch, SKETCH_PLACES, slice_of("often"), 1000);
-    sketch_add(&sketch, SKETCH_PLACES + 1, slice_of("once"), 1);
-    struct ranked *merged = sketches_merge(all, 1, &count);
-    assert_int_equal(count, SKETCH_PLACES);
+    heavy_hitters_add(&hitters, HEAVY_HITTERS_MOST, slice_of("often"), 1000);
+    heavy_hitters_add(&hitters, HEAVY_HITTERS_MOST + 1, slice_of("once"), 1);
+    struct ranked *merged = heavy_hitters_merge(all, 1, &count);
+    assert_int_equal(count, HEAVY_HITTERS_MOST);
     assert_memory_equal(merged[0].name, "often", 5);
     assert_memory_equal(merged[count - 1].name, "once", 4);
     assert_int_equal(merged[count - 1].value, 42);
