@@ -33,11 +33,6 @@ struct watch *locks_watch(struct locks *locks, struct slice name, struct slice t
     return locks->engine->watch(locks, name, token, after, wait_ms, done, context);
 }
 
-void locks_unwatch(struct watch *watch)
-{
-    parked_give_up((struct parked *)watch);
-}
-
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                  int64_t replicas, locks_done *done, void *context)
 {

@@ -16,7 +16,11 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
 void central_break(struct locks *locks, struct slice name, locks_done *done, void *context);
 void central_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                      locks_done *done, void *context);
+struct watch *central_watch(struct locks *locks, struct slice name, struct slice token,
+                            int64_t after, int64_t wait_ms, locks_done *done, void *context);
 void central_message(struct locks *locks, struct slice text);
 void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
+
+extern const struct watched_kind central_watched;
 
 #endif

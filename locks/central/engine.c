@@ -7,7 +7,6 @@
 #include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
-#include "locks/watching/watch.h"
 
 #include <stdlib.h>
 
@@ -40,7 +39,7 @@ static bool central_is_settled(const struct locks *locks)
 static void central_drain(struct locks *locks)
 {
     waiting_drain(locks);
-    watch_drain(locks);
+    subscriptions_drain_watches(locks);
     prefixes_drain(locks);
     subscriptions_drain(locks);
 }
@@ -48,7 +47,7 @@ static void central_drain(struct locks *locks)
 static void central_open(struct locks *locks, const struct locks_options *options)
 {
     static const struct subscription_users USERS = {waiting_check, waiting_count, waiting_granted,
-                                                    watch_check};
+                                                    &central_watched};
     (void)options;
     doubts_open(locks);
     subscriptions_open(locks, &USERS);
@@ -85,7 +84,7 @@ const struct engine engine_central = {
     .release = central_release,
     .break_all = central_break,
     .inspect = central_inspect,
-    .watch = watch_begin,
+    .watch = central_watch,
     .ready = central_ready,
     .try_again = central_try_again,
     .are_settled = central_is_settled,

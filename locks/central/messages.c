@@ -4,7 +4,6 @@
 #include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
-#include "locks/watching/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +63,7 @@ static void message_changed(struct locks *locks, struct slice rest)
     int64_t version = message_number(slice_take_word(&rest));
     struct subscription *subscription = subscription_find(locks, rest);
     if (subscription)
-        watch_changed(subscription, version);
+        watched_changed(&subscription->watched, version);
 }
 
 /* s KEY: the queue passes over this server, since another one of its process did not claim in

@@ -73,12 +73,12 @@ static void hear(struct broadcast *broadcast, unsigned member, const struct stor
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
         !value_integer(value_at(value_at(result->reply, 1), 0), &version))
         return; /* it is enlisted when it is up again, or with the next time for all */
-    if (!LIST_EMPTY(&awaited->watches) && awaited->heard[member] > 0 &&
+    if (!LIST_EMPTY(&awaited->watched.watches) && awaited->heard[member] > 0 &&
         version > awaited->heard[member])
         awaited_name_plan_read(awaited, 0); /* the message of that was lost */
     if (version > awaited->heard[member])
         awaited->heard[member] = version;
-    if (!LIST_EMPTY(&awaited->watches))
+    if (!LIST_EMPTY(&awaited->watched.watches))
         awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
 }
 
@@ -151,7 +151,7 @@ static void awaited_name_on_timer(uv_timer_t *timer)
     if (rounds)
         awaited->locks->quorum->ask(awaited);
     if (reads)
-        awaited->locks->quorum->read(awaited);
+        watched_check(&awaited->watched);
     plan(awaited);
     awaited_name_leave(awaited);
 }
@@ -236,6 +236,8 @@ static struct awaited_name *awaited_name_new(struct locks *locks, struct slice k
     memcpy(awaited->key_bytes, key.bytes, key.length);
     awaited->key = (struct slice){awaited->key_bytes, key.length};
     awaited->locks = locks;
+    awaited->watched = (struct watched){
+        .kind = locks->quorum->watched, .owner = awaited, .locks = locks, .key = awaited->key};
     uv_timer_init(locks->loop, &awaited->timer);
     awaited->timer.data = awaited;
     LIST_INSERT_HEAD(&locks->quorum->awaited, awaited, others);

@@ -5,12 +5,12 @@
 
 #include "base/slice.h"
 #include "locks/quorum/tally.h"
+#include "locks/watching/watch.h"
 
 #include <sys/queue.h>
 #include <uv.h>
 
 struct locks;
-struct quorum_watch;
 struct quorum_waiter;
 
 /* Of all waiters of a name only the first asks for the lock (tickets.h). If the first belongs to
@@ -32,9 +32,7 @@ struct awaited_name {
     struct locks *locks;
     unsigned users; /* waiters, watches and broadcasts; at 0 it is freed */
     LIST_HEAD(quorum_waiter_list, quorum_waiter) waiters; /* in no order */
-    LIST_HEAD(quorum_watch_list, quorum_watch) watches;
-    bool is_reading;
-    bool read_again;
+    struct watched watched;
     int64_t heard[TALLY_MEMBERS]; /* the greatest version that each member reported */
     int64_t known[TALLY_MEMBERS]; /* the version with which it refused */
     bool refuses[TALLY_MEMBERS];

@@ -38,7 +38,7 @@ static void quorum_engine_open(struct locks *locks, const struct locks_options *
         abort();
     locks->quorum->longest_ttl_ms = TTL_LEAST_MS;
     locks->quorum->ask = quorum_waiters_ask;
-    locks->quorum->read = quorum_watches_read;
+    locks->quorum->watched = &quorum_watched;
     broadcasts_open(locks, &locks->quorum->broadcasts);
     desk_open(&locks->quorum->desk, options->tickets, locks->loop, quorum_waiters_called, locks);
 }
@@ -108,11 +108,11 @@ static void quorum_engine_message(struct locks *locks, struct slice text)
         return;
     if (slice_equals(kind, "c")) { /* c VERSION KEY: the name has changed there */
         awaited_name_changed(awaited, member, number);
-        quorum_watches_read(awaited);
+        watched_check(&awaited->watched);
     } else if (slice_equals(kind, "n") && number < INT32_MAX) { /* n MS KEY: a hold ends there */
         if (!LIST_EMPTY(&awaited->waiters))
             awaited_name_plan_round(awaited, number + 1);
-        if (!LIST_EMPTY(&awaited->watches))
+        if (!LIST_EMPTY(&awaited->watched.watches))
             awaited_name_plan_read(awaited, number + 1);
     }
 }
@@ -128,7 +128,7 @@ static void quorum_engine_drain(struct locks *locks)
          awaited = next) {
         awaited->users++;
         quorum_waiters_drain(awaited);
-        quorum_watches_drain(awaited);
+        watched_drain(&awaited->watched);
         next = LIST_NEXT(awaited, others);
         awaited_name_leave(awaited);
     }

@@ -23,10 +23,8 @@ struct quorum_state {
     LIST_HEAD(awaited_name_list, awaited_name) awaited;
     int64_t longest_ttl_ms; /* of all holds granted or renewed here, and at least TTL_LEAST_MS */
 
-    /* The time that an awaited name planned has come: the first waiter asks, or the watches read.
-     */
-    void (*ask)(struct awaited_name *awaited);
-    void (*read)(struct awaited_name *awaited);
+    void (*ask)(struct awaited_name *awaited); /* the first waiter of the name asks for the lock */
+    const struct watched_kind *watched;
 };
 
 /* A member that is away may keep a hold of this TTL. */

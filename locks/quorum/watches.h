@@ -2,16 +2,12 @@
 #ifndef BATON_LOCKS_QUORUM_WATCHES_H
 #define BATON_LOCKS_QUORUM_WATCHES_H
 
-#include "locks/locks.h"
-
-struct awaited_name;
+#include "locks/watching/watch.h"
 
 /* The operation of engine.h. */
 struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice token,
                            int64_t after, int64_t wait_ms, locks_done *done, void *context);
 
-/* Reads the name once, for all its watches. */
-void quorum_watches_read(struct awaited_name *awaited);
-void quorum_watches_drain(struct awaited_name *awaited);
+extern const struct watched_kind quorum_watched;
 
 #endif

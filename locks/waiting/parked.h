@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_WAITING_PARKED_H
 #define BATON_LOCKS_WAITING_PARKED_H
 
-/* The first member of all that locks_wait and locks_watch return. */
+/* The first member of all that locks_wait returns. */
 struct parked {
     void (*give_up)(struct parked *parked);
 };

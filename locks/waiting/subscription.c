@@ -52,7 +52,7 @@ static size_t check(struct subscription *subscription)
 {
     subscription->unsure = false;
     subscription->registered = uv_now(subscription->locks->loop);
-    subscription->locks->subscriptions->users->check_watches(subscription);
+    watched_check(&subscription->watched);
     return 1 + subscription->locks->subscriptions->users->check_waiters(subscription);
 }
 
@@ -61,15 +61,10 @@ void subscription_check(struct subscription *subscription)
     check(subscription);
 }
 
-static bool can_ask(const struct subscription *subscription)
+bool subscription_can_ask(const struct subscription *subscription)
 {
     const struct store *store = subscription->locks->store;
     return store_shard_is_up(store, store_shard(store, subscription->key));
-}
-
-bool subscription_is_current(const struct subscription *subscription)
-{
-    return subscription->current && !subscription->unsure && can_ask(subscription);
 }
 
 /* Those that cannot be asked about now will be when their shard is up. */
@@ -78,7 +73,7 @@ void subscriptions_check(struct locks *locks)
     bool any = false;
     for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
          subscription = TAILQ_NEXT(subscription, others)) {
-        subscription->unsure |= can_ask(subscription);
+        subscription->unsure |= subscription_can_ask(subscription);
         any |= subscription->unsure;
     }
     if (any)
@@ -99,7 +94,7 @@ void subscriptions_check_shard(struct locks *locks, unsigned shard)
 
 static bool is_waited_for(const struct subscription *subscription)
 {
-    return !TAILQ_EMPTY(&subscription->waiters) || !LIST_EMPTY(&subscription->watches);
+    return !TAILQ_EMPTY(&subscription->waiters) || !LIST_EMPTY(&subscription->watched.watches);
 }
 
 static void stop_minding(struct subscription *subscription)
@@ -135,8 +130,8 @@ static void compare_with(struct subscription *subscription, const struct value *
         !value_integer(value_at(numbers, at + 1), &version) ||
         !value_integer(value_at(numbers, at + 2), &next_ms))
         return;
-    if (waits < 0 || version > subscription->version)
-        subscription->current = false;
+    if (waits < 0 || version > subscription->watched.version)
+        subscription->watched.is_current = false;
     if (!is_waited_for(subscription)) {
         go_on_minding(subscription, next_ms);
         return;
@@ -144,8 +139,8 @@ static void compare_with(struct subscription *subscription, const struct value *
     const struct subscription_users *users = subscription->locks->subscriptions->users;
     if (waits < 0 || (uint64_t)waits < users->count_waiters(subscription))
         check(subscription);
-    else if (version > subscription->version)
-        users->check_watches(subscription);
+    else if (version > subscription->watched.version)
+        watched_check(&subscription->watched);
     subscription_plan(subscription, next_ms);
 }
 
@@ -272,7 +267,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
         subscription->heartbeat_at = now;
         subscription->unsure = false;
-        subscription->current &= !misses;
+        subscription->watched.is_current &= !misses;
         if (misses && is_waited_for(subscription))
             checked += check(subscription);
         else
@@ -362,6 +357,15 @@ void subscriptions_drain(struct locks *locks)
     }
 }
 
+void subscriptions_drain_watches(struct locks *locks)
+{
+    struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
+    for (; subscription; subscription = next) {
+        next = TAILQ_NEXT(subscription, others);
+        watched_drain(&subscription->watched);
+    }
+}
+
 /* Coming and going. */
 
 static struct subscription *subscription_new(struct locks *locks, struct slice key)
@@ -373,7 +377,10 @@ static struct subscription *subscription_new(struct locks *locks, struct slice k
     subscription->key = (struct slice){subscription->key_bytes, key.length};
     subscription->locks = locks;
     TAILQ_INIT(&subscription->waiters);
-    LIST_INIT(&subscription->watches);
+    subscription->watched = (struct watched){.kind = locks->subscriptions->users->watched,
+                                             .owner = subscription,
+                                             .locks = locks,
+                                             .key = subscription->key};
     subscription->heartbeat_at = subscription->registered = uv_now(locks->loop);
     uv_timer_init(locks->loop, &subscription->tick);
     subscription->tick.data = subscription;

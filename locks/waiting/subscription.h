@@ -3,26 +3,21 @@
 #ifndef BATON_LOCKS_WAITING_SUBSCRIPTION_H
 #define BATON_LOCKS_WAITING_SUBSCRIPTION_H
 
-#include "base/slice.h"
+#include "locks/watching/watch.h"
 
-#include <stdbool.h>
 #include <sys/queue.h>
 #include <uv.h>
-
-struct locks;
-struct value;
 
 struct subscription;
 
 /* What is done for those who have subscribed to a name. */
 struct subscription_users {
-    /* As their namesakes of waiting.h; */
+    /* As their namesakes of waiting.h. */
     size_t (*check_waiters)(struct subscription *subscription);
     size_t (*count_waiters)(const struct subscription *subscription);
     void (*granted)(struct locks *locks, struct slice key, struct slice attempt,
                     struct slice token);
-    /* and watch_check of watch.h. */
-    void (*check_watches)(struct subscription *subscription);
+    const struct watched_kind *watched;
 };
 
 /* All of them: found by key, and in the order in which Redis is to be told that this server is
@@ -40,13 +35,7 @@ struct subscription {
     struct locks *locks;
     unsigned users; /* waiters, watches, scripts under way, and `minded`; without any it goes */
     TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order in which they came here */
-    LIST_HEAD(watch_list, watch) watches;
-    struct watch *lingering; /* keeps the subscription for the next watch; NULL: none */
-    uint64_t looks;          /* how often it was looked at for its watches */
-    int64_t version;         /* that was seen then */
-    bool current;            /* as far as Redis has told, that is the latest version */
-    bool looking;
-    bool look_again;
+    struct watched watched;
     uint64_t minded;       /* until then, in loop time, ms; 0: not; see subscription_mind */
     uv_timer_t tick;       /* runs out when the next hold of the name ends */
     uint64_t heartbeat_at; /* loop time, ms */
@@ -69,9 +58,8 @@ void subscription_leave(struct subscription *subscription);
 /* NULL if this server has no subscription of the name. */
 struct subscription *subscription_find(const struct locks *locks, struct slice key);
 
-/* Whether a new watch may rely on the version that was seen last: each later one would have been
- * heard of, and Redis can be asked. */
-bool subscription_is_current(const struct subscription *subscription);
+/* Whether the shard of the name is up. */
+bool subscription_can_ask(const struct subscription *subscription);
 
 /* The next hold of the name ends in `next_ms` milliseconds: then its tick runs. An earlier one that
  * is planned already stays, since messages and replies overtake each other. -1: there is none. */
@@ -85,6 +73,9 @@ void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms);
 
 /* No name is minded any more, and none will be: their waiters find out by themselves. */
 void subscriptions_drain(struct locks *locks);
+
+/* Answers all watches with the present state of their names. */
+void subscriptions_drain_watches(struct locks *locks);
 
 /* What was heard of them may have been incomplete: each waiter and watch is checked again, as many
  * at once as Redis answers well before its deadline. */

@@ -1,247 +1,206 @@
 #include "locks/watching/watch.h"
-#include "locks/waiting/subscription.h"
 
 #include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
-#include "locks/scripts/scripts.h"
-#include "locks/waiting/parked.h"
 
 #include <stdlib.h>
 
-/* How long a subscription outlives its last watch, so that the next request of the same stream or
- * poll finds it. */
+/* How long a name is kept after its last watch was answered, so that the next round of the same
+ * stream, or the next poll, finds it. */
 enum { LINGER_MS = 200 };
 
-/* One look serves all watches of a name. A watch that also asks whether its token holds the lock is
- * given a look of its own when it is due. */
+/* A watch that asks whether its token holds the lock inspects the name for itself when it is due.
+ */
 struct watch {
-    struct parked parked;     /* the first member */
     LIST_ENTRY(watch) others; /* of the same name */
-    struct subscription *subscription;
-    locks_done *done; /* NULL: nobody wants to know any more */
+    struct watched *watched;
+    locks_done *done; /* NULL: the client has gone, or was answered */
     void *context;
-    uv_timer_t timer; /* the end of the wait */
+    uv_timer_t timer; /* the end of the wait, then of lingering */
     int64_t after;
-    uint64_t needs; /* the first look that was sent after the request came */
-    bool over;      /* the wait has ended: the next look is told, whatever it shows */
-    bool inspecting;
-    bool changed;
+    uint64_t needs; /* the number of the first look that was sent after the request came */
+    bool is_over;   /* the wait has ended: the next look is told, whatever it shows */
+    bool is_inspecting;
+    bool is_changed;
     size_t token_length;
     char token[];
 };
-
-static struct locks *locks_of(const struct watch *watch)
-{
-    return watch->subscription->locks;
-}
 
 static void watch_on_closed(uv_handle_t *timer)
 {
     free(timer->data);
 }
 
-static void let_go(struct watch *watch)
+static void watch_end(struct watch *watch)
 {
     uv_close((uv_handle_t *)&watch->timer, watch_on_closed);
-    subscription_leave(watch->subscription);
+    watch->watched->kind->leave(watch->watched);
 }
 
 static void watch_on_lingered(uv_timer_t *timer)
 {
     struct watch *watch = timer->data;
-    watch->subscription->lingering = NULL;
-    let_go(watch);
+    watch->watched->lingering = NULL;
+    watch_end(watch);
 }
 
-/* Instead of letting go: the messages about the name go on being heard. */
-static void linger(struct watch *watch)
+/* Instead of ending: the engine goes on hearing of changes. */
+static void watch_linger(struct watch *watch)
 {
-    struct watch *first = watch->subscription->lingering;
+    struct watch *first = watch->watched->lingering;
     if (!first)
-        watch->subscription->lingering = first = watch;
+        watch->watched->lingering = first = watch;
     uv_timer_start(&first->timer, watch_on_lingered, LINGER_MS, 0);
     if (first != watch)
-        let_go(watch);
+        watch_end(watch);
 }
 
-static void finish(struct watch *watch, struct locks_reply *reply)
+static void watch_answer(struct watch *watch, struct locks_reply *reply)
 {
+    const struct watched *watched = watch->watched;
     locks_done *done = watch->done;
     watch->done = NULL;
-    reply->changed = watch->changed;
-    if (!done || locks_of(watch)->draining || !watch->subscription->current)
-        let_go(watch);
+    reply->changed = watch->is_changed;
+    if (!done || watched->locks->draining || !watched->is_current)
+        watch_end(watch);
     else
-        linger(watch);
+        watch_linger(watch);
     if (done)
         done(watch->context, reply);
 }
 
-static void inspected(void *context, const struct locks_reply *reply)
+static void watch_on_inspected(void *context, const struct locks_reply *reply)
 {
-    struct watch *watch = context;
     struct locks_reply told = *reply;
-    finish(watch, &told);
+    watch_answer(context, &told);
 }
 
-/* Its answer is there, but for whether its token holds. */
-static void settle(struct watch *watch, struct locks_reply *reply)
+/* All but whether the token holds is known. */
+static void watch_settle(struct watch *watch, struct locks_reply *reply)
 {
-    struct slice token = {watch->token, watch->token_length};
-    watch->changed = reply->result == LOCKS_DONE && reply->view.version > watch->after;
+    const struct watched *watched = watch->watched;
+    struct locks *locks = watched->locks;
+    watch->is_changed = reply->result == LOCKS_DONE && reply->view.version > watch->after;
     uv_timer_stop(&watch->timer);
     LIST_REMOVE(watch, others);
-    if (token.length == 0 || reply->result != LOCKS_DONE) {
-        finish(watch, reply);
+    if (watch->token_length == 0 || reply->result != LOCKS_DONE) {
+        watch_answer(watch, reply);
         return;
     }
-    struct locks *locks = locks_of(watch);
     char name[NAME_LENGTH];
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
-    size_t length = name_from_key(prefix, watch->subscription->key, name);
-    watch->inspecting = true;
-    locks->engine->inspect(locks, (struct slice){name, length}, token, LOCK_WAITERS_SHOWN,
-                           inspected, watch);
+    size_t length = name_from_key(prefix, watched->key, name);
+    watch->is_inspecting = true;
+    locks->engine->inspect(locks, (struct slice){name, length},
+                           (struct slice){watch->token, watch->token_length}, LOCK_WAITERS_SHOWN,
+                           watch_on_inspected, watch);
 }
 
-static bool is_due(const struct watch *watch, uint64_t look, const struct locks_reply *reply)
+static bool watch_is_due(const struct watch *watch, uint64_t look, const struct locks_reply *reply)
 {
     if (look < watch->needs)
         return false;
-    if (reply->result != LOCKS_DONE) /* later: the name is looked at again when Redis is back */
-        return watch->over || look == watch->needs;
-    return watch->over || reply->view.version > watch->after;
+    if (reply->result != LOCKS_DONE)
+        return watch->is_over || look == watch->needs || watch->watched->kind->tells_failures;
+    return watch->is_over || reply->view.version > watch->after;
 }
 
-static bool read_watched(const struct value *value, struct locks_reply *ret, int64_t *ret_next_ms)
+static void watched_look(struct watched *watched)
 {
-    return value_integer(value_at(value, 0), ret_next_ms) &&
-           read_view(value_at(value, 1), &ret->view);
+    watched->is_looking = true;
+    watched->look_again = false;
+    watched->looks++;
+    watched->kind->look(watched);
 }
 
-static void look(struct subscription *subscription);
-
-static void looked(void *context, const struct store_result *result)
+/* A watch that begins meanwhile comes to the head of the list. */
+void watched_seen(struct watched *watched, struct locks_reply *reply)
 {
-    struct subscription *subscription = context;
-    struct locks_reply reply = {.result = LOCKS_DONE};
-    int64_t next_ms = -1;
-    if (result->outcome != STORE_REPLIED || !read_watched(result->reply, &reply, &next_ms)) {
-        reply = operation_unanswered(result);
-        subscription->locks->check_again |= reply.result != LOCKS_DAMAGED;
+    watched->is_looking = false;
+    watched->is_current = reply->result == LOCKS_DONE && !watched->look_again;
+    if (reply->result == LOCKS_DONE)
+        watched->version = reply->view.version;
+    uint64_t look = watched->looks;
+    for (struct watch *watch = LIST_FIRST(&watched->watches), *next; watch; watch = next) {
+        next = LIST_NEXT(watch, others);
+        if (watch_is_due(watch, look, reply))
+            watch_settle(watch, reply);
     }
-    operation_note_numbers(subscription->locks, &reply);
-    subscription_plan(subscription, next_ms);
-    subscription->looking = false;
-    subscription->current = reply.result == LOCKS_DONE && !subscription->look_again;
-    if (reply.result == LOCKS_DONE)
-        subscription->version = reply.view.version;
-    uint64_t number = subscription->looks;
-    for (struct watch *watch = LIST_FIRST(&subscription->watches), *next; watch; watch = next) {
-        next = LIST_NEXT(watch, others); /* whoever comes meanwhile stands in front */
-        if (is_due(watch, number, &reply))
-            settle(watch, &reply);
-    }
-    if (subscription->look_again && !subscription->looking && !LIST_EMPTY(&subscription->watches))
-        look(subscription);
-    subscription_leave(subscription);
+    if (watched->look_again && !watched->is_looking && !LIST_EMPTY(&watched->watches))
+        watched_look(watched);
 }
 
-static void look(struct subscription *subscription)
+void watched_check(struct watched *watched)
 {
-    struct locks *locks = subscription->locks;
-    const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
-                                      slice_of(locks->waiter_lease), slice_of("")};
-    subscription->looking = true;
-    subscription->look_again = false;
-    subscription->looks++;
-    subscription->users++;
-    const struct script_call call = {
-        .script = &script_watch,
-        .key = subscription->key,
-        .arguments = arguments,
-        .argument_count = sizeof arguments / sizeof arguments[0],
-        .done = looked,
-        .context = subscription,
-    };
-    script_call_send(locks, &call);
-}
-
-void watch_check(struct subscription *subscription)
-{
-    subscription->current = false;
-    if (LIST_EMPTY(&subscription->watches))
+    watched->is_current = false;
+    if (LIST_EMPTY(&watched->watches))
         return;
-    if (subscription->looking)
-        subscription->look_again = true;
+    if (watched->is_looking)
+        watched->look_again = true;
     else
-        look(subscription);
+        watched_look(watched);
 }
 
-void watch_changed(struct subscription *subscription, int64_t version)
+void watched_changed(struct watched *watched, int64_t version)
 {
-    if (!subscription->current || version > subscription->version)
-        watch_check(subscription);
+    if (!watched->is_current || version > watched->version)
+        watched_check(watched);
+}
+
+static void watch_give_over(struct watch *watch)
+{
+    watch->is_over = true;
+    watch->needs = watch->watched->looks + 1;
 }
 
 static void watch_on_over(uv_timer_t *timer)
 {
     struct watch *watch = timer->data;
-    watch->over = true;
-    watch->needs = watch->subscription->looks + 1;
-    watch_check(watch->subscription);
+    watch_give_over(watch);
+    watched_check(watch->watched);
 }
 
-static void unwatch(struct parked *parked)
+void locks_unwatch(struct watch *watch)
 {
-    struct watch *watch = (struct watch *)parked;
     watch->done = NULL;
-    if (watch->inspecting)
-        return; /* it goes when Redis has answered */
+    if (watch->is_inspecting)
+        return; /* it ends when Redis has answered */
     LIST_REMOVE(watch, others);
-    let_go(watch);
+    watch_end(watch);
 }
 
-struct watch *watch_begin(struct locks *locks, struct slice name, struct slice token, int64_t after,
+struct watch *watch_begin(struct watched *watched, struct slice token, int64_t after,
                           int64_t wait_ms, locks_done *done, void *context)
 {
     struct watch *watch = calloc(1, sizeof *watch + token.length);
     if (!watch)
         abort();
-    char key[KEY_LENGTH];
-    watch->subscription = subscription_join(locks, operation_key(locks, name, key));
-    watch->parked.give_up = unwatch;
+    watch->watched = watched;
     watch->done = done;
     watch->context = context;
     watch->after = after;
-    watch->needs = watch->subscription->looks + 1;
-    watch->over = locks->draining || wait_ms == 0;
+    watch->needs = watched->looks + 1;
+    watch->is_over = watched->locks->draining || wait_ms == 0;
     watch->token_length = token.length;
     if (token.length > 0)
         memcpy(watch->token, token.bytes, token.length);
-    LIST_INSERT_HEAD(&watch->subscription->watches, watch, others);
-    uv_timer_init(locks->loop, &watch->timer);
+    LIST_INSERT_HEAD(&watched->watches, watch, others);
+    uv_timer_init(watched->locks->loop, &watch->timer);
     watch->timer.data = watch;
-    if (!watch->over)
+    if (!watch->is_over)
         uv_timer_start(&watch->timer, watch_on_over, (uint64_t)wait_ms, 0);
-    if (watch->over || after < watch->subscription->version ||
-        !subscription_is_current(watch->subscription))
-        watch_check(watch->subscription);
+    if (watch->is_over || !watched->is_current || after < watched->version ||
+        !watched->kind->can_ask(watched))
+        watched_check(watched);
     return watch;
 }
 
-void watch_drain(struct locks *locks)
+void watched_drain(struct watched *watched)
 {
-    struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
-    for (; subscription; subscription = next) {
-        next = TAILQ_NEXT(subscription, others);
-        for (struct watch *watch = LIST_FIRST(&subscription->watches); watch;
-             watch = LIST_NEXT(watch, others)) {
-            watch->over = true;
-            watch->needs = subscription->looks + 1;
-        }
-        watch_check(subscription);
-        if (subscription->lingering)
-            watch_on_lingered(&subscription->lingering->timer);
-    }
+    for (struct watch *watch = LIST_FIRST(&watched->watches); watch;
+         watch = LIST_NEXT(watch, others))
+        watch_give_over(watch);
+    watched_check(watched);
+    if (watched->lingering)
+        watch_on_lingered(&watched->lingering->timer);
 }
