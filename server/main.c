@@ -44,8 +44,8 @@ static int start_workers(struct process *process, struct failure *failure)
         .damages = &process->damages,
         .health = &process->health,
         .log = &process->log,
-        .addresses = process->addresses,
-        .admin_addresses = process->admin_addresses,
+        .connection_limits = process->connection_limits,
+        .admin_connection_limits = process->admin_connection_limits,
         .admin_fd = -1,
         .metrics = write_metrics,
         .context = process,
@@ -101,7 +101,8 @@ static void tell_of_admin(const struct process *process)
     char url[96];
     if (!process->settings.admin_listen)
         return;
-    snprintf(url, sizeof url, "%s://%s", process->https ? "https" : "http", process->admin.place);
+    snprintf(url, sizeof url, "%s://%s", process->https ? "https" : "http",
+             process->admin.endpoint);
     log_line(&process->log, LOG_INFO, "listening for questions of health and figures", "url", url,
              NULL);
 }
@@ -116,7 +117,7 @@ static int serve(struct process *process, struct failure *failure)
     if (result == 0) {
         char redis[256];
         snprintf(process->url, sizeof process->url, "%s://%s", process->https ? "https" : "http",
-                 process->listener.place);
+                 process->listener.endpoint);
         redis_url_describe(&process->redis_url, redis, sizeof redis);
         log_line(&process->log, LOG_INFO, "listening", "url", process->url, "redis", redis,
                  "version", BATON_VERSION, NULL);
@@ -208,8 +209,8 @@ int main(int argc, char **argv)
     principals_drop(process.principals);
     https_drop(process.https);
     redis_url_free(&process.redis_url);
-    addresses_free(process.addresses);
-    addresses_free(process.admin_addresses);
+    connection_limits_free(process.connection_limits);
+    connection_limits_free(process.admin_connection_limits);
     settings_free(&process.settings);
     return exit_code(result);
 }

@@ -74,7 +74,7 @@ static void turn_away(struct acceptor *acceptor, int fd, const struct sockaddr_s
 {
     char address[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?";
     metrics_add(&acceptor->options.metrics->turned_away, 1);
-    addresses_give_place(acceptor->options.addresses);
+    connection_limits_release(acceptor->options.limits);
     if (may_log(acceptor, &acceptor->many_again)) {
         getnameinfo((const struct sockaddr *)from, length, address, sizeof address, NULL, 0,
                     NI_NUMERICHOST);
@@ -90,8 +90,8 @@ static void turn_away(struct acceptor *acceptor, int fd, const struct sockaddr_s
 static void let_in(struct acceptor *acceptor, struct pooled_daemon *pooled, int fd,
                    const struct sockaddr_storage *from, socklen_t length)
 {
-    struct address *address;
-    if (addresses_enter(acceptor->options.addresses, from, &address))
+    struct source_address *address;
+    if (connection_limits_enter(acceptor->options.limits, from, &address))
         pooled_daemon_take(pooled, client_new(acceptor->options.clients, fd, from, address), from,
                            length);
     else
@@ -113,20 +113,20 @@ static bool accept_into(struct acceptor *acceptor, struct pooled_daemon *pooled)
     bool gone = errno == ECONNABORTED || errno == EINTR;
     if (!gone && errno != EAGAIN)
         pause_accepting(acceptor);
-    addresses_give_place(acceptor->options.addresses);
+    connection_limits_release(acceptor->options.limits);
     return gone;
 }
 
 static bool accept_one(struct acceptor *acceptor)
 {
-    if (!addresses_take_place(acceptor->options.addresses)) {
+    if (!connection_limits_reserve(acceptor->options.limits)) {
         be_full(acceptor);
         return false;
     }
     struct pooled_daemon *pooled = daemon_pool_place(acceptor->options.pool);
     if (pooled)
         return accept_into(acceptor, pooled);
-    addresses_give_place(acceptor->options.addresses);
+    connection_limits_release(acceptor->options.limits);
     pause_accepting(acceptor);
     return false;
 }

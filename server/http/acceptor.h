@@ -5,7 +5,7 @@
 
 #include "server/http/daemon_pool.h"
 #include "server/log/log.h"
-#include "server/net/addresses.h"
+#include "server/net/connection_limits.h"
 
 /* Used on the worker's thread alone. */
 struct acceptor;
@@ -13,7 +13,7 @@ struct acceptor;
 struct acceptor_options {
     uv_loop_t *loop;
     int listen_fd; /* taken over */
-    struct addresses *addresses;
+    struct connection_limits *limits;
     struct clients *clients;
     struct lingering_closes *lingering;
     struct daemon_pool *pool;

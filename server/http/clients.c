@@ -147,7 +147,7 @@ void clients_close(struct clients *clients, void (*closed)(void *context), void 
 }
 
 struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
-                          struct address *address)
+                          struct source_address *address)
 {
     struct client *client = calloc(1, sizeof *client);
     if (!client)
@@ -191,8 +191,8 @@ void client_free(struct client *client)
     if (client->told)
         delivery_check(clients->options.deliveries, client->fd, client->told);
     metrics_add(&clients->options.metrics->connections, -1);
-    addresses_leave(clients->options.addresses, client->address);
-    addresses_give_place(clients->options.addresses);
+    connection_limits_leave(clients->options.limits, client->address);
+    connection_limits_release(clients->options.limits);
     https_session_end(&client->tls);
     free(client);
 }
@@ -219,7 +219,7 @@ void client_told(struct client *client, struct undelivered *told)
 {
     undelivered_free(client->told);
     if (told && client->tls.https &&
-        delivery_find_refused(client->clients->options.deliveries, client->fd, told))
+        delivery_check_find_refused(client->clients->options.deliveries, client->fd, told))
         told = NULL;
     client->told = told;
 }

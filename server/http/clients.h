@@ -4,11 +4,11 @@
 #define BATON_SERVER_HTTP_CLIENTS_H
 
 #include "server/http/deadlines.h"
-#include "server/http/delivery.h"
+#include "server/http/delivery_check.h"
 #include "server/http/https.h"
 #include "server/http/lingering_close.h"
 #include "server/metrics/metrics.h"
-#include "server/net/addresses.h"
+#include "server/net/connection_limits.h"
 
 #include <uv.h>
 
@@ -19,8 +19,8 @@ struct clients;
 struct client {
     struct deadline deadline; /* the first member */
     struct clients *clients;
-    struct address *address;      /* as it is counted, or NULL: it is trusted, or has none */
-    char place[INET6_ADDRSTRLEN]; /* the same for people; "": it has none */
+    struct source_address *address; /* as it is counted, or NULL: it is trusted, or has none */
+    char place[INET6_ADDRSTRLEN];   /* the same for people; "": it has none */
     int fd;
     struct undelivered *told;   /* the new holds that its last reply told of, if any */
     struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
@@ -32,7 +32,7 @@ struct client {
 
 struct clients_options {
     uv_loop_t *loop;
-    struct addresses *addresses;
+    struct connection_limits *limits;
     struct metrics *metrics;
     struct delivery_checks *deliveries;
     struct lingering_closes *lingering;
@@ -49,7 +49,7 @@ void clients_close(struct clients *clients, void (*closed)(void *context), void 
 /* One on this socket, from there, counted at `address`. From now on it has the time for a request's
  * head. */
 struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
-                          struct address *address);
+                          struct source_address *address);
 
 /* It begins to speak TLS. */
 void client_shakes_hands(struct client *client, struct https *https, gnutls_session_t session);

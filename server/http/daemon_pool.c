@@ -1,6 +1,6 @@
 #include "server/http/daemon_pool.h"
 
-#include "server/http/entrance.h"
+#include "server/http/request_head.h"
 
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
@@ -176,7 +176,7 @@ static struct MHD_Daemon *daemon_start(struct pooled_daemon *pooled)
         request_completed, pooled, MHD_OPTION_NOTIFY_CONNECTION, daemon_pool_on_connection, pooled,
         MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)DAEMON_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_STRICT_FOR_CLIENT, entrance_strictness(),
+        MHD_OPTION_STRICT_FOR_CLIENT, request_head_strictness(),
         has_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, no_certificate, MHD_OPTION_END);
 }
 

@@ -3,8 +3,8 @@
 #include "api/http/problem.h"
 #include "server/http/acceptor.h"
 #include "server/http/daemon_pool.h"
-#include "server/http/delivery.h"
-#include "server/http/hangups.h"
+#include "server/http/delivery_check.h"
+#include "server/http/disconnect_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void finish(struct http *http)
     clients_send_close_notify(http->clients);
     daemon_pool_close(http->pool, http_on_part_closed, http);
     clients_close(http->clients, http_on_part_closed, http);
-    hangups_close(http->shared.hangups, http_on_part_closed, http);
+    disconnect_watches_close(http->shared.watches, http_on_part_closed, http);
     delivery_checks_close(http->deliveries, http_on_part_closed, http);
     lingering_closes_close(http->lingering, http_on_part_closed, http);
     uv_close((uv_handle_t *)&http->deadline, http_on_deadline_closed);
@@ -109,7 +109,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
     http->lingering = lingering_closes_open(loop);
     http->clients = clients_open(&(struct clients_options){
         .loop = loop,
-        .addresses = options->addresses,
+        .limits = options->connection_limits,
         .metrics = options->metrics,
         .deliveries = http->deliveries,
         .lingering = http->lingering,
@@ -123,7 +123,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
     http->acceptor = acceptor_new(&(struct acceptor_options){
         .loop = loop,
         .listen_fd = options->listen_fd,
-        .addresses = options->addresses,
+        .limits = options->connection_limits,
         .clients = http->clients,
         .lingering = http->lingering,
         .pool = http->pool,
@@ -149,7 +149,7 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
                                             .log = options->log,
                                             .is_admin = options->is_admin};
     http->parts = PARTS;
-    int result = hangups_open(&http->shared.hangups, loop);
+    int result = disconnect_watches_open(&http->shared.watches, loop);
     if (result < 0) {
         close(options->listen_fd);
         free(http);
@@ -177,7 +177,7 @@ static void http_on_close_deadline(uv_timer_t *timer)
 {
     struct http *http = timer->data;
     http->cut_off = true;
-    hangups_tell_all(http->shared.hangups);
+    disconnect_watches_report_all(http->shared.watches);
     daemon_pool_wake(http->pool); /* this turn may be the last for lack of events */
 }
 

@@ -6,7 +6,7 @@
 #include "server/http/https.h"
 #include "server/log/log.h"
 #include "server/metrics/metrics.h"
-#include "server/net/addresses.h"
+#include "server/net/connection_limits.h"
 
 #include <uv.h>
 
@@ -25,11 +25,11 @@ struct http_options {
     struct metrics *metrics;
     struct https *https; /* NULL: plain HTTP; a reference of its own is taken */
     const struct log *log;
-    struct addresses *addresses; /* of all workers */
-    bool is_admin;               /* serves health and figures, and nothing else */
-    int64_t head_timeout_ms;     /* from the connection's begin, or the line of a further request */
-    int64_t body_timeout_ms;     /* from the end of the head */
-    int64_t idle_timeout_ms;     /* between requests, and for a reply to be read */
+    struct connection_limits *connection_limits; /* of all workers */
+    bool is_admin;                               /* serves health and figures, and nothing else */
+    int64_t head_timeout_ms; /* from the connection's begin, or the line of a further request */
+    int64_t body_timeout_ms; /* from the end of the head */
+    int64_t idle_timeout_ms; /* between requests, and for a reply to be read */
 };
 
 /* Clients may connect from now on, and wait for http_serve. Returns 0 or a negative errno; the

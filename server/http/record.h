@@ -13,7 +13,7 @@ struct record {
     struct daemon_context *daemon;
     struct MHD_Connection *connection;
     struct client *client;
-    struct hangup hangup;
+    struct disconnect_watch watch;
     bool begun;
     bool too_large;
     bool refused; /* the connection is not to be trusted any further, or a body is not read */

@@ -2,10 +2,10 @@
 
 #include "api/access/completion.h"
 #include "api/routes.h"
-#include "server/http/entrance.h"
+#include "server/http/forwarded.h"
 #include "server/http/headers.h"
-#include "server/http/origin.h"
-#include "server/http/sending.h"
+#include "server/http/request_head.h"
+#include "server/http/response.h"
 #include "server/log/journal.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ static void begin_waiting(struct record *record)
 /* The wait of a request has ended, in whatever way. First its client is answered. */
 static void stop_waiting(struct record *record)
 {
-    hangups_ignore(&record->hangup);
+    disconnect_watch_pause(&record->watch);
     if (record->waiting)
         count_waiting(record, -1);
     record->waiting = false;
@@ -127,7 +127,7 @@ static void streamed(struct exchange *exchange)
 
 static bool has_gone(const struct record *record)
 {
-    return hangups_has_gone(socket_of(record), record->client->tls.session);
+    return has_disconnected(socket_of(record), record->client->tls.session);
 }
 
 /* What is sent to a client that has gone looks delivered. */
@@ -143,9 +143,9 @@ static void note_origin(struct record *record, const struct headers *headers)
     const char *forwarded_for = headers->last[HEADER_FORWARDED_FOR];
     bool is_proxy = !record->client->address;
     if (traceparent && !headers_repeat(headers, HEADER_TRACEPARENT))
-        origin_trace(traceparent, record->exchange.trace_id);
+        forwarded_trace_id(traceparent, record->exchange.trace_id);
     if (is_proxy && forwarded_for && journal_wants_requests(context_of(record)->log))
-        origin_client(forwarded_for, record->forwarded_for);
+        forwarded_client(forwarded_for, record->forwarded_for);
 }
 
 /* The body's, as it is announced; 0: it is not. */
@@ -217,23 +217,23 @@ static void tell_gone(struct record *record)
 
 /* The client of a waiting request or of a stream has gone: the connection ends without more. Where
  * libmicrohttpd is at work on it, it is to find it closed. */
-static void request_on_hung_up(struct hangup *hangup)
+static void request_on_hung_up(struct disconnect_watch *watch)
 {
     struct record *record =
-        (struct record *)(void *)((char *)hangup - offsetof(struct record, hangup));
+        (struct record *)(void *)((char *)watch - offsetof(struct record, watch));
     metrics_add(&context_of(record)->metrics->hung_up, 1);
     stop_waiting(record);
     tell_gone(record);
     if (record->suspended)
         resume(record);
     else
-        shutdown(hangup->fd, SHUT_RDWR);
+        shutdown(watch->fd, SHUT_RDWR);
 }
 
 void request_watch(struct record *record)
 {
-    hangups_watch(context_of(record)->hangups, &record->hangup, socket_of(record),
-                  record->client->tls.session, request_on_hung_up);
+    disconnect_watch_start(context_of(record)->watches, &record->watch, socket_of(record),
+                           record->client->tls.session, request_on_hung_up);
 }
 
 /* Answers what the API has refused by its head. Where nobody knows where the request ends, or a
@@ -242,14 +242,14 @@ void request_watch(struct record *record)
 static enum MHD_Result refuse(struct record *record)
 {
     record->refused = true;
-    return sending_begin(record);
+    return response_queue(record);
 }
 
 static enum MHD_Result refuse_head(struct record *record)
 {
     record->refused = true;
     api_refuse_head(context_of(record)->api, &record->exchange, HEAD_MOST);
-    return sending_write(record);
+    return response_write(record);
 }
 
 /* Who asks is judged before any of the body is read; a request without one is answered when it is
@@ -312,7 +312,7 @@ static enum MHD_Result handle(struct record *record)
     enum handling handling = hand_over(record);
     drop_body(record);
     if (handling == ANSWERED)
-        return sending_begin(record);
+        return response_queue(record);
     if (handling == WAITING) {
         begin_waiting(record);
         request_watch(record);
@@ -327,7 +327,7 @@ static enum MHD_Result send_parked(struct record *record)
 {
     if (record->gone || (api_has_granted(&record->exchange) && has_gone(record)))
         return MHD_NO;
-    return sending_begin(record);
+    return response_queue(record);
 }
 
 /* libmicrohttpd calls this when the header is complete, for each piece of the body, when the body
@@ -340,7 +340,7 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *connection, c
     (void)context;
     if (!record->begun)
         return enter(record, method,
-                     entrance_refusal(connection, record->target, url, method, version));
+                     request_head_refusal(connection, record->target, url, method, version));
     if (*upload_length > 0) {
         size_t length = *upload_length;
         *upload_length = 0;
@@ -385,8 +385,8 @@ void request_completed(void *context, struct MHD_Connection *connection, void **
     record->client->lingers |= record->refused;
     client_expect(record->client, DEADLINE_IDLE);
     stop_waiting(record);
-    hangups_forget(context_of(record)->hangups, &record->hangup);
-    sending_ended(record, code);
+    disconnect_watch_stop(context_of(record)->watches, &record->watch);
+    response_completed(record, code);
     exchange_clear(&record->exchange);
     context_of(record)->under_way--;
     free(record->body);

@@ -5,7 +5,7 @@
 
 #include "api/api.h"
 #include "server/http/clients.h"
-#include "server/http/hangups.h"
+#include "server/http/disconnect_watch.h"
 #include "server/http/https.h"
 #include "server/log/log.h"
 #include "server/metrics/metrics.h"
@@ -16,7 +16,7 @@
 struct request_context {
     struct api *api;
     struct metrics *metrics;
-    struct hangups *hangups;
+    struct disconnect_watches *watches;
     const struct log *log; /* may be NULL */
     bool is_admin;         /* health and figures are served, and nothing else */
     bool closing;          /* replies end their connections */

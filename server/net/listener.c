@@ -66,7 +66,7 @@ static int describe(struct listener *listener)
                     port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return -EINVAL;
     bool brackets = listener->address.ss_family == AF_INET6;
-    snprintf(listener->place, sizeof listener->place, "%s%s%s:%s", brackets ? "[" : "", host,
+    snprintf(listener->endpoint, sizeof listener->endpoint, "%s%s%s:%s", brackets ? "[" : "", host,
              brackets ? "]" : "", port);
     return 0;
 }
@@ -209,6 +209,6 @@ int listener_socket(const struct listener *listener, struct failure *failure)
     }
     if (fd < 0)
         return failure_set(failure, fd, "--%s: cannot serve on %s: %s", listener->setting,
-                           listener->place, strerror(-fd));
+                           listener->endpoint, strerror(-fd));
     return fd;
 }

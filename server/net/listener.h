@@ -16,7 +16,7 @@ struct listener {
     const char *setting; /* the name of the one that says where */
     bool loopback;       /* no other machine can reach it */
     int shared; /* the socket that all accept on, as it was passed to us; -1: each has its own */
-    char place[72]; /* ADDRESS:PORT */
+    char endpoint[72]; /* ADDRESS:PORT */
 };
 
 /* Reads "ADDRESS:PORT" as listener_init does, and opens nothing: the port may still be 0. Returns 0

@@ -49,7 +49,7 @@ static bool bound(const struct call *call)
 
 static int no_answer(const struct call *call, const char *reason, struct failure *failure)
 {
-    return failure_set(failure, -EAGAIN, "not ready: %s does not answer: %s", call->place.place,
+    return failure_set(failure, -EAGAIN, "not ready: %s does not answer: %s", call->place.endpoint,
                        reason);
 }
 

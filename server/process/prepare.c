@@ -4,7 +4,7 @@
 #include "redis/address/access.h"
 #include "redis/sentinel/votes.h"
 #include "redis/store.h"
-#include "server/http/delivery.h"
+#include "server/http/delivery_check.h"
 #include "server/http/http.h"
 #include "server/http/lingering_close.h"
 #include "server/net/activation.h"
@@ -42,8 +42,8 @@ static int find_admin_listener(struct process *process, struct failure *failure)
     const struct settings *settings = &process->settings;
     if (!settings->admin_listen)
         return 0;
-    process->admin_addresses =
-        addresses_new(ADMIN_CONNECTIONS, ADMIN_CONNECTIONS_EACH, &settings->trusted);
+    process->admin_connection_limits =
+        connection_limits_new(ADMIN_CONNECTIONS, ADMIN_CONNECTIONS_EACH, &settings->trusted);
     return listener_init(&process->admin, "admin-listen", settings->admin_listen, failure);
 }
 
@@ -57,7 +57,7 @@ static int check_exposure(struct process *process, struct failure *failure)
                        "give a --tokens-file or a --tls-client-ca, listen on 127.0.0.1, or give "
                        "--allow-anonymous if "
                        "the network itself is closed",
-                       process->listener.place);
+                       process->listener.endpoint);
 }
 
 static int count_workers(struct process *process, struct failure *failure)
@@ -98,7 +98,7 @@ static int count_places(struct process *process, struct failure *failure)
     unsigned each = settings->max_connections_per_address > 0
                         ? (unsigned)settings->max_connections_per_address
                         : (most + 3) / 4;
-    process->addresses = addresses_new(most, each, &settings->trusted);
+    process->connection_limits = connection_limits_new(most, each, &settings->trusted);
     /* With a place left for those who release what the others wait for. */
     process->limits =
         (struct limits){.rate = settings->rate_limit,

@@ -13,7 +13,7 @@
 #include "server/log/damages.h"
 #include "server/log/log.h"
 #include "server/metrics/metrics.h"
-#include "server/net/addresses.h"
+#include "server/net/connection_limits.h"
 #include "server/net/listener.h"
 #include "server/process/notify.h"
 #include "server/process/worker.h"
@@ -38,9 +38,9 @@ struct process {
     struct embedded *embedded; /* NULL with a redis-url */
     struct redis_url redis_url;
     struct principals *principals; /* who may ask now */
-    struct addresses *addresses;
-    struct addresses *admin_addresses; /* NULL: there is no such listener */
-    struct https *https;               /* what TLS clients are shown now; NULL: plain HTTP */
+    struct connection_limits *connection_limits;
+    struct connection_limits *admin_connection_limits; /* NULL: there is no such listener */
+    struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
     struct limits limits;
     struct hold_counter hold_counter;
     struct contention contention;

@@ -279,7 +279,7 @@ static int open_http(struct worker *worker, int listen_fd)
                                 .metrics = worker->metrics,
                                 .https = worker->options->https,
                                 .log = worker->options->log,
-                                .addresses = worker->options->addresses,
+                                .connection_limits = worker->options->connection_limits,
                                 .head_timeout_ms = settings->head_timeout_ms,
                                 .body_timeout_ms = settings->body_timeout_ms,
                                 .idle_timeout_ms = settings->idle_timeout_ms};
@@ -287,7 +287,7 @@ static int open_http(struct worker *worker, int listen_fd)
     if (result < 0 || worker->index > 0 || worker->options->admin_fd < 0)
         return result;
     http.listen_fd = worker->options->admin_fd;
-    http.addresses = worker->options->admin_addresses;
+    http.connection_limits = worker->options->admin_connection_limits;
     http.is_admin = true;
     result = http_open(&worker->admin, &worker->loop, &http);
     if (result == 0)

@@ -21,8 +21,8 @@ struct worker_options {
     const struct log *log;
     struct principals *principals; /* at first; the worker takes a reference of its own */
     struct https *https;           /* the same; NULL: plain HTTP */
-    struct addresses *addresses;   /* of all workers */
-    struct addresses *admin_addresses;
+    struct connection_limits *connection_limits; /* of all workers */
+    struct connection_limits *admin_connection_limits;
     int admin_fd; /* health and figures alone are served on it, by the first worker; -1: none */
     struct limits *limits; /* the only things that they change together: these, */
     struct hold_counter *hold_counter;

@@ -99,12 +99,12 @@ static int listen_somewhere(int *ret_port)
 static void open_http(struct host *host)
 {
     host->log = (struct log){.fd = -1, .level = LOG_ERROR};
-    host->addresses = addresses_new(CONNECTIONS, CONNECTIONS, &NOBODY);
+    host->connection_limits = connection_limits_new(CONNECTIONS, CONNECTIONS, &NOBODY);
     const struct http_options options = {.listen_fd = listen_somewhere(&host->port),
                                          .api = &host->api,
                                          .metrics = &host->metrics,
                                          .log = &host->log,
-                                         .addresses = host->addresses,
+                                         .connection_limits = host->connection_limits,
                                          .head_timeout_ms = 10000,
                                          .body_timeout_ms = 10000,
                                          .idle_timeout_ms = 75000};

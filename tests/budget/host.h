@@ -16,7 +16,7 @@ struct host {
     struct locks *locks;
     struct api api;
     struct http *http;
-    struct addresses *addresses;
+    struct connection_limits *connection_limits;
     struct hold_counter hold_counter;
     struct contention contention;
     struct metrics metrics;

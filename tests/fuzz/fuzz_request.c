@@ -25,7 +25,7 @@ struct visit {
     struct metrics metrics;
     struct play play;
     struct http *http;
-    struct addresses *addresses;
+    struct connection_limits *connection_limits;
     redisReply *tree; /* what Redis answers, */
     int answers;      /* until it has done so too often: a scan goes on until Redis ends it */
     int fd;           /* the client's end */
@@ -102,13 +102,13 @@ static void visit_open(struct visit *visit, struct slice reply)
 {
     play_open(&visit->play);
     visit->tree = notation_read(reply);
-    visit->addresses = addresses_new(100, 100, &NOBODY);
+    visit->connection_limits = connection_limits_new(100, 100, &NOBODY);
     visit->metrics = (struct metrics){.redis_up = true};
     const struct http_options options = {.listen_fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC),
                                          .api = &visit->play.api,
                                          .metrics = &visit->metrics,
                                          .log = &SILENT,
-                                         .addresses = visit->addresses,
+                                         .connection_limits = visit->connection_limits,
                                          .head_timeout_ms = 10000,
                                          .body_timeout_ms = 10000,
                                          .idle_timeout_ms = 75000};
@@ -135,8 +135,8 @@ static void visit_close(struct visit *visit)
         fuzz_pass(1000);
     }
     close(visit->fd);
-    CLAIM(addresses_places_taken(visit->addresses) == 0);
-    addresses_free(visit->addresses);
+    CLAIM(connection_limits_open(visit->connection_limits) == 0);
+    connection_limits_free(visit->connection_limits);
     play_close(&visit->play);
     freeReplyObject(visit->tree);
 }

@@ -252,8 +252,8 @@ void stage_open_within(struct stage *stage, const struct stage_bounds *bounds)
                                    .head_timeout_ms = bounds->head_ms,
                                    .body_timeout_ms = bounds->body_ms,
                                    .idle_timeout_ms = bounds->idle_ms};
-    options.addresses = stage->addresses =
-        addresses_new(bounds->connections, bounds->each_address, &NOBODY);
+    options.connection_limits = stage->connection_limits =
+        connection_limits_new(bounds->connections, bounds->each_address, &NOBODY);
     stage->api.context = stage;
     pthread_mutex_init(&stage->mutex, NULL);
     pthread_cond_init(&stage->done, NULL);
@@ -307,8 +307,8 @@ bool stage_end(struct stage *stage, int timeout_ms)
         return false;
     pthread_join(stage->thread, NULL);
     assert_int_equal(uv_loop_close(&stage->loop), 0);
-    assert_int_equal(addresses_places_taken(stage->addresses), 0);
-    addresses_free(stage->addresses);
+    assert_int_equal(connection_limits_open(stage->connection_limits), 0);
+    connection_limits_free(stage->connection_limits);
     pthread_mutex_destroy(&stage->mutex);
     pthread_cond_destroy(&stage->done);
     return true;

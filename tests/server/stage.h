@@ -21,7 +21,7 @@ enum { STAGE_PLACES = 3000, STAGE_TEXT = 200000, STAGE_LARGE = 32 << 20 };
 struct stage {
     struct metrics metrics; /* whose alignment is the greatest */
     struct http *http;
-    struct addresses *addresses;
+    struct connection_limits *connection_limits;
     struct api api;
     int port;
     struct exchange *places[STAGE_PLACES]; /* the loop's thread alone */

@@ -30,11 +30,11 @@ static void an_address_with_port_0_gets_a_free_port(void **state)
         if (listener_init(&listener, "listen", GOOD[i].text, &failure) != 0)
             fail_msg("%s: %s", GOOD[i].text, failure.text);
         size_t length = strlen(GOOD[i].url);
-        assert_memory_equal(listener.place, GOOD[i].url, length);
+        assert_memory_equal(listener.endpoint, GOOD[i].url, length);
         assert_int_equal(listener.loopback, GOOD[i].loopback);
         uint16_t port = ntohs(((const struct sockaddr_in *)&listener.address)->sin_port);
         assert_int_not_equal(port, 0);
-        assert_int_equal(atoi(listener.place + length), port);
+        assert_int_equal(atoi(listener.endpoint + length), port);
     }
 }
 
@@ -53,7 +53,7 @@ static void ipv6_stands_in_brackets(void **state)
     for (size_t i = 0; i < LENGTH(SIX); i++) {
         struct listener listener;
         assert_int_equal(listener_init(&listener, "listen", SIX[i].text, NULL), 0);
-        assert_memory_equal(listener.place, SIX[i].url, strlen(SIX[i].url));
+        assert_memory_equal(listener.endpoint, SIX[i].url, strlen(SIX[i].url));
         assert_int_equal(listener.loopback, SIX[i].loopback);
     }
 }
@@ -175,7 +175,7 @@ static void workers_share_the_port(void **state)
     close(client);
 
     struct listener second;
-    assert_int_equal(listener_init(&second, "listen", listener.place, NULL), -EADDRINUSE);
+    assert_int_equal(listener_init(&second, "listen", listener.endpoint, NULL), -EADDRINUSE);
     for (size_t i = 0; i < LENGTH(fds); i++)
         close(fds[i]);
 }
@@ -220,7 +220,7 @@ static void a_port_that_was_taken_meanwhile_is_told(void **state)
     assert_int_equal(bind(fd, (const struct sockaddr *)&in, sizeof in), 0);
     assert_int_equal(listen(fd, 1), 0);
     assert_int_equal(listener_socket(&listener, &failure), -EADDRINUSE);
-    assert_non_null(strstr(failure.text, listener.place));
+    assert_non_null(strstr(failure.text, listener.endpoint));
     close(fd);
 }
 

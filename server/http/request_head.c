@@ -1,6 +1,6 @@
-#include "server/http/entrance.h"
+#include "server/http/request_head.h"
 
-#include "server/http/gate.h"
+#include "server/http/head_check.h"
 
 enum { BREAK = 2 }; /* the length of CR LF */
 
@@ -16,7 +16,7 @@ struct seams {
 };
 
 struct walk {
-    struct gate gate;
+    struct head_check check;
     struct seams seams;
 };
 
@@ -26,9 +26,9 @@ static bool is_0_9(void)
 }
 
 /* Version 1.0 is as strict as we are where it is asked to. Version 0.9 is not, and where it refuses
- * something, the client gets no reply or two heads of one: better that it leaves that to the gate.
+ * something, the client gets no reply or two heads of one: head_check does that better.
  */
-int entrance_strictness(void)
+int request_head_strictness(void)
 {
     return is_0_9() ? 0 : 1;
 }
@@ -39,12 +39,14 @@ static void follow(struct seams *seams, const char *begin, const char *end, size
     seams->next = end + delimiter;
 }
 
-static enum MHD_Result entrance_on_field(void *context, enum MHD_ValueKind kind, const char *name,
-                                         size_t name_length, const char *value, size_t value_length)
+static enum MHD_Result request_head_on_field(void *context, enum MHD_ValueKind kind,
+                                             const char *name, size_t name_length,
+                                             const char *value, size_t value_length)
 {
     struct walk *walk = context;
     (void)kind;
-    gate_field(&walk->gate, (struct slice){name, name_length}, (struct slice){value, value_length});
+    head_check_field(&walk->check, (struct slice){name, name_length},
+                     (struct slice){value, value_length});
     follow(&walk->seams, name, value + value_length, BREAK);
     return MHD_YES;
 }
@@ -55,19 +57,19 @@ static size_t head_length(struct MHD_Connection *connection)
         ->header_size;
 }
 
-const char *entrance_refusal(struct MHD_Connection *connection, const char *target, const char *url,
-                             const char *method, const char *version)
+const char *request_head_refusal(struct MHD_Connection *connection, const char *target,
+                                 const char *url, const char *method, const char *version)
 {
     struct walk walk = {.seams = {.are_known = is_0_9(), .next = method}};
-    gate_open(&walk.gate, slice_of(method), slice_of(target), slice_of(version));
+    head_check_begin(&walk.check, slice_of(method), slice_of(target), slice_of(version));
     follow(&walk.seams, method, method + strlen(method), 1);
     follow(&walk.seams, url, url + strlen(target), 1);
     follow(&walk.seams, version, version + strlen(version), BREAK);
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, entrance_on_field, &walk);
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, request_head_on_field, &walk);
     follow(&walk.seams, walk.seams.next, walk.seams.next, BREAK);
     bool has_gap = walk.seams.are_open || walk.seams.next != method + head_length(connection);
-    if (!gate_passes(&walk.gate))
-        return walk.gate.refusal;
+    if (!head_check_passes(&walk.check))
+        return walk.check.refusal;
     if (walk.seams.are_known && has_gap)
         return "the request line or a header field has a NUL, a line of it is folded or ends with "
                "LF alone: expected lines that end with CR LF";

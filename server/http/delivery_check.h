@@ -1,7 +1,7 @@
-/* delivery.h: finds out of a reply that tells of a new hold whether it came to its client, where
- * the connection ended after it. */
-#ifndef BATON_SERVER_HTTP_DELIVERY_H
-#define BATON_SERVER_HTTP_DELIVERY_H
+/* delivery_check.h: finds out of a reply that tells of a new hold whether it came to its client,
+ * where the connection ended after it. */
+#ifndef BATON_SERVER_HTTP_DELIVERY_CHECK_H
+#define BATON_SERVER_HTTP_DELIVERY_CHECK_H
 
 #include "api/operations/undelivered.h"
 #include "server/metrics/metrics.h"
@@ -28,7 +28,8 @@ void delivery_check(struct delivery_checks *deliveries, int fd, struct undeliver
 /* The same before the library says goodbye to a TLS client, which would take away what the kernel
  * knows of a reset; the connection may go on. Returns true, and takes `told` over, where it has
  * shown by now that the reply did not come to its client. */
-bool delivery_find_refused(struct delivery_checks *deliveries, int fd, struct undelivered *told);
+bool delivery_check_find_refused(struct delivery_checks *deliveries, int fd,
+                                 struct undelivered *told);
 
 /* What has not shown yet is taken for received. Calls `closed` from the loop, by which time the
  * record is freed. */

@@ -1,14 +1,14 @@
-#include "server/http/gate.h"
+#include "server/http/head_check.h"
 
 #include <strings.h>
 
 enum { PORT_DIGITS = 5, LENGTH_DIGITS = 18 };
 
 /* What is wrong first is what the client is told. */
-static void refuse(struct gate *gate, const char *why)
+static void refuse(struct head_check *check, const char *why)
 {
-    if (!gate->refusal)
-        gate->refusal = why;
+    if (!check->refusal)
+        check->refusal = why;
 }
 
 static bool is_digit(unsigned char c)
@@ -118,15 +118,15 @@ static struct slice without_trailing_space(struct slice value)
     return value;
 }
 
-static void judge_host(struct gate *gate, struct slice value)
+static void judge_host(struct head_check *check, struct slice value)
 {
     struct slice host = without_trailing_space(value);
-    if (gate->hosts++ > 0)
-        refuse(gate, "there are several Host fields: expected one");
+    if (check->hosts++ > 0)
+        refuse(check, "there are several Host fields: expected one");
     if (!is_authority(host))
-        refuse(gate, "Host: expected a host and perhaps a port, as in localhost:7420");
-    if (gate->hosts == 1)
-        gate->host = host;
+        refuse(check, "Host: expected a host and perhaps a port, as in localhost:7420");
+    if (check->hosts == 1)
+        check->host = host;
 }
 
 /* Zeros in front are HTTP. */
@@ -138,46 +138,46 @@ static bool is_length(struct slice value)
     return value.length > 0 && digits.length <= LENGTH_DIGITS && consists_of(digits, is_digit);
 }
 
-static void judge_length(struct gate *gate, struct slice value)
+static void judge_length(struct head_check *check, struct slice value)
 {
-    if (gate->lengths++ > 0)
-        refuse(gate, "there are several Content-Length fields: expected one");
+    if (check->lengths++ > 0)
+        refuse(check, "there are several Content-Length fields: expected one");
     if (!is_length(value))
-        refuse(gate, "Content-Length: expected up to 18 decimal digits and nothing else");
+        refuse(check, "Content-Length: expected up to 18 decimal digits and nothing else");
 }
 
-static void judge_coding(struct gate *gate, struct slice value)
+static void judge_coding(struct head_check *check, struct slice value)
 {
-    if (gate->codings++ > 0)
-        refuse(gate, "there are several Transfer-Encoding fields: expected one, or none");
-    if (gate->is_1_0)
-        refuse(gate, "HTTP/1.0 has no Transfer-Encoding: expected HTTP/1.1 or a Content-Length");
+    if (check->codings++ > 0)
+        refuse(check, "there are several Transfer-Encoding fields: expected one, or none");
+    if (check->is_1_0)
+        refuse(check, "HTTP/1.0 has no Transfer-Encoding: expected HTTP/1.1 or a Content-Length");
     if (!is_alike(value, slice_of("chunked")))
-        refuse(gate, "Transfer-Encoding: expected \"chunked\" and nothing else");
+        refuse(check, "Transfer-Encoding: expected \"chunked\" and nothing else");
 }
 
 /* Those that say where a request ends and whom it is for. */
 static const struct {
     const char *name;
-    void (*judge)(struct gate *gate, struct slice value);
+    void (*judge)(struct head_check *check, struct slice value);
 } FIELDS[] = {
     {"Host", judge_host},
     {"Content-Length", judge_length},
     {"Transfer-Encoding", judge_coding},
 };
 
-void gate_field(struct gate *gate, struct slice name, struct slice value)
+void head_check_field(struct head_check *check, struct slice name, struct slice value)
 {
     if (!is_token(name))
-        refuse(gate, "the name of a header field is empty or has a space, a control character or "
-                     "another that no name has: expected letters, digits and hyphens, and a colon "
-                     "at once");
+        refuse(check, "the name of a header field is empty or has a space, a control character or "
+                      "another that no name has: expected letters, digits and hyphens, and a colon "
+                      "at once");
     if (!consists_of(value, is_value_character))
-        refuse(gate, "the value of a header field has a control character: expected text on one "
-                     "line");
+        refuse(check, "the value of a header field has a control character: expected text on one "
+                      "line");
     for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
         if (is_alike(name, slice_of(FIELDS[i].name)))
-            FIELDS[i].judge(gate, value);
+            FIELDS[i].judge(check, value);
 }
 
 static const struct scheme {
@@ -211,48 +211,49 @@ static struct slice without_port(struct slice authority, const struct scheme *sc
     return port.length == 1 || slice_equals(port, scheme->port) ? host : authority;
 }
 
-static void judge_target(struct gate *gate, struct slice method)
+static void judge_target(struct head_check *check, struct slice method)
 {
-    struct slice target = gate->target;
+    struct slice target = check->target;
     const struct scheme *scheme = scheme_of(target);
     if (!consists_of(target, is_target_character))
-        refuse(gate, "the target has a space, a control character, a # or one beyond ASCII: "
-                     "expected it percent-encoded, as in /locks/caf%C3%A9");
+        refuse(check, "the target has a space, a control character, a # or one beyond ASCII: "
+                      "expected it percent-encoded, as in /locks/caf%C3%A9");
     if (scheme && !is_authority(authority_of(target, scheme)))
-        refuse(gate, "the target: expected a host and perhaps a port behind the scheme");
+        refuse(check, "the target: expected a host and perhaps a port behind the scheme");
     bool is_path = target.length > 0 && target.bytes[0] == '/';
     bool is_all = slice_equals(target, "*") && slice_equals(method, "OPTIONS");
     if (!scheme && !is_path && !is_all)
-        refuse(gate, "the target: expected a path, as in /locks/deploy, or http:// and Host in "
-                     "front of it");
+        refuse(check, "the target: expected a path, as in /locks/deploy, or http:// and Host in "
+                      "front of it");
 }
 
-void gate_open(struct gate *gate, struct slice method, struct slice target, struct slice version)
+void head_check_begin(struct head_check *check, struct slice method, struct slice target,
+                      struct slice version)
 {
-    *gate = (struct gate){.target = target, .is_1_0 = slice_equals(version, "HTTP/1.0")};
+    *check = (struct head_check){.target = target, .is_1_0 = slice_equals(version, "HTTP/1.0")};
     if (!is_token(method))
-        refuse(gate, "the method: expected a word such as GET or POST, and one space");
-    judge_target(gate, method);
-    if (!gate->is_1_0 && !slice_equals(version, "HTTP/1.1"))
-        refuse(gate, "the version: expected HTTP/1.1 or HTTP/1.0");
+        refuse(check, "the method: expected a word such as GET or POST, and one space");
+    judge_target(check, method);
+    if (!check->is_1_0 && !slice_equals(version, "HTTP/1.1"))
+        refuse(check, "the version: expected HTTP/1.1 or HTTP/1.0");
 }
 
 /* Whether an absolute target names another host than the Host field does. */
-static bool is_for_another(const struct gate *gate)
+static bool is_for_another(const struct head_check *check)
 {
-    const struct scheme *scheme = scheme_of(gate->target);
-    return scheme && gate->hosts > 0 &&
-           !is_alike(without_port(authority_of(gate->target, scheme), scheme),
-                     without_port(gate->host, scheme));
+    const struct scheme *scheme = scheme_of(check->target);
+    return scheme && check->hosts > 0 &&
+           !is_alike(without_port(authority_of(check->target, scheme), scheme),
+                     without_port(check->host, scheme));
 }
 
-bool gate_passes(struct gate *gate)
+bool head_check_passes(struct head_check *check)
 {
-    if (gate->hosts == 0 && !gate->is_1_0)
-        refuse(gate, "there is no Host field: expected one");
-    if (gate->lengths > 0 && gate->codings > 0)
-        refuse(gate, "there are Content-Length and Transfer-Encoding: expected one of them");
-    if (is_for_another(gate))
-        refuse(gate, "the target names another host than Host: expected the same");
-    return !gate->refusal;
+    if (check->hosts == 0 && !check->is_1_0)
+        refuse(check, "there is no Host field: expected one");
+    if (check->lengths > 0 && check->codings > 0)
+        refuse(check, "there are Content-Length and Transfer-Encoding: expected one of them");
+    if (is_for_another(check))
+        refuse(check, "the target names another host than Host: expected the same");
+    return !check->refusal;
 }

@@ -1,5 +1,5 @@
 /* Connections counted: in all, by address, and by several threads. */
-#include "server/net/addresses.h"
+#include "server/net/connection_limits.h"
 #include "tests/support/cmocka.h"
 
 #include <arpa/inet.h>
@@ -14,13 +14,13 @@ static struct networks trusted;
 static int setup(void **state)
 {
     assert_int_equal(networks_read(&trusted, "127.0.0.0/8,::1", NULL), 0);
-    *state = addresses_new(MOST, EACH, &trusted);
+    *state = connection_limits_new(MOST, EACH, &trusted);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    addresses_free(*state);
+    connection_limits_free(*state);
     networks_free(&trusted);
     return 0;
 }
@@ -39,67 +39,67 @@ static struct sockaddr_storage from(const char *text)
     return address;
 }
 
-static bool enters(struct addresses *addresses, const char *text, struct address **ret)
+static bool enters(struct connection_limits *limits, const char *text, struct source_address **ret)
 {
     struct sockaddr_storage address = from(text);
-    return addresses_enter(addresses, &address, ret);
+    return connection_limits_enter(limits, &address, ret);
 }
 
 static void places_are_as_many_as_there_are(void **state)
 {
     for (int i = 0; i < MOST; i++)
-        assert_true(addresses_take_place(*state));
-    assert_false(addresses_take_place(*state));
-    assert_false(addresses_take_place(*state)); /* which took none */
-    assert_int_equal(addresses_places_taken(*state), MOST);
-    addresses_give_place(*state);
-    assert_true(addresses_take_place(*state));
-    assert_false(addresses_take_place(*state));
+        assert_true(connection_limits_reserve(*state));
+    assert_false(connection_limits_reserve(*state));
+    assert_false(connection_limits_reserve(*state)); /* which took none */
+    assert_int_equal(connection_limits_open(*state), MOST);
+    connection_limits_release(*state);
+    assert_true(connection_limits_reserve(*state));
+    assert_false(connection_limits_reserve(*state));
 }
 
 static void an_address_has_its_share_and_no_more(void **state)
 {
-    struct address *all[EACH], *other, *none;
+    struct source_address *all[EACH], *other, *none;
     for (int i = 0; i < EACH; i++)
         assert_true(enters(*state, "192.0.2.1", &all[i]));
     assert_false(enters(*state, "192.0.2.1", &none));
     assert_false(enters(*state, "::ffff:192.0.2.1", &none)); /* the same one */
     assert_true(enters(*state, "192.0.2.2", &other));
-    addresses_leave(*state, other);
-    addresses_leave(*state, all[1]);
+    connection_limits_leave(*state, other);
+    connection_limits_leave(*state, all[1]);
     assert_true(enters(*state, "192.0.2.1", &all[1]));
     assert_false(enters(*state, "192.0.2.1", &none));
     for (int i = 0; i < EACH; i++)
-        addresses_leave(*state, all[i]);
+        connection_limits_leave(*state, all[i]);
 }
 
 static void in_ipv6_it_is_a_network_of_64_bits(void **state)
 {
-    struct address *all[EACH], *other, *none;
+    struct source_address *all[EACH], *other, *none;
     assert_true(enters(*state, "2001:db8:0:1::1", &all[0]));
     assert_true(enters(*state, "2001:db8:0:1::2", &all[1]));
     assert_true(enters(*state, "2001:db8:0:1:ffff:ffff:ffff:ffff", &all[2]));
     assert_false(enters(*state, "2001:db8:0:1::3", &none));
     assert_true(enters(*state, "2001:db8:0:2::1", &other));
-    addresses_leave(*state, other);
+    connection_limits_leave(*state, other);
     for (int i = 0; i < EACH; i++)
-        addresses_leave(*state, all[i]);
+        connection_limits_leave(*state, all[i]);
 }
 
 static void who_is_trusted_is_not_counted(void **state)
 {
-    struct address *address;
+    struct source_address *address;
     for (int i = 0; i < 2 * EACH; i++) {
         assert_true(enters(*state, i % 2 ? "127.0.0.1" : "::1", &address));
         assert_null(address);
-        addresses_leave(*state, address);
+        connection_limits_leave(*state, address);
     }
 }
 
 static void many_addresses_are_told_apart(void **state)
 {
-    static struct address *all[SEVERAL][EACH];
-    struct address *none;
+    static struct source_address *all[SEVERAL][EACH];
+    struct source_address *none;
     char text[32];
     for (int round = 0; round <= EACH; round++) {
         for (int i = 0; i < SEVERAL; i++) {
@@ -110,18 +110,18 @@ static void many_addresses_are_told_apart(void **state)
     }
     for (int i = 0; i < SEVERAL; i++)
         for (int round = 0; round < EACH; round++)
-            addresses_leave(*state, all[i][round]);
+            connection_limits_leave(*state, all[i][round]);
 }
 
 /* Never more than the share at once, and nothing is left when all have gone. */
 static void *come_and_go(void *context)
 {
-    struct address *address;
+    struct source_address *address;
     for (int i = 0; i < ROUNDS; i++) {
-        if (addresses_take_place(context)) {
+        if (connection_limits_reserve(context)) {
             if (enters(context, "198.51.100.7", &address))
-                addresses_leave(context, address);
-            addresses_give_place(context);
+                connection_limits_leave(context, address);
+            connection_limits_release(context);
         }
     }
     return NULL;
@@ -130,17 +130,17 @@ static void *come_and_go(void *context)
 static void workers_count_together(void **state)
 {
     pthread_t threads[THREADS];
-    struct address *all[EACH], *none;
+    struct source_address *all[EACH], *none;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, *state), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(addresses_places_taken(*state), 0);
+    assert_int_equal(connection_limits_open(*state), 0);
     for (int i = 0; i < EACH; i++)
         assert_true(enters(*state, "198.51.100.7", &all[i]));
     assert_false(enters(*state, "198.51.100.7", &none));
     for (int i = 0; i < EACH; i++)
-        addresses_leave(*state, all[i]);
+        connection_limits_leave(*state, all[i]);
 }
 
 #define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -1,5 +1,5 @@
 /* What header fields say of where a request comes from, and what they cannot say. */
-#include "server/http/origin.h"
+#include "server/http/forwarded.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void a_trace_is_taken_as_it_is_or_not_at_all(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(TRACES); i++) {
         char id[EXCHANGE_TRACE_ID_LENGTH + 1] = "before";
-        origin_trace(TRACES[i].traceparent, id);
+        forwarded_trace_id(TRACES[i].traceparent, id);
         if (strcmp(id, TRACES[i].id) != 0)
             fail_msg("%s: %s", TRACES[i].traceparent, id);
     }
@@ -63,7 +63,7 @@ static void no_other_byte_will_do(void **state)
             memcpy(text, GOOD, sizeof text);
             text[at] = (char)c;
             bool is_fine = GOOD[at] == '-' ? c == '-' : strchr("0123456789abcdef", c) != NULL;
-            origin_trace(text, id);
+            forwarded_trace_id(text, id);
             if ((id[0] != '\0') != is_fine)
                 fail_msg("byte %zu as %d", at, c);
         }
@@ -95,7 +95,7 @@ static void a_client_is_the_last_address(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(CLIENTS); i++) {
         char address[INET6_ADDRSTRLEN] = "before";
-        origin_client(CLIENTS[i].field, address);
+        forwarded_client(CLIENTS[i].field, address);
         if (strcmp(address, CLIENTS[i].address) != 0)
             fail_msg("%s: %s", CLIENTS[i].field, address);
     }

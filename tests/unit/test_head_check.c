@@ -1,4 +1,4 @@
-#include "server/http/gate.h"
+#include "server/http/head_check.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>
@@ -157,15 +157,15 @@ static const struct row {
 
 static const char *judge(const struct row *row)
 {
-    struct gate gate;
+    struct head_check check;
     size_t count = FIELDS;
     while (count > 0 && !row->fields[count - 1].name.length)
         count--;
-    gate_open(&gate, row->line[0], row->line[1], row->line[2]);
+    head_check_begin(&check, row->line[0], row->line[1], row->line[2]);
     for (size_t i = 0; i < count; i++)
-        gate_field(&gate, row->fields[i].name, row->fields[i].value);
-    assert_true(gate_passes(&gate) == !gate.refusal);
-    return gate.refusal;
+        head_check_field(&check, row->fields[i].name, row->fields[i].value);
+    assert_true(head_check_passes(&check) == !check.refusal);
+    return check.refusal;
 }
 
 static void requests_are_judged(void **state)
@@ -184,12 +184,12 @@ static void requests_are_judged(void **state)
 /* The first thing that is wrong is what the client is told. */
 static void the_first_reason_counts(void **state)
 {
-    struct gate gate;
+    struct head_check check;
     (void)state;
-    gate_open(&gate, slice_of("GET"), slice_of("/#"), slice_of("HTTP/9.9"));
-    gate_field(&gate, slice_of("X Y"), slice_of(""));
-    assert_false(gate_passes(&gate));
-    assert_non_null(strstr(gate.refusal, "target"));
+    head_check_begin(&check, slice_of("GET"), slice_of("/#"), slice_of("HTTP/9.9"));
+    head_check_field(&check, slice_of("X Y"), slice_of(""));
+    assert_false(head_check_passes(&check));
+    assert_non_null(strstr(check.refusal, "target"));
 }
 
 int main(void)

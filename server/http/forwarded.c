@@ -1,4 +1,4 @@
-#include "server/http/origin.h"
+#include "server/http/forwarded.h"
 
 #include <arpa/inet.h>
 
@@ -41,7 +41,7 @@ static bool ends_well(const char *text, size_t length)
     return memcmp(text, "00", VERSION_DIGITS) != 0 && text[TRACEPARENT_LENGTH] == '-';
 }
 
-void origin_trace(const char *traceparent, char ret_id[EXCHANGE_TRACE_ID_LENGTH + 1])
+void forwarded_trace_id(const char *traceparent, char ret_id[EXCHANGE_TRACE_ID_LENGTH + 1])
 {
     size_t length = strlen(traceparent);
     ret_id[0] = '\0';
@@ -54,7 +54,7 @@ void origin_trace(const char *traceparent, char ret_id[EXCHANGE_TRACE_ID_LENGTH 
     ret_id[EXCHANGE_TRACE_ID_LENGTH] = '\0';
 }
 
-void origin_client(const char *forwarded_for, char ret_address[INET6_ADDRSTRLEN])
+void forwarded_client(const char *forwarded_for, char ret_address[INET6_ADDRSTRLEN])
 {
     const char *comma = strrchr(forwarded_for, ',');
     const char *last = comma ? comma + 1 : forwarded_for;

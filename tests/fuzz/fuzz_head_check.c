@@ -1,12 +1,12 @@
-/* fuzz_gate.c: a request's line (METHOD TARGET VERSION) and header fields, as libmicrohttpd hands
- * them over. */
-#include "server/http/gate.h"
+/* fuzz_head_check.c: a request's line (METHOD TARGET VERSION) and header fields, as libmicrohttpd
+ * hands them over. */
+#include "server/http/head_check.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <strings.h>
 
-/* What must be true of every request that passes, counted in another way than the gate does. */
+/* What must be true of every request that passes, counted in another way than the check does. */
 struct tally {
     size_t hosts, lengths, codings;
     bool is_clean;
@@ -40,12 +40,12 @@ static void count(struct tally *tally, struct slice name, struct slice value)
         tally->is_clean &= value.bytes[i] >= '0' && value.bytes[i] <= '9';
 }
 
-static void send_field(struct gate *gate, struct tally *tally, struct slice line)
+static void send_field(struct head_check *check, struct tally *tally, struct slice line)
 {
     struct slice name = fuzz_cut(&line, ':');
     while (line.length > 0 && line.bytes[0] == ' ')
         line = (struct slice){line.bytes + 1, line.length - 1};
-    gate_field(gate, name, line);
+    head_check_field(check, name, line);
     count(tally, name, line);
 }
 
@@ -54,18 +54,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     char *copy = malloc(size + 1); /* so that a read behind its end is found */
     struct slice rest = {copy, size};
     struct tally tally = {.is_clean = true};
-    struct gate gate;
+    struct head_check check;
     if (!copy)
         abort();
     if (size > 0)
         memcpy(copy, bytes, size);
     struct slice line = fuzz_cut(&rest, '\n');
     struct slice method = fuzz_cut(&line, ' '), target = fuzz_cut(&line, ' ');
-    gate_open(&gate, method, target, line);
+    head_check_begin(&check, method, target, line);
     while (rest.length > 0)
-        send_field(&gate, &tally, fuzz_cut(&rest, '\n'));
-    bool passes = gate_passes(&gate);
-    CLAIM(passes == !gate.refusal);
+        send_field(&check, &tally, fuzz_cut(&rest, '\n'));
+    bool passes = head_check_passes(&check);
+    CLAIM(passes == !check.refusal);
     if (passes) {
         CLAIM(tally.is_clean && !has_controls(method) && !has_controls(target));
         CLAIM(slice_equals(line, "HTTP/1.1") || slice_equals(line, "HTTP/1.0"));

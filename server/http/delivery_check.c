@@ -1,4 +1,4 @@
-#include "server/http/delivery.h"
+#include "server/http/delivery_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,7 +127,8 @@ void delivery_check(struct delivery_checks *deliveries, int fd, struct undeliver
         settle(deliveries, told, verdict);
 }
 
-bool delivery_find_refused(struct delivery_checks *deliveries, int fd, struct undelivered *told)
+bool delivery_check_find_refused(struct delivery_checks *deliveries, int fd,
+                                 struct undelivered *told)
 {
     bool refused = judge(&(struct delivery){.fd = fd}) == REFUSED;
     if (refused)

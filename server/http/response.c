@@ -1,4 +1,4 @@
-#include "server/http/sending.h"
+#include "server/http/response.h"
 
 #include "api/routes.h"
 #include "api/stats/health.h"
@@ -92,7 +92,7 @@ static bool is_last(const struct record *record)
     return shared->closing || record->refused || health_is_leaving(shared->api->health);
 }
 
-enum MHD_Result sending_begin(struct record *record)
+enum MHD_Result response_queue(struct record *record)
 {
     const struct reply *reply = &record->exchange.reply;
     count_time(record);
@@ -113,7 +113,7 @@ enum MHD_Result sending_begin(struct record *record)
     return queued;
 }
 
-enum MHD_Result sending_write(struct record *record)
+enum MHD_Result response_write(struct record *record)
 {
     const struct reply *reply = &record->exchange.reply;
     bool has_body = strcmp(record->exchange.method, "HEAD") != 0;
@@ -175,7 +175,7 @@ static void count(struct record *record, enum MHD_RequestTerminationCode code)
     }
 }
 
-void sending_ended(struct record *record, enum MHD_RequestTerminationCode code)
+void response_completed(struct record *record, enum MHD_RequestTerminationCode code)
 {
     if (record->streaming)
         count_streaming(record, -1);

@@ -1,5 +1,5 @@
 /* Which hang-ups are told, by real sockets. */
-#include "server/http/hangups.h"
+#include "server/http/disconnect_watch.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@ struct world {
     uv_loop_t loop;
     uv_timer_t timer;
     uv_check_t check;
-    struct hangups *hangups;
-    struct hangup hangup;
+    struct disconnect_watches *hangups;
+    struct disconnect_watch hangup;
     int ours;
     int theirs;
     unsigned turns;
@@ -20,7 +20,7 @@ struct world {
 
 static struct world world;
 
-static void on_gone(struct hangup *hangup)
+static void on_gone(struct disconnect_watch *hangup)
 {
     assert_ptr_equal(hangup, &world.hangup);
     world.told++;
@@ -45,7 +45,7 @@ static void run_for(uint64_t ms)
 
 static void watch(void)
 {
-    hangups_watch(world.hangups, &world.hangup, world.ours, NULL, on_gone);
+    disconnect_watch_start(world.hangups, &world.hangup, world.ours, NULL, on_gone);
 }
 
 static int set_up(void **state)
@@ -57,7 +57,7 @@ static int set_up(void **state)
     uv_timer_init(&world.loop, &world.timer);
     uv_check_init(&world.loop, &world.check);
     uv_check_start(&world.check, on_turn);
-    assert_int_equal(hangups_open(&world.hangups, &world.loop), 0);
+    assert_int_equal(disconnect_watches_open(&world.hangups, &world.loop), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     world.ours = ends[0], world.theirs = ends[1];
     return 0;
@@ -71,8 +71,8 @@ static void on_closed(void *context)
 static int tear_down(void **state)
 {
     (void)state;
-    hangups_forget(world.hangups, &world.hangup);
-    hangups_close(world.hangups, on_closed, NULL);
+    disconnect_watch_stop(world.hangups, &world.hangup);
+    disconnect_watches_close(world.hangups, on_closed, NULL);
     uv_close((uv_handle_t *)&world.timer, NULL);
     uv_close((uv_handle_t *)&world.check, NULL);
     uv_run(&world.loop, UV_RUN_DEFAULT);
@@ -98,12 +98,12 @@ static void one_that_is_ignored_is_not_told(void **state)
 {
     (void)state;
     watch();
-    hangups_ignore(&world.hangup);
+    disconnect_watch_pause(&world.hangup);
     shutdown(world.theirs, SHUT_WR);
     run_for(50);
     assert_int_equal(world.told, 0);
     assert_in_range(world.turns, 1, 4);
-    hangups_tell_all(world.hangups);
+    disconnect_watches_report_all(world.hangups);
     assert_int_equal(world.told, 0);
 }
 
@@ -111,9 +111,9 @@ static void it_can_be_watched_again(void **state)
 {
     (void)state;
     watch();
-    hangups_ignore(&world.hangup);
+    disconnect_watch_pause(&world.hangup);
     watch();
-    hangups_forget(world.hangups, &world.hangup);
+    disconnect_watch_stop(world.hangups, &world.hangup);
     watch();
     shutdown(world.theirs, SHUT_WR);
     run_for(5);
@@ -124,7 +124,7 @@ static void all_can_be_told(void **state)
 {
     (void)state;
     watch();
-    hangups_tell_all(world.hangups);
+    disconnect_watches_report_all(world.hangups);
     assert_int_equal(world.told, 1);
     shutdown(world.theirs, SHUT_WR);
     run_for(5);

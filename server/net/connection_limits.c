@@ -1,0 +1,131 @@
+#include "server/net/connection_limits.h"
+
+#include "base/random.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+enum { BUCKETS = 4096, IPV6_COUNTED_BYTES = 8 };
+
+struct source_address {
+    struct ip ip;
+    unsigned connections;
+    LIST_ENTRY(source_address) others; /* of its bucket */
+};
+
+struct connection_limits {
+    unsigned most, most_each;
+    const struct networks *trusted;
+    atomic_uint places_taken;
+    uint64_t seed;         /* so that nobody can choose limits that share a bucket */
+    pthread_mutex_t mutex; /* over what is below */
+    LIST_HEAD(bucket, source_address) buckets[BUCKETS];
+};
+
+struct connection_limits *connection_limits_new(unsigned most, unsigned most_each,
+                                                const struct networks *trusted)
+{
+    struct connection_limits *limits = calloc(1, sizeof *limits);
+    if (!limits)
+        abort();
+    limits->most = most;
+    limits->most_each = most_each;
+    limits->trusted = trusted;
+    random_bytes(&limits->seed, sizeof limits->seed);
+    pthread_mutex_init(&limits->mutex, NULL);
+    return limits;
+}
+
+void connection_limits_free(struct connection_limits *limits)
+{
+    if (!limits)
+        return;
+    pthread_mutex_destroy(&limits->mutex);
+    free(limits);
+}
+
+bool connection_limits_reserve(struct connection_limits *limits)
+{
+    if (atomic_fetch_add(&limits->places_taken, 1) < limits->most)
+        return true;
+    connection_limits_release(limits);
+    return false;
+}
+
+void connection_limits_release(struct connection_limits *limits)
+{
+    atomic_fetch_sub(&limits->places_taken, 1);
+}
+
+unsigned connection_limits_open(const struct connection_limits *limits)
+{
+    return atomic_load(&limits->places_taken);
+}
+
+/* Multiplied, so that each bit of the address and of the seed has a say in the upper ones. */
+static struct bucket *bucket_of(struct connection_limits *limits, const struct ip *ip)
+{
+    uint64_t halves[2];
+    memcpy(halves, ip->bytes, sizeof halves);
+    uint64_t hash = (halves[0] ^ limits->seed) * 0x9E3779B97F4A7C15;
+    hash = (hash ^ hash >> 29 ^ halves[1]) * 0xBF58476D1CE4E5B9;
+    return &limits->buckets[(hash >> 32) % BUCKETS];
+}
+
+static struct source_address *find(const struct bucket *bucket, const struct ip *ip)
+{
+    struct source_address *address;
+    LIST_FOREACH(address, bucket, others)
+    if (memcmp(&address->ip, ip, sizeof *ip) == 0)
+        return address;
+    return NULL;
+}
+
+static struct source_address *address_new(struct bucket *bucket, const struct ip *ip)
+{
+    struct source_address *address = calloc(1, sizeof *address);
+    if (!address)
+        abort();
+    address->ip = *ip;
+    LIST_INSERT_HEAD(bucket, address, others);
+    return address;
+}
+
+bool connection_limits_enter(struct connection_limits *limits, const struct sockaddr_storage *from,
+                             struct source_address **ret)
+{
+    struct ip ip;
+    if (!ip_of(from, &ip) || networks_have(limits->trusted, &ip)) {
+        *ret = NULL;
+        return true;
+    }
+    if (!ip_is_mapped(&ip))
+        memset(ip.bytes + IPV6_COUNTED_BYTES, 0, IP_BYTES - IPV6_COUNTED_BYTES);
+    pthread_mutex_lock(&limits->mutex);
+    struct bucket *bucket = bucket_of(limits, &ip);
+    struct source_address *address = find(bucket, &ip);
+    if (!address)
+        address = address_new(bucket, &ip);
+    bool admitted = address->connections < limits->most_each;
+    if (admitted) {
+        address->connections++;
+        *ret = address;
+    }
+    pthread_mutex_unlock(&limits->mutex);
+    return admitted;
+}
+
+void connection_limits_leave(struct connection_limits *limits, struct source_address *address)
+{
+    if (!address)
+        return;
+    pthread_mutex_lock(&limits->mutex);
+    if (--address->connections == 0) {
+        LIST_REMOVE(address, others);
+        free(address);
+    }
+    pthread_mutex_unlock(&limits->mutex);
+}
