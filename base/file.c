@@ -1,8 +1,9 @@
 #include "base/file.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,9 +92,7 @@ int file_read(const struct file_options *options, char **ret, size_t *ret_length
     int fd = open(options->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return cannot_read(options, errno, failure);
-    char *bytes = calloc(1, options->longest + 2);
-    if (!bytes)
-        abort();
+    char *bytes = memory_checked(calloc(1, options->longest + 2));
     int result = check(options, fd, failure);
     if (result == 0)
         result = read_bytes(options, fd, bytes, ret_length, failure);

@@ -1,5 +1,7 @@
 #include "base/heavy_hitters.h"
 
+#include "base/memory.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -133,9 +135,7 @@ static struct ranked *items_fold(struct item *items, size_t count, uint64_t floo
 
 static struct item *items_new(size_t most)
 {
-    struct item *items = malloc((most + 1) * sizeof *items);
-    if (!items)
-        abort();
+    struct item *items = memory_checked(malloc((most + 1) * sizeof *items));
     return items;
 }
 

@@ -2,9 +2,8 @@
 
 #include "base/base64url.h"
 #include "base/digest.h"
+#include "base/memory.h"
 #include "locks/types/owner.h"
-
-#include <stdlib.h>
 
 enum { DIGEST_TEXT = BASE64URL_LENGTH(DIGEST_LENGTH) };
 
@@ -21,9 +20,7 @@ static bool has_a_name(const struct exchange *exchange)
 static struct ownership *ownership_of(struct exchange *exchange)
 {
     if (!exchange->ownership)
-        exchange->ownership = calloc(1, sizeof *exchange->ownership);
-    if (!exchange->ownership)
-        abort();
+        exchange->ownership = memory_checked(calloc(1, sizeof *exchange->ownership));
     return exchange->ownership;
 }
 

@@ -1,9 +1,9 @@
 #include "api/http/dump.h"
 
 #include "base/decimal.h"
+#include "base/memory.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* json_dumps with JSON_COMPACT writes the same and takes four times as long: it looks in every
@@ -23,9 +23,7 @@ static char *dump_reserve(struct text *text, size_t length)
 {
     if (text->room - text->length < length) {
         text->room = 2 * (text->length + length) + ROOM;
-        text->bytes = realloc(text->bytes, text->room);
-        if (!text->bytes)
-            abort();
+        text->bytes = memory_checked(realloc(text->bytes, text->room));
     }
     return text->bytes + text->length;
 }

@@ -1,8 +1,9 @@
 #include "api/http/exchange.h"
 
+#include "base/memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { STREAM_LEAST = 512 }; /* bytes of room for what is unsent */
 
@@ -98,9 +99,7 @@ static char *stream_reserve(struct stream *stream, size_t length)
         stream->taken = 0;
     } else if (stream->taken + needed > stream->room) {
         size_t room = needed < STREAM_LEAST ? STREAM_LEAST : needed + needed / 2;
-        char *bytes = malloc(room);
-        if (!bytes)
-            abort();
+        char *bytes = memory_checked(malloc(room));
         if (stream->length > 0)
             memcpy(bytes, stream->bytes + stream->taken, stream->length);
         free(stream->bytes);

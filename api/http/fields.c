@@ -7,9 +7,9 @@
 #include "api/http/problem.h"
 #include "api/http/route.h"
 #include "api/http/target.h"
+#include "base/memory.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { NAME_SHOWN = 60, CURSOR_LONGEST = 32768 };
 
@@ -137,9 +137,7 @@ static bool read_query(struct exchange *exchange, unsigned accepted)
     target_split(exchange->target, &path, &query);
     if (query.length == 0)
         return true;
-    exchange->decoded = malloc(query.length);
-    if (!exchange->decoded)
-        abort();
+    exchange->decoded = memory_checked(malloc(query.length));
     const char *start = query.bytes;
     while (query_next(&query, &name, &value)) {
         /* A value is decoded to where it stands in the query: it only gets shorter. */

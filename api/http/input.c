@@ -5,12 +5,12 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "base/duration.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "locks/types/replicas.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { EXPECTED_LENGTH = 160 };
 
@@ -211,9 +211,7 @@ static bool set_list(const struct input *input, const json_t *value)
     size_t count = json_array_size(value);
     if (!set_number(input, (int64_t)count))
         return false;
-    parameters->names = calloc(count, sizeof *parameters->names);
-    if (!parameters->names)
-        abort();
+    parameters->names = memory_checked(calloc(count, sizeof *parameters->names));
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(value, i);
         struct slice name = {json_string_value(item), json_string_length(item)};

@@ -1,12 +1,10 @@
 #include "api/http/page.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
 
 static struct page_lock *new_lock(int64_t version, struct slice name, struct slice text)
 {
-    struct page_lock *lock = malloc(sizeof *lock + name.length + text.length);
-    if (!lock)
-        abort();
+    struct page_lock *lock = memory_checked(malloc(sizeof *lock + name.length + text.length));
     lock->version = version;
     lock->name = (struct slice){lock->bytes, name.length};
     lock->text = (struct slice){lock->bytes + name.length, text.length};
@@ -34,9 +32,7 @@ static void insert(struct page *page, struct page_lock *lock)
     size_t at = page->count;
     if (page->count == page->room) {
         page->room = page->room ? 2 * page->room : 8;
-        page->locks = realloc(page->locks, page->room * sizeof(struct page_lock *));
-        if (!page->locks)
-            abort();
+        page->locks = memory_checked(realloc(page->locks, page->room * sizeof(struct page_lock *)));
     }
     for (; at > 0 && is_before(lock, page->locks[at - 1]); at--)
         page->locks[at] = page->locks[at - 1];

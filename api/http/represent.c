@@ -1,8 +1,7 @@
 #include "api/http/represent.h"
 
 #include "base/decimal.h"
-
-#include <stdlib.h>
+#include "base/memory.h"
 
 /* Bytes of these as text beside name, token and owner. */
 enum { HOLD_REST = 160, RELEASE_REST = 128 };
@@ -73,9 +72,7 @@ static bool is_plain(struct slice text)
 
 static char *required_text(size_t size)
 {
-    char *text = malloc(size);
-    if (!text)
-        abort();
+    char *text = memory_checked(malloc(size));
     return text;
 }
 

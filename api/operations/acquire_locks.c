@@ -6,8 +6,7 @@
 #include "api/operations/operations.h"
 #include "api/operations/several.h"
 #include "api/stats/lock_event.h"
-
-#include <stdlib.h>
+#include "base/memory.h"
 
 /* The name as the exchange has it, which lasts as long as the exchange does. */
 static struct slice own_name(const struct exchange *exchange, struct slice name)
@@ -24,9 +23,8 @@ static void keep_grant(struct exchange *exchange, struct slice name,
                        const struct locks_reply *reply)
 {
     if (!exchange->grants)
-        exchange->grants = calloc(several_count(exchange), sizeof *exchange->grants);
-    if (!exchange->grants)
-        abort();
+        exchange->grants =
+            memory_checked(calloc(several_count(exchange), sizeof *exchange->grants));
     exchange->grants[exchange->grant_count++] =
         (struct grant){name, reply->hold.fence, reply->attempt, reply->result == LOCKS_DONE};
 }

@@ -8,11 +8,11 @@
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
 #include "api/stats/lock_event.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct connection_hold {
     LIST_ENTRY(connection_hold) entry; /* of the API's list, while there is a renewer */
@@ -105,9 +105,7 @@ static void hold_connection_on_released(void *context, const struct locks_reply 
 /* Where the client has come again by another connection, that one has the hold by now. */
 static void release(struct exchange *exchange, const struct attempt *attempt)
 {
-    struct parting *parting = malloc(sizeof *parting);
-    if (!parting)
-        abort();
+    struct parting *parting = memory_checked(malloc(sizeof *parting));
     parting->asker = asker_of(exchange);
     parting->name = (struct slice){parting->name_bytes, exchange->name.length};
     memcpy(parting->name_bytes, exchange->name.bytes, exchange->name.length);
@@ -189,9 +187,7 @@ static void prolonged(void *context, const struct locks_reply *reply)
 
 void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
 {
-    struct connection_hold *held = calloc(1, sizeof *held);
-    if (!held)
-        abort();
+    struct connection_hold *held = memory_checked(calloc(1, sizeof *held));
     held->exchange = exchange;
     held->attempt = reply->attempt;
     if (reply->result == LOCKS_DONE) {

@@ -3,8 +3,7 @@
 #include "api/http/context.h"
 #include "api/http/exchange.h"
 #include "api/stats/lock_event.h"
-
-#include <stdlib.h>
+#include "base/memory.h"
 
 /* Its texts stand behind the grants. */
 struct undelivered {
@@ -37,9 +36,8 @@ struct undelivered *undelivered_new(const struct exchange *exchange)
         return NULL;
     for (size_t i = 0; i < count; i++)
         length += grants[i].name.length;
-    struct undelivered *undelivered = malloc(sizeof *undelivered + count * sizeof *grants + length);
-    if (!undelivered)
-        abort();
+    struct undelivered *undelivered =
+        memory_checked(malloc(sizeof *undelivered + count * sizeof *grants + length));
     *undelivered = (struct undelivered){
         .asker = asker_of(exchange),
         .keep_ms = exchange->keep_ms,

@@ -7,8 +7,7 @@
 #include "api/operations/events.h"
 #include "api/operations/operations.h"
 #include "base/decimal.h"
-
-#include <stdlib.h>
+#include "base/memory.h"
 
 struct watching {
     struct events events;
@@ -90,9 +89,7 @@ static void watch_lock_on_drained(struct exchange *exchange)
 
 enum handling watch_lock(struct exchange *exchange)
 {
-    struct watching *watching = calloc(1, sizeof *watching);
-    if (!watching)
-        abort();
+    struct watching *watching = memory_checked(calloc(1, sizeof *watching));
     events_read(&watching->events, exchange);
     exchange->below = watching;
     exchange->hung_up = watch_lock_let_go;

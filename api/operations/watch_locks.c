@@ -7,8 +7,7 @@
 #include "api/operations/events.h"
 #include "api/operations/operations.h"
 #include "base/decimal.h"
-
-#include <stdlib.h>
+#include "base/memory.h"
 
 enum {
     ID_LONGEST = 2 * DECIMAL_LONGEST + 1,
@@ -73,9 +72,7 @@ static void watch_locks_answer(struct watching *watching, bool complete)
     const struct page *page = &watching->page;
     const struct prefix_position *position = &watching->position;
     bool began = !complete && position->since > position->after;
-    char *text = malloc(page->bytes + page->count + REPLY_REST);
-    if (!text)
-        abort();
+    char *text = memory_checked(malloc(page->bytes + page->count + REPLY_REST));
     char *at =
         decimal_put(stpcpy(text, "{\"version\":"), began ? position->since : position->after);
     at = stpcpy(stpcpy(at, ",\"changed\":"), page->count > 0 ? "true" : "false");
@@ -213,9 +210,7 @@ static void set_limits(struct page *page, const struct exchange *exchange)
 
 enum handling watch_locks(struct exchange *exchange)
 {
-    struct watching *watching = calloc(1, sizeof *watching);
-    if (!watching)
-        abort();
+    struct watching *watching = memory_checked(calloc(1, sizeof *watching));
     events_read(&watching->events, exchange);
     watching->position = (struct prefix_position){
         .after = exchange->parameters.numbers[FIELD_AFTER], .since = exchange->parameters.since};

@@ -1,6 +1,6 @@
 #include "api/principals/principal.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
 
 const char *const VERB_WORDS[VERB_COUNT] = {
 #define VERB_WORD(name, word) [name] = word,
@@ -10,9 +10,7 @@ const char *const VERB_WORDS[VERB_COUNT] = {
 
 static void *cleared(size_t count, size_t size)
 {
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory)
-        abort();
+    void *memory = memory_checked(calloc(count ? count : 1, size));
     return memory;
 }
 

@@ -1,5 +1,6 @@
 #include "api/principals/principals.h"
 
+#include "base/memory.h"
 #include "base/utf8.h"
 
 #include <pthread.h>
@@ -23,9 +24,7 @@ struct principals {
 
 struct principals *principals_new(void)
 {
-    struct principals *principals = calloc(1, sizeof *principals);
-    if (!principals)
-        abort();
+    struct principals *principals = memory_checked(calloc(1, sizeof *principals));
     atomic_store(&principals->references, 1);
     pthread_mutex_init(&principals->mutex, NULL);
     return principals;

@@ -1,5 +1,6 @@
 #include "api/stats/contention.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/siphash.h"
 #include "base/table.h"
@@ -52,9 +53,7 @@ void contention_open(struct contention *contention, size_t count)
 {
     contention->count = count;
     for (size_t i = 0; i < count; i++) {
-        struct contention_part *part = calloc(1, sizeof *part);
-        if (!part)
-            abort();
+        struct contention_part *part = memory_checked(calloc(1, sizeof *part));
         pthread_mutex_init(&part->mutex, NULL);
         random_bytes(&part->key, sizeof part->key);
         part->windows[0].begun = now_ms();
@@ -100,9 +99,7 @@ static void queue(struct contention_part *part, struct window *window, uint64_t 
 {
     struct waited **place = contention_find(part, hash, name), *waited = *place;
     if (!waited) {
-        waited = calloc(1, sizeof *waited + name.length);
-        if (!waited)
-            abort();
+        waited = memory_checked(calloc(1, sizeof *waited + name.length));
         waited->hash = hash;
         waited->since = now_ms();
         waited->length = name.length;
@@ -174,9 +171,7 @@ static void grow(struct gathering *gathering, size_t room)
 {
     struct contention_view *view = &gathering->view;
     gathering->room = room;
-    view->waiting = realloc(view->waiting, room * sizeof *view->waiting);
-    if (!view->waiting)
-        abort();
+    view->waiting = memory_checked(realloc(view->waiting, room * sizeof *view->waiting));
 }
 
 static void gather_one(struct gathering *gathering, const struct waited *waited, uint64_t now)
@@ -293,9 +288,7 @@ struct contention_view contention_view(const struct contention *contention,
     struct gathering gathering = {.wants = wants, .context = context};
     struct contention_view *view = &gathering.view;
     size_t parts = contention ? contention->count : 0;
-    gathering.windows = malloc((2 * parts + 1) * sizeof *gathering.windows);
-    if (!gathering.windows)
-        abort();
+    gathering.windows = memory_checked(malloc((2 * parts + 1) * sizeof *gathering.windows));
     memset(gathering.windows, 0, 2 * parts * sizeof *gathering.windows); /* has the pages made */
     for (size_t i = 0; i < parts; i++)
         gather(&gathering, contention->parts[i]);

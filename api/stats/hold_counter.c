@@ -1,7 +1,8 @@
 #include "api/stats/hold_counter.h"
 
+#include "base/memory.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -97,9 +98,7 @@ bool hold_counter_count(struct hold_counter *hold_counter, struct locks *locks,
         atomic_store_explicit(&hold_counter->taken, false, memory_order_release);
         return false;
     }
-    struct counting *counting = malloc(sizeof *counting);
-    if (!counting)
-        abort();
+    struct counting *counting = memory_checked(malloc(sizeof *counting));
     *counting = (struct counting){
         hold_counter, locks, done, context, now + PATIENCE_MS * UINT64_C(1000000), 0};
     hold_counter_go_on(counting);

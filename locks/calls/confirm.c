@@ -1,9 +1,8 @@
 #include "locks/calls/confirm.h"
 
+#include "base/memory.h"
 #include "locks/calls/operation.h"
 #include "locks/quarantine/horizon.h"
-
-#include <stdlib.h>
 
 struct confirm {
     struct locks *locks;
@@ -68,9 +67,7 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
         !holds || horizon_covers(locks->guard, mark.shard, reply->hold.ttl_ms, replicas);
     if (!holds || (is_covered && replicas == 0))
         return false;
-    struct confirm *confirm = calloc(1, sizeof *confirm);
-    if (!confirm)
-        abort();
+    struct confirm *confirm = memory_checked(calloc(1, sizeof *confirm));
     confirm->locks = locks;
     confirm->done = done;
     confirm->context = context;

@@ -1,9 +1,9 @@
 #include "locks/calls/operation.h"
 
+#include "base/memory.h"
 #include "locks/quarantine/guard.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 enum { ARGUMENTS_MOST = 16 };
 
@@ -70,9 +70,7 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
                    const struct slice *arguments, size_t argument_count, operation_reader *read,
                    locks_done *done, void *context)
 {
-    struct operation *operation = malloc(sizeof *operation);
-    if (!operation)
-        abort();
+    struct operation *operation = memory_checked(malloc(sizeof *operation));
     *operation = (struct operation){locks, read, done, context};
 
     assert(argument_count < ARGUMENTS_MOST);

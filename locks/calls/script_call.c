@@ -1,12 +1,12 @@
 #include "locks/calls/script_call.h"
 
+#include "base/memory.h"
 #include "locks/calls/engine.h"
 #include "locks/calls/replies.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/guard.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct pending_call {
     struct locks *locks;
@@ -117,9 +117,7 @@ static void script_call_answered(void *context, const struct store_result *resul
 
 static struct pending_call *script_call_begin(struct locks *locks, const struct script_call *call)
 {
-    struct pending_call *pending = malloc(sizeof *pending);
-    if (!pending)
-        abort();
+    struct pending_call *pending = memory_checked(malloc(sizeof *pending));
     *pending = (struct pending_call){
         .locks = locks,
         .is_wanted = call->is_wanted,

@@ -1,9 +1,8 @@
+#include "base/memory.h"
 #include "locks/calls/confirm.h"
 #include "locks/calls/request.h"
 #include "locks/central/central.h"
 #include "locks/waiting/expiries.h"
-
-#include <stdlib.h>
 
 /* An acquire under way: what its reply is read with, and what takes the grant back if the reply
  * gets lost. */
@@ -65,9 +64,7 @@ void central_acquire(struct locks *locks, const struct acquire *acquire, locks_d
 {
     struct acquire kept = *acquire;
     kept.meta = slice_of(NULL);
-    struct acquiring *acquiring = malloc(sizeof *acquiring + request_length(&kept));
-    if (!acquiring)
-        abort();
+    struct acquiring *acquiring = memory_checked(malloc(sizeof *acquiring + request_length(&kept)));
     *acquiring = (struct acquiring){locks, done, context,
                                     .attempt = request_attempt(locks, acquire->of_connection)};
     acquiring->acquire = request_copy(&kept, acquiring->bytes);

@@ -1,3 +1,4 @@
+#include "base/memory.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
 
@@ -78,9 +79,7 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
     struct count_cursor from = count_cursor_read(cursor);
     unsigned shard = 0;
     char pattern[KEY_PATTERN_LENGTH], keys[NUMBER_TEXT];
-    struct counting *counting = malloc(sizeof *counting);
-    if (!counting)
-        abort();
+    struct counting *counting = memory_checked(malloc(sizeof *counting));
     unsigned position = from.position;
     if (store_seek_shard(locks->store, &position, &shard) && position != from.position)
         from.scan = slice_of("0"); /* another shard is at this position by now */

@@ -1,10 +1,10 @@
+#include "base/memory.h"
 #include "locks/calls/operation.h"
 #include "locks/calls/script_call.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/cursor.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum {
     KEYS_LOOKED_AT = 2000, /* by one script: about a millisecond of Redis */
@@ -198,9 +198,7 @@ int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, si
     if (cursor.length > 0 && cursor_decode(cursor, bytes, &from) < 0)
         return -EINVAL;
 
-    struct listing *listing = malloc(sizeof *listing);
-    if (!listing)
-        abort();
+    struct listing *listing = memory_checked(malloc(sizeof *listing));
     *listing = (struct listing){.locks = locks,
                                 .listener = *listener,
                                 .limit = limit,

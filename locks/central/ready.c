@@ -1,3 +1,4 @@
+#include "base/memory.h"
 #include "locks/calls/confirm.h"
 #include "locks/calls/operation.h"
 #include "locks/calls/rights.h"
@@ -5,7 +6,6 @@
 #include "locks/scripts/scripts.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static bool ready_read(const struct value *value, struct locks_reply *ret)
 {
@@ -73,9 +73,7 @@ static void ready_without_shards(uv_timer_t *timer)
 /* `done` must not run before central_ready has returned. */
 static void ready_answer_later(struct readiness *readiness)
 {
-    uv_timer_t *timer = malloc(sizeof *timer);
-    if (!timer)
-        abort();
+    uv_timer_t *timer = memory_checked(malloc(sizeof *timer));
     uv_timer_init(readiness->locks->loop, timer);
     timer->data = readiness;
     uv_timer_start(timer, ready_without_shards, 0, 0);
@@ -84,9 +82,7 @@ static void ready_answer_later(struct readiness *readiness)
 
 void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
 {
-    struct readiness *readiness = malloc(sizeof *readiness);
-    if (!readiness)
-        abort();
+    struct readiness *readiness = memory_checked(malloc(sizeof *readiness));
     *readiness =
         (struct readiness){.locks = locks, .replicas = replicas, .done = done, .context = context};
     for (unsigned shard = 0; shard < store_shard_count(locks->store); shard++) {

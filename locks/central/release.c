@@ -1,10 +1,9 @@
+#include "base/memory.h"
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/expiries.h"
 #include "locks/waiting/waiting.h"
-
-#include <stdlib.h>
 
 static bool release_read(const struct value *value, struct locks_reply *ret)
 {
@@ -63,9 +62,7 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
 {
     char bytes[KEY_LENGTH];
     struct slice key = operation_key(locks, name, bytes);
-    struct releasing *releasing = malloc(sizeof *releasing + key.length);
-    if (!releasing)
-        abort();
+    struct releasing *releasing = memory_checked(malloc(sizeof *releasing + key.length));
     *releasing = (struct releasing){locks, done, context, key.length};
     memcpy(releasing->key, key.bytes, key.length);
     const struct slice arguments[] = {stamp_room(), token, slice_of(locks->server), slice_of(""),

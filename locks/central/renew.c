@@ -1,10 +1,9 @@
+#include "base/memory.h"
 #include "locks/calls/confirm.h"
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/expiries.h"
-
-#include <stdlib.h>
 
 static bool renew_read(const struct value *value, struct locks_reply *ret)
 {
@@ -50,9 +49,7 @@ void central_renew(struct locks *locks, struct slice name, struct slice token, i
 {
     char bytes[KEY_LENGTH], text[NUMBER_TEXT];
     struct slice key = operation_key(locks, name, bytes);
-    struct renewing *renewing = malloc(sizeof *renewing + key.length);
-    if (!renewing)
-        abort();
+    struct renewing *renewing = memory_checked(malloc(sizeof *renewing + key.length));
     *renewing = (struct renewing){locks, done, context, replicas, key.length};
     memcpy(renewing->key, key.bytes, key.length);
     const struct slice arguments[] = {stamp_room(), token,

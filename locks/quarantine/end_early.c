@@ -1,11 +1,11 @@
 #include "locks/quarantine/end_early.h"
 
+#include "base/memory.h"
 #include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
 #include "locks/quarantine/pause.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Every shard that serves names is asked, even if no quarantine is known here: another worker may
@@ -55,9 +55,7 @@ static void end_early_on_reply(void *context, const struct store_result *result)
 
 static void end_early_ask(struct ending *ending, struct shard *shard)
 {
-    struct ending_shard *asked = malloc(sizeof *asked);
-    if (!asked)
-        abort();
+    struct ending_shard *asked = memory_checked(malloc(sizeof *asked));
     *asked = (struct ending_shard){.ending = ending, .shard = shard};
     identity_record_make_era(asked->era);
     ending->asking++;
@@ -67,9 +65,7 @@ static void end_early_ask(struct ending *ending, struct shard *shard)
 bool end_early(struct guard *guard, end_early_done *done, void *context)
 {
     unsigned count = store_shard_count(guard->store);
-    struct ending *ending = calloc(1, sizeof *ending);
-    if (!ending)
-        abort();
+    struct ending *ending = memory_checked(calloc(1, sizeof *ending));
     *ending = (struct ending){.guard = guard, .done = done, .context = context};
     for (unsigned i = 0; i < count && !store_is_closing(guard->store); i++)
         if (store_shard_serves(guard->store, i))

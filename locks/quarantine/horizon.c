@@ -1,10 +1,9 @@
 #include "locks/quarantine/horizon.h"
 
+#include "base/memory.h"
 #include "locks/quarantine/identity.h"
 #include "locks/quarantine/identity_record.h"
 #include "locks/quarantine/shard.h"
-
-#include <stdlib.h>
 
 enum {
     LEAD_US = 2000000, /* the horizon is later than all holds by half of this at least, */
@@ -56,9 +55,7 @@ void horizon_write(struct shard *shard)
     if (!shard->identity.is_known || shard->connection.gate_is_closed ||
         store_is_closing(shard->guard->store))
         return;
-    struct raising *raising = calloc(1, sizeof *raising);
-    if (!raising)
-        abort();
+    struct raising *raising = memory_checked(calloc(1, sizeof *raising));
     raising->shard = shard;
     raising->end = &raising->first;
     shard->horizon.raising = raising;
@@ -68,9 +65,7 @@ void horizon_write(struct shard *shard)
 void horizon_await(struct guard *guard, unsigned number, horizon_done *done, void *context)
 {
     struct raising *raising = shard_at(guard, number)->horizon.raising;
-    struct awaiting *awaiting = malloc(sizeof *awaiting);
-    if (!awaiting)
-        abort();
+    struct awaiting *awaiting = memory_checked(malloc(sizeof *awaiting));
     *awaiting = (struct awaiting){.done = done, .context = context};
     *raising->end = awaiting;
     raising->end = &awaiting->next;

@@ -1,8 +1,8 @@
 #include "locks/quarantine/shard.h"
 
+#include "base/memory.h"
 #include "locks/quarantine/fence_floor.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,16 +16,13 @@ struct shard *shard_at(struct guard *guard, unsigned number)
 {
     if (number >= guard->count) {
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers */
-        guard->shards = realloc(guard->shards, (number + 1) * sizeof *guard->shards);
-        if (!guard->shards)
-            abort();
+        guard->shards =
+            memory_checked(realloc(guard->shards, (number + 1) * sizeof *guard->shards));
         while (guard->count <= number)
             guard->shards[guard->count++] = NULL;
     }
     if (!guard->shards[number]) {
-        guard->shards[number] = calloc(1, sizeof **guard->shards);
-        if (!guard->shards[number])
-            abort();
+        guard->shards[number] = memory_checked(calloc(1, sizeof **guard->shards));
         guard->shards[number]->guard = guard;
         guard->shards[number]->number = number;
     }

@@ -1,5 +1,6 @@
 #include "locks/quorum/acquire_round.h"
 
+#include "base/memory.h"
 #include "base/table.h"
 #include "locks/calls/request.h"
 #include "locks/quorum/fence_agreement.h"
@@ -9,7 +10,6 @@
 #include "locks/scripts/scripts.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 _Static_assert((int)TALLY_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room for all shown");
 
@@ -389,9 +389,7 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     struct acquire kept = *acquire, sent = *acquire;
     kept.meta = slice_of(NULL);
     sent.wait_ms = 0;
-    struct acquire_round *round = calloc(1, sizeof *round + request_length(&kept));
-    if (!round)
-        abort();
+    struct acquire_round *round = memory_checked(calloc(1, sizeof *round + request_length(&kept)));
     round->done = done;
     round->context = context;
     round->attempt = request_attempt(locks, acquire->of_connection);

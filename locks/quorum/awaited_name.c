@@ -1,5 +1,6 @@
 #include "locks/quorum/awaited_name.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/tree.h"
 #include "locks/quorum/state.h"
@@ -109,9 +110,7 @@ static void enlist(struct awaited_name *awaited)
     plan(awaited);
     if (awaited->is_enlisting)
         return;
-    struct enlisting *enlisting = calloc(1, sizeof *enlisting);
-    if (!enlisting)
-        abort();
+    struct enlisting *enlisting = memory_checked(calloc(1, sizeof *enlisting));
     enlisting->awaited = awaited;
     awaited->users++;
     awaited->is_enlisting = true;
@@ -230,9 +229,7 @@ void awaited_name_changed(struct awaited_name *awaited, unsigned member, int64_t
 
 static struct awaited_name *awaited_name_new(struct locks *locks, struct slice key)
 {
-    struct awaited_name *awaited = calloc(1, sizeof *awaited + key.length);
-    if (!awaited)
-        abort();
+    struct awaited_name *awaited = memory_checked(calloc(1, sizeof *awaited + key.length));
     memcpy(awaited->key_bytes, key.bytes, key.length);
     awaited->key = (struct slice){awaited->key_bytes, key.length};
     awaited->locks = locks;

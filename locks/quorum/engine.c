@@ -19,6 +19,7 @@
  * Waiters queue in this process, for all its workers together (tickets.h). The order between
  * several processes is left to chance. */
 #include "locks/calls/engine.h"
+#include "base/memory.h"
 #include "locks/quorum/awaited_name.h"
 #include "locks/quorum/read.h"
 #include "locks/quorum/state.h"
@@ -33,9 +34,7 @@ enum { TTL_LEAST_MS = 10 * 60 * 1000 };
 
 static void quorum_engine_open(struct locks *locks, const struct locks_options *options)
 {
-    locks->quorum = calloc(1, sizeof *locks->quorum);
-    if (!locks->quorum)
-        abort();
+    locks->quorum = memory_checked(calloc(1, sizeof *locks->quorum));
     locks->quorum->longest_ttl_ms = TTL_LEAST_MS;
     locks->quorum->ask = quorum_waiters_ask;
     locks->quorum->watched = &quorum_watched;

@@ -1,10 +1,9 @@
 #include "locks/quorum/fence_agreement.h"
 
+#include "base/memory.h"
 #include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
-
-#include <stdlib.h>
 
 enum {
     ROUNDS_MOST = 4
@@ -127,9 +126,8 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
                   const struct tally *tally, unsigned rounds, fence_agree_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear, decide, end};
-    struct fence_agreement *agreement = calloc(1, sizeof *agreement + key.length + token.length);
-    if (!agreement)
-        abort();
+    struct fence_agreement *agreement =
+        memory_checked(calloc(1, sizeof *agreement + key.length + token.length));
     agreement->done = done;
     agreement->context = context;
     agreement->tally = *tally;

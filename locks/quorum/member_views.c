@@ -1,6 +1,6 @@
 #include "locks/quorum/member_views.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
 
 /* Keeping one */
 
@@ -25,9 +25,7 @@ static void keep_text(char **end, struct slice *text)
 
 struct lock_view *view_copy(const struct lock_view *view)
 {
-    struct lock_view *kept = malloc(sizeof *kept + texts_length(view));
-    if (!kept)
-        abort();
+    struct lock_view *kept = memory_checked(malloc(sizeof *kept + texts_length(view)));
     char *end = (char *)(kept + 1);
     *kept = *view;
     if (kept->last_release.fence)

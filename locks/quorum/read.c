@@ -1,12 +1,11 @@
 #include "locks/quorum/read.h"
 
+#include "base/memory.h"
 #include "locks/quarantine/fence_floor.h"
 #include "locks/quorum/member_views.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
 #include "locks/scripts/scripts.h"
-
-#include <stdlib.h>
 
 struct quorum_read {
     struct broadcast broadcast;
@@ -139,9 +138,7 @@ void quorum_inspect(struct locks *locks, struct slice name, struct slice token, 
 {
     (void)waiters; /* as many as ever are shown: see locks_inspect_waiters */
     static const struct broadcast_kind KIND = {hear, decide, end};
-    struct quorum_read *read = calloc(1, sizeof *read);
-    if (!read)
-        abort();
+    struct quorum_read *read = memory_checked(calloc(1, sizeof *read));
     read->users = 1;
     read->done = done;
     read->context = context;

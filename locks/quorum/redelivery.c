@@ -1,9 +1,9 @@
 #include "locks/quorum/redelivery.h"
 
+#include "base/memory.h"
 #include "locks/calls/operation.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 enum {
     ARGUMENTS_MOST = 8,
@@ -84,9 +84,7 @@ static struct redelivery *redelivery_new(const struct script *script, struct sli
     assert(count <= ARGUMENTS_MOST);
     for (size_t i = 0; i < count; i++)
         length += arguments[i].length;
-    struct redelivery *redelivery = calloc(1, sizeof *redelivery + length);
-    if (!redelivery)
-        abort();
+    struct redelivery *redelivery = memory_checked(calloc(1, sizeof *redelivery + length));
     redelivery->script = script;
     redelivery->key_length = key.length;
     redelivery->count = count;

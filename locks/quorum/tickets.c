@@ -1,8 +1,8 @@
 #include "locks/quorum/tickets.h"
 
+#include "base/memory.h"
 #include "base/tree.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct tickets {
@@ -27,9 +27,7 @@ struct room {
 
 struct tickets *tickets_new(void)
 {
-    struct tickets *tickets = calloc(1, sizeof *tickets);
-    if (!tickets)
-        abort();
+    struct tickets *tickets = memory_checked(calloc(1, sizeof *tickets));
     pthread_mutex_init(&tickets->mutex, NULL);
     return tickets;
 }
@@ -68,9 +66,7 @@ static struct room *enter(struct tickets *tickets, struct slice key)
 
 static struct room *room_new(struct tickets *tickets, struct slice key)
 {
-    struct room *room = calloc(1, sizeof *room + key.length);
-    if (!room)
-        abort();
+    struct room *room = memory_checked(calloc(1, sizeof *room + key.length));
     memcpy(room->key_bytes, key.bytes, key.length);
     room->key = (struct slice){room->key_bytes, key.length};
     room->tickets = tickets;

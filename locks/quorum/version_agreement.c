@@ -1,9 +1,8 @@
 #include "locks/quorum/version_agreement.h"
 
+#include "base/memory.h"
 #include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
-
-#include <stdlib.h>
 
 struct version_agreement {
     struct broadcast broadcast;
@@ -45,9 +44,7 @@ void version_agree(struct locks *locks, struct slice key, const int64_t known[TA
     static const struct broadcast_kind KIND = {hear, decide, end};
     char number[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_room(), slice_of(""), number_text(version, number)};
-    struct version_agreement *agreement = calloc(1, sizeof *agreement);
-    if (!agreement)
-        abort();
+    struct version_agreement *agreement = memory_checked(calloc(1, sizeof *agreement));
     agreement->done = done;
     agreement->context = context;
     agreement->members = store_shard_count(locks->store);

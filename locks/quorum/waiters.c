@@ -1,5 +1,6 @@
 #include "locks/quorum/waiters.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "locks/calls/request.h"
 #include "locks/quorum/acquire_round.h"
@@ -324,9 +325,8 @@ static struct quorum_waiter *quorum_waiter_new(struct locks *locks, const struct
                                                const struct acquirer *acquirer, locks_done *done)
 {
     char key[KEY_LENGTH];
-    struct quorum_waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
-    if (!waiter)
-        abort();
+    struct quorum_waiter *waiter =
+        memory_checked(calloc(1, sizeof *waiter + request_length(acquire)));
     waiter->parked.give_up = waiter_give_up;
     waiter->awaited = awaited_name_join(locks, operation_key(locks, acquire->name, key));
     waiter->done = done;

@@ -1,13 +1,12 @@
 #include "locks/quorum/write.h"
 
+#include "base/memory.h"
 #include "locks/calls/rights.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/quorum/fence_agreement.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
 #include "locks/scripts/scripts.h"
-
-#include <stdlib.h>
 
 /* One of them under way. */
 struct quorum_write {
@@ -44,9 +43,7 @@ static struct quorum_write *quorum_write_new(struct locks *locks, struct slice n
                                              struct slice token, const struct broadcast_kind *kind,
                                              locks_done *done, void *context)
 {
-    struct quorum_write *write = calloc(1, sizeof *write);
-    if (!write)
-        abort();
+    struct quorum_write *write = memory_checked(calloc(1, sizeof *write));
     write->users = 1;
     write->done = done;
     write->context = context;

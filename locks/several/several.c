@@ -1,13 +1,13 @@
 /* Acquires several names, one after the other in the same order for all clients, also if none of
  * them waits. So if two clients want the same names, the one that gets the first name gets them
  * all. If all were asked for at once, the two could refuse each other for ever. */
+#include "base/memory.h"
 #include "locks/calls/confirm.h"
 #include "locks/calls/engine.h"
 #include "locks/calls/request.h"
 #include "locks/types/names.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* One of the names, once it is held. */
 struct several_entry {
@@ -355,9 +355,8 @@ struct several *locks_acquire_several(struct locks *locks, const struct slice *n
                                       const struct acquire *acquire,
                                       const struct acquirer *acquirer, several_done *done)
 {
-    struct several *several = calloc(1, sizeof *several + count * sizeof several->entries[0]);
-    if (!several)
-        abort();
+    struct several *several =
+        memory_checked(calloc(1, sizeof *several + count * sizeof several->entries[0]));
     several->locks = locks;
     several->acquirer = *acquirer;
     several->done = done;

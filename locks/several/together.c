@@ -1,10 +1,10 @@
 /* Renews or releases several names: one script for each, all sent at once. */
+#include "base/memory.h"
 #include "locks/calls/operation.h"
 #include "locks/types/names.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct together;
 
@@ -81,9 +81,8 @@ static struct together *together_new(const struct slice *names, size_t count, se
                                      void *context)
 {
     assert(count > 0); /* or `done` would never run */
-    struct together *together = calloc(1, sizeof *together + count * sizeof together->entries[0]);
-    if (!together)
-        abort();
+    struct together *together =
+        memory_checked(calloc(1, sizeof *together + count * sizeof together->entries[0]));
     together->done = done;
     together->context = context;
     together->names = names_sorted(names, count, NULL, 0);

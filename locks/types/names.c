@@ -1,5 +1,7 @@
 #include "locks/types/names.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 
 static int compare(const void *one, const void *other)
@@ -29,9 +31,7 @@ struct names *names_sorted(const struct slice *names, size_t count, struct slice
     for (size_t i = 0; i < text_count; i++)
         bytes += texts[i]->length;
 
-    struct names *copy = malloc(sizeof *copy + count * sizeof *names + bytes);
-    if (!copy)
-        abort();
+    struct names *copy = memory_checked(malloc(sizeof *copy + count * sizeof *names + bytes));
     copy->count = count;
     memcpy(copy->each, names, count * sizeof *names);
     qsort(copy->each, count, sizeof *names, compare);

@@ -1,10 +1,9 @@
 #include "locks/waiting/doubt.h"
 
+#include "base/memory.h"
 #include "base/table.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
-
-#include <stdlib.h>
 
 enum { TRIES_MOST = 3 }; /* a script that failed so often is not cured by trying again */
 
@@ -24,9 +23,7 @@ struct doubt {
 
 void doubts_open(struct locks *locks)
 {
-    locks->doubts = calloc(1, sizeof *locks->doubts);
-    if (!locks->doubts)
-        abort();
+    locks->doubts = memory_checked(calloc(1, sizeof *locks->doubts));
 }
 
 void doubts_close(struct locks *locks)
@@ -115,9 +112,7 @@ void doubts_ask(struct locks *locks)
 void doubts_add(struct locks *locks, struct slice key, struct slice token,
                 const struct attempt *attempt, enum leaving how, int64_t keep_ms)
 {
-    struct doubt *doubt = malloc(sizeof *doubt + key.length + token.length);
-    if (!doubt)
-        abort();
+    struct doubt *doubt = memory_checked(malloc(sizeof *doubt + key.length + token.length));
     *doubt = (struct doubt){.next = locks->doubts->first,
                             .place = &locks->doubts->first,
                             .locks = locks,

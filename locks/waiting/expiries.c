@@ -1,5 +1,6 @@
 #include "locks/waiting/expiries.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
@@ -159,9 +160,7 @@ static void ask(struct locks *locks, unsigned shard, struct ending *const *endin
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
         length += endings[i]->key_length;
-    struct batch *batch = malloc(sizeof *batch + length);
-    if (!batch)
-        abort();
+    struct batch *batch = memory_checked(malloc(sizeof *batch + length));
     batch->locks = locks;
     batch->sent = uv_now(locks->loop);
     batch->count = count;
@@ -311,14 +310,10 @@ void expiries_released(struct locks *locks, struct slice key)
 
 void expiries_open(struct locks *locks)
 {
-    struct expiries *expiries = locks->expiries = calloc(1, sizeof *expiries);
-    if (!expiries)
-        abort();
+    struct expiries *expiries = locks->expiries = memory_checked(calloc(1, sizeof *expiries));
     random_bytes(&expiries->hash_key, sizeof expiries->hash_key);
     expiries->table_size = TABLE_AT_FIRST;
-    expiries->table = calloc(expiries->table_size, sizeof(struct ending *));
-    if (!expiries->table)
-        abort();
+    expiries->table = memory_checked(calloc(expiries->table_size, sizeof(struct ending *)));
     uv_timer_init(locks->loop, &expiries->timer);
     expiries->timer.data = locks;
 }

@@ -1,7 +1,6 @@
+#include "base/memory.h"
 #include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
-
-#include <stdlib.h>
 
 struct renewer {
     struct locks *locks;
@@ -108,9 +107,7 @@ static void renewer_on_timer(uv_timer_t *timer)
 struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
                               int64_t ttl_ms, int64_t replicas, const struct renewer_events *events)
 {
-    struct renewer *renewer = malloc(sizeof *renewer + name.length + token.length);
-    if (!renewer)
-        abort();
+    struct renewer *renewer = memory_checked(malloc(sizeof *renewer + name.length + token.length));
     *renewer = (struct renewer){.locks = locks,
                                 .events = *events,
                                 .sent = uv_now(locks->loop),

@@ -1,10 +1,9 @@
 #include "locks/waiting/subscription.h"
 
+#include "base/memory.h"
 #include "base/tree.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
-
-#include <stdlib.h>
 
 enum {
     HEARTBEATS_IN_LEASE = 2, /* each writes to Redis; after a loss all is checked anyway */
@@ -189,9 +188,7 @@ static void heartbeat_send(struct locks *locks, unsigned shard,
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
         length += subscriptions[i]->key.length;
-    struct heartbeat *heartbeat = malloc(sizeof *heartbeat + length);
-    if (!heartbeat)
-        abort();
+    struct heartbeat *heartbeat = memory_checked(malloc(sizeof *heartbeat + length));
     heartbeat->locks = locks;
     heartbeat->count = count;
     struct slice arguments[3 + HEARTBEAT_NAMES] = {stamp_room(), slice_of(locks->server),
@@ -370,9 +367,8 @@ void subscriptions_drain_watches(struct locks *locks)
 
 static struct subscription *subscription_new(struct locks *locks, struct slice key)
 {
-    struct subscription *subscription = calloc(1, sizeof *subscription + key.length);
-    if (!subscription)
-        abort();
+    struct subscription *subscription =
+        memory_checked(calloc(1, sizeof *subscription + key.length));
     memcpy(subscription->key_bytes, key.bytes, key.length);
     subscription->key = (struct slice){subscription->key_bytes, key.length};
     subscription->locks = locks;
@@ -420,9 +416,7 @@ void subscription_leave(struct subscription *subscription)
 
 void subscriptions_open(struct locks *locks, const struct subscription_users *users)
 {
-    locks->subscriptions = calloc(1, sizeof *locks->subscriptions);
-    if (!locks->subscriptions)
-        abort();
+    locks->subscriptions = memory_checked(calloc(1, sizeof *locks->subscriptions));
     locks->subscriptions->users = users;
     TAILQ_INIT(&locks->subscriptions->list);
     uv_timer_init(locks->loop, &locks->subscriptions->heartbeat);

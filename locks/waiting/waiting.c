@@ -1,4 +1,5 @@
 #include "locks/waiting/waiting.h"
+#include "base/memory.h"
 #include "locks/waiting/doubt.h"
 #include "locks/waiting/expiries.h"
 #include "locks/waiting/subscription.h"
@@ -11,7 +12,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* A request from its first try to its answer. It asks Redis one thing at a time: for the lock or a
  * place in the queue, whether its turn has come, and at the end of its wait to be let go. */
@@ -254,9 +254,7 @@ static void abandon(struct parked *parked)
 struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
                              const struct acquirer *acquirer, locks_done *done)
 {
-    struct waiter *waiter = calloc(1, sizeof *waiter + request_length(acquire));
-    if (!waiter)
-        abort();
+    struct waiter *waiter = memory_checked(calloc(1, sizeof *waiter + request_length(acquire)));
     char key[KEY_LENGTH];
     waiter->subscription = subscription_join(locks, operation_key(locks, acquire->name, key));
     waiter->parked.give_up = abandon;

@@ -1,9 +1,9 @@
 #include "locks/watching/known.h"
 
+#include "base/memory.h"
 #include "base/tree.h"
 
 #include <search.h>
-#include <stdlib.h>
 
 /* No two are alike. */
 static int compare_versions(const void *one, const void *other)
@@ -151,9 +151,8 @@ static void plan(struct known_table *table, struct known *known)
 {
     if (table->heap_count + 1 >= table->heap_room) {
         table->heap_room = table->heap_room ? 2 * table->heap_room : 64;
-        table->heap = realloc(table->heap, table->heap_room * sizeof(struct known *));
-        if (!table->heap)
-            abort();
+        table->heap =
+            memory_checked(realloc(table->heap, table->heap_room * sizeof(struct known *)));
     }
     put(table, ++table->heap_count, known);
     rise(table, table->heap_count);
@@ -181,9 +180,7 @@ struct known *known_get(struct known_table *table, struct slice name)
     struct known *known = tree_find(&table->by_name, name);
     if (known)
         return known;
-    known = calloc(1, sizeof *known + name.length);
-    if (!known)
-        abort();
+    known = memory_checked(calloc(1, sizeof *known + name.length));
     memcpy(known->bytes, name.bytes, name.length);
     known->name = (struct slice){known->bytes, name.length};
     tree_add(&table->by_name, known);

@@ -1,5 +1,6 @@
 #include "locks/watching/prefix.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 
 #include <inttypes.h>
@@ -326,9 +327,7 @@ static void prefix_watch_on_over(uv_timer_t *timer)
 static struct prefix_watch *make_watch(struct prefixes *prefixes, struct slice prefix,
                                        const struct prefix_position *from)
 {
-    struct prefix_watch *watch = calloc(1, sizeof *watch + prefix.length);
-    if (!watch)
-        abort();
+    struct prefix_watch *watch = memory_checked(calloc(1, sizeof *watch + prefix.length));
     watch->prefixes = prefixes;
     watch->after = from->after;
     watch->since = from->since > from->after ? from->since : from->after;

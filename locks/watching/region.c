@@ -1,9 +1,8 @@
 #include "locks/watching/region.h"
 
+#include "base/memory.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/cursor.h"
-
-#include <stdlib.h>
 
 enum {
     KEYS_LOOKED_AT =
@@ -27,9 +26,7 @@ bool region_has(const struct region *region, struct slice name)
 struct region *region_open(struct region **list, struct locks *locks, struct known_table *known,
                            struct slice prefix, region_scanned *scanned, void *context)
 {
-    struct region *region = calloc(1, sizeof *region + prefix.length);
-    if (!region)
-        abort();
+    struct region *region = memory_checked(calloc(1, sizeof *region + prefix.length));
     region->locks = locks;
     region->known = known;
     region->scanned = scanned;

@@ -1,4 +1,5 @@
 /* Rounds: from the mark to the answers, told here from their end to their beginning. */
+#include "base/memory.h"
 #include "locks/scripts/scripts.h"
 #include "locks/watching/prefix.h"
 
@@ -371,9 +372,7 @@ void round_begin(struct prefixes *prefixes)
                             .overdue = now_of(prefixes) + MARK_LONGEST_MS,
                             .shards = store_shard_count(locks->store)};
     snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, prefixes->mark_id, ++prefixes->marks);
-    round->touched = calloc(round->shards + 1, sizeof *round->touched);
-    if (!round->touched)
-        abort();
+    round->touched = memory_checked(calloc(round->shards + 1, sizeof *round->touched));
     for (; store_seek_shard(locks->store, &position, &shard); position++)
         mark(prefixes, shard);
 }

@@ -1,9 +1,8 @@
 #include "locks/watching/watch.h"
 
+#include "base/memory.h"
 #include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
-
-#include <stdlib.h>
 
 /* How long a name is kept after its last watch was answered, so that the next round of the same
  * stream, or the next poll, finds it. */
@@ -172,9 +171,7 @@ void locks_unwatch(struct watch *watch)
 struct watch *watch_begin(struct watched *watched, struct slice token, int64_t after,
                           int64_t wait_ms, locks_done *done, void *context)
 {
-    struct watch *watch = calloc(1, sizeof *watch + token.length);
-    if (!watch)
-        abort();
+    struct watch *watch = memory_checked(calloc(1, sizeof *watch + token.length));
     watch->watched = watched;
     watch->done = done;
     watch->context = context;

@@ -1,7 +1,8 @@
 #include "redis/cluster/cluster_shard.h"
 
+#include "base/memory.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { KEY_SIZE = sizeof((struct failure *)0)->text };
 
@@ -113,9 +114,7 @@ struct link *cluster_shard_link(const struct cluster_shard *shard)
 int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
                        const struct primary_options *options)
 {
-    struct cluster_shard *shard = calloc(1, sizeof *shard);
-    if (!shard)
-        abort();
+    struct cluster_shard *shard = memory_checked(calloc(1, sizeof *shard));
     shard->cluster = cluster;
     shard->options = *options;
     shard->open = 1;

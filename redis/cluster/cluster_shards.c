@@ -1,6 +1,7 @@
 #include "redis/cluster/cluster_shards.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
+
 #include <string.h>
 
 struct cluster_shards {
@@ -99,9 +100,7 @@ static void track(const struct cluster_shards *shards, unsigned node)
 
 void cluster_shards_track(struct cluster_shards *shards, struct slice prefix)
 {
-    char *bytes = malloc(prefix.length + 1);
-    if (!bytes)
-        abort();
+    char *bytes = memory_checked(malloc(prefix.length + 1));
     memcpy(bytes, prefix.bytes, prefix.length);
     free((char *)shards->prefix.bytes);
     shards->prefix = (struct slice){bytes, prefix.length};
@@ -131,9 +130,7 @@ void cluster_shards_mark_anew(struct cluster_shards *shards, unsigned node)
 
 void cluster_shards_expect_replicas(struct cluster_shards *shards, struct slice key, int replicas)
 {
-    shards->marker = strndup(key.bytes, key.length);
-    if (!shards->marker)
-        abort();
+    shards->marker = memory_checked(strndup(key.bytes, key.length));
     shards->expected = replicas;
     for (unsigned node = 0; node < shards->count; node++)
         if (cluster_shards_serves(shards, node))
@@ -184,9 +181,7 @@ void cluster_shards_note_map(struct cluster_shards *shards)
 struct cluster_shards *cluster_shards_open(struct cluster *cluster,
                                            const struct primary_options *options)
 {
-    struct cluster_shards *shards = calloc(1, sizeof *shards);
-    if (!shards)
-        abort();
+    struct cluster_shards *shards = memory_checked(calloc(1, sizeof *shards));
     shards->cluster = cluster;
     shards->options = *options;
     shards->open = 1;

@@ -1,10 +1,10 @@
 #include "redis/cluster/node_table.h"
 
+#include "base/memory.h"
 #include "redis/types/result.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct node {
@@ -138,9 +138,7 @@ static unsigned node_add(struct node_table *table, unsigned by, const char *host
 {
     if (table->count == CLUSTER_NODES_MOST)
         return CLUSTER_NOBODY;
-    struct node *node = calloc(1, sizeof *node);
-    if (!node)
-        abort();
+    struct node *node = memory_checked(calloc(1, sizeof *node));
     unsigned number = table->count++;
     table->nodes[number] = node;
     node->table = table;
@@ -307,9 +305,7 @@ bool node_table_is_dismissed(const struct node_table *table, unsigned number)
 struct node_table *node_table_open(uv_loop_t *loop, const struct slot_map *map,
                                    const struct node_table_events *events)
 {
-    struct node_table *table = calloc(1, sizeof *table);
-    if (!table)
-        abort();
+    struct node_table *table = memory_checked(calloc(1, sizeof *table));
     table->loop = loop;
     table->map = map;
     table->events = *events;

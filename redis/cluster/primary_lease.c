@@ -1,11 +1,11 @@
 #include "redis/cluster/primary_lease.h"
 
+#include "base/memory.h"
 #include "redis/cluster/slot_map.h"
 #include "redis/wire/session.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A primary, which batond asks for its vote. */
@@ -189,9 +189,7 @@ static void voter_on_endpoint_failed(void *context)
 
 static void voter_open(struct primary_lease *lease, unsigned node)
 {
-    struct voter *voter = calloc(1, sizeof *voter);
-    if (!voter)
-        abort();
+    struct voter *voter = memory_checked(calloc(1, sizeof *voter));
     *voter = (struct voter){.lease = lease, .node = node};
     endpoint_init(&voter->endpoint, voter_on_endpoint_failed, voter);
     const struct session_events events = {
@@ -239,9 +237,7 @@ void primary_lease_remove(struct primary_lease *lease, unsigned node)
 struct primary_lease *primary_lease_open(uv_loop_t *loop, const struct redis_url *url,
                                          const struct primary_lease_events *events)
 {
-    struct primary_lease *lease = calloc(1, sizeof *lease);
-    if (!lease)
-        abort();
+    struct primary_lease *lease = memory_checked(calloc(1, sizeof *lease));
     lease->loop = loop;
     lease->url = url;
     lease->events = *events;

@@ -1,10 +1,10 @@
 #include "redis/cluster/router.h"
 
+#include "base/memory.h"
 #include "redis/wire/call.h"
 #include "redis/wire/errors.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/queue.h>
 
 enum {
@@ -47,9 +47,7 @@ static void router_on_timer(uv_timer_t *timer);
 
 static struct lane *lane_open(struct router *router, unsigned slot)
 {
-    struct lane *lane = calloc(1, sizeof *lane);
-    if (!lane)
-        abort();
+    struct lane *lane = memory_checked(calloc(1, sizeof *lane));
     lane->slot = slot;
     SLIST_INSERT_HEAD(&router->lanes, lane, others);
     if (slot != WHOLE)
@@ -316,9 +314,7 @@ void router_redirected(struct router *router, struct call *call, const char *err
 
 struct router *router_open(const struct router_options *options)
 {
-    struct router *router = calloc(1, sizeof *router);
-    if (!router)
-        abort();
+    struct router *router = memory_checked(calloc(1, sizeof *router));
     router->loop = options->loop;
     router->cluster = options->cluster;
     router->link_to = options->link_to;

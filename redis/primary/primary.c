@@ -1,10 +1,10 @@
 #include "redis/primary/primary.h"
 
+#include "base/memory.h"
 #include "redis/pubsub/tracking.h"
 #include "redis/replicas/confirmer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct primary {
@@ -111,9 +111,7 @@ void primary_untrack(struct primary *primary)
 
 int primary_open(struct primary **ret, const struct primary_options *options)
 {
-    struct primary *primary = calloc(1, sizeof *primary);
-    if (!primary)
-        abort();
+    struct primary *primary = memory_checked(calloc(1, sizeof *primary));
     primary->loop = options->loop;
     primary->url = options->url;
     primary->endpoint = options->endpoint;
@@ -213,9 +211,7 @@ static struct confirmer *primary_confirmer(struct primary *primary, int replicas
 
 void primary_expect_replicas(struct primary *primary, struct slice key, int replicas)
 {
-    char *bytes = malloc(key.length);
-    if (!bytes)
-        abort();
+    char *bytes = memory_checked(malloc(key.length));
     memcpy(bytes, key.bytes, key.length);
     free((char *)primary->marker.bytes);
     primary->marker = (struct slice){bytes, key.length};

@@ -1,5 +1,6 @@
 #include "redis/replicas/confirmer.h"
 
+#include "base/memory.h"
 #include "redis/replicas/durability.h"
 #include "redis/replicas/questions.h"
 #include "redis/types/result.h"
@@ -11,7 +12,6 @@
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     WAIT_LATENESS_MS = 125,     /* Redis ends a WAIT up to a tenth of a second late */
@@ -271,9 +271,7 @@ static void confirmer_timer_closed(uv_handle_t *timer)
 void confirmer_mark_by(struct confirmer *confirmer, struct slice marker)
 {
     free(confirmer->marker);
-    confirmer->marker = malloc(marker.length + 1);
-    if (!confirmer->marker)
-        abort();
+    confirmer->marker = memory_checked(malloc(marker.length + 1));
     confirmer->marker_length = marker.length;
     if (marker.length > 0)
         memcpy(confirmer->marker, marker.bytes, marker.length);
@@ -281,9 +279,7 @@ void confirmer_mark_by(struct confirmer *confirmer, struct slice marker)
 
 struct confirmer *confirmer_open(const struct confirmer_options *options)
 {
-    struct confirmer *confirmer = calloc(1, sizeof *confirmer);
-    if (!confirmer)
-        abort();
+    struct confirmer *confirmer = memory_checked(calloc(1, sizeof *confirmer));
     confirmer->loop = options->loop;
     confirmer->events = options->events;
     confirmer->replicas = options->replicas;

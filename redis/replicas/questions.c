@@ -1,7 +1,8 @@
 #include "redis/replicas/questions.h"
 
+#include "base/memory.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct question {
@@ -28,9 +29,7 @@ static void questions_append(struct questions *questions, struct question *quest
 void questions_add(struct questions *questions, const struct store_peer *peer, uint64_t due,
                    store_confirmed *done, void *context)
 {
-    struct question *question = malloc(sizeof *question);
-    if (!question)
-        abort();
+    struct question *question = memory_checked(malloc(sizeof *question));
     *question = (struct question){.done = done, .context = context, .due = due, .peer = *peer};
     questions_append(questions, question);
 }

@@ -1,6 +1,7 @@
 #include "redis/wire/call.h"
 
 #include "base/decimal.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +48,7 @@ static struct call *call_make(enum call_kind kind, const struct slice *head, siz
                               const struct slice *tail, size_t tail_count)
 {
     size_t room = WORD_OVERHEAD + call_room_for(head, head_count) + call_room_for(tail, tail_count);
-    struct call *call = malloc(sizeof *call + room);
-    if (!call)
-        abort();
+    struct call *call = memory_checked(malloc(sizeof *call + room));
     *call = (struct call){.kind = kind};
     char *at = call_put_number(call->bytes, '*', head_count + tail_count);
     at = call_put_words(at, head, head_count);

@@ -1,5 +1,7 @@
 #include "redis/wire/connection.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <hiredis/sds.h>
@@ -7,7 +9,6 @@
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -279,9 +280,7 @@ static void connection_output_reserve(struct connection *connection, size_t leng
         return;
     size_t room = connection->output_room * 2 > used + length ? connection->output_room * 2
                                                               : used + length + 4096;
-    connection->output = realloc(connection->output, room);
-    if (!connection->output)
-        abort();
+    connection->output = memory_checked(realloc(connection->output, room));
     connection->output_room = room;
 }
 

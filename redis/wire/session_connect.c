@@ -1,3 +1,4 @@
+#include "base/memory.h"
 #include "redis/wire/session_state.h"
 
 #include "base/table.h"
@@ -5,7 +6,6 @@
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static void session_try(struct session *session);
 
@@ -231,9 +231,7 @@ static void session_resolve(struct session *session)
 /* Makes the URL that of the server to which the endpoint points. */
 static void session_turn(struct session *session)
 {
-    char *host = strdup(session->endpoint->host);
-    if (!host)
-        abort();
+    char *host = memory_checked(strdup(session->endpoint->host));
     free(session->url.host);
     session->url.host = host;
     session->url.port = session->endpoint->port;

@@ -1,12 +1,12 @@
 #include "server/http/acceptor.h"
 
+#include "base/memory.h"
 #include "server/http/lingering_close.h"
 
 #include <errno.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -145,9 +145,7 @@ static void acceptor_on_clients(uv_poll_t *clients, int status, int what)
 
 struct acceptor *acceptor_new(const struct acceptor_options *options)
 {
-    struct acceptor *acceptor = calloc(1, sizeof *acceptor);
-    if (!acceptor)
-        abort();
+    struct acceptor *acceptor = memory_checked(calloc(1, sizeof *acceptor));
     acceptor->options = *options;
     uv_poll_init(options->loop, &acceptor->clients, options->listen_fd);
     uv_timer_init(options->loop, &acceptor->again);

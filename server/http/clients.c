@@ -1,7 +1,8 @@
 #include "server/http/clients.h"
 
+#include "base/memory.h"
+
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -121,9 +122,7 @@ static void clients_on_timer(uv_timer_t *timer)
 
 struct clients *clients_open(const struct clients_options *options)
 {
-    struct clients *clients = calloc(1, sizeof *clients);
-    if (!clients)
-        abort();
+    struct clients *clients = memory_checked(calloc(1, sizeof *clients));
     clients->options = *options;
     clients->rings_at = UINT64_MAX;
     deadlines_init(&clients->deadlines, options->lasts_ms);
@@ -149,9 +148,7 @@ void clients_close(struct clients *clients, void (*closed)(void *context), void 
 struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
                           struct source_address *address)
 {
-    struct client *client = calloc(1, sizeof *client);
-    if (!client)
-        abort();
+    struct client *client = memory_checked(calloc(1, sizeof *client));
     client->clients = clients;
     client->fd = fd;
     client->address = address;

@@ -1,10 +1,10 @@
 #include "server/http/daemon_pool.h"
 
+#include "base/memory.h"
 #include "server/http/request_head.h"
 
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -182,9 +182,7 @@ static struct MHD_Daemon *daemon_start(struct pooled_daemon *pooled)
 
 static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
 {
-    struct pooled_daemon *pooled = calloc(1, sizeof *pooled);
-    if (!pooled)
-        abort();
+    struct pooled_daemon *pooled = memory_checked(calloc(1, sizeof *pooled));
     pooled->context = (struct daemon_context){pool->shared, daemon_pool_on_resumed};
     pooled->pool = pool;
     pooled->daemon = daemon_start(pooled);
@@ -260,9 +258,7 @@ struct daemon_pool *daemon_pool_open(uv_loop_t *loop, struct request_context *sh
                                      struct https *https, void (*turned)(void *context),
                                      void *context)
 {
-    struct daemon_pool *pool = calloc(1, sizeof *pool);
-    if (!pool)
-        abort();
+    struct daemon_pool *pool = memory_checked(calloc(1, sizeof *pool));
     *pool = (struct daemon_pool){.loop = loop,
                                  .shared = shared,
                                  .https = https_keep(https),

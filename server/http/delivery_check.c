@@ -1,10 +1,11 @@
 #include "server/http/delivery_check.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -138,9 +139,7 @@ bool delivery_check_find_refused(struct delivery_checks *deliveries, int fd,
 
 struct delivery_checks *delivery_checks_open(uv_loop_t *loop, struct metrics *metrics)
 {
-    struct delivery_checks *deliveries = calloc(1, sizeof *deliveries);
-    if (!deliveries)
-        abort();
+    struct delivery_checks *deliveries = memory_checked(calloc(1, sizeof *deliveries));
     deliveries->metrics = metrics;
     TAILQ_INIT(&deliveries->open);
     uv_timer_init(loop, &deliveries->timer);

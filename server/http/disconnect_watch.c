@@ -1,10 +1,10 @@
 #include "server/http/disconnect_watch.h"
 
+#include "base/memory.h"
 #include "server/http/close_notify.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -51,9 +51,7 @@ static void disconnect_watches_on_events(uv_poll_t *handle, int status, int what
 
 int disconnect_watches_open(struct disconnect_watches **ret, uv_loop_t *loop)
 {
-    struct disconnect_watches *watches = calloc(1, sizeof *watches);
-    if (!watches)
-        abort();
+    struct disconnect_watches *watches = memory_checked(calloc(1, sizeof *watches));
     watches->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (watches->epoll_fd < 0) {
         free(watches);

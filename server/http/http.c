@@ -1,13 +1,13 @@
 #include "server/http/http.h"
 
 #include "api/http/problem.h"
+#include "base/memory.h"
 #include "server/http/acceptor.h"
 #include "server/http/daemon_pool.h"
 #include "server/http/delivery_check.h"
 #include "server/http/disconnect_watch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -141,9 +141,7 @@ static void open_parts(struct http *http, uv_loop_t *loop, const struct http_opt
 
 int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *options)
 {
-    struct http *http = calloc(1, sizeof *http);
-    if (!http)
-        abort();
+    struct http *http = memory_checked(calloc(1, sizeof *http));
     http->shared = (struct request_context){.api = options->api,
                                             .metrics = options->metrics,
                                             .log = options->log,

@@ -1,12 +1,12 @@
 #include "server/http/https.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <gnutls/x509.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -223,9 +223,7 @@ static char *common_name(gnutls_x509_crt_t certificate)
                                                other, &other_size);
     bool is_one =
         found == 0 && strlen(name) == size && second == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE;
-    char *copy = strdup(is_one ? name : "");
-    if (!copy)
-        abort();
+    char *copy = memory_checked(strdup(is_one ? name : ""));
     return copy;
 }
 

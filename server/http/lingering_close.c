@@ -1,6 +1,7 @@
 #include "server/http/lingering_close.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
+
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -45,9 +46,7 @@ static void lingering_close_on_timer(uv_timer_t *timer)
 
 struct lingering_closes *lingering_closes_open(uv_loop_t *loop)
 {
-    struct lingering_closes *lingering = calloc(1, sizeof *lingering);
-    if (!lingering)
-        abort();
+    struct lingering_closes *lingering = memory_checked(calloc(1, sizeof *lingering));
     uv_timer_init(loop, &lingering->timer);
     lingering->timer.data = lingering;
     return lingering;

@@ -2,6 +2,7 @@
 
 #include "api/access/completion.h"
 #include "api/routes.h"
+#include "base/memory.h"
 #include "server/http/forwarded.h"
 #include "server/http/headers.h"
 #include "server/http/request_head.h"
@@ -30,9 +31,7 @@ static void leave_query(const char *target)
 void *request_new(void *context, const char *target, struct MHD_Connection *connection)
 {
     size_t length = strlen(target);
-    struct record *record = calloc(1, sizeof *record + length + 1);
-    if (!record)
-        abort();
+    struct record *record = memory_checked(calloc(1, sizeof *record + length + 1));
     record->daemon = context;
     record->connection = connection;
     record->client =
@@ -197,9 +196,7 @@ static enum MHD_Result keep(struct record *record, const char *bytes, size_t len
     record->too_large = record->received > EXCHANGE_BODY_LONGEST;
     if (record->too_large || record->exchange.drops_body)
         return record->received > SWALLOWED_MOST ? MHD_NO : MHD_YES;
-    char *body = realloc(record->body, record->received);
-    if (!body)
-        abort();
+    char *body = memory_checked(realloc(record->body, record->received));
     memcpy(body + record->received - length, bytes, length);
     record->body = body;
     return MHD_YES;

@@ -1,12 +1,13 @@
 #include "server/log/log_writer.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -266,9 +267,7 @@ static int start(struct log_writer *log_writer)
 
 struct log_writer *log_writer_open(int fd, enum log_format format)
 {
-    struct log_writer *log_writer = calloc(1, sizeof *log_writer);
-    if (!log_writer)
-        abort();
+    struct log_writer *log_writer = memory_checked(calloc(1, sizeof *log_writer));
     log_writer->fd = fd;
     log_writer->format = format;
     log_writer->piece = piece_for(fd);

@@ -1,5 +1,6 @@
 #include "server/net/connection_limits.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 
 #include <pthread.h>
@@ -28,9 +29,7 @@ struct connection_limits {
 struct connection_limits *connection_limits_new(unsigned most, unsigned most_each,
                                                 const struct networks *trusted)
 {
-    struct connection_limits *limits = calloc(1, sizeof *limits);
-    if (!limits)
-        abort();
+    struct connection_limits *limits = memory_checked(calloc(1, sizeof *limits));
     limits->most = most;
     limits->most_each = most_each;
     limits->trusted = trusted;
@@ -86,9 +85,7 @@ static struct source_address *find(const struct bucket *bucket, const struct ip 
 
 static struct source_address *address_new(struct bucket *bucket, const struct ip *ip)
 {
-    struct source_address *address = calloc(1, sizeof *address);
-    if (!address)
-        abort();
+    struct source_address *address = memory_checked(calloc(1, sizeof *address));
     address->ip = *ip;
     LIST_INSERT_HEAD(bucket, address, others);
     return address;
