@@ -37,7 +37,7 @@ static void acceptor_on_again(uv_timer_t *timer)
 
 /* For want of descriptors, memory or places: the socket stays readable, so it is left alone for a
  * moment. */
-static void pause_accepting(struct acceptor *acceptor)
+static void acceptor_pause(struct acceptor *acceptor)
 {
     uv_poll_stop(&acceptor->clients);
     if (!acceptor->closing)
@@ -45,7 +45,7 @@ static void pause_accepting(struct acceptor *acceptor)
 }
 
 /* At most once a minute. */
-static bool may_log(const struct acceptor *acceptor, uint64_t *again)
+static bool acceptor_may_log(const struct acceptor *acceptor, uint64_t *again)
 {
     uint64_t now = uv_now(acceptor->options.loop);
     if (now < *again)
@@ -57,25 +57,25 @@ static bool may_log(const struct acceptor *acceptor, uint64_t *again)
 /* All places are taken. Whoever comes now waits in the kernel, in order, until one of the others
  * has gone or missed its deadline, or was idle: those make room, or whoever watches over batond
  * would not be answered either. To refuse them would be work that attackers can ask for. */
-static void be_full(struct acceptor *acceptor)
+static void acceptor_pause_full(struct acceptor *acceptor)
 {
     if (!acceptor->full)
         metrics_add(&acceptor->options.metrics->out_of_place, 1);
     acceptor->full = true;
-    if (may_log(acceptor, &acceptor->full_again))
+    if (acceptor_may_log(acceptor, &acceptor->full_again))
         log_line(acceptor->options.log, LOG_WARN, acceptor->options.when_full, NULL);
-    clients_make_places(acceptor->options.clients);
-    pause_accepting(acceptor);
+    clients_drop_idle(acceptor->options.clients);
+    acceptor_pause(acceptor);
 }
 
 /* As many connections are open from there as may be. It is told so, where it understands it. */
-static void turn_away(struct acceptor *acceptor, int fd, const struct sockaddr_storage *from,
-                      socklen_t length)
+static void acceptor_reject(struct acceptor *acceptor, int fd, const struct sockaddr_storage *from,
+                            socklen_t length)
 {
     char address[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?";
     metrics_add(&acceptor->options.metrics->turned_away, 1);
     connection_limits_release(acceptor->options.limits);
-    if (may_log(acceptor, &acceptor->many_again)) {
+    if (acceptor_may_log(acceptor, &acceptor->many_again)) {
         getnameinfo((const struct sockaddr *)from, length, address, sizeof address, NULL, 0,
                     NI_NUMERICHOST);
         log_line(acceptor->options.log, LOG_WARN,
@@ -87,19 +87,19 @@ static void turn_away(struct acceptor *acceptor, int fd, const struct sockaddr_s
                           strlen(acceptor->options.too_many));
 }
 
-static void let_in(struct acceptor *acceptor, struct pooled_daemon *pooled, int fd,
-                   const struct sockaddr_storage *from, socklen_t length)
+static void acceptor_admit(struct acceptor *acceptor, struct pooled_daemon *pooled, int fd,
+                           const struct sockaddr_storage *from, socklen_t length)
 {
     struct source_address *address;
     if (connection_limits_enter(acceptor->options.limits, from, &address))
         pooled_daemon_take(pooled, client_new(acceptor->options.clients, fd, from, address), from,
                            length);
     else
-        turn_away(acceptor, fd, from, length);
+        acceptor_reject(acceptor, fd, from, length);
 }
 
 /* Takes one connection from the kernel, for which there is a place. False where there is none. */
-static bool accept_into(struct acceptor *acceptor, struct pooled_daemon *pooled)
+static bool acceptor_accept_into(struct acceptor *acceptor, struct pooled_daemon *pooled)
 {
     struct sockaddr_storage from;
     socklen_t length = sizeof from;
@@ -107,40 +107,40 @@ static bool accept_into(struct acceptor *acceptor, struct pooled_daemon *pooled)
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
         acceptor->full = false;
-        let_in(acceptor, pooled, fd, &from, length);
+        acceptor_admit(acceptor, pooled, fd, &from, length);
         return true;
     }
     bool gone = errno == ECONNABORTED || errno == EINTR;
     if (!gone && errno != EAGAIN)
-        pause_accepting(acceptor);
+        acceptor_pause(acceptor);
     connection_limits_release(acceptor->options.limits);
     return gone;
 }
 
-static bool accept_one(struct acceptor *acceptor)
+static bool acceptor_accept_one(struct acceptor *acceptor)
 {
     if (!connection_limits_reserve(acceptor->options.limits)) {
-        be_full(acceptor);
+        acceptor_pause_full(acceptor);
         return false;
     }
-    struct pooled_daemon *pooled = daemon_pool_place(acceptor->options.pool);
+    struct pooled_daemon *pooled = daemon_pool_available(acceptor->options.pool);
     if (pooled)
-        return accept_into(acceptor, pooled);
+        return acceptor_accept_into(acceptor, pooled);
     connection_limits_release(acceptor->options.limits);
-    pause_accepting(acceptor);
+    acceptor_pause(acceptor);
     return false;
 }
 
-static void accept_some(struct acceptor *acceptor, int most)
+static void acceptor_accept(struct acceptor *acceptor, int most)
 {
-    while (most > 0 && accept_one(acceptor))
+    while (most > 0 && acceptor_accept_one(acceptor))
         most--;
 }
 
 static void acceptor_on_clients(uv_poll_t *clients, int status, int what)
 {
     (void)status, (void)what;
-    accept_some(clients->data, ACCEPTED_AT_ONCE);
+    acceptor_accept(clients->data, ACCEPTED_AT_ONCE);
 }
 
 struct acceptor *acceptor_new(const struct acceptor_options *options)
@@ -179,7 +179,7 @@ void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), vo
     acceptor->closed = closed;
     acceptor->context = context;
     acceptor->closing = true;
-    accept_some(acceptor, ACCEPTED_LAST);
+    acceptor_accept(acceptor, ACCEPTED_LAST);
     acceptor->parts = PARTS;
     uv_close((uv_handle_t *)&acceptor->clients, acceptor_on_handle_closed);
     uv_close((uv_handle_t *)&acceptor->again, acceptor_on_handle_closed);

@@ -25,7 +25,7 @@ static void clients_on_timer(uv_timer_t *timer);
 
 /* Deadlines are moved far more often than missed: the timer is only ever set to an earlier time,
  * and looks when it rings whether there is anything to do. */
-static void ring_at(struct clients *clients, uint64_t at)
+static void clients_set_timer(struct clients *clients, uint64_t at)
 {
     uint64_t now = uv_now(clients->options.loop);
     if (at >= clients->rings_at)
@@ -34,7 +34,7 @@ static void ring_at(struct clients *clients, uint64_t at)
     uv_timer_start(&clients->timer, clients_on_timer, at > now ? at - now : 0, 0);
 }
 
-static void count_missed(struct clients *clients, enum deadline_kind kind)
+static void clients_count_missed(struct clients *clients, enum deadline_kind kind)
 {
     struct metrics *metrics = clients->options.metrics;
     atomic_uint_fast64_t *const NUMBERS[DEADLINE_KINDS] = {
@@ -54,7 +54,7 @@ bool client_write(struct client *client, const char *text, size_t length)
 }
 
 /* What it has yet to send would reset the connection, and its answer might be lost with it. */
-static void linger(const struct client *client)
+static void client_linger(const struct client *client)
 {
     int fd = fcntl(client->fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 0)
@@ -62,7 +62,7 @@ static void linger(const struct client *client)
 }
 
 /* In the midst of a reply it would be a lie, and before the first request too early. */
-static void send_close_notify(struct client *client)
+static void client_send_close_notify(struct client *client)
 {
     if (client->deadline.kind == DEADLINE_IDLE)
         https_session_send_close_notify(&client->tls);
@@ -72,39 +72,39 @@ void clients_send_close_notify(struct clients *clients)
 {
     struct deadline *any;
     while ((any = deadlines_missed(&clients->deadlines, UINT64_MAX))) {
-        send_close_notify((struct client *)any);
+        client_send_close_notify((struct client *)any);
         client_expect((struct client *)any, DEADLINE_NONE);
     }
 }
 
 /* libmicrohttpd finds the connection closed by its client and ends it, in its own time. So far it
  * has written nothing to the request of one that is told that it is too slow. */
-static void hang_up(struct client *client)
+static void client_disconnect(struct client *client)
 {
     const char *text = client->clients->options.too_slow;
-    bool can_be_told = client->asks && !client->tls.https;
-    count_missed(client->clients, client->deadline.kind);
-    send_close_notify(client);
+    bool can_be_told = client->sends_request && !client->tls.https;
+    clients_count_missed(client->clients, client->deadline.kind);
+    client_send_close_notify(client);
     client_expect(client, DEADLINE_NONE);
     if (can_be_told)
         send(client->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(client->fd, SHUT_RDWR);
 }
 
-static bool has_been_idle(const struct clients *clients, const struct deadline *idle)
+static bool client_was_idle(const struct clients *clients, const struct deadline *idle)
 {
     uint64_t now = uv_now(clients->options.loop);
     return (int64_t)(now - idle->at) >= IDLE_LEAST_MS - clients->options.lasts_ms[DEADLINE_IDLE];
 }
 
-void clients_make_places(struct clients *clients)
+void clients_drop_idle(struct clients *clients)
 {
     struct deadline *idle;
     for (int i = 0; i < PLACES_AT_ONCE; i++) {
         idle = deadlines_first(&clients->deadlines, DEADLINE_IDLE);
-        if (!idle || !has_been_idle(clients, idle))
+        if (!idle || !client_was_idle(clients, idle))
             return;
-        hang_up((struct client *)idle);
+        client_disconnect((struct client *)idle);
     }
 }
 
@@ -115,9 +115,9 @@ static void clients_on_timer(uv_timer_t *timer)
     struct deadline *missed;
     clients->rings_at = UINT64_MAX;
     while ((missed = deadlines_missed(&clients->deadlines, now)))
-        hang_up((struct client *)missed);
+        client_disconnect((struct client *)missed);
     if (deadlines_next(&clients->deadlines, &next))
-        ring_at(clients, next);
+        clients_set_timer(clients, next);
 }
 
 struct clients *clients_open(const struct clients_options *options)
@@ -152,25 +152,25 @@ struct client *client_new(struct clients *clients, int fd, const struct sockaddr
     client->clients = clients;
     client->fd = fd;
     client->address = address;
-    client->arrives = true;
+    client->is_new = true;
     clients->arriving++;
     struct ip ip;
     if (ip_of(from, &ip))
-        ip_write(&ip, client->place);
+        ip_write(&ip, client->address_text);
     metrics_add(&clients->options.metrics->connections, 1);
     client_expect(client, DEADLINE_HEAD);
     return client;
 }
 
-void client_shakes_hands(struct client *client, struct https *https, gnutls_session_t session)
+void client_begin_tls(struct client *client, struct https *https, gnutls_session_t session)
 {
     https_session_begin(&client->tls, https, session);
 }
 
-static void has_arrived(struct client *client)
+static void client_has_arrived(struct client *client)
 {
-    client->clients->arriving -= client->arrives;
-    client->arrives = false;
+    client->clients->arriving -= client->is_new;
+    client->is_new = false;
 }
 
 size_t clients_arriving(const struct clients *clients)
@@ -181,12 +181,12 @@ size_t clients_arriving(const struct clients *clients)
 void client_free(struct client *client)
 {
     struct clients *clients = client->clients;
-    has_arrived(client);
+    client_has_arrived(client);
     client_expect(client, DEADLINE_NONE);
     if (client->lingers)
-        linger(client);
-    if (client->told)
-        delivery_check(clients->options.deliveries, client->fd, client->told);
+        client_linger(client);
+    if (client->undelivered)
+        delivery_check(clients->options.deliveries, client->fd, client->undelivered);
     metrics_add(&clients->options.metrics->connections, -1);
     connection_limits_leave(clients->options.limits, client->address);
     connection_limits_release(clients->options.limits);
@@ -199,24 +199,24 @@ void client_expect(struct client *client, enum deadline_kind kind)
     struct clients *clients = client->clients;
     deadlines_set(&clients->deadlines, &client->deadline, kind, uv_now(clients->options.loop));
     if (kind != DEADLINE_NONE)
-        ring_at(clients, client->deadline.at);
-    client->asks &= kind == DEADLINE_HEAD || kind == DEADLINE_BODY;
+        clients_set_timer(clients, client->deadline.at);
+    client->sends_request &= kind == DEADLINE_HEAD || kind == DEADLINE_BODY;
 }
 
-void client_asks(struct client *client)
+void client_begin_request(struct client *client)
 {
     if (client->deadline.kind != DEADLINE_HEAD)
         client_expect(client, DEADLINE_HEAD);
-    has_arrived(client);
-    client->asks = true;
-    client_told(client, NULL);
+    client_has_arrived(client);
+    client->sends_request = true;
+    client_keep_undelivered(client, NULL);
 }
 
-void client_told(struct client *client, struct undelivered *told)
+void client_keep_undelivered(struct client *client, struct undelivered *undelivered)
 {
-    undelivered_free(client->told);
-    if (told && client->tls.https &&
-        delivery_check_find_refused(client->clients->options.deliveries, client->fd, told))
-        told = NULL;
-    client->told = told;
+    undelivered_free(client->undelivered);
+    if (undelivered && client->tls.https &&
+        delivery_check_find_refused(client->clients->options.deliveries, client->fd, undelivered))
+        undelivered = NULL;
+    client->undelivered = undelivered;
 }

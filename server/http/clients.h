@@ -19,15 +19,15 @@ struct clients;
 struct client {
     struct deadline deadline; /* the first member */
     struct clients *clients;
-    struct source_address *address; /* as it is counted, or NULL: it is trusted, or has none */
-    char place[INET6_ADDRSTRLEN];   /* the same for people; "": it has none */
+    struct source_address *address;      /* as it is counted, or NULL: it is trusted, or has none */
+    char address_text[INET6_ADDRSTRLEN]; /* the same for people; "": it has none */
     int fd;
-    struct undelivered *told;   /* the new holds that its last reply told of, if any */
-    struct https_session tls;   /* zeroed: what goes over its socket is not encrypted */
-    bool arrives;               /* has not asked for anything yet */
-    bool lingers;               /* may still be sending when its connection is closed */
-    bool asks;                  /* the line of a request has come, but not yet all of it */
-    TAILQ_ENTRY(client) others; /* the daemon's */
+    struct undelivered *undelivered; /* the new holds that its last reply told of, if any */
+    struct https_session tls;        /* zeroed: what goes over its socket is not encrypted */
+    bool is_new;                     /* has not asked for anything yet */
+    bool lingers;                    /* may still be sending when its connection is closed */
+    bool sends_request;              /* the line of a request has come, but not yet all of it */
+    TAILQ_ENTRY(client) others;      /* the daemon's */
 };
 
 struct clients_options {
@@ -52,7 +52,7 @@ struct client *client_new(struct clients *clients, int fd, const struct sockaddr
                           struct source_address *address);
 
 /* It begins to speak TLS. */
-void client_shakes_hands(struct client *client, struct https *https, gnutls_session_t session);
+void client_begin_tls(struct client *client, struct https *https, gnutls_session_t session);
 
 /* How many have yet to ask for something: the first request of each may be on its way. */
 size_t clients_arriving(const struct clients *clients);
@@ -61,7 +61,7 @@ size_t clients_arriving(const struct clients *clients);
 void clients_send_close_notify(struct clients *clients);
 
 /* For want of places: hangs up on some of those that have been idle the longest. */
-void clients_make_places(struct clients *clients);
+void clients_drop_idle(struct clients *clients);
 
 /* Its connection is about to be closed: its place is free. Whether it has got its last reply is to
  * be found out. */
@@ -72,7 +72,7 @@ void client_expect(struct client *client, enum deadline_kind kind);
 
 /* The line of a request has come, which for a connection that was idle begins the time for the rest
  * of the head. For a new one that time goes on. Its last reply must have come to it. */
-void client_asks(struct client *client);
+void client_begin_request(struct client *client);
 
 /* Writes to its socket, past libmicrohttpd, as far as it can be written at once. Returns whether
  * all was. */
@@ -80,6 +80,6 @@ bool client_write(struct client *client, const char *text, size_t length);
 
 /* The last of a reply has been sent, which told of these holds; NULL where of none. They are taken
  * over. */
-void client_told(struct client *client, struct undelivered *told);
+void client_keep_undelivered(struct client *client, struct undelivered *undelivered);
 
 #endif

@@ -21,11 +21,11 @@ struct pooled_daemon {
     struct daemon_pool *pool;
     struct MHD_Daemon *daemon;
     unsigned connections;
-    TAILQ_HEAD(coming, client) coming; /* of them, those that the daemon has yet to begin with */
-    uv_poll_t events;                  /* its epoll descriptor is readable */
+    TAILQ_HEAD(pending, client) pending; /* of them, those that the daemon has yet to begin with */
+    uv_poll_t events;                    /* its epoll descriptor is readable */
     bool is_due;
     TAILQ_ENTRY(pooled_daemon) others_due;
-    struct pooled_daemon *next;
+    LIST_ENTRY(pooled_daemon) others;
 };
 
 TAILQ_HEAD(due, pooled_daemon);
@@ -33,9 +33,9 @@ TAILQ_HEAD(due, pooled_daemon);
 struct daemon_pool {
     uv_loop_t *loop;
     struct request_context *shared;
-    struct https *https;         /* NULL: plain HTTP */
-    struct pooled_daemon *first; /* a daemon that is empty is kept */
-    struct due due;              /* their daemons are to be run in this turn of the loop */
+    struct https *https;                              /* NULL: plain HTTP */
+    LIST_HEAD(pooled_daemons, pooled_daemon) daemons; /* an empty one is kept */
+    struct due due;  /* their daemons are to be run in this turn of the loop */
     uv_check_t turn; /* runs daemons in every turn of the loop, after all other events */
     uv_idle_t busy;  /* keeps the loop from sleeping while a daemon has more to do */
     void (*turned)(void *context);
@@ -55,7 +55,7 @@ void daemon_pool_wake(struct daemon_pool *pool)
     uv_idle_start(&pool->busy, daemon_pool_on_busy);
 }
 
-static void make_due(struct pooled_daemon *pooled)
+static void pooled_daemon_make_due(struct pooled_daemon *pooled)
 {
     if (!pooled->is_due)
         TAILQ_INSERT_TAIL(&pooled->pool->due, pooled, others_due);
@@ -64,36 +64,36 @@ static void make_due(struct pooled_daemon *pooled)
 
 /* The daemon runs later in this turn of the loop, which may be about to sleep: the idle handle
  * prevents it, since libmicrohttpd would not wake it. */
-static void make_due_now(struct pooled_daemon *pooled)
+static void pooled_daemon_make_due_now(struct pooled_daemon *pooled)
 {
-    make_due(pooled);
+    pooled_daemon_make_due(pooled);
     daemon_pool_wake(pooled->pool);
 }
 
 static void daemon_pool_on_resumed(struct daemon_context *context)
 {
-    make_due_now((struct pooled_daemon *)context);
+    pooled_daemon_make_due_now((struct pooled_daemon *)context);
 }
 
 static void pooled_daemon_on_events(uv_poll_t *events, int status, int what)
 {
     (void)status, (void)what;
-    make_due(events->data); /* this turn will come to it */
+    pooled_daemon_make_due(events->data); /* this turn will come to it */
 }
 
 /* Targets are taken apart by the API, from the request line as it was sent. */
-static size_t leave_escaped(void *context, struct MHD_Connection *connection, char *text)
+static size_t daemon_pool_keep_escapes(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context, (void)connection;
     return strlen(text);
 }
 
-static void be_silent(void *context, const char *format, va_list arguments)
+static void daemon_pool_log_nothing(void *context, const char *format, va_list arguments)
 {
     (void)context, (void)format, (void)arguments; /* malformed requests are not worth a line each */
 }
 
-static void lose(struct pooled_daemon *pooled, struct client *client)
+static void pooled_daemon_drop_client(struct pooled_daemon *pooled, struct client *client)
 {
     pooled->connections--;
     client_free(client);
@@ -101,33 +101,33 @@ static void lose(struct pooled_daemon *pooled, struct client *client)
 
 /* The next that the daemon begins with; it keeps their order, but those that it cannot begin with
  * are left out. */
-static struct client *come_in(struct pooled_daemon *pooled, int fd)
+static struct client *pooled_daemon_next_client(struct pooled_daemon *pooled, int fd)
 {
     struct client *client;
-    while ((client = TAILQ_FIRST(&pooled->coming))) {
-        TAILQ_REMOVE(&pooled->coming, client, others);
+    while ((client = TAILQ_FIRST(&pooled->pending))) {
+        TAILQ_REMOVE(&pooled->pending, client, others);
         if (client->fd == fd)
             break;
-        lose(pooled, client);
+        pooled_daemon_drop_client(pooled, client);
     }
     return client;
 }
 
 static void daemon_pool_on_connection(void *context, struct MHD_Connection *connection,
-                                      void **place, enum MHD_ConnectionNotificationCode code)
+                                      void **state, enum MHD_ConnectionNotificationCode code)
 {
     struct pooled_daemon *pooled = context;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        lose(pooled, *place);
+        pooled_daemon_drop_client(pooled, *state);
         return;
     }
-    struct client *client = come_in(
+    struct client *client = pooled_daemon_next_client(
         pooled, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
     if (pooled->pool->https)
-        client_shakes_hands(
+        client_begin_tls(
             client, pooled->pool->https,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
-    *place = client;
+    *state = client;
 }
 
 /* libmicrohttpd 1.0 only notes a connection here, and begins with it the next time it is run; until
@@ -136,14 +136,14 @@ void pooled_daemon_take(struct pooled_daemon *pooled, struct client *client,
                         const struct sockaddr_storage *address, socklen_t length)
 {
     pooled->connections++;
-    TAILQ_INSERT_TAIL(&pooled->coming, client, others);
+    TAILQ_INSERT_TAIL(&pooled->pending, client, others);
     enum MHD_Result added =
         MHD_add_connection(pooled->daemon, client->fd, (const struct sockaddr *)address, length);
-    if (added == MHD_NO && TAILQ_LAST(&pooled->coming, coming) == client) {
-        TAILQ_REMOVE(&pooled->coming, client, others);
-        lose(pooled, client);
+    if (added == MHD_NO && TAILQ_LAST(&pooled->pending, pending) == client) {
+        TAILQ_REMOVE(&pooled->pending, client, others);
+        pooled_daemon_drop_client(pooled, client);
     }
-    make_due_now(pooled);
+    pooled_daemon_make_due_now(pooled);
 }
 
 /* A daemon does not start without a certificate, or a promise of one. Each session is given its own
@@ -165,19 +165,20 @@ enum { ONE_THREAD = MHD_USE_NO_THREAD_SAFETY };
 enum { ONE_THREAD = 0 }; /* there is no way to tell it, and it does not wake itself */
 #endif
 
-static struct MHD_Daemon *daemon_start(struct pooled_daemon *pooled)
+static struct MHD_Daemon *pooled_daemon_start(struct pooled_daemon *pooled)
 {
     bool has_tls = pooled->pool->https != NULL;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                      MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD | (has_tls ? MHD_USE_TLS : 0);
     return MHD_start_daemon(
-        flags, 0, NULL, NULL, request_step, pooled, MHD_OPTION_EXTERNAL_LOGGER, be_silent, NULL,
-        MHD_OPTION_URI_LOG_CALLBACK, request_new, pooled, MHD_OPTION_NOTIFY_COMPLETED,
-        request_completed, pooled, MHD_OPTION_NOTIFY_CONNECTION, daemon_pool_on_connection, pooled,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)DAEMON_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_STRICT_FOR_CLIENT, request_head_strictness(),
-        has_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, no_certificate, MHD_OPTION_END);
+        flags, 0, NULL, NULL, http_request_step, pooled, MHD_OPTION_EXTERNAL_LOGGER,
+        daemon_pool_log_nothing, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_request_new, pooled,
+        MHD_OPTION_NOTIFY_COMPLETED, http_request_completed, pooled, MHD_OPTION_NOTIFY_CONNECTION,
+        daemon_pool_on_connection, pooled, MHD_OPTION_UNESCAPE_CALLBACK, daemon_pool_keep_escapes,
+        NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)DAEMON_CONNECTIONS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+        request_head_strictness(), has_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END,
+        no_certificate, MHD_OPTION_END);
 }
 
 static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
@@ -185,7 +186,7 @@ static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
     struct pooled_daemon *pooled = memory_checked(calloc(1, sizeof *pooled));
     pooled->context = (struct daemon_context){pool->shared, daemon_pool_on_resumed};
     pooled->pool = pool;
-    pooled->daemon = daemon_start(pooled);
+    pooled->daemon = pooled_daemon_start(pooled);
     if (!pooled->daemon) {
         free(pooled);
         return NULL;
@@ -193,16 +194,16 @@ static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
     int fd = MHD_get_daemon_info(pooled->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     uv_poll_init(pool->loop, &pooled->events, fd);
     pooled->events.data = pooled;
-    TAILQ_INIT(&pooled->coming);
+    TAILQ_INIT(&pooled->pending);
     uv_poll_start(&pooled->events, UV_READABLE, pooled_daemon_on_events);
-    pooled->next = pool->first;
-    pool->first = pooled;
+    LIST_INSERT_HEAD(&pool->daemons, pooled, others);
     return pooled;
 }
 
-struct pooled_daemon *daemon_pool_place(struct daemon_pool *pool)
+struct pooled_daemon *daemon_pool_available(struct daemon_pool *pool)
 {
-    for (struct pooled_daemon *pooled = pool->first; pooled; pooled = pooled->next)
+    for (struct pooled_daemon *pooled = LIST_FIRST(&pool->daemons); pooled;
+         pooled = LIST_NEXT(pooled, others))
         if (pooled->connections < DAEMON_CONNECTIONS)
             return pooled;
     return pooled_daemon_new(pool);
@@ -214,16 +215,16 @@ static void pooled_daemon_run(struct pooled_daemon *pooled)
 {
     unsigned long long timeout;
     struct client *client;
-    bool begins = !TAILQ_EMPTY(&pooled->coming);
+    bool begins = !TAILQ_EMPTY(&pooled->pending);
     MHD_run(pooled->daemon);
-    while ((client = TAILQ_FIRST(&pooled->coming))) { /* it could not begin with these */
-        TAILQ_REMOVE(&pooled->coming, client, others);
-        lose(pooled, client);
+    while ((client = TAILQ_FIRST(&pooled->pending))) { /* it could not begin with these */
+        TAILQ_REMOVE(&pooled->pending, client, others);
+        pooled_daemon_drop_client(pooled, client);
     }
     if (begins) /* and has read nothing of the others, which may be what closing waits for */
         MHD_run(pooled->daemon);
     if (MHD_get_timeout(pooled->daemon, &timeout) == MHD_YES)
-        make_due(pooled);
+        pooled_daemon_make_due(pooled);
 }
 
 static void daemon_pool_on_turn(uv_check_t *turn)
@@ -283,13 +284,13 @@ void daemon_pool_start(struct daemon_pool *pool)
 }
 
 /* The daemons go with the last handle of all. */
-static void one_less(struct daemon_pool *pool)
+static void daemon_pool_part_closed(struct daemon_pool *pool)
 {
-    struct pooled_daemon *pooled;
+    struct pooled_daemon *pooled, *next;
     if (--pool->open_handles > 0)
         return;
-    while ((pooled = pool->first)) {
-        pool->first = pooled->next;
+    for (pooled = LIST_FIRST(&pool->daemons); pooled; pooled = next) {
+        next = LIST_NEXT(pooled, others);
         free(pooled);
     }
     https_drop(pool->https);
@@ -299,12 +300,12 @@ static void one_less(struct daemon_pool *pool)
 
 static void daemon_pool_on_handle_closed(uv_handle_t *handle)
 {
-    one_less(handle->data);
+    daemon_pool_part_closed(handle->data);
 }
 
 static void pooled_daemon_on_closed(uv_handle_t *handle)
 {
-    one_less(((struct pooled_daemon *)handle->data)->pool);
+    daemon_pool_part_closed(((struct pooled_daemon *)handle->data)->pool);
 }
 
 static void pooled_daemon_close(struct pooled_daemon *pooled)
@@ -318,7 +319,8 @@ void daemon_pool_close(struct daemon_pool *pool, void (*closed)(void *context), 
 {
     pool->closed = closed;
     pool->closed_context = context;
-    for (struct pooled_daemon *pooled = pool->first; pooled; pooled = pooled->next)
+    for (struct pooled_daemon *pooled = LIST_FIRST(&pool->daemons); pooled;
+         pooled = LIST_NEXT(pooled, others))
         pooled_daemon_close(pooled);
     pool->open_handles += HANDLES;
     uv_close((uv_handle_t *)&pool->turn, daemon_pool_on_handle_closed);

@@ -32,7 +32,7 @@ void daemon_pool_set_https(struct daemon_pool *pool, struct https *https);
 void daemon_pool_start(struct daemon_pool *pool);
 
 /* A daemon that has a place, made if need be; NULL where there cannot be one. */
-struct pooled_daemon *daemon_pool_place(struct daemon_pool *pool);
+struct pooled_daemon *daemon_pool_available(struct daemon_pool *pool);
 
 /* Takes the client and its connection over; it is closed where it cannot be begun with. */
 void pooled_daemon_take(struct pooled_daemon *pooled, struct client *client,

@@ -26,7 +26,7 @@ struct delivery {
     int fd;
     bool finished; /* the client had closed its end before it acknowledged the reply */
     uint64_t until;
-    struct undelivered *told;
+    struct undelivered *undelivered;
     TAILQ_ENTRY(delivery) others;
 };
 
@@ -41,7 +41,7 @@ struct delivery_checks {
 
 /* The kernel says EPIPE of a connection that was reset after the client's FIN, and ECONNRESET of
  * any other. Where nobody can know, the client may have read the reply. */
-static enum verdict judge(struct delivery *delivery)
+static enum verdict delivery_judge(struct delivery *delivery)
 {
     struct tcp_info info;
     socklen_t size = sizeof info, error_size = sizeof(int);
@@ -63,18 +63,18 @@ static enum verdict judge(struct delivery *delivery)
     }
 }
 
-static void settle(struct delivery_checks *deliveries, struct undelivered *told,
-                   enum verdict verdict)
+static void delivery_settle(struct delivery_checks *deliveries, struct undelivered *undelivered,
+                            enum verdict verdict)
 {
     if (verdict != REFUSED) {
-        undelivered_free(told);
+        undelivered_free(undelivered);
         return;
     }
     metrics_add(&deliveries->metrics->undelivered, 1);
-    undelivered_take_back(told);
+    undelivered_take_back(undelivered);
 }
 
-static void drop(struct delivery_checks *deliveries, struct delivery *delivery)
+static void delivery_drop(struct delivery_checks *deliveries, struct delivery *delivery)
 {
     TAILQ_REMOVE(&deliveries->open, delivery, others);
     deliveries->count--;
@@ -82,31 +82,31 @@ static void drop(struct delivery_checks *deliveries, struct delivery *delivery)
     free(delivery);
 }
 
-static void look_again(uv_timer_t *timer)
+static void delivery_checks_on_timer(uv_timer_t *timer)
 {
     struct delivery_checks *deliveries = timer->data;
     struct delivery *delivery = TAILQ_FIRST(&deliveries->open), *next;
     for (; delivery; delivery = next) {
         next = TAILQ_NEXT(delivery, others);
-        enum verdict verdict = judge(delivery);
+        enum verdict verdict = delivery_judge(delivery);
         if (verdict == OPEN && uv_now(timer->loop) < delivery->until)
             continue;
-        settle(deliveries, delivery->told, verdict);
-        drop(deliveries, delivery);
+        delivery_settle(deliveries, delivery->undelivered, verdict);
+        delivery_drop(deliveries, delivery);
     }
     if (deliveries->count == 0)
         uv_timer_stop(timer);
 }
 
 /* The library closes its descriptor; ours keeps what the kernel knows. */
-static void keep_open(struct delivery_checks *deliveries, const struct delivery *seen)
+static void delivery_keep_open(struct delivery_checks *deliveries, const struct delivery *seen)
 {
     int fd = deliveries->count < DELIVERIES_MOST ? fcntl(seen->fd, F_DUPFD_CLOEXEC, 0) : -1;
     struct delivery *delivery = fd < 0 ? NULL : malloc(sizeof *delivery);
     if (!delivery) {
         if (fd >= 0)
             close(fd);
-        settle(deliveries, seen->told, RECEIVED);
+        delivery_settle(deliveries, seen->undelivered, RECEIVED);
         return;
     }
     *delivery = *seen;
@@ -115,25 +115,25 @@ static void keep_open(struct delivery_checks *deliveries, const struct delivery 
     shutdown(fd, SHUT_WR); /* as closing it would */
     TAILQ_INSERT_TAIL(&deliveries->open, delivery, others);
     if (deliveries->count++ == 0)
-        uv_timer_start(&deliveries->timer, look_again, LOOK_MS, LOOK_MS);
+        uv_timer_start(&deliveries->timer, delivery_checks_on_timer, LOOK_MS, LOOK_MS);
 }
 
-void delivery_check(struct delivery_checks *deliveries, int fd, struct undelivered *told)
+void delivery_check(struct delivery_checks *deliveries, int fd, struct undelivered *undelivered)
 {
-    struct delivery delivery = {.fd = fd, .told = told};
-    enum verdict verdict = judge(&delivery);
+    struct delivery delivery = {.fd = fd, .undelivered = undelivered};
+    enum verdict verdict = delivery_judge(&delivery);
     if (verdict == OPEN)
-        keep_open(deliveries, &delivery);
+        delivery_keep_open(deliveries, &delivery);
     else
-        settle(deliveries, told, verdict);
+        delivery_settle(deliveries, undelivered, verdict);
 }
 
 bool delivery_check_find_refused(struct delivery_checks *deliveries, int fd,
-                                 struct undelivered *told)
+                                 struct undelivered *undelivered)
 {
-    bool refused = judge(&(struct delivery){.fd = fd}) == REFUSED;
+    bool refused = delivery_judge(&(struct delivery){.fd = fd}) == REFUSED;
     if (refused)
-        settle(deliveries, told, REFUSED);
+        delivery_settle(deliveries, undelivered, REFUSED);
     return refused;
 }
 
@@ -158,8 +158,8 @@ void delivery_checks_close(struct delivery_checks *deliveries, void (*closed)(vo
                            void *context)
 {
     while (!TAILQ_EMPTY(&deliveries->open)) {
-        settle(deliveries, TAILQ_FIRST(&deliveries->open)->told, RECEIVED);
-        drop(deliveries, TAILQ_FIRST(&deliveries->open));
+        delivery_settle(deliveries, TAILQ_FIRST(&deliveries->open)->undelivered, RECEIVED);
+        delivery_drop(deliveries, TAILQ_FIRST(&deliveries->open));
     }
     deliveries->closed = closed;
     deliveries->context = context;

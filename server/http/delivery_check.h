@@ -22,14 +22,14 @@ struct delivery_checks *delivery_checks_open(uv_loop_t *loop, struct metrics *me
 
 /* The reply was the last on this connection, which the library is about to close. What it told of
  * is taken back if the client had closed before the reply came; now, or when that shows. Takes
- * `told` over. */
-void delivery_check(struct delivery_checks *deliveries, int fd, struct undelivered *told);
+ * `undelivered` over. */
+void delivery_check(struct delivery_checks *deliveries, int fd, struct undelivered *undelivered);
 
 /* The same before the library says goodbye to a TLS client, which would take away what the kernel
- * knows of a reset; the connection may go on. Returns true, and takes `told` over, where it has
- * shown by now that the reply did not come to its client. */
+ * knows of a reset; the connection may go on. Returns true, and takes `undelivered` over, where it
+ * has shown by now that the reply did not come to its client. */
 bool delivery_check_find_refused(struct delivery_checks *deliveries, int fd,
-                                 struct undelivered *told);
+                                 struct undelivered *undelivered);
 
 /* What has not shown yet is taken for received. Calls `closed` from the loop, by which time the
  * record is freed. */

@@ -24,7 +24,7 @@ static const struct part {
     {FLAGS, FLAGS_DIGITS, NULL},
 };
 
-static bool is_fine(const struct part *part, const char *text)
+static bool traceparent_part_is_valid(const struct part *part, const char *text)
 {
     if (part->never && memcmp(text + part->at, part->never, part->digits) == 0)
         return false;
@@ -34,7 +34,7 @@ static bool is_fine(const struct part *part, const char *text)
     return part->at == 0 || text[part->at - 1] == '-';
 }
 
-static bool ends_well(const char *text, size_t length)
+static bool traceparent_ends_well(const char *text, size_t length)
 {
     if (length == TRACEPARENT_LENGTH)
         return true;
@@ -45,10 +45,10 @@ void forwarded_trace_id(const char *traceparent, char ret_id[EXCHANGE_TRACE_ID_L
 {
     size_t length = strlen(traceparent);
     ret_id[0] = '\0';
-    if (length < TRACEPARENT_LENGTH || !ends_well(traceparent, length))
+    if (length < TRACEPARENT_LENGTH || !traceparent_ends_well(traceparent, length))
         return;
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
-        if (!is_fine(&PARTS[i], traceparent))
+        if (!traceparent_part_is_valid(&PARTS[i], traceparent))
             return;
     memcpy(ret_id, traceparent + TRACE, EXCHANGE_TRACE_ID_LENGTH);
     ret_id[EXCHANGE_TRACE_ID_LENGTH] = '\0';

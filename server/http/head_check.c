@@ -5,7 +5,7 @@
 enum { PORT_DIGITS = 5, LENGTH_DIGITS = 18 };
 
 /* What is wrong first is what the client is told. */
-static void refuse(struct head_check *check, const char *why)
+static void head_check_refuse(struct head_check *check, const char *why)
 {
     if (!check->refusal)
         check->refusal = why;
@@ -118,13 +118,13 @@ static struct slice without_trailing_space(struct slice value)
     return value;
 }
 
-static void judge_host(struct head_check *check, struct slice value)
+static void head_check_host(struct head_check *check, struct slice value)
 {
     struct slice host = without_trailing_space(value);
     if (check->hosts++ > 0)
-        refuse(check, "there are several Host fields: expected one");
+        head_check_refuse(check, "there are several Host fields: expected one");
     if (!is_authority(host))
-        refuse(check, "Host: expected a host and perhaps a port, as in localhost:7420");
+        head_check_refuse(check, "Host: expected a host and perhaps a port, as in localhost:7420");
     if (check->hosts == 1)
         check->host = host;
 }
@@ -138,22 +138,25 @@ static bool is_length(struct slice value)
     return value.length > 0 && digits.length <= LENGTH_DIGITS && consists_of(digits, is_digit);
 }
 
-static void judge_length(struct head_check *check, struct slice value)
+static void head_check_length(struct head_check *check, struct slice value)
 {
     if (check->lengths++ > 0)
-        refuse(check, "there are several Content-Length fields: expected one");
+        head_check_refuse(check, "there are several Content-Length fields: expected one");
     if (!is_length(value))
-        refuse(check, "Content-Length: expected up to 18 decimal digits and nothing else");
+        head_check_refuse(check,
+                          "Content-Length: expected up to 18 decimal digits and nothing else");
 }
 
-static void judge_coding(struct head_check *check, struct slice value)
+static void head_check_coding(struct head_check *check, struct slice value)
 {
     if (check->codings++ > 0)
-        refuse(check, "there are several Transfer-Encoding fields: expected one, or none");
+        head_check_refuse(check,
+                          "there are several Transfer-Encoding fields: expected one, or none");
     if (check->is_1_0)
-        refuse(check, "HTTP/1.0 has no Transfer-Encoding: expected HTTP/1.1 or a Content-Length");
+        head_check_refuse(
+            check, "HTTP/1.0 has no Transfer-Encoding: expected HTTP/1.1 or a Content-Length");
     if (!is_alike(value, slice_of("chunked")))
-        refuse(check, "Transfer-Encoding: expected \"chunked\" and nothing else");
+        head_check_refuse(check, "Transfer-Encoding: expected \"chunked\" and nothing else");
 }
 
 /* Those that say where a request ends and whom it is for. */
@@ -161,20 +164,22 @@ static const struct {
     const char *name;
     void (*judge)(struct head_check *check, struct slice value);
 } FIELDS[] = {
-    {"Host", judge_host},
-    {"Content-Length", judge_length},
-    {"Transfer-Encoding", judge_coding},
+    {"Host", head_check_host},
+    {"Content-Length", head_check_length},
+    {"Transfer-Encoding", head_check_coding},
 };
 
 void head_check_field(struct head_check *check, struct slice name, struct slice value)
 {
     if (!is_token(name))
-        refuse(check, "the name of a header field is empty or has a space, a control character or "
-                      "another that no name has: expected letters, digits and hyphens, and a colon "
-                      "at once");
+        head_check_refuse(
+            check, "the name of a header field is empty or has a space, a control character or "
+                   "another that no name has: expected letters, digits and hyphens, and a colon "
+                   "at once");
     if (!consists_of(value, is_value_character))
-        refuse(check, "the value of a header field has a control character: expected text on one "
-                      "line");
+        head_check_refuse(
+            check, "the value of a header field has a control character: expected text on one "
+                   "line");
     for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
         if (is_alike(name, slice_of(FIELDS[i].name)))
             FIELDS[i].judge(check, value);
@@ -211,20 +216,23 @@ static struct slice without_port(struct slice authority, const struct scheme *sc
     return port.length == 1 || slice_equals(port, scheme->port) ? host : authority;
 }
 
-static void judge_target(struct head_check *check, struct slice method)
+static void head_check_target(struct head_check *check, struct slice method)
 {
     struct slice target = check->target;
     const struct scheme *scheme = scheme_of(target);
     if (!consists_of(target, is_target_character))
-        refuse(check, "the target has a space, a control character, a # or one beyond ASCII: "
-                      "expected it percent-encoded, as in /locks/caf%C3%A9");
+        head_check_refuse(check,
+                          "the target has a space, a control character, a # or one beyond ASCII: "
+                          "expected it percent-encoded, as in /locks/caf%C3%A9");
     if (scheme && !is_authority(authority_of(target, scheme)))
-        refuse(check, "the target: expected a host and perhaps a port behind the scheme");
+        head_check_refuse(check,
+                          "the target: expected a host and perhaps a port behind the scheme");
     bool is_path = target.length > 0 && target.bytes[0] == '/';
     bool is_all = slice_equals(target, "*") && slice_equals(method, "OPTIONS");
     if (!scheme && !is_path && !is_all)
-        refuse(check, "the target: expected a path, as in /locks/deploy, or http:// and Host in "
-                      "front of it");
+        head_check_refuse(
+            check, "the target: expected a path, as in /locks/deploy, or http:// and Host in "
+                   "front of it");
 }
 
 void head_check_begin(struct head_check *check, struct slice method, struct slice target,
@@ -232,10 +240,10 @@ void head_check_begin(struct head_check *check, struct slice method, struct slic
 {
     *check = (struct head_check){.target = target, .is_1_0 = slice_equals(version, "HTTP/1.0")};
     if (!is_token(method))
-        refuse(check, "the method: expected a word such as GET or POST, and one space");
-    judge_target(check, method);
+        head_check_refuse(check, "the method: expected a word such as GET or POST, and one space");
+    head_check_target(check, method);
     if (!check->is_1_0 && !slice_equals(version, "HTTP/1.1"))
-        refuse(check, "the version: expected HTTP/1.1 or HTTP/1.0");
+        head_check_refuse(check, "the version: expected HTTP/1.1 or HTTP/1.0");
 }
 
 /* Whether an absolute target names another host than the Host field does. */
@@ -250,10 +258,11 @@ static bool is_for_another(const struct head_check *check)
 bool head_check_passes(struct head_check *check)
 {
     if (check->hosts == 0 && !check->is_1_0)
-        refuse(check, "there is no Host field: expected one");
+        head_check_refuse(check, "there is no Host field: expected one");
     if (check->lengths > 0 && check->codings > 0)
-        refuse(check, "there are Content-Length and Transfer-Encoding: expected one of them");
+        head_check_refuse(check,
+                          "there are Content-Length and Transfer-Encoding: expected one of them");
     if (is_for_another(check))
-        refuse(check, "the target names another host than Host: expected the same");
+        head_check_refuse(check, "the target names another host than Host: expected the same");
     return !check->refusal;
 }

@@ -52,7 +52,7 @@ static void http_on_deadline_closed(uv_handle_t *handle)
     http_on_part_closed(handle->data);
 }
 
-static void finish(struct http *http)
+static void http_close_parts(struct http *http)
 {
     http->closing = false; /* but closed */
     clients_send_close_notify(http->clients);
@@ -66,7 +66,7 @@ static void finish(struct http *http)
 
 /* Whether the daemons may stop: nothing is under way any more, or the deadline has passed. They
  * must not have a suspended connection then, but Redis' own deadline is short. */
-static bool is_finished(const struct http *http)
+static bool http_may_stop(const struct http *http)
 {
     bool nobody_comes = http->too_late || clients_arriving(http->clients) == 0;
     return (http->shared.under_way == 0 && nobody_comes) ||
@@ -76,8 +76,8 @@ static bool is_finished(const struct http *http)
 static void http_on_turned(void *context)
 {
     struct http *http = context;
-    if (http->closing && is_finished(http))
-        finish(http);
+    if (http->closing && http_may_stop(http))
+        http_close_parts(http);
 }
 
 unsigned http_connections(unsigned descriptors, unsigned workers)
@@ -86,7 +86,8 @@ unsigned http_connections(unsigned descriptors, unsigned workers)
 }
 
 /* A whole reply to be written as it is, where there is no request that libmicrohttpd answers. */
-static void write_refusal(char *text, const char *head, enum problem problem, const char *detail)
+static void http_write_refusal(char *text, const char *head, enum problem problem,
+                               const char *detail)
 {
     char *body = problem_line(problem, detail);
     snprintf(text, REFUSAL_LENGTH,
@@ -96,15 +97,15 @@ static void write_refusal(char *text, const char *head, enum problem problem, co
     free(body);
 }
 
-static void open_parts(struct http *http, uv_loop_t *loop, const struct http_options *options)
+static void http_open_parts(struct http *http, uv_loop_t *loop, const struct http_options *options)
 {
-    write_refusal(http->too_slow, "408 Request Timeout", PROBLEM_REQUEST_TIMEOUT,
-                  "the request did not arrive in time: its head within head-timeout, its body "
-                  "within body-timeout");
-    write_refusal(http->too_many, "429 Too Many Requests\r\nRetry-After: 1",
-                  PROBLEM_TOO_MANY_CONNECTIONS,
-                  "as many connections are open from this address as may be: close some, or use "
-                  "one for several requests");
+    http_write_refusal(http->too_slow, "408 Request Timeout", PROBLEM_REQUEST_TIMEOUT,
+                       "the request did not arrive in time: its head within head-timeout, its body "
+                       "within body-timeout");
+    http_write_refusal(
+        http->too_many, "429 Too Many Requests\r\nRetry-After: 1", PROBLEM_TOO_MANY_CONNECTIONS,
+        "as many connections are open from this address as may be: close some, or use "
+        "one for several requests");
     http->deliveries = delivery_checks_open(loop, options->metrics);
     http->lingering = lingering_closes_open(loop);
     http->clients = clients_open(&(struct clients_options){
@@ -153,7 +154,7 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
         free(http);
         return result;
     }
-    open_parts(http, loop, options);
+    http_open_parts(http, loop, options);
     *ret = http;
     return 0;
 }

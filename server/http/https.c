@@ -48,7 +48,7 @@ static gnutls_alert_description_t alert_for(unsigned status)
 
 /* Runs in the handshake. Zero: go on. Without a certificate the API decides. The HTTP library would
  * end the connection without a word. */
-static int check_client(gnutls_session_t session)
+static int https_check_client(gnutls_session_t session)
 {
     gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
                                      .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
@@ -67,13 +67,15 @@ static gnutls_datum_t datum_of(char *text)
     return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
 }
 
-static int refuse(const char *setting, const char *path, const char *why, struct failure *failure)
+static int https_refuse(const char *setting, const char *path, const char *why,
+                        struct failure *failure)
 {
     return failure_set(failure, -EINVAL, "--%s: %s %s", setting, path, why);
 }
 
 /* The dates of the first certificate, and that there is one. */
-static int read_dates(struct https *https, const char *path, char *text, struct failure *failure)
+static int https_read_dates(struct https *https, const char *path, char *text,
+                            struct failure *failure)
 {
     gnutls_x509_crt_t chain[CHAIN_LONGEST];
     unsigned count = CHAIN_LONGEST;
@@ -81,7 +83,8 @@ static int read_dates(struct https *https, const char *path, char *text, struct 
     int result = gnutls_x509_crt_list_import(chain, &count, &datum, GNUTLS_X509_FMT_PEM,
                                              GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
     if (result <= 0)
-        return refuse("tls-cert", path, "holds no certificate (PEM) that can be read", failure);
+        return https_refuse("tls-cert", path, "holds no certificate (PEM) that can be read",
+                            failure);
     https->from = gnutls_x509_crt_get_activation_time(chain[0]);
     https->until = gnutls_x509_crt_get_expiration_time(chain[0]);
     for (unsigned i = 0; i < count; i++)
@@ -90,31 +93,31 @@ static int read_dates(struct https *https, const char *path, char *text, struct 
 }
 
 /* What is wrong with a key that does not go with its certificate. */
-static int explain_key(const struct https_files *files, int result, struct failure *failure)
+static int https_explain_key(const struct https_files *files, int result, struct failure *failure)
 {
     if (result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
         return failure_set(failure, -EINVAL,
                            "--tls-key: %s is not the key of the certificate in %s", files->key,
                            files->certificate);
     if (result == GNUTLS_E_DECRYPTION_FAILED)
-        return refuse(
+        return https_refuse(
             "tls-key", files->key,
             "has a passphrase, which nobody is there to type: take it off by openssl pkey",
             failure);
-    return refuse("tls-key", files->key, "holds no key (PEM) that can be read", failure);
+    return https_refuse("tls-key", files->key, "holds no key (PEM) that can be read", failure);
 }
 
-static int set_key(struct https *https, const struct https_files *files, char *certificate,
-                   char *key, struct failure *failure)
+static int https_set_key(struct https *https, const struct https_files *files, char *certificate,
+                         char *key, struct failure *failure)
 {
     gnutls_datum_t chain = datum_of(certificate), secret = datum_of(key);
     int result = gnutls_certificate_set_x509_key_mem2(https->credentials, &chain, &secret,
                                                       GNUTLS_X509_FMT_PEM, NULL, 0);
-    return result < 0 ? explain_key(files, result, failure) : 0;
+    return result < 0 ? https_explain_key(files, result, failure) : 0;
 }
 
-static int read_certificate(struct https *https, const struct https_files *files,
-                            struct failure *failure)
+static int https_read_certificate(struct https *https, const struct https_files *files,
+                                  struct failure *failure)
 {
     const struct file_options of_certificate = {"tls-cert", files->certificate, FILE_LONGEST,
                                                 false},
@@ -122,11 +125,11 @@ static int read_certificate(struct https *https, const struct https_files *files
     char *certificate = NULL, *key = NULL;
     int result = file_read(&of_certificate, &certificate, NULL, failure);
     if (result == 0)
-        result = read_dates(https, files->certificate, certificate, failure);
+        result = https_read_dates(https, files->certificate, certificate, failure);
     if (result == 0)
         result = file_read(&of_key, &key, NULL, failure);
     if (result == 0)
-        result = set_key(https, files, certificate, key, failure);
+        result = https_set_key(https, files, certificate, key, failure);
     if (key)
         explicit_bzero(key, strlen(key));
     free(key);
@@ -134,7 +137,7 @@ static int read_certificate(struct https *https, const struct https_files *files
     return result;
 }
 
-static int read_client_ca(struct https *https, const char *path, struct failure *failure)
+static int https_read_client_ca(struct https *https, const char *path, struct failure *failure)
 {
     const struct file_options options = {"tls-client-ca", path, FILE_LONGEST, false};
     char *text;
@@ -143,10 +146,10 @@ static int read_client_ca(struct https *https, const char *path, struct failure 
         return result;
     gnutls_datum_t datum = datum_of(text);
     if (gnutls_certificate_set_x509_trust_mem(https->credentials, &datum, GNUTLS_X509_FMT_PEM) <= 0)
-        result =
-            refuse("tls-client-ca", path, "holds no certificate (PEM) that can be read", failure);
+        result = https_refuse("tls-client-ca", path, "holds no certificate (PEM) that can be read",
+                              failure);
     free(text);
-    gnutls_certificate_set_verify_function(https->credentials, check_client);
+    gnutls_certificate_set_verify_function(https->credentials, https_check_client);
     https->asks_clients = true;
     return result;
 }
@@ -163,9 +166,9 @@ int https_read(struct https **ret, const struct https_files *files, struct failu
         gnutls_priority_init(&https->priority, PRIORITY, NULL) < 0)
         abort();
     https->references = 1;
-    int result = read_certificate(https, files, failure);
+    int result = https_read_certificate(https, files, failure);
     if (result == 0 && files->client_ca)
-        result = read_client_ca(https, files->client_ca, failure);
+        result = https_read_client_ca(https, files->client_ca, failure);
     if (result == 0)
         *ret = https;
     else
@@ -227,7 +230,7 @@ static char *common_name(gnutls_x509_crt_t certificate)
     return copy;
 }
 
-static void read_client(struct https_session *session)
+static void https_session_read_client(struct https_session *session)
 {
     unsigned count = 0;
     const gnutls_datum_t *chain = gnutls_certificate_get_peers(session->session, &count);
@@ -244,7 +247,7 @@ static void read_client(struct https_session *session)
 const char *https_session_client(struct https_session *session)
 {
     if (session->https && session->https->asks_clients && !session->is_read) {
-        read_client(session);
+        https_session_read_client(session);
         session->is_read = true;
     }
     return session->client && time(NULL) < session->client_until ? session->client : NULL;

@@ -11,6 +11,7 @@
 #include "server/metrics/metrics.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 
 /* What the requests of a worker have in common. */
 struct request_context {
@@ -31,12 +32,55 @@ struct daemon_context {
     void (*resumed)(struct daemon_context *daemon);
 };
 
+/* One request. MHD_OPTION_URI_LOG_CALLBACK makes it from the request line,
+ * MHD_OPTION_NOTIFY_COMPLETED frees it. */
+struct http_request {
+    struct exchange exchange; /* the first member: the API hands this back */
+    struct daemon_context *daemon;
+    struct MHD_Connection *connection;
+    struct client *client;
+    bool begun; /* the access handler has been called: the fields of the head are known */
+    bool refused_by_library; /* libmicrohttpd replied before it called the access handler */
+    uint64_t received_at;    /* when all of it had come, by uv_hrtime; 0: refused before */
+    struct {
+        char *bytes;
+        size_t received; /* bytes, kept or not */
+    } body;
+    struct {
+        struct disconnect_watch watch;
+        bool suspended; /* libmicrohttpd leaves the connection alone */
+        bool waiting;   /* suspended for a lock or an event: counted as such */
+        bool waited;
+        bool disconnected; /* the client has gone, and the API knows */
+    } wait;
+    struct {
+        bool ends_connection; /* the end of the request is not known, or its body is not read */
+        bool written;   /* the client has got it, in whatever way libmicrohttpd ends the request */
+        bool streaming; /* the head of a stream is on its way; the rest is read when written */
+        size_t bytes_sent; /* of a stream */
+    } response;
+    char forwarded_for[INET6_ADDRSTRLEN]; /* "" unless a trusted proxy says so */
+    char target[];                        /* as it was sent */
+};
+
+static inline struct request_context *context_of(const struct http_request *request)
+{
+    return request->daemon->shared;
+}
+
+/* Suspends the connection: no deadline counts until it is resumed. Call this from inside
+ * libmicrohttpd's callbacks only. */
+void http_request_suspend(struct http_request *request);
+
+/* Watches the client: when it disconnects, the API is told and the connection ends. */
+void http_request_watch(struct http_request *request);
+
 /* For MHD_OPTION_URI_LOG_CALLBACK, the access handler, and MHD_OPTION_NOTIFY_COMPLETED. */
-void *request_new(void *context, const char *target, struct MHD_Connection *connection);
-enum MHD_Result request_step(void *context, struct MHD_Connection *connection, const char *url,
-                             const char *method, const char *version, const char *upload,
-                             size_t *upload_length, void **place);
-void request_completed(void *context, struct MHD_Connection *connection, void **place,
-                       enum MHD_RequestTerminationCode code);
+void *http_request_new(void *context, const char *target, struct MHD_Connection *connection);
+enum MHD_Result http_request_step(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_length, void **state);
+void http_request_completed(void *context, struct MHD_Connection *connection, void **state,
+                            enum MHD_RequestTerminationCode code);
 
 #endif

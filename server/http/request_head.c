@@ -51,7 +51,7 @@ static enum MHD_Result request_head_on_field(void *context, enum MHD_ValueKind k
     return MHD_YES;
 }
 
-static size_t head_length(struct MHD_Connection *connection)
+size_t request_head_length(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
         ->header_size;
@@ -67,7 +67,8 @@ const char *request_head_refusal(struct MHD_Connection *connection, const char *
     follow(&walk.seams, version, version + strlen(version), BREAK);
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, request_head_on_field, &walk);
     follow(&walk.seams, walk.seams.next, walk.seams.next, BREAK);
-    bool has_gap = walk.seams.are_open || walk.seams.next != method + head_length(connection);
+    bool has_gap =
+        walk.seams.are_open || walk.seams.next != method + request_head_length(connection);
     if (!head_check_passes(&walk.check))
         return walk.check.refusal;
     if (walk.seams.are_known && has_gap)

@@ -5,6 +5,9 @@
 
 #include <microhttpd.h>
 
+/* Bytes of the request line and the header fields. */
+size_t request_head_length(struct MHD_Connection *connection);
+
 /* For MHD_OPTION_STRICT_FOR_CLIENT. */
 int request_head_strictness(void);
 

@@ -74,7 +74,8 @@ static struct bucket *bucket_of(struct connection_limits *limits, const struct i
     return &limits->buckets[(hash >> 32) % BUCKETS];
 }
 
-static struct source_address *find(const struct bucket *bucket, const struct ip *ip)
+static struct source_address *connection_limits_find(const struct bucket *bucket,
+                                                     const struct ip *ip)
 {
     struct source_address *address;
     LIST_FOREACH(address, bucket, others)
@@ -103,7 +104,7 @@ bool connection_limits_enter(struct connection_limits *limits, const struct sock
         memset(ip.bytes + IPV6_COUNTED_BYTES, 0, IP_BYTES - IPV6_COUNTED_BYTES);
     pthread_mutex_lock(&limits->mutex);
     struct bucket *bucket = bucket_of(limits, &ip);
-    struct source_address *address = find(bucket, &ip);
+    struct source_address *address = connection_limits_find(bucket, &ip);
     if (!address)
         address = address_new(bucket, &ip);
     bool admitted = address->connections < limits->most_each;

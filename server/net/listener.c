@@ -15,7 +15,7 @@
 enum { HOST_LENGTH = 64, BACKLOG = 1024 };
 
 /* Takes "HOST:PORT" apart; the brackets of an IPv6 address go. */
-static int split(const char *text, char host[HOST_LENGTH], const char **ret_port)
+static int listener_split(const char *text, char host[HOST_LENGTH], const char **ret_port)
 {
     const char *colon = strrchr(text, ':');
     if (!colon || colon == text)
@@ -35,13 +35,13 @@ static int split(const char *text, char host[HOST_LENGTH], const char **ret_port
     return 0;
 }
 
-static int resolve(struct listener *listener, const char *text)
+static int listener_resolve(struct listener *listener, const char *text)
 {
     char host[HOST_LENGTH];
     const char *port;
     struct addrinfo *found, hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
                                      .ai_socktype = SOCK_STREAM};
-    if (split(text, host, &port) < 0 || strspn(port, "0123456789") != strlen(port) ||
+    if (listener_split(text, host, &port) < 0 || strspn(port, "0123456789") != strlen(port) ||
         strlen(port) < 1 || strlen(port) > 5 || atol(port) > UINT16_MAX)
         return -EINVAL;
     if (getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, &hints, &found) != 0)
@@ -59,7 +59,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
     return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
 }
 
-static int describe(struct listener *listener)
+static int listener_describe(struct listener *listener)
 {
     char host[INET6_ADDRSTRLEN], port[8];
     if (getnameinfo((struct sockaddr *)&listener->address, listener->length, host, sizeof host,
@@ -75,7 +75,7 @@ static int describe(struct listener *listener)
  * machine switched off, a cable pulled - may wait for a lock, or hold one by its connection: it is
  * noticed within half a minute, not after the two hours of the kernel's defaults. And one that asks
  * for a lot and reads nothing does not have megabytes kept for it. */
-static void bound_clients(int fd)
+static void listener_limit_clients(int fd)
 {
     enum { IDLE_S = 15, PROBES_S = 5, PROBES = 3, UNSENT = 128 * 1024 };
     /* With less, a single probe that is lost would end a connection. */
@@ -95,7 +95,7 @@ static void bound_clients(int fd)
                    sizeof OPTIONS[i].value); /* without one of them it only takes more */
 }
 
-static int bound_socket(const struct listener *listener, int option)
+static int listener_bind(const struct listener *listener, int option)
 {
     int on = 1;
     int fd = socket(listener->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -108,7 +108,7 @@ static int bound_socket(const struct listener *listener, int option)
         close(fd);
         return -error;
     }
-    bound_clients(fd);
+    listener_limit_clients(fd);
     return fd;
 }
 
@@ -117,7 +117,7 @@ int listener_read(struct listener *ret, const char *setting, const char *text,
 {
     struct listener listener = {
         .length = sizeof listener.address, .setting = setting, .shared = -1};
-    if (resolve(&listener, text) < 0 || describe(&listener) < 0)
+    if (listener_resolve(&listener, text) < 0 || listener_describe(&listener) < 0)
         return failure_set(failure, -EINVAL,
                            "--%s: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
                            "127.0.0.1:7420, 0.0.0.0:7420 or [::1]:7420",
@@ -127,7 +127,7 @@ int listener_read(struct listener *ret, const char *setting, const char *text,
     return 0;
 }
 
-static const char *remedy(int error)
+static const char *listener_remedy(int error)
 {
     switch (error) {
     case EADDRINUSE:
@@ -149,13 +149,13 @@ int listener_init(struct listener *ret, const char *setting, const char *text,
     if (result < 0)
         return result;
     /* Without SO_REUSEPORT this fails if anybody else has the port, whatever they set. */
-    int fd = bound_socket(&listener, 0);
+    int fd = listener_bind(&listener, 0);
     if (fd < 0)
         return failure_set(failure, fd, "--%s: cannot serve on %s: %s%s", setting, text,
-                           strerror(-fd), remedy(-fd));
+                           strerror(-fd), listener_remedy(-fd));
     result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
                  ? -errno
-                 : describe(&listener);
+                 : listener_describe(&listener);
     close(fd);
     if (result < 0)
         return failure_set(failure, result, "--%s: %s: %s", setting, text, strerror(-result));
@@ -178,19 +178,19 @@ int listener_adopt(struct listener *ret, int fd, struct failure *failure)
     if ((domain != AF_INET && domain != AF_INET6) || option_of(fd, SO_TYPE) != SOCK_STREAM ||
         option_of(fd, SO_ACCEPTCONN) != 1 ||
         getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0 ||
-        describe(&listener) < 0)
+        listener_describe(&listener) < 0)
         return failure_set(failure, -EINVAL,
                            "LISTEN_FDS: expected a listening TCP socket, as by "
                            "ListenStream=127.0.0.1:7420 and Accept=no");
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    bound_clients(fd);
+    listener_limit_clients(fd);
     listener.loopback = is_loopback(&listener.address);
     *ret = listener;
     return 0;
 }
 
-static int share(const struct listener *listener, struct failure *failure)
+static int listener_share(const struct listener *listener, struct failure *failure)
 {
     int fd = fcntl(listener->shared, F_DUPFD_CLOEXEC, 0);
     return fd >= 0 ? fd
@@ -200,8 +200,8 @@ static int share(const struct listener *listener, struct failure *failure)
 int listener_socket(const struct listener *listener, struct failure *failure)
 {
     if (listener->shared >= 0)
-        return share(listener, failure);
-    int fd = bound_socket(listener, SO_REUSEPORT);
+        return listener_share(listener, failure);
+    int fd = listener_bind(listener, SO_REUSEPORT);
     if (fd >= 0 && listen(fd, BACKLOG) < 0) {
         int error = errno;
         close(fd);

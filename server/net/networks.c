@@ -69,7 +69,7 @@ static bool has_bits_beyond(const struct network *network)
 }
 
 /* "/N" at the end of an item; the whole address where there is none. */
-static bool read_bits(const char *text, unsigned most, unsigned *ret)
+static bool network_read_bits(const char *text, unsigned most, unsigned *ret)
 {
     *ret = most;
     if (!text)
@@ -82,7 +82,7 @@ static bool read_bits(const char *text, unsigned most, unsigned *ret)
 }
 
 /* Changes the text. NULL, or what is wrong with it. */
-static const char *read_item(struct network *ret, char *text)
+static const char *network_read(struct network *ret, char *text)
 {
     char *slash = strchr(text, '/');
     struct in_addr ipv4;
@@ -95,7 +95,7 @@ static const char *read_item(struct network *ret, char *text)
     } else if (inet_pton(AF_INET6, text, ret->ip.bytes) != 1) {
         return "is no address";
     }
-    if (!read_bits(slash, most, &ret->bits))
+    if (!network_read_bits(slash, most, &ret->bits))
         return "has no length of a network behind its slash";
     ret->bits += IP_BITS - most;
     return has_bits_beyond(ret) ? "has bits beyond the length of its network" : NULL;
@@ -123,7 +123,7 @@ int networks_read(struct networks *ret, const char *text, struct failure *failur
         if (length < sizeof item) {
             memcpy(item, next, length);
             item[length] = '\0';
-            wrong = read_item(&network, item);
+            wrong = network_read(&network, item);
         }
         if (wrong) {
             networks_free(&networks);
