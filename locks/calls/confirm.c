@@ -15,13 +15,13 @@ struct confirm {
     char owner[OWNER_LENGTH];
 };
 
-static void conclude(struct confirm *confirm)
+static void confirm_conclude(struct confirm *confirm)
 {
     confirm->done(confirm->context, &confirm->reply);
     free(confirm);
 }
 
-static void confirmed(void *context, const char *error)
+static void confirm_on_replicas(void *context, const char *error)
 {
     struct confirm *confirm = context;
     struct locks *locks = confirm->locks;
@@ -36,27 +36,27 @@ static void confirmed(void *context, const char *error)
         reply->result = LOCKS_UNCONFIRMED;
         reply->error = error;
     }
-    conclude(confirm);
+    confirm_conclude(confirm);
 }
 
-static void ask_replicas(struct confirm *confirm)
+static void confirm_ask_replicas(struct confirm *confirm)
 {
     store_confirm(confirm->locks->store, confirm->mark, (int)confirm->replicas,
-                  confirm->locks->confirm_timeout_ms, confirmed, confirm);
+                  confirm->locks->confirm_timeout_ms, confirm_on_replicas, confirm);
 }
 
-static void covered(void *context, const char *error)
+static void confirm_on_horizon(void *context, const char *error)
 {
     struct confirm *confirm = context;
     if (!error && confirm->replicas > 0) {
-        ask_replicas(confirm);
+        confirm_ask_replicas(confirm);
         return;
     }
     if (error) {
         confirm->reply.result = LOCKS_UNAVAILABLE;
         confirm->reply.error = error;
     }
-    conclude(confirm);
+    confirm_conclude(confirm);
 }
 
 bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
@@ -82,8 +82,8 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
         memcpy(confirm->owner, reply->hold.owner.bytes, reply->hold.owner.length);
     confirm->reply.hold.owner.bytes = confirm->owner;
     if (is_covered)
-        ask_replicas(confirm);
+        confirm_ask_replicas(confirm);
     else
-        horizon_await(locks->guard, mark.shard, covered, confirm);
+        horizon_await(locks->guard, mark.shard, confirm_on_horizon, confirm);
     return true;
 }

@@ -7,6 +7,14 @@
 
 enum { ARGUMENTS_MOST = 16 };
 
+/* Waits for its reply. */
+struct operation {
+    struct locks *locks;
+    operation_reader *read;
+    locks_done *done;
+    void *context;
+};
+
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH])
 {
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length};

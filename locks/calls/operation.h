@@ -11,14 +11,6 @@
 /* Reads a script's reply into `ret`; false where it is not of the expected shape. */
 typedef bool operation_reader(const struct value *value, struct locks_reply *ret);
 
-/* An operation that has to know more than how to read its reply embeds this as its first member. */
-struct operation {
-    struct locks *locks;
-    operation_reader *read;
-    locks_done *done;
-    void *context;
-};
-
 /* Runs `script` for `name`, whose ARGV is the stamp and then `arguments`, and answers through
  * locks_done: LOCKS_UNAVAILABLE where the store has no reply, else what `read` makes of it. */
 void operation_run(struct locks *locks, const struct script *script, struct slice name,

@@ -1,6 +1,5 @@
 #include "locks/calls/request.h"
 
-#include "base/table.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/scripts/scripts.h"
 
@@ -12,7 +11,7 @@ enum {
 };
 
 /* The arguments of the script, and the texts that they point to. */
-struct packed {
+struct request_arguments {
     char texts[TEXTS_LENGTH];
     char limit[NUMBER_TEXT], ttl[NUMBER_TEXT], keep[NUMBER_TEXT];
     struct slice arguments[ARGUMENTS_MOST];
@@ -31,7 +30,7 @@ struct attempt request_attempt(struct locks *locks, bool of_connection)
 }
 
 /* Copies a text behind those before it; `*end` goes on. */
-static struct slice append(char **end, struct slice text)
+static struct slice request_append(char **end, struct slice text)
 {
     struct slice copy = {*end, text.length};
     if (text.length > 0)
@@ -49,16 +48,16 @@ size_t request_length(const struct acquire *acquire)
 struct acquire request_copy(const struct acquire *acquire, char *bytes)
 {
     struct acquire copy = *acquire;
-    copy.name = append(&bytes, acquire->name);
-    copy.token = append(&bytes, acquire->token);
-    copy.owner = append(&bytes, acquire->owner);
-    copy.meta = append(&bytes, acquire->meta);
+    copy.name = request_append(&bytes, acquire->name);
+    copy.token = request_append(&bytes, acquire->token);
+    copy.owner = request_append(&bytes, acquire->owner);
+    copy.meta = request_append(&bytes, acquire->meta);
     return copy;
 }
 
 /* The texts of a hold as Redis keeps them: each ended by a NUL. */
-static struct slice pack_texts(const struct acquire *acquire, const struct attempt *attempt,
-                               char texts[TEXTS_LENGTH])
+static struct slice request_pack_texts(const struct acquire *acquire, const struct attempt *attempt,
+                                       char texts[TEXTS_LENGTH])
 {
     const struct slice all[] = {
         acquire->token,
@@ -69,28 +68,22 @@ static struct slice pack_texts(const struct acquire *acquire, const struct attem
     };
     char *end = texts;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        append(&end, all[i]);
+        request_append(&end, all[i]);
         *end++ = '\0';
     }
     return (struct slice){texts, (size_t)(end - texts)};
 }
 
-#define KINDS(X)                                                                                   \
-    X(REQUEST_NEW, "0")                                                                            \
-    X(REQUEST_FIRST, "1")                                                                          \
-    X(REQUEST_AGAIN, "2")
-
-static void pack(const struct locks *locks, const struct request *request, struct packed *ret)
+static void request_pack(const struct locks *locks, const struct request *request,
+                         struct request_arguments *ret)
 {
-    static const char *const DIGITS[] = {KINDS(TABLE_ROW)};
-    TABLE_IS_COMPLETE(KINDS, REQUEST_KINDS);
     const struct acquire *acquire = request->acquire;
     struct slice *next = ret->arguments;
     *next++ = stamp_room();
-    *next++ = pack_texts(acquire, request->attempt, ret->texts);
+    *next++ = request_pack_texts(acquire, request->attempt, ret->texts);
     *next++ = number_text(acquire->limit, ret->limit);
     *next++ = number_text(acquire->ttl_ms, ret->ttl);
-    *next++ = slice_of(DIGITS[request->kind]);
+    *next++ = (struct slice){&"012"[request->kind], 1};
     if (acquire->wait_ms) {
         *next++ = slice_of(locks->server);
         *next++ = slice_of(locks->waiter_lease);
@@ -101,7 +94,8 @@ static void pack(const struct locks *locks, const struct request *request, struc
     ret->count = (size_t)(next - ret->arguments);
 }
 
-static struct script_call call_of(const struct request *request, const struct packed *packed)
+static struct script_call request_call(const struct request *request,
+                                       const struct request_arguments *packed)
 {
     return (struct script_call){
         .script = &script_acquire,
@@ -116,25 +110,25 @@ static struct script_call call_of(const struct request *request, const struct pa
 
 void request_send(struct locks *locks, const struct request *request)
 {
-    struct packed packed;
-    pack(locks, request, &packed);
-    const struct script_call call = call_of(request, &packed);
+    struct request_arguments packed;
+    request_pack(locks, request, &packed);
+    const struct script_call call = request_call(request, &packed);
     script_call_send(locks, &call);
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request)
 {
-    struct packed packed;
+    struct request_arguments packed;
     horizon_move(locks->guard, shard, request->acquire->ttl_ms);
-    pack(locks, request, &packed);
-    const struct script_call call = call_of(request, &packed);
+    request_pack(locks, request, &packed);
+    const struct script_call call = request_call(request, &packed);
     script_call_send_at_once(locks, shard, &call);
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 
 /* A hold of its owner alone, as it was asked for. */
-static void complete(const struct acquire *acquire, int64_t fence, struct hold *ret)
+static void request_complete_hold(const struct acquire *acquire, int64_t fence, struct hold *ret)
 {
     *ret = (struct hold){
         .fence = fence,
@@ -148,21 +142,21 @@ static void complete(const struct acquire *acquire, int64_t fence, struct hold *
 }
 
 /* Of a new hold Redis only tells what the request did not say; in the common case, the fence. */
-static bool read_granted(const struct value *value, const struct acquire *acquire,
-                         struct locks_reply *ret)
+static bool request_read_granted(const struct value *value, const struct acquire *acquire,
+                                 struct locks_reply *ret)
 {
     int64_t fence, holds = 1;
     if (!read_fence(value, &fence) &&
         !(reply_says(value, "granted") && read_fence(value_at(value, 1), &fence) &&
           value_integer(value_at(value, 2), &holds)))
         return false;
-    complete(acquire, fence, &ret->hold);
+    request_complete_hold(acquire, fence, &ret->hold);
     ret->hold.holds = holds;
     return true;
 }
 
 /* The answers that end a request, by their first word. */
-static bool read_ended(const struct value *value, struct locks_reply *ret)
+static bool request_read_ended(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "claimed"))
         return read_hold(value, &ret->hold);
@@ -202,21 +196,22 @@ static bool read_ended(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "released");
 }
 
-static bool read_answer(const struct value *value, const struct acquire *acquire,
-                        struct request_answer *ret)
+static bool request_read_answer(const struct value *value, const struct acquire *acquire,
+                                struct request_answer *ret)
 {
     if (acquire->wait_ms > 0 && reply_says(value, "waiting")) {
         ret->waits = true;
         return value_integer(value_at(value, 1), &ret->next_ms);
     }
-    return read_granted(value, acquire, &ret->reply) || read_ended(value, &ret->reply);
+    return request_read_granted(value, acquire, &ret->reply) ||
+           request_read_ended(value, &ret->reply);
 }
 
 void request_read(const struct store_result *result, const struct acquire *acquire,
                   const struct attempt *attempt, struct request_answer *ret)
 {
     *ret = (struct request_answer){.next_ms = -1, .reply = {.attempt = *attempt}};
-    if (result->outcome == STORE_REPLIED && read_answer(result->reply, acquire, ret))
+    if (result->outcome == STORE_REPLIED && request_read_answer(result->reply, acquire, ret))
         return;
     *ret = (struct request_answer){.next_ms = -1, .reply = operation_unanswered(result)};
     ret->reply.attempt = *attempt;

@@ -5,14 +5,13 @@
 
 #include "locks/calls/operation.h"
 
-/* What the script is to think of the token. */
+/* What the script knows of the token; the script gets the number. */
 enum request_kind {
-    REQUEST_NEW,   /* nobody can have used it before */
-    REQUEST_FIRST, /* this attempt comes for the first time, an earlier one may have used the token:
-                    * it shares the hold, which is taken back once all have done so whom it was
-                    * told */
-    REQUEST_AGAIN, /* this attempt looks what has become of it: it claims its grant, or waits on */
-    REQUEST_KINDS  /* how many there are */
+    REQUEST_NEW = 0,   /* nobody can have used it before */
+    REQUEST_FIRST = 1, /* this attempt comes for the first time, an earlier one may have used the
+                        * token: both share the hold, which ends when every attempt that was told
+                        * of it has given it back */
+    REQUEST_AGAIN = 2, /* this attempt came before: it claims its grant, or waits on */
 };
 
 /* What only the script's answer to a request that waits can say. */

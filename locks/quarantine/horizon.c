@@ -5,6 +5,8 @@
 #include "locks/quarantine/identity_record.h"
 #include "locks/quarantine/shard.h"
 
+#include <sys/queue.h>
+
 enum {
     LEAD_US = 2000000, /* the horizon is later than all holds by half of this at least, */
     MOST_US = 30000000 /* and moves ahead of them by no more than this and LEAD_US */
@@ -12,7 +14,7 @@ enum {
 
 /* An answer that waits until the horizon is written. */
 struct awaiting {
-    struct awaiting *next;
+    STAILQ_ENTRY(awaiting) entry;
     horizon_done *done;
     void *context;
 };
@@ -20,14 +22,14 @@ struct awaiting {
 /* A horizon that is being written, with the answers that wait for it. */
 struct raising {
     struct shard *shard;
-    struct awaiting *first, **end;
+    STAILQ_HEAD(, awaiting) answers;
 };
 
 static void horizon_tell(struct raising *raising, const char *error)
 {
     struct awaiting *next;
-    for (struct awaiting *awaiting = raising->first; awaiting; awaiting = next) {
-        next = awaiting->next;
+    for (struct awaiting *awaiting = STAILQ_FIRST(&raising->answers); awaiting; awaiting = next) {
+        next = STAILQ_NEXT(awaiting, entry);
         awaiting->done(awaiting->context, error);
         free(awaiting);
     }
@@ -57,7 +59,7 @@ void horizon_write(struct shard *shard)
         return;
     struct raising *raising = memory_checked(calloc(1, sizeof *raising));
     raising->shard = shard;
-    raising->end = &raising->first;
+    STAILQ_INIT(&raising->answers);
     shard->horizon.raising = raising;
     identity_record_raise(shard, horizon_on_raised, raising);
 }
@@ -67,8 +69,7 @@ void horizon_await(struct guard *guard, unsigned number, horizon_done *done, voi
     struct raising *raising = shard_at(guard, number)->horizon.raising;
     struct awaiting *awaiting = memory_checked(malloc(sizeof *awaiting));
     *awaiting = (struct awaiting){.done = done, .context = context};
-    *raising->end = awaiting;
-    raising->end = &awaiting->next;
+    STAILQ_INSERT_TAIL(&raising->answers, awaiting, entry);
 }
 
 /* Whether a hold may be missing on a replica of this Redis. */

@@ -13,7 +13,6 @@
 
 enum { NS_PER_US = 1000 };
 
-static void identity_on_record(void *context, const struct store_result *result);
 static void identity_on_time(void *context, const struct store_result *result);
 
 /* Looks at the record of one shard. Call this only while the shard is not being asked. */
@@ -23,7 +22,7 @@ static void identity_look(struct shard *shard)
     if (store_is_closing(shard->guard->store))
         return;
     if (store_shard_serves(shard->guard->store, shard->number)) {
-        identity_record_ask(shard, identity_on_record);
+        identity_record_ask(shard, identity_hear);
         return;
     }
     /* The shard has no data that could be lost, but names may be about to come. */
@@ -96,8 +95,9 @@ static void identity_look_if_moved(struct shard *shard)
         identity_look(shard);
 }
 
-void identity_hear(struct shard *shard, const struct store_result *result)
+void identity_hear(void *context, const struct store_result *result)
 {
+    struct shard *shard = context;
     struct identity_record record;
     struct store *store = shard->guard->store;
     if (result->outcome != STORE_REPLIED || !identity_record_read(result->reply, &record)) {
@@ -130,11 +130,6 @@ void identity_hear(struct shard *shard, const struct store_result *result)
     else if (is_first)
         identity_judge_supposed(shard->guard);
     identity_look_if_moved(shard);
-}
-
-static void identity_on_record(void *context, const struct store_result *result)
-{
-    identity_hear(context, result);
 }
 
 static void identity_on_time(void *context, const struct store_result *result)

@@ -29,8 +29,9 @@ void identity_connected(struct guard *guard, unsigned number);
 /* Call this every second: looks at all records, and ends the quarantines whose time is over. */
 void identity_check(struct guard *guard);
 
-/* Takes account of an answer to one of the questions in identity_record.h. */
-void identity_hear(struct shard *shard, const struct store_result *result);
+/* A store_done for the questions in identity_record.h: takes account of the answer. `context` is
+ * the shard. */
+void identity_hear(void *context, const struct store_result *result);
 
 /* Writes the end of the quarantine and the fence floor to the record, if it still is the record
  * that is known here. */

@@ -73,11 +73,6 @@ static int64_t identity_judge_add_owed(const struct shard *shard, int64_t until,
     return owed > until ? owed : until;
 }
 
-static void identity_judge_on_replaced(void *context, const struct store_result *result)
-{
-    identity_hear(context, result);
-}
-
 /* This server is the first to notice a loss: what it knows becomes the record. */
 static void identity_judge_begin_era(struct shard *shard, const struct identity_record *record,
                                      enum quarantine_reason reason, bool is_of_another)
@@ -99,7 +94,7 @@ static void identity_judge_begin_era(struct shard *shard, const struct identity_
         reason = reason == QUARANTINE_NONE ? shard->quarantine.reason : reason;
     }
     shard_set_quarantine(shard, until, reason, until > 0, shard->guard->process);
-    identity_record_replace(shard, record, reason, is_of_another, identity_judge_on_replaced);
+    identity_record_replace(shard, record, reason, is_of_another, identity_hear);
 }
 
 /* Another server has noticed the loss, or nothing has happened since. `until` is until when lost
