@@ -11,7 +11,7 @@ bool reply_holds(const struct locks_reply *reply)
     return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
 }
 
-bool read_mode(const struct value *value, enum lock_mode *ret)
+bool reply_read_mode(const struct value *value, enum lock_mode *ret)
 {
     struct slice mode;
     if (!value_text(value, &mode))
@@ -20,12 +20,12 @@ bool read_mode(const struct value *value, enum lock_mode *ret)
     return true;
 }
 
-bool read_fence(const struct value *value, int64_t *ret)
+bool reply_read_fence(const struct value *value, int64_t *ret)
 {
     return value_integer(value, ret) && *ret > 0;
 }
 
-bool read_owner(const struct value *value, struct slice *ret)
+bool reply_read_owner(const struct value *value, struct slice *ret)
 {
     struct slice owner;
     if (!value_text(value, &owner) || !owner_is_valid(owner))
@@ -34,30 +34,30 @@ bool read_owner(const struct value *value, struct slice *ret)
     return true;
 }
 
-bool read_hold(const struct value *value, struct hold *ret)
+bool reply_read_hold(const struct value *value, struct hold *ret)
 {
-    return read_fence(value_at(value, 1), &ret->fence) &&
+    return reply_read_fence(value_at(value, 1), &ret->fence) &&
            value_integer(value_at(value, 2), &ret->ttl_ms) &&
            value_integer(value_at(value, 3), &ret->holds) &&
            value_integer(value_at(value, 4), &ret->version) &&
-           read_owner(value_at(value, 5), &ret->owner) &&
-           read_mode(value_at(value, 6), &ret->mode) &&
+           reply_read_owner(value_at(value, 5), &ret->owner) &&
+           reply_read_mode(value_at(value, 6), &ret->mode) &&
            value_integer(value_at(value, 7), &ret->limit);
 }
 
-bool read_release(const struct value *value, struct release *ret)
+bool reply_read_release(const struct value *value, struct release *ret)
 {
     ret->repeated = reply_says(value, "repeated");
     return (ret->repeated || reply_says(value, "released")) &&
-           read_fence(value_at(value, 1), &ret->fence) &&
-           read_passed(value_at(value, 2), &ret->held_ms) &&
+           reply_read_fence(value_at(value, 1), &ret->fence) &&
+           reply_read_passed(value_at(value, 2), &ret->held_ms) &&
            value_integer(value_at(value, 3), &ret->holds) &&
-           read_fence(value_at(value, 4), &ret->version) &&
-           (ret->repeated || read_owner(value_at(value, 5), &ret->owner));
+           reply_read_fence(value_at(value, 4), &ret->version) &&
+           (ret->repeated || reply_read_owner(value_at(value, 5), &ret->owner));
 }
 
 /* Milliseconds that have gone by: none, where the clock of Redis has gone back meanwhile. */
-bool read_passed(const struct value *value, int64_t *ret)
+bool reply_read_passed(const struct value *value, int64_t *ret)
 {
     if (!value_integer(value, ret))
         return false;
@@ -66,25 +66,25 @@ bool read_passed(const struct value *value, int64_t *ret)
     return true;
 }
 
-static bool read_holder(const struct value *value, struct holder *ret)
+static bool reply_read_holder(const struct value *value, struct holder *ret)
 {
-    return read_owner(value_at(value, 0), &ret->owner) &&
-           read_mode(value_at(value, 1), &ret->mode) &&
-           read_fence(value_at(value, 2), &ret->fence) &&
+    return reply_read_owner(value_at(value, 0), &ret->owner) &&
+           reply_read_mode(value_at(value, 1), &ret->mode) &&
+           reply_read_fence(value_at(value, 2), &ret->fence) &&
            value_integer(value_at(value, 3), &ret->ttl_ms) &&
-           read_passed(value_at(value, 4), &ret->held_ms) &&
+           reply_read_passed(value_at(value, 4), &ret->held_ms) &&
            value_text(value_at(value, 5), &ret->meta);
 }
 
-static bool read_waiter(const struct value *value, struct waiter_view *ret)
+static bool reply_read_waiter(const struct value *value, struct waiter_view *ret)
 {
-    return read_owner(value_at(value, 0), &ret->owner) &&
-           read_mode(value_at(value, 1), &ret->mode) &&
+    return reply_read_owner(value_at(value, 0), &ret->owner) &&
+           reply_read_mode(value_at(value, 1), &ret->mode) &&
            value_integer(value_at(value, 2), &ret->waited_ms);
 }
 
 /* Those who wait: the last part of a view, where anybody does and it tells of them. */
-static bool read_waiters(const struct value *value, struct lock_view *ret)
+static bool reply_read_waiters(const struct value *value, struct lock_view *ret)
 {
     size_t count = value_count(value);
     bool is_long = count > LOCK_WAITERS_SHOWN;
@@ -93,7 +93,7 @@ static bool read_waiters(const struct value *value, struct lock_view *ret)
     ret->waiter_count = is_long ? LOCK_WAITERS_SHOWN : count;
     ret->all_waiters = is_long ? value : NULL;
     for (size_t i = 0; i < ret->waiter_count; i++)
-        if (!read_waiter(value_at(value, i), &ret->waiters[i]))
+        if (!reply_read_waiter(value_at(value, i), &ret->waiters[i]))
             return false;
     return true;
 }
@@ -101,12 +101,12 @@ static bool read_waiters(const struct value *value, struct lock_view *ret)
 bool locks_waiter(const struct lock_view *view, size_t position, struct waiter_view *ret)
 {
     if (position >= view->waiter_count)
-        return read_waiter(value_at(view->all_waiters, position), ret);
+        return reply_read_waiter(value_at(view->all_waiters, position), ret);
     *ret = view->waiters[position];
     return true;
 }
 
-bool read_view(const struct value *value, struct lock_view *ret)
+bool reply_read_view(const struct value *value, struct lock_view *ret)
 {
     int64_t mine;
     if (!value_integer(value_at(value, 0), &ret->version) ||
@@ -121,7 +121,7 @@ bool read_view(const struct value *value, struct lock_view *ret)
     ret->last_release.fence = 0;
     if (value_count(last) > 0 && (!value_integer(value_at(last, 0), &ret->last_release.fence) ||
                                   !value_text(value_at(last, 1), &ret->last_release.reason) ||
-                                  !read_passed(value_at(last, 2), &ret->last_release.ago_ms)))
+                                  !reply_read_passed(value_at(last, 2), &ret->last_release.ago_ms)))
         return false;
 
     const struct value *holders = value_at(value, 6);
@@ -129,7 +129,7 @@ bool read_view(const struct value *value, struct lock_view *ret)
     if (ret->holder_count > LOCK_HOLDERS_SHOWN)
         return false;
     for (size_t i = 0; i < ret->holder_count; i++)
-        if (!read_holder(value_at(holders, i), &ret->holders[i]))
+        if (!reply_read_holder(value_at(holders, i), &ret->holders[i]))
             return false;
-    return read_waiters(value_at(value, 7), ret);
+    return reply_read_waiters(value_at(value, 7), ret);
 }

@@ -10,18 +10,18 @@ bool reply_holds(const struct locks_reply *reply);
 /* Whether element 0 of a reply is this word. */
 bool reply_says(const struct value *value, const char *word);
 
-/* The error of a name whose record a script could read, and read_view cannot. */
+/* The error of a name whose record a script could read, and reply_read_view cannot. */
 #define VIEW_UNREADABLE "what Redis keeps of it cannot be read (a text or number in it is none)"
 
 /* The parts of replies that several scripts share, as shared/6-name.lua writes them: `told` from
  * element 1 on, and `view`. False where something is missing, of another kind, or nothing that was
  * ever let in: who writes to Redis by other ways must not write behind the end of a buffer here. */
-bool read_fence(const struct value *value, int64_t *ret);
-bool read_passed(const struct value *value, int64_t *ret);
-bool read_mode(const struct value *value, enum lock_mode *ret);
-bool read_owner(const struct value *value, struct slice *ret);
-bool read_hold(const struct value *value, struct hold *ret);
-bool read_release(const struct value *value, struct release *ret);
-bool read_view(const struct value *value, struct lock_view *ret);
+bool reply_read_fence(const struct value *value, int64_t *ret);
+bool reply_read_passed(const struct value *value, int64_t *ret);
+bool reply_read_mode(const struct value *value, enum lock_mode *ret);
+bool reply_read_owner(const struct value *value, struct slice *ret);
+bool reply_read_hold(const struct value *value, struct hold *ret);
+bool reply_read_release(const struct value *value, struct release *ret);
+bool reply_read_view(const struct value *value, struct lock_view *ret);
 
 #endif

@@ -146,8 +146,8 @@ static bool request_read_granted(const struct value *value, const struct acquire
                                  struct locks_reply *ret)
 {
     int64_t fence, holds = 1;
-    if (!read_fence(value, &fence) &&
-        !(reply_says(value, "granted") && read_fence(value_at(value, 1), &fence) &&
+    if (!reply_read_fence(value, &fence) &&
+        !(reply_says(value, "granted") && reply_read_fence(value_at(value, 1), &fence) &&
           value_integer(value_at(value, 2), &holds)))
         return false;
     request_complete_hold(acquire, fence, &ret->hold);
@@ -159,22 +159,22 @@ static bool request_read_granted(const struct value *value, const struct acquire
 static bool request_read_ended(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "claimed"))
-        return read_hold(value, &ret->hold);
+        return reply_read_hold(value, &ret->hold);
     if (reply_says(value, "holding")) {
         ret->result = LOCKS_REPEATED;
-        return read_hold(value, &ret->hold);
+        return reply_read_hold(value, &ret->hold);
     }
     if (reply_says(value, "locked")) {
         ret->result = LOCKS_LOCKED;
-        return read_view(value_at(value, 1), &ret->view);
+        return reply_read_view(value_at(value, 1), &ret->view);
     }
     if (reply_says(value, "timeout")) {
         ret->result = LOCKS_TIMEOUT;
-        return read_view(value_at(value, 1), &ret->view);
+        return reply_read_view(value_at(value, 1), &ret->view);
     }
     if (reply_says(value, "limit_mismatch")) {
         ret->result = LOCKS_LIMIT_MISMATCH;
-        return read_view(value_at(value, 2), &ret->view);
+        return reply_read_view(value_at(value, 2), &ret->view);
     }
     if (reply_says(value, "too_many_waiters")) {
         ret->result = LOCKS_TOO_MANY_WAITERS;

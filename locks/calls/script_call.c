@@ -24,9 +24,10 @@ static bool script_call_read_expiry(const struct value *entry, struct expiry *re
     if (value_count(entry) == 2)
         return value_integer(value_at(entry, 1), &ret->count) && ret->count > 0;
     ret->count = 1;
-    return read_fence(value_at(entry, 1), &ret->fence) &&
-           read_passed(value_at(entry, 2), &ret->held_ms) &&
-           read_owner(value_at(entry, 3), &ret->owner) && read_mode(value_at(entry, 4), &ret->mode);
+    return reply_read_fence(value_at(entry, 1), &ret->fence) &&
+           reply_read_passed(value_at(entry, 2), &ret->held_ms) &&
+           reply_read_owner(value_at(entry, 3), &ret->owner) &&
+           reply_read_mode(value_at(entry, 4), &ret->mode);
 }
 
 static void script_call_tell_expired(const struct locks *locks, const struct value *entry)

@@ -8,7 +8,7 @@ enum { VIEW_PARTS = 7 }; /* at least */
 
 static bool inspect_read(const struct value *value, struct locks_reply *ret)
 {
-    if (read_view(value, &ret->view))
+    if (reply_read_view(value, &ret->view))
         return true;
     *ret = (struct locks_reply){.result = LOCKS_DAMAGED, .error = VIEW_UNREADABLE};
     return value_count(value) >= VIEW_PARTS;

@@ -7,7 +7,7 @@
 
 static bool release_read(const struct value *value, struct locks_reply *ret)
 {
-    if (read_release(value, &ret->release))
+    if (reply_read_release(value, &ret->release))
         return true;
     if (reply_says(value, "cancelled")) {
         ret->release.cancelled = true;
@@ -23,7 +23,7 @@ static bool release_read_next(const struct value *value, int64_t fence, struct s
 {
     *ret = (struct hold){.fence = fence, .version = fence, .holds = 1, .mode = LOCK_EXCLUSIVE};
     return value_text(value_at(value, 6), ret_attempt) &&
-           read_owner(value_at(value, 7), &ret->owner) &&
+           reply_read_owner(value_at(value, 7), &ret->owner) &&
            value_integer(value_at(value, 8), &ret->ttl_ms);
 }
 

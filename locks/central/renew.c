@@ -8,7 +8,7 @@
 static bool renew_read(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "renewed"))
-        return read_hold(value, &ret->hold);
+        return reply_read_hold(value, &ret->hold);
     ret->result = LOCKS_NOT_HELD;
     return reply_says(value, "not_held");
 }

@@ -7,7 +7,7 @@ static bool central_watch_read(const struct value *value, struct locks_reply *re
                                int64_t *ret_next_ms)
 {
     return value_integer(value_at(value, 0), ret_next_ms) &&
-           read_view(value_at(value, 1), &ret->view);
+           reply_read_view(value_at(value, 1), &ret->view);
 }
 
 static void central_watch_looked(void *context, const struct store_result *result)

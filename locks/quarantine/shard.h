@@ -4,8 +4,9 @@
 #define BATON_LOCKS_QUARANTINE_SHARD_H
 
 #include "locks/quarantine/clock.h"
-#include "locks/quarantine/guard.h"
+#include "locks/quarantine/guard_options.h"
 #include "locks/types/server_name.h"
+#include "redis/store.h"
 
 /* "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's server; both
  * in microseconds. */

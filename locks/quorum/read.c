@@ -88,7 +88,7 @@ static bool is_known(const struct quorum_read *read, int64_t version, bool hopes
 
 static bool read_inspected(const struct value *value, struct locks_reply *ret)
 {
-    return read_view(value, &ret->view);
+    return reply_read_view(value, &ret->view);
 }
 
 static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)

@@ -95,7 +95,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
     struct hold hold;
     if (result->outcome != STORE_REPLIED) {
         vote->kind = broadcast_silence(result);
-    } else if (!reply_says(result->reply, "renewed") || !read_hold(result->reply, &hold)) {
+    } else if (!reply_says(result->reply, "renewed") || !reply_read_hold(result->reply, &hold)) {
         vote->kind = reply_says(result->reply, "not_held") ? VOTE_LOCKED : VOTE_DOUBT;
     } else {
         *vote = (struct vote){.kind = VOTE_HOLDING,
@@ -233,7 +233,7 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
     if (result->outcome != STORE_REPLIED) {
         vote->kind = broadcast_silence(result);
         release_at(write, member);
-    } else if (read_release(result->reply, release)) {
+    } else if (reply_read_release(result->reply, release)) {
         vote->kind = VOTE_HOLDING;
         keep_owner(write, &release->owner);
         release->version = 0; /* see tell_released */
