@@ -2,12 +2,12 @@
 #ifndef BATON_LOCKS_CALLS_STATE_H
 #define BATON_LOCKS_CALLS_STATE_H
 
+#include "locks/calls/redelivery.h"
 #include "locks/locks.h"
 #include "locks/types/number_text.h"
 #include "locks/types/server_name.h"
 
 struct engine;
-struct doubts;
 struct expiries;
 struct guard;
 struct quorum_state;
@@ -39,8 +39,8 @@ struct locks {
     bool draining;
     bool check_again; /* Redis failed to answer what is to be asked once more */
     uint64_t next_attempt;
-    struct guard *guard;   /* see locks/quarantine/guard.h */
-    struct doubts *doubts; /* these are of the central engine */
+    struct guard *guard; /* see locks/quarantine/guard.h */
+    struct redeliveries redeliveries;
     struct subscriptions *subscriptions;
     struct expiries *expiries;
     struct quorum_state *quorum; /* what the engine of quorums keeps: see quorum/state.h */

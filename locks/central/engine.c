@@ -2,8 +2,8 @@
 
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
-#include "locks/waiting/doubt.h"
 #include "locks/waiting/expiries.h"
+#include "locks/waiting/leave.h"
 #include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
 #include "locks/watching/prefix.h"
@@ -14,18 +14,18 @@ void central_take_back(struct locks *locks, struct slice name, struct slice toke
                        const struct attempt *attempt, int64_t keep_ms)
 {
     char key[KEY_LENGTH];
-    doubts_add(locks, operation_key(locks, name, key), token, attempt, LEAVE_GONE, keep_ms);
+    leave_queue(locks, operation_key(locks, name, key), token, attempt, LEAVE_GONE, keep_ms);
 }
 
 static void central_serve(struct locks *locks, unsigned shard)
 {
-    doubts_ask(locks);
+    redeliveries_send(locks);
     subscriptions_check_shard(locks, shard);
 }
 
 static void central_try_again(struct locks *locks)
 {
-    doubts_ask(locks);
+    redeliveries_send(locks);
     if (locks->check_again)
         subscriptions_check(locks);
     locks->check_again = false;
@@ -33,7 +33,7 @@ static void central_try_again(struct locks *locks)
 
 static bool central_is_settled(const struct locks *locks)
 {
-    return !locks->doubts->first && TAILQ_EMPTY(&locks->subscriptions->list);
+    return redeliveries_are_settled(locks) && TAILQ_EMPTY(&locks->subscriptions->list);
 }
 
 static void central_drain(struct locks *locks)
@@ -49,7 +49,6 @@ static void central_open(struct locks *locks, const struct locks_options *option
     static const struct subscription_users USERS = {waiting_check, waiting_count, waiting_granted,
                                                     &central_watched};
     (void)options;
-    doubts_open(locks);
     subscriptions_open(locks, &USERS);
     expiries_open(locks);
 }
@@ -58,7 +57,7 @@ static void central_subscriptions_closed(uv_handle_t *heartbeat)
 {
     struct locks *locks = heartbeat->data;
     free(locks->subscriptions);
-    doubts_close(locks);
+    redeliveries_free(locks);
     locks->engine_closed(locks);
 }
 
@@ -91,7 +90,7 @@ const struct engine engine_central = {
     .drain = central_drain,
     .serve = central_serve,
     .replaced = subscriptions_check_shard, /* those who wait for names that are gone are told */
-    .moved = doubts_ask,
+    .moved = redeliveries_send,
     .listening = subscriptions_check,
     .message = central_message,
     .open = central_open,

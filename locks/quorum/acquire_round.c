@@ -73,8 +73,13 @@ static void take_back_at(struct acquire_round *round, unsigned member)
         stamp_room(),  round->acquire.token, slice_of(round->attempt.text),
         slice_of("0"), slice_of("gone"),
     };
-    redelivery_add(locks, &locks->quorum->redeliveries, member, &script_leave, key_of(round),
-                   arguments, sizeof arguments / sizeof arguments[0], lasts_ms(round, member));
+    const struct script_call call = {
+        .script = &script_leave,
+        .key = key_of(round),
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+    };
+    redelivery_add_at(locks, member, &call, lasts_ms(round, member));
 }
 
 /* Also where the answer is still on its way: what is sent now is read after the question. And of

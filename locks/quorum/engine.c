@@ -46,7 +46,7 @@ static void quorum_broadcasts_closed(uv_handle_t *timer)
 {
     const struct broadcasts *broadcasts = timer->data;
     struct locks *locks = broadcasts->locks;
-    redeliveries_free(&locks->quorum->redeliveries);
+    redeliveries_free(locks);
     free(locks->quorum);
     locks->engine_closed(locks);
 }
@@ -74,7 +74,8 @@ static void quorum_check_awaited_names(struct locks *locks)
 
 static void quorum_engine_serve(struct locks *locks, unsigned member)
 {
-    redeliveries_send(locks, &locks->quorum->redeliveries, member);
+    (void)member;
+    redeliveries_send(locks);
     quorum_check_awaited_names(locks);
 }
 
@@ -118,7 +119,7 @@ static void quorum_engine_message(struct locks *locks, struct slice text)
 
 static void quorum_engine_try_again(struct locks *locks)
 {
-    redeliveries_try_again(locks, &locks->quorum->redeliveries);
+    redeliveries_send(locks);
 }
 
 static void quorum_engine_drain(struct locks *locks)
@@ -135,8 +136,7 @@ static void quorum_engine_drain(struct locks *locks)
 
 static bool quorum_engine_is_settled(const struct locks *locks)
 {
-    return redeliveries_are_settled(locks, &locks->quorum->redeliveries) &&
-           LIST_EMPTY(&locks->quorum->awaited);
+    return redeliveries_are_settled(locks) && LIST_EMPTY(&locks->quorum->awaited);
 }
 
 static void quorum_engine_replaced(struct locks *locks, unsigned member)

@@ -4,7 +4,6 @@
 
 #include "locks/calls/operation.h"
 #include "locks/quorum/broadcast.h"
-#include "locks/quorum/redelivery.h"
 #include "locks/quorum/tickets.h"
 
 #include <sys/queue.h>
@@ -17,7 +16,6 @@ struct awaited_name;
 
 struct quorum_state {
     struct broadcasts broadcasts;
-    struct redeliveries redeliveries;
     struct desk desk;
     void *awaited_names; /* a tree of base/tree.h, by key */
     LIST_HEAD(awaited_name_list, awaited_name) awaited;

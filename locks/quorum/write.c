@@ -219,9 +219,13 @@ static void release_at(const struct quorum_write *write, unsigned member)
 {
     struct locks *locks = write->broadcast.locks;
     struct slice arguments[RELEASE_ARGUMENTS];
-    size_t count = release_arguments(write, arguments);
-    redelivery_add(locks, &locks->quorum->redeliveries, member, &script_release, key_of(write),
-                   arguments, count, locks->quorum->longest_ttl_ms);
+    const struct script_call call = {
+        .script = &script_release,
+        .key = key_of(write),
+        .arguments = arguments,
+        .argument_count = release_arguments(write, arguments),
+    };
+    redelivery_add_at(locks, member, &call, locks->quorum->longest_ttl_ms);
 }
 
 static void hear_released(struct broadcast *broadcast, unsigned member,
@@ -395,10 +399,14 @@ void quorum_take_back(struct locks *locks, struct slice name, struct slice token
 {
     (void)keep_ms; /* a place is kept by this process, not by the members */
     char bytes[KEY_LENGTH];
-    struct slice key = operation_key(locks, name, bytes);
     const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
                                       slice_of("gone")};
+    const struct script_call call = {
+        .script = &script_leave,
+        .key = operation_key(locks, name, bytes),
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+    };
     for (unsigned i = 0; i < store_shard_count(locks->store); i++)
-        redelivery_add(locks, &locks->quorum->redeliveries, i, &script_leave, key, arguments,
-                       sizeof arguments / sizeof arguments[0], locks->quorum->longest_ttl_ms);
+        redelivery_add_at(locks, i, &call, locks->quorum->longest_ttl_ms);
 }

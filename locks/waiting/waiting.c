@@ -1,7 +1,8 @@
 #include "locks/waiting/waiting.h"
+
 #include "base/memory.h"
-#include "locks/waiting/doubt.h"
 #include "locks/waiting/expiries.h"
+#include "locks/waiting/leave.h"
 #include "locks/waiting/subscription.h"
 
 #include "locks/calls/confirm.h"
@@ -69,8 +70,8 @@ static void end(struct waiter *waiter)
 /* Whatever Redis has of this attempt is to be taken back. */
 static void leave(struct waiter *waiter, enum leaving how)
 {
-    doubts_add(locks_of(waiter), waiter->subscription->key, waiter->acquire.token, &waiter->attempt,
-               how, waiter->acquire.keep_ms);
+    leave_queue(locks_of(waiter), waiter->subscription->key, waiter->acquire.token,
+                &waiter->attempt, how, waiter->acquire.keep_ms);
 }
 
 static void finish(struct waiter *waiter, const struct locks_reply *reply)
@@ -312,7 +313,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
     if (!waiter) { /* it may have claimed by itself and been answered: the message came later */
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
-        doubts_add(locks, key, token, &stale, LEAVE_STALE, 0);
+        leave_queue(locks, key, token, &stale, LEAVE_STALE, 0);
     } else if (is_connected(waiter)) {
         waiter->heard = uv_hrtime();
         ask_again(waiter);
