@@ -23,7 +23,8 @@ void base64url_encode(const void *bytes, size_t length, char *text)
     *text = '\0';
 }
 
-static int decode(const char *alphabet, struct slice text, void *bytes, size_t *ret_length)
+static int base64_decode_with(const char *alphabet, struct slice text, void *bytes,
+                              size_t *ret_length)
 {
     unsigned char *next = bytes;
     uint32_t bits = 0;
@@ -47,7 +48,7 @@ static int decode(const char *alphabet, struct slice text, void *bytes, size_t *
 
 int base64url_decode(struct slice text, void *bytes, size_t *ret_length)
 {
-    return decode(ALPHABET, text, bytes, ret_length);
+    return base64_decode_with(ALPHABET, text, bytes, ret_length);
 }
 
 int base64_decode(struct slice text, void *bytes, size_t *ret_length)
@@ -55,5 +56,5 @@ int base64_decode(struct slice text, void *bytes, size_t *ret_length)
     if (text.length % 4 == 0 && text.length > 0)
         for (int i = 0; i < 2 && text.bytes[text.length - 1] == '='; i++)
             text.length--;
-    return decode(ORDINARY, text, bytes, ret_length);
+    return base64_decode_with(ORDINARY, text, bytes, ret_length);
 }

@@ -11,7 +11,7 @@ enum { STACK_USED = 2048 };
 
 /* The library leaves what it was given on the part of the stack that it has used, which is ours
  * now. */
-static __attribute__((noinline)) void wipe_stack(void)
+static __attribute__((noinline)) void digest_wipe_stack(void)
 {
     char used[STACK_USED];
     explicit_bzero(used, sizeof used);
@@ -23,7 +23,7 @@ struct digest digest_of(struct slice text)
     if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text.bytes ? text.bytes : "", text.length,
                          digest.bytes) < 0)
         abort();
-    wipe_stack();
+    digest_wipe_stack();
     return digest;
 }
 
@@ -43,7 +43,7 @@ bool digest_equals(const struct digest *one, const struct digest *other)
     return difference == 0;
 }
 
-static int hex_digit(char c)
+static int digest_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -57,7 +57,7 @@ int digest_parse(struct slice hex, struct digest *ret)
     if (hex.length != DIGEST_HEX_LENGTH)
         return -EINVAL;
     for (size_t i = 0; i < DIGEST_LENGTH; i++) {
-        int high = hex_digit(hex.bytes[2 * i]), low = hex_digit(hex.bytes[2 * i + 1]);
+        int high = digest_hex_digit(hex.bytes[2 * i]), low = digest_hex_digit(hex.bytes[2 * i + 1]);
         if (high < 0 || low < 0)
             return -EINVAL;
         digest.bytes[i] = (unsigned char)(high << 4 | low);

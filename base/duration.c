@@ -14,7 +14,7 @@ static const struct unit {
 
 enum { UNIT_COUNT = sizeof UNITS / sizeof UNITS[0] };
 
-static int64_t unit_ms(struct slice name)
+static int64_t duration_unit_ms(struct slice name)
 {
     if (name.length == 0)
         return 1000;
@@ -36,7 +36,7 @@ int duration_parse(struct slice text, int64_t *ret_ms)
     if (i == 0)
         return -EINVAL;
 
-    int64_t unit = unit_ms((struct slice){text.bytes + i, text.length - i});
+    int64_t unit = duration_unit_ms((struct slice){text.bytes + i, text.length - i});
     if (unit == 0 || number > LARGEST_MS / unit)
         return -EINVAL;
     *ret_ms = number * unit;

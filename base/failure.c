@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 /* What is quoted from a file or from Redis may hold line feeds, and worse for terminals. */
-static void make_one_line(char *text)
+static void failure_make_one_line(char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7F)
@@ -18,7 +18,7 @@ int failure_set(struct failure *failure, int code, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(failure->text, sizeof failure->text, format, arguments);
         va_end(arguments);
-        make_one_line(failure->text);
+        failure_make_one_line(failure->text);
     }
     return code;
 }

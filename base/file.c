@@ -8,21 +8,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int too_long(const struct file_options *options, struct failure *failure)
+static int file_too_long(const struct file_options *options, struct failure *failure)
 {
     return failure_set(failure, -EINVAL, "--%s: %s has more than %zu bytes", options->setting,
                        options->path, options->longest);
 }
 
-static int cannot_read(const struct file_options *options, int error, struct failure *failure)
+static int file_cannot_read(const struct file_options *options, int error, struct failure *failure)
 {
     return failure_set(failure, -EINVAL, "--%s: cannot read %s: %s", options->setting,
                        options->path, strerror(error));
 }
 
 /* Whoever can write such a file can become anybody, and who can read it too. */
-static int check_owner(const struct file_options *options, const struct stat *file,
-                       struct failure *failure)
+static int file_check_owner(const struct file_options *options, const struct stat *file,
+                            struct failure *failure)
 {
     if (file->st_uid != 0 && file->st_uid != geteuid())
         return failure_set(failure, -EINVAL,
@@ -38,21 +38,21 @@ static int check_owner(const struct file_options *options, const struct stat *fi
     return 0;
 }
 
-static int check(const struct file_options *options, int fd, struct failure *failure)
+static int file_check(const struct file_options *options, int fd, struct failure *failure)
 {
     struct stat file;
     if (fstat(fd, &file) < 0)
-        return cannot_read(options, errno, failure);
+        return file_cannot_read(options, errno, failure);
     if (!S_ISREG(file.st_mode))
         return failure_set(failure, -EINVAL, "--%s: %s is not a regular file", options->setting,
                            options->path);
     if ((size_t)file.st_size > options->longest)
-        return too_long(options, failure);
-    return options->is_private ? check_owner(options, &file, failure) : 0;
+        return file_too_long(options, failure);
+    return options->is_private ? file_check_owner(options, &file, failure) : 0;
 }
 
 /* Reads `size` bytes, or up to the end. Negative where reading fails. */
-static ssize_t read_all(int fd, char *bytes, size_t size)
+static ssize_t file_read_all(int fd, char *bytes, size_t size)
 {
     size_t length = 0;
     while (length < size) {
@@ -69,14 +69,14 @@ static ssize_t read_all(int fd, char *bytes, size_t size)
 }
 
 /* It may grow while it is read. */
-static int read_bytes(const struct file_options *options, int fd, char *bytes, size_t *ret_length,
-                      struct failure *failure)
+static int file_read_bytes(const struct file_options *options, int fd, char *bytes,
+                           size_t *ret_length, struct failure *failure)
 {
-    ssize_t length = read_all(fd, bytes, options->longest + 1);
+    ssize_t length = file_read_all(fd, bytes, options->longest + 1);
     if (length < 0)
-        return cannot_read(options, (int)-length, failure);
+        return file_cannot_read(options, (int)-length, failure);
     if ((size_t)length > options->longest)
-        return too_long(options, failure);
+        return file_too_long(options, failure);
     bytes[length] = '\0';
     if (!ret_length && strlen(bytes) < (size_t)length)
         return failure_set(failure, -EINVAL, "--%s: %s is no text", options->setting,
@@ -91,11 +91,11 @@ int file_read(const struct file_options *options, char **ret, size_t *ret_length
 {
     int fd = open(options->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return cannot_read(options, errno, failure);
+        return file_cannot_read(options, errno, failure);
     char *bytes = memory_checked(calloc(1, options->longest + 2));
-    int result = check(options, fd, failure);
+    int result = file_check(options, fd, failure);
     if (result == 0)
-        result = read_bytes(options, fd, bytes, ret_length, failure);
+        result = file_read_bytes(options, fd, bytes, ret_length, failure);
     close(fd);
     if (result == 0)
         *ret = bytes;

@@ -115,10 +115,8 @@ static struct ranked *items_fold(struct item *items, size_t count, uint64_t floo
                                  void (*join)(struct ranked *ranked, const struct item *item),
                                  size_t *ret_count)
 {
-    struct ranked *folded = malloc((count + 1) * sizeof *folded);
+    struct ranked *folded = memory_checked(malloc((count + 1) * sizeof *folded));
     size_t used = 0;
-    if (!folded)
-        abort();
     qsort(items, count, sizeof *items, ranked_by_name);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || ranked_by_name(&items[i - 1], &items[i]) != 0) {
@@ -133,16 +131,10 @@ static struct ranked *items_fold(struct item *items, size_t count, uint64_t floo
     return folded;
 }
 
-static struct item *items_new(size_t most)
-{
-    struct item *items = memory_checked(malloc((most + 1) * sizeof *items));
-    return items;
-}
-
 struct ranked *heavy_hitters_merge(const struct heavy_hitters *const *all, size_t count,
                                    size_t *ret_count)
 {
-    struct item *items = items_new(count * HEAVY_HITTERS_MOST);
+    struct item *items = memory_checked(malloc((count * HEAVY_HITTERS_MOST + 1) * sizeof *items));
     size_t used = 0;
     uint64_t floors = 0;
     for (size_t i = 0; i < count; i++) {
@@ -161,7 +153,7 @@ struct ranked *heavy_hitters_merge(const struct heavy_hitters *const *all, size_
 
 struct ranked *peaks_merge(const struct peaks *const *all, size_t count, size_t *ret_count)
 {
-    struct item *items = items_new(count * PEAKS_MOST);
+    struct item *items = memory_checked(malloc((count * PEAKS_MOST + 1) * sizeof *items));
     size_t used = 0;
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < all[i]->used; j++)

@@ -29,7 +29,7 @@ static const struct range {
 };
 
 /* The length of the well-formed sequence at the start, 0 where there is none. */
-static size_t sequence_length(const unsigned char *bytes, size_t length)
+static size_t utf8_sequence_length(const unsigned char *bytes, size_t length)
 {
     for (size_t i = 0; i < sizeof SEQUENCES / sizeof SEQUENCES[0]; i++) {
         const struct sequence *sequence = &SEQUENCES[i];
@@ -49,7 +49,7 @@ static size_t sequence_length(const unsigned char *bytes, size_t length)
 }
 
 /* Of a well-formed sequence. */
-static uint32_t point_of(const unsigned char *bytes, size_t length)
+static uint32_t utf8_point(const unsigned char *bytes, size_t length)
 {
     uint32_t point = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);
     for (size_t i = 1; i < length; i++)
@@ -57,7 +57,7 @@ static uint32_t point_of(const unsigned char *bytes, size_t length)
     return point;
 }
 
-static bool is_c1(const unsigned char *bytes)
+static bool utf8_is_c1(const unsigned char *bytes)
 {
     return bytes[0] == 0xc2 && bytes[1] <= C1_LAST;
 }
@@ -66,15 +66,15 @@ bool utf8_is_clean(struct slice text)
 {
     const unsigned char *bytes = (const unsigned char *)text.bytes;
     for (size_t i = 0; i < text.length;) {
-        size_t length = sequence_length(bytes + i, text.length - i);
-        if (length == 0 || is_c1(bytes + i))
+        size_t length = utf8_sequence_length(bytes + i, text.length - i);
+        if (length == 0 || utf8_is_c1(bytes + i))
             return false;
         i += length;
     }
     return true;
 }
 
-static bool is_invisible(uint32_t point)
+static bool utf8_is_invisible(uint32_t point)
 {
     for (size_t i = 0; i < sizeof INVISIBLE / sizeof *INVISIBLE; i++)
         if (point <= INVISIBLE[i].last)
@@ -83,7 +83,7 @@ static bool is_invisible(uint32_t point)
 }
 
 /* Four digits of UTF-16, as JSON escapes them. */
-static char *put_unit(char *place, uint32_t unit)
+static char *utf8_put_unit(char *place, uint32_t unit)
 {
     static const char DIGITS[] = "0123456789abcdef";
     *place++ = '\\';
@@ -93,14 +93,14 @@ static char *put_unit(char *place, uint32_t unit)
     return place;
 }
 
-static size_t put_escape(char *ret, uint32_t point)
+static size_t utf8_put_escape(char *ret, uint32_t point)
 {
     char *end = ret;
     if (point > BMP_LAST) {
-        end = put_unit(end, 0xd800 + ((point - BMP_LAST - 1) >> 10));
-        end = put_unit(end, 0xdc00 + (point & 0x3ff));
+        end = utf8_put_unit(end, 0xd800 + ((point - BMP_LAST - 1) >> 10));
+        end = utf8_put_unit(end, 0xdc00 + (point & 0x3ff));
     } else {
-        end = put_unit(end, point);
+        end = utf8_put_unit(end, point);
     }
     return (size_t)(end - ret);
 }
@@ -109,11 +109,11 @@ size_t utf8_show(struct slice text, char ret[UTF8_SHOWN_LONGEST], size_t *ret_le
 {
     static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
     const unsigned char *bytes = (const unsigned char *)text.bytes;
-    size_t length = sequence_length(bytes, text.length);
+    size_t length = utf8_sequence_length(bytes, text.length);
     bool is_control = bytes[0] < ' ' || bytes[0] == 0x7f;
-    if (is_control || (length > 1 && is_invisible(point_of(bytes, length)))) {
+    if (is_control || (length > 1 && utf8_is_invisible(utf8_point(bytes, length)))) {
         length = is_control ? 1 : length;
-        *ret_length = put_escape(ret, point_of(bytes, length));
+        *ret_length = utf8_put_escape(ret, utf8_point(bytes, length));
         return length;
     }
     *ret_length = length ? length : sizeof REPLACEMENT - 1;
@@ -121,7 +121,7 @@ size_t utf8_show(struct slice text, char ret[UTF8_SHOWN_LONGEST], size_t *ret_le
     return length ? length : 1;
 }
 
-static size_t ascii_length(struct slice text)
+static size_t utf8_ascii_length(struct slice text)
 {
     size_t length = 0;
     while (length < text.length && text.bytes[length] >= ' ' && text.bytes[length] < 0x7f)
@@ -134,7 +134,7 @@ void utf8_show_all(struct slice text, char *ret, size_t size)
     char *at = ret, *const last = ret + size - 1;
     while (text.length > 0) {
         char shown[UTF8_SHOWN_LONGEST];
-        size_t plain = ascii_length(text), length = plain, taken = plain;
+        size_t plain = utf8_ascii_length(text), length = plain, taken = plain;
         if (plain == 0)
             taken = utf8_show(text, shown, &length);
         else if (plain > (size_t)(last - at))

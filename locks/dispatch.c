@@ -56,14 +56,8 @@ void locks_break(struct locks *locks, struct slice name, locks_done *done, void 
     locks->engine->break_all(locks, name, done, context);
 }
 
-void locks_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                   void *context)
-{
-    locks_inspect_waiters(locks, name, token, LOCK_WAITERS_SHOWN, done, context);
-}
-
-void locks_inspect_waiters(struct locks *locks, struct slice name, struct slice token,
-                           size_t waiters, locks_done *done, void *context)
+void locks_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                   locks_done *done, void *context)
 {
     locks->engine->inspect(locks, name, token, waiters, done, context);
 }

@@ -458,14 +458,12 @@ void locks_release_connection(struct locks *locks, struct slice name, struct sli
  * LOCKS_DONE sets `broken`. */
 void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context);
 
-/* `token` may be absent. LOCKS_DONE sets `view`. */
-void locks_inspect(struct locks *locks, struct slice name, struct slice token, locks_done *done,
-                   void *context);
-
-/* As locks_inspect, but the view has as many as LOCK_WAITERS_MOST of those who wait; of a quorum as
- * many as ever. */
-void locks_inspect_waiters(struct locks *locks, struct slice name, struct slice token,
-                           size_t waiters, locks_done *done, void *context);
+/* LOCKS_DONE sets `view`. `token` may be absent. The view has LOCK_WAITERS_SHOWN waiters at most;
+ * if `waiters` is another number, that many, LOCK_WAITERS_MOST at most (a quorum shows as many as
+ * ever).
+ */
+void locks_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
+                   locks_done *done, void *context);
 
 /* Who is at this place in the line, from 0; false where the view shows nobody there. To be asked
  * during the callback that has got the view. */

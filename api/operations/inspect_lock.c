@@ -32,8 +32,7 @@ static void inspect_on_done(void *context, const struct locks_reply *reply)
 enum handling inspect_lock(struct exchange *exchange)
 {
     int64_t waiters = exchange->parameters.numbers[FIELD_WAITERS];
-    locks_inspect_waiters(exchange->api->locks, exchange->name, exchange->stored_token,
-                          waiters > 0 ? (size_t)waiters : LOCK_WAITERS_SHOWN, inspect_on_done,
-                          exchange);
+    locks_inspect(exchange->api->locks, exchange->name, exchange->stored_token,
+                  waiters > 0 ? (size_t)waiters : LOCK_WAITERS_SHOWN, inspect_on_done, exchange);
     return PARKED;
 }

@@ -26,7 +26,7 @@ void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
 }
 
 /* False where a position is written as cursor_encode writes none. */
-static bool take_position(struct slice *scan, unsigned *ret)
+static bool cursor_take_position(struct slice *scan, unsigned *ret)
 {
     const char *colon = scan->length > 0 ? memchr(scan->bytes, ':', scan->length) : NULL;
     size_t length = colon ? (size_t)(colon - scan->bytes) : 0;
@@ -47,7 +47,7 @@ static bool take_position(struct slice *scan, unsigned *ret)
 }
 
 /* A number of 64 bits, as Redis writes it: any other it would answer with an error. */
-static bool is_scan_cursor(struct slice scan)
+static bool cursor_is_scan(struct slice scan)
 {
     static const char LARGEST[] = "18446744073709551615";
     for (size_t i = 0; i < scan.length; i++)
@@ -60,7 +60,7 @@ static bool is_scan_cursor(struct slice scan)
 }
 
 /* Cuts the bytes up to the next NUL off the front of `rest`; absent where there was none. */
-static struct slice next_part(struct slice *rest)
+static struct slice cursor_take_field(struct slice *rest)
 {
     const char *end = memchr(rest->bytes, '\0', rest->length);
     struct slice part = {rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length};
@@ -74,16 +74,16 @@ int cursor_decode(struct slice text, char bytes[CURSOR_BYTES], struct cursor *re
     if (text.length >= CURSOR_TEXT || base64url_decode(text, bytes, &rest.length) < 0)
         return -EINVAL;
 
-    ret->scan = next_part(&rest);
-    if (!take_position(&ret->scan, &ret->position))
+    ret->scan = cursor_take_field(&rest);
+    if (!cursor_take_position(&ret->scan, &ret->position))
         return -EINVAL;
     ret->name_count = 0;
     while (rest.bytes) {
-        struct slice name = next_part(&rest);
+        struct slice name = cursor_take_field(&rest);
         if (ret->name_count == CURSOR_NAMES || !name_is_valid(name))
             return -EINVAL;
         ret->names[ret->name_count++] = name;
     }
     bool nothing = ret->scan.length == 0 && ret->name_count == 0;
-    return nothing || !is_scan_cursor(ret->scan) ? -EINVAL : 0;
+    return nothing || !cursor_is_scan(ret->scan) ? -EINVAL : 0;
 }

@@ -23,7 +23,7 @@ static const struct escape {
 
 enum { ESCAPE_COUNT = sizeof ESCAPES / sizeof ESCAPES[0], ESCAPE_LENGTH = 3 };
 
-static const struct escape *escape_of(char character)
+static const struct escape *name_escape(char character)
 {
     for (size_t i = 0; i < ESCAPE_COUNT; i++)
         if (ESCAPES[i].character == character)
@@ -32,13 +32,13 @@ static const struct escape *escape_of(char character)
 }
 
 /* PREFIX{NAME without the closing brace. */
-static size_t open_key(struct slice prefix, struct slice name, char key[KEY_LENGTH])
+static size_t name_open_key(struct slice prefix, struct slice name, char key[KEY_LENGTH])
 {
     size_t length = prefix.length;
     memcpy(key, prefix.bytes, prefix.length);
     key[length++] = '{';
     for (size_t i = 0; i < name.length; i++) {
-        const struct escape *escape = escape_of(name.bytes[i]);
+        const struct escape *escape = name_escape(name.bytes[i]);
         if (escape) {
             memcpy(key + length, escape->text, ESCAPE_LENGTH);
             length += ESCAPE_LENGTH;
@@ -51,12 +51,12 @@ static size_t open_key(struct slice prefix, struct slice name, char key[KEY_LENG
 
 size_t name_to_key(struct slice prefix, struct slice name, char key[KEY_LENGTH])
 {
-    size_t length = open_key(prefix, name, key);
+    size_t length = name_open_key(prefix, name, key);
     key[length++] = '}';
     return length;
 }
 
-static char unescape(const char *text)
+static char name_unescape(const char *text)
 {
     for (size_t i = 0; i < ESCAPE_COUNT; i++)
         if (memcmp(text, ESCAPES[i].text, ESCAPE_LENGTH) == 0)
@@ -78,7 +78,7 @@ size_t name_from_key(struct slice prefix, struct slice key, char name[NAME_LENGT
         if (character == '%') {
             if (i + ESCAPE_LENGTH > key.length - 1)
                 return 0;
-            character = unescape(key.bytes + i);
+            character = name_unescape(key.bytes + i);
             i += ESCAPE_LENGTH - 1;
         }
         if (length == NAME_LENGTH)
@@ -92,7 +92,7 @@ size_t name_to_pattern(struct slice prefix, struct slice beginning,
                        char pattern[KEY_PATTERN_LENGTH])
 {
     char key[KEY_LENGTH];
-    size_t key_length = open_key(prefix, beginning, key), length = 0;
+    size_t key_length = name_open_key(prefix, beginning, key), length = 0;
     for (size_t i = 0; i < key_length; i++) {
         if (strchr("*?[]^-\\", key[i]))
             pattern[length++] = '\\';

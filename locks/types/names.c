@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static int compare(const void *one, const void *other)
+static int names_compare(const void *one, const void *other)
 {
     const struct slice *a = one, *b = other;
     size_t common = a->length < b->length ? a->length : b->length;
@@ -13,7 +13,7 @@ static int compare(const void *one, const void *other)
 }
 
 /* Copies the text to `*end`, which goes on. What is absent stays absent. */
-static void move(struct slice *text, char **end)
+static void names_move(struct slice *text, char **end)
 {
     if (text->length == 0)
         return;
@@ -34,11 +34,11 @@ struct names *names_sorted(const struct slice *names, size_t count, struct slice
     struct names *copy = memory_checked(malloc(sizeof *copy + count * sizeof *names + bytes));
     copy->count = count;
     memcpy(copy->each, names, count * sizeof *names);
-    qsort(copy->each, count, sizeof *names, compare);
+    qsort(copy->each, count, sizeof *names, names_compare);
     char *end = (char *)(copy->each + count);
     for (size_t i = 0; i < count; i++)
-        move(&copy->each[i], &end);
+        names_move(&copy->each[i], &end);
     for (size_t i = 0; i < text_count; i++)
-        move(texts[i], &end);
+        names_move(texts[i], &end);
     return copy;
 }

@@ -24,7 +24,7 @@ void owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_n
     *ret_name = (struct slice){text.bytes + start, text.length - start};
 }
 
-static bool is_clean(struct slice text, size_t shortest, size_t longest)
+static bool owner_is_clean(struct slice text, size_t shortest, size_t longest)
 {
     return text.length >= shortest && text.length <= longest && utf8_is_clean(text);
 }
@@ -34,5 +34,6 @@ bool owner_is_valid(struct slice text)
     struct slice realm, name;
     owner_split(text, &realm, &name);
     bool has_a_realm = text.length > name.length;
-    return is_clean(realm, has_a_realm, OWNER_REALM_LENGTH) && is_clean(name, 1, OWNER_NAME_LENGTH);
+    return owner_is_clean(realm, has_a_realm, OWNER_REALM_LENGTH) &&
+           owner_is_clean(name, 1, OWNER_NAME_LENGTH);
 }

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 /* As `<d` of Lua's struct: IEEE 754, the lowest byte first. */
-static char *put_number(char *at, double number)
+static char *stamp_put(char *at, double number)
 {
     uint64_t bits;
     static_assert(sizeof bits == sizeof number, "a number of Lua has 64 bits");
@@ -21,9 +21,9 @@ struct slice stamp_room(void)
 
 void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH])
 {
-    bytes = put_number(bytes, stamp->retention);
-    bytes = put_number(bytes, stamp->latest);
-    bytes = put_number(bytes, stamp->opens);
-    bytes = put_number(bytes, stamp->floor);
-    put_number(bytes, stamp->level);
+    bytes = stamp_put(bytes, stamp->retention);
+    bytes = stamp_put(bytes, stamp->latest);
+    bytes = stamp_put(bytes, stamp->opens);
+    bytes = stamp_put(bytes, stamp->floor);
+    stamp_put(bytes, stamp->level);
 }

@@ -2,7 +2,7 @@
 
 #include "base/base64url.h"
 
-static bool is_token_character(char c)
+static bool token_is_character(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
@@ -13,7 +13,7 @@ bool token_is_valid(struct slice token)
     if (token.length < TOKEN_SHORTEST || token.length > TOKEN_LONGEST)
         return false;
     for (size_t i = 0; i < token.length; i++)
-        if (!is_token_character(token.bytes[i]))
+        if (!token_is_character(token.bytes[i]))
             return false;
     return true;
 }

@@ -183,7 +183,8 @@ static void look_on(struct prefixes *prefixes)
         *look = (struct look){prefixes, known, now_of(prefixes)};
         known->looking = true;
         round->looking++;
-        locks_inspect(prefixes->locks, known->name, slice_of(NULL), looked, look);
+        locks_inspect(prefixes->locks, known->name, slice_of(NULL), LOCK_WAITERS_SHOWN, looked,
+                      look);
     }
     if (round->looking == 0)
         end_round(prefixes);

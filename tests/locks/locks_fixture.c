@@ -217,7 +217,8 @@ struct answer fixture_break(struct site *site, const char *name)
 struct answer fixture_inspect(struct site *site, const char *name)
 {
     struct answer answer = {0};
-    locks_inspect(site->locks, slice_of(name), slice_of(NULL), fixture_answered, &answer);
+    locks_inspect(site->locks, slice_of(name), slice_of(NULL), LOCK_WAITERS_SHOWN, fixture_answered,
+                  &answer);
     return awaited(site, &answer);
 }
 
