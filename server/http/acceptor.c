@@ -159,18 +159,13 @@ void acceptor_open(struct acceptor *acceptor)
         uv_poll_start(&acceptor->clients, UV_READABLE, acceptor_on_clients);
 }
 
-static void acceptor_on_part_closed(void *context)
+static void acceptor_on_handle_closed(uv_handle_t *handle)
 {
-    struct acceptor *acceptor = context;
+    struct acceptor *acceptor = handle->data;
     if (--acceptor->parts > 0)
         return;
     acceptor->closed(acceptor->context);
     free(acceptor);
-}
-
-static void acceptor_on_handle_closed(uv_handle_t *handle)
-{
-    acceptor_on_part_closed(handle->data);
 }
 
 /* The handle goes before its descriptor, which another worker may be given next. */

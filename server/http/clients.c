@@ -17,8 +17,6 @@ struct clients {
     uv_timer_t timer;  /* rings when the first deadline is missed, or before */
     uint64_t rings_at; /* UINT64_MAX where it is not set */
     size_t arriving;
-    void (*closed)(void *context);
-    void *context;
 };
 
 static void clients_on_timer(uv_timer_t *timer);
@@ -133,15 +131,11 @@ struct clients *clients_open(const struct clients_options *options)
 
 static void clients_on_closed(uv_handle_t *handle)
 {
-    struct clients *clients = handle->data;
-    clients->closed(clients->context);
-    free(clients);
+    free(handle->data);
 }
 
-void clients_close(struct clients *clients, void (*closed)(void *context), void *context)
+void clients_close(struct clients *clients)
 {
-    clients->closed = closed;
-    clients->context = context;
     uv_close((uv_handle_t *)&clients->timer, clients_on_closed);
 }
 

@@ -43,8 +43,8 @@ struct clients_options {
 
 struct clients *clients_open(const struct clients_options *options);
 
-/* There may be none any more. Calls `closed` from the loop, by which time the record is freed. */
-void clients_close(struct clients *clients, void (*closed)(void *context), void *context);
+/* Every client must have been freed. The record is freed by the loop, in this turn. */
+void clients_close(struct clients *clients);
 
 /* One on this socket, from there, counted at `address`. From now on it has the time for a request's
  * head. */

@@ -284,8 +284,9 @@ void daemon_pool_start(struct daemon_pool *pool)
 }
 
 /* The daemons go with the last handle of all. */
-static void daemon_pool_part_closed(struct daemon_pool *pool)
+static void daemon_pool_on_handle_closed(uv_handle_t *handle)
 {
+    struct daemon_pool *pool = handle->data;
     struct pooled_daemon *pooled, *next;
     if (--pool->open_handles > 0)
         return;
@@ -298,20 +299,11 @@ static void daemon_pool_part_closed(struct daemon_pool *pool)
     free(pool);
 }
 
-static void daemon_pool_on_handle_closed(uv_handle_t *handle)
-{
-    daemon_pool_part_closed(handle->data);
-}
-
-static void pooled_daemon_on_closed(uv_handle_t *handle)
-{
-    daemon_pool_part_closed(((struct pooled_daemon *)handle->data)->pool);
-}
-
 static void pooled_daemon_close(struct pooled_daemon *pooled)
 {
     pooled->pool->open_handles++;
-    uv_close((uv_handle_t *)&pooled->events, pooled_daemon_on_closed);
+    pooled->events.data = pooled->pool; /* for the callback */
+    uv_close((uv_handle_t *)&pooled->events, daemon_pool_on_handle_closed);
     MHD_stop_daemon(pooled->daemon);
 }
 

@@ -15,7 +15,8 @@
 struct daemon_pool;
 struct pooled_daemon;
 
-/* How many connections so many workers can serve together, with so many descriptors. */
+/* How many connections the workers can serve together, with so many descriptors for all that has to
+ * do with connections. */
 unsigned daemon_pool_connections_most(unsigned descriptors, unsigned workers);
 
 /* `turned` is called in every turn of the loop once the daemons have run. With `https` (NULL: plain

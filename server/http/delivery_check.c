@@ -35,8 +35,6 @@ struct delivery_checks {
     uv_timer_t timer;
     TAILQ_HEAD(open_deliveries, delivery) open; /* in the order of `until` */
     size_t count;
-    void (*closed)(void *context);
-    void *context;
 };
 
 /* The kernel says EPIPE of a connection that was reset after the client's FIN, and ECONNRESET of
@@ -149,19 +147,14 @@ struct delivery_checks *delivery_checks_open(uv_loop_t *loop, struct metrics *me
 
 static void delivery_on_closed(uv_handle_t *handle)
 {
-    struct delivery_checks *deliveries = handle->data;
-    deliveries->closed(deliveries->context);
-    free(deliveries);
+    free(handle->data);
 }
 
-void delivery_checks_close(struct delivery_checks *deliveries, void (*closed)(void *context),
-                           void *context)
+void delivery_checks_close(struct delivery_checks *deliveries)
 {
     while (!TAILQ_EMPTY(&deliveries->open)) {
         delivery_settle(deliveries, TAILQ_FIRST(&deliveries->open)->undelivered, RECEIVED);
         delivery_drop(deliveries, TAILQ_FIRST(&deliveries->open));
     }
-    deliveries->closed = closed;
-    deliveries->context = context;
     uv_close((uv_handle_t *)&deliveries->timer, delivery_on_closed);
 }

@@ -31,9 +31,8 @@ void delivery_check(struct delivery_checks *deliveries, int fd, struct undeliver
 bool delivery_check_find_refused(struct delivery_checks *deliveries, int fd,
                                  struct undelivered *undelivered);
 
-/* What has not shown yet is taken for received. Calls `closed` from the loop, by which time the
- * record is freed. */
-void delivery_checks_close(struct delivery_checks *deliveries, void (*closed)(void *context),
-                           void *context);
+/* Takes every reply whose fate is open for received. The record is freed by the loop, in this turn.
+ */
+void delivery_checks_close(struct delivery_checks *deliveries);
 
 #endif

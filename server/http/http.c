@@ -16,7 +16,7 @@ enum {
     /* For those who are connected and have not asked for anything: the request is on its way, which
      * takes a few round trips where they shake hands first. */
     ARRIVAL_MS = 2000,
-    PARTS = 7,
+    PARTS = 4,
     REFUSAL_LENGTH = 640
 };
 
@@ -32,8 +32,7 @@ struct http {
     bool closing;
     bool too_late; /* for a first request */
     bool cut_off;  /* closing takes too long */
-    int parts;     /* that have yet to close: acceptor, daemons, clients, hang-ups, delivery checks,
-                    * lingering closes, deadline */
+    int parts;     /* that have yet to close: acceptor, daemons, disconnect watches, deadline */
     void (*closed)(void *context);
     void *context;
 };
@@ -52,15 +51,17 @@ static void http_on_deadline_closed(uv_handle_t *handle)
     http_on_part_closed(handle->data);
 }
 
+/* The loop closes all these handles in one turn, so those parts that only free their record need
+ * not be counted. */
 static void http_close_parts(struct http *http)
 {
     http->closing = false; /* but closed */
     clients_send_close_notify(http->clients);
     daemon_pool_close(http->pool, http_on_part_closed, http);
-    clients_close(http->clients, http_on_part_closed, http);
+    clients_close(http->clients);
     disconnect_watches_close(http->shared.watches, http_on_part_closed, http);
-    delivery_checks_close(http->deliveries, http_on_part_closed, http);
-    lingering_closes_close(http->lingering, http_on_part_closed, http);
+    delivery_checks_close(http->deliveries);
+    lingering_closes_close(http->lingering);
     uv_close((uv_handle_t *)&http->deadline, http_on_deadline_closed);
 }
 
@@ -78,11 +79,6 @@ static void http_on_turned(void *context)
     struct http *http = context;
     if (http->closing && http_may_stop(http))
         http_close_parts(http);
-}
-
-unsigned http_connections(unsigned descriptors, unsigned workers)
-{
-    return daemon_pool_connections_most(descriptors, workers);
 }
 
 /* A whole reply to be written as it is, where there is no request that libmicrohttpd answers. */

@@ -15,10 +15,6 @@
  * connection suspended), and freed in libmicrohttpd's completion callback alone. */
 struct http;
 
-/* How many connections so many workers can serve together, with so many descriptors for all that
- * has to do with connections. */
-unsigned http_connections(unsigned descriptors, unsigned workers);
-
 struct http_options {
     int listen_fd; /* taken over */
     struct api *api;

@@ -16,8 +16,6 @@ struct lingering_closes {
     } all[LINGERING_MOST];
     size_t first, count;
     uv_timer_t timer;
-    void (*closed)(void *context);
-    void *context;
 };
 
 /* What has come meanwhile is dropped first: closing would reset the connection for it. */
@@ -54,16 +52,11 @@ struct lingering_closes *lingering_closes_open(uv_loop_t *loop)
 
 static void lingering_close_on_closed(uv_handle_t *handle)
 {
-    struct lingering_closes *lingering = handle->data;
-    lingering->closed(lingering->context);
-    free(lingering);
+    free(handle->data);
 }
 
-void lingering_closes_close(struct lingering_closes *lingering, void (*closed)(void *context),
-                            void *context)
+void lingering_closes_close(struct lingering_closes *lingering)
 {
-    lingering->closed = closed;
-    lingering->context = context;
     while (lingering->count > 0)
         close_first(lingering);
     uv_close((uv_handle_t *)&lingering->timer, lingering_close_on_closed);

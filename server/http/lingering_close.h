@@ -15,9 +15,8 @@ enum { LINGERING_MOST = 32 }; /* descriptors */
 
 struct lingering_closes *lingering_closes_open(uv_loop_t *loop);
 
-/* Closes all, and calls `closed` from the loop, by which time the record is freed. */
-void lingering_closes_close(struct lingering_closes *lingering, void (*closed)(void *context),
-                            void *context);
+/* Closes all. The record is freed by the loop, in this turn. */
+void lingering_closes_close(struct lingering_closes *lingering);
 
 /* Writes the text, as far as it can be written at once, and takes the descriptor over. */
 void lingering_close_begin(struct lingering_closes *lingering, int fd, const char *text,

@@ -77,12 +77,6 @@ static void request_count_waiting(const struct http_request *request, int change
     metrics_add(watches ? &metrics->watchers : &metrics->waiters, change);
 }
 
-static void request_begin_waiting(struct http_request *request)
-{
-    request->wait.waiting = request->wait.waited = true;
-    request_count_waiting(request, 1);
-}
-
 /* The wait of a request has ended, in whatever way. */
 static void request_stop_waiting(struct http_request *request)
 {
@@ -113,15 +107,11 @@ static void request_on_streamed(struct exchange *exchange)
         request_resume(request);
 }
 
-static bool request_has_disconnected(const struct http_request *request)
-{
-    return has_disconnected(request->client->fd, request->client->tls.session);
-}
-
 /* What is sent to a client that has gone looks delivered. */
 static bool request_is_connected(struct exchange *exchange)
 {
-    return !request_has_disconnected((struct http_request *)exchange);
+    const struct client *client = ((struct http_request *)exchange)->client;
+    return !has_disconnected(client->fd, client->tls.session);
 }
 
 /* For the log. A proxy adds its field behind those that a client has sent. */
@@ -193,25 +183,19 @@ static enum MHD_Result request_keep_body(struct http_request *request, const cha
     return MHD_YES;
 }
 
-/* The API lets go of what the exchange waits for, once. */
-static void request_report_disconnect(struct http_request *request)
-{
-    void (*hung_up)(struct exchange *) = request->exchange.hung_up;
-    request->wait.disconnected = true;
-    request->exchange.hung_up = NULL;
-    if (hung_up)
-        hung_up(&request->exchange);
-}
-
 /* The client of a waiting request or of a stream has gone: the connection ends without more. Where
  * libmicrohttpd is at work on it, it is to find it closed. */
 static void request_on_disconnect(struct disconnect_watch *watch)
 {
     struct http_request *request =
         (struct http_request *)(void *)((char *)watch - offsetof(struct http_request, wait.watch));
+    void (*hung_up)(struct exchange *) = request->exchange.hung_up;
     metrics_add(&context_of(request)->metrics->hung_up, 1);
     request_stop_waiting(request);
-    request_report_disconnect(request);
+    request->wait.disconnected = true;
+    request->exchange.hung_up = NULL; /* the API lets go of what the exchange waits for, once */
+    if (hung_up)
+        hung_up(&request->exchange);
     if (request->wait.suspended)
         request_resume(request);
     else
@@ -287,7 +271,8 @@ static enum MHD_Result request_handle(struct http_request *request)
     if (handling == ANSWERED)
         return response_queue(request);
     if (handling == WAITING) {
-        request_begin_waiting(request);
+        request->wait.waiting = request->wait.waited = true;
+        request_count_waiting(request, 1);
         http_request_watch(request);
     }
     http_request_suspend(request);
@@ -299,7 +284,7 @@ static enum MHD_Result request_handle(struct http_request *request)
 static enum MHD_Result request_send_reply(struct http_request *request)
 {
     if (request->wait.disconnected ||
-        (api_has_granted(&request->exchange) && request_has_disconnected(request)))
+        (api_has_granted(&request->exchange) && !request_is_connected(&request->exchange)))
         return MHD_NO;
     return response_queue(request);
 }
@@ -337,7 +322,7 @@ static void request_note_library_refusal(struct http_request *request,
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_HTTP_STATUS);
     bool is_given_up = code == MHD_REQUEST_TERMINATED_WITH_ERROR && !info &&
                        request->client->deadline.kind == DEADLINE_HEAD &&
-                       !request_has_disconnected(request);
+                       request_is_connected(&request->exchange);
     if (request->begun || (!info && !is_given_up))
         return;
     request_read_head(request, "-", &NONE);

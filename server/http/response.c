@@ -67,12 +67,6 @@ static struct MHD_Response *response_of_stream(struct http_request *request)
     return response;
 }
 
-static struct MHD_Response *response_of_buffer(const struct reply *reply)
-{
-    return MHD_create_response_from_buffer(reply->length, (void *)(uintptr_t)reply->body,
-                                           MHD_RESPMEM_PERSISTENT);
-}
-
 /* How long those take that wait says nothing of how quick anything is, but for the last part: from
  * hearing that it is their turn. */
 static void response_count_time(const struct http_request *request)
@@ -98,8 +92,11 @@ enum MHD_Result response_queue(struct http_request *request)
 {
     const struct reply *reply = &request->exchange.reply;
     response_count_time(request);
-    struct MHD_Response *response = request->exchange.stream.is_stream ? response_of_stream(request)
-                                                                       : response_of_buffer(reply);
+    struct MHD_Response *response =
+        request->exchange.stream.is_stream
+            ? response_of_stream(request)
+            : MHD_create_response_from_buffer(reply->length, (void *)(uintptr_t)reply->body,
+                                              MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     for (size_t i = 0; i < reply->header_count; i++)

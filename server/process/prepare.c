@@ -4,8 +4,8 @@
 #include "redis/address/access.h"
 #include "redis/sentinel/votes.h"
 #include "redis/store.h"
+#include "server/http/daemon_pool.h"
 #include "server/http/delivery_check.h"
-#include "server/http/http.h"
 #include "server/http/lingering_close.h"
 #include "server/net/activation.h"
 #include "server/process/readings.h"
@@ -80,8 +80,8 @@ static unsigned connections_that_fit(size_t workers, bool has_admin)
     getrlimit(RLIMIT_NOFILE, &limit);
     rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER + (has_admin ? ADMIN_FILES : 0);
     rlim_t left = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
-    return http_connections(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
-                            (unsigned)workers);
+    return daemon_pool_connections_most(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
+                                        (unsigned)workers);
 }
 
 static int count_places(struct process *process, struct failure *failure)
