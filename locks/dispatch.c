@@ -1,6 +1,6 @@
 /* The operations of locks.h that each engine does in its own way. */
 #include "locks/calls/engine.h"
-#include "locks/calls/operation.h"
+#include "locks/calls/state.h"
 #include "locks/quarantine/identity.h"
 #include "locks/waiting/parked.h"
 

@@ -5,7 +5,6 @@
 #include "server/metrics/exposition.h"
 #include "server/process/check.h"
 #include "server/process/prepare.h"
-#include "server/process/readings.h"
 #include "server/process/sandbox.h"
 #include "server/process/supervisor.h"
 #include "server/settings/sources.h"

@@ -1,7 +1,6 @@
 #include "api/operations/acquisition.h"
 
 #include "api/access/ownership.h"
-#include "api/access/permission.h"
 #include "api/http/context.h"
 #include "api/http/etag.h"
 #include "api/http/exchange.h"

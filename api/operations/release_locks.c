@@ -3,7 +3,6 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
-#include "api/operations/acquisition.h"
 #include "api/operations/operations.h"
 #include "api/operations/several.h"
 #include "api/stats/lock_event.h"

@@ -1,5 +1,5 @@
 /* Messages in this server's inbox, published by the scripts that other servers run. */
-#include "locks/calls/operation.h"
+#include "locks/calls/state.h"
 #include "locks/central/central.h"
 #include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"

@@ -1,5 +1,4 @@
 #include "base/memory.h"
-#include "locks/calls/confirm.h"
 #include "locks/calls/operation.h"
 #include "locks/calls/rights.h"
 #include "locks/central/central.h"

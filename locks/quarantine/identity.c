@@ -9,7 +9,6 @@
 #include "locks/quarantine/succession.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { NS_PER_US = 1000 };
 

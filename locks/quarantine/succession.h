@@ -4,7 +4,6 @@
 #define BATON_LOCKS_QUARANTINE_SUCCESSION_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct identity_record;
 struct shard;

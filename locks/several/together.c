@@ -1,6 +1,6 @@
 /* Renews or releases several names: one script for each, all sent at once. */
 #include "base/memory.h"
-#include "locks/calls/operation.h"
+#include "locks/calls/state.h"
 #include "locks/types/names.h"
 
 #include <assert.h>

@@ -2,8 +2,6 @@
 
 #include "base/utf8.h"
 
-#include <stdio.h>
-
 bool name_is_valid(struct slice name)
 {
     return name.length >= 1 && name.length <= NAME_LENGTH && utf8_is_clean(name);

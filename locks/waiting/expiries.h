@@ -6,7 +6,6 @@
 #include "base/siphash.h"
 #include "base/slice.h"
 
-#include <stdbool.h>
 #include <uv.h>
 
 struct ending;

@@ -1,6 +1,6 @@
 #include "base/memory.h"
 #include "locks/calls/engine.h"
-#include "locks/calls/operation.h"
+#include "locks/calls/state.h"
 
 struct renewer {
     struct locks *locks;

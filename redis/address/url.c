@@ -4,7 +4,6 @@
 #include "redis/tls/tls.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -4,7 +4,6 @@
 #include "redis/wire/call.h"
 #include "redis/wire/errors.h"
 
-#include <stdio.h>
 #include <sys/queue.h>
 
 enum {

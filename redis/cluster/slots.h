@@ -6,7 +6,6 @@
 #include "redis/types/value.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum {
     SLOT_COUNT = 16384,

@@ -2,7 +2,6 @@
 #ifndef BATON_REDIS_PUBSUB_INBOX_H
 #define BATON_REDIS_PUBSUB_INBOX_H
 
-#include "base/failure.h"
 #include "base/slice.h"
 #include "redis/wire/endpoint.h"
 

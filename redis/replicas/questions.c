@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct question {

@@ -5,7 +5,6 @@
 
 #include "redis/wire/endpoint.h"
 
-#include <stdint.h>
 #include <uv.h>
 
 /* It keeps a connection to every sentinel: to those of the URL, and to those that they name. It

@@ -8,7 +8,6 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
-#include <stdlib.h>
 
 /* These are OpenSSL's own objects under names of ours. */
 static SSL_CTX *context_of(struct tls_trust *trust)

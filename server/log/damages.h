@@ -6,8 +6,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum { DAMAGES_TOLD = 256 }; /* keys at most; baton_damaged_total counts on */
 

@@ -5,7 +5,6 @@
 #include "server/metrics/process_figures.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 

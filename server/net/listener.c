@@ -8,7 +8,6 @@
 #include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

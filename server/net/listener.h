@@ -6,7 +6,6 @@
 #include "base/failure.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/socket.h>
 
 /* An address that is ours to serve on. */

@@ -4,7 +4,6 @@
 #include "server/http/http.h"
 #include "server/process/lock_observers.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
