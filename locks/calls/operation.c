@@ -82,7 +82,7 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
     *operation = (struct operation){locks, read, done, context};
 
     assert(argument_count < ARGUMENTS_MOST);
-    struct slice all[ARGUMENTS_MOST] = {stamp_room()};
+    struct slice all[ARGUMENTS_MOST] = {stamp_placeholder()};
     if (argument_count > 0)
         memcpy(all + 1, arguments, argument_count * sizeof *arguments);
     char key[KEY_LENGTH];

@@ -79,7 +79,7 @@ static void request_pack(const struct locks *locks, const struct request *reques
 {
     const struct acquire *acquire = request->acquire;
     struct slice *next = ret->arguments;
-    *next++ = stamp_room();
+    *next++ = stamp_placeholder();
     *next++ = request_pack_texts(acquire, request->attempt, ret->texts);
     *next++ = number_text(acquire->limit, ret->limit);
     *next++ = number_text(acquire->ttl_ms, ret->ttl);

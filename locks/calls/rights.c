@@ -30,7 +30,7 @@ void rights_ask(struct locks *locks, unsigned shard)
     if (!store_shard_serves(locks->store, shard))
         return;
     store_tag(locks->store, shard, tag);
-    const struct slice arguments[] = {stamp_room()};
+    const struct slice arguments[] = {stamp_placeholder()};
     store_eval_first(locks->store, shard, &script_ready, operation_key(locks, slice_of(tag), key),
                      arguments, 1, rights_answered, locks);
 }

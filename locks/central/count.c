@@ -84,7 +84,7 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
     if (store_seek_shard(locks->store, &position, &shard) && position != from.position)
         from.scan = slice_of("0"); /* another shard is at this position by now */
     const struct slice arguments[] = {
-        stamp_room(),
+        stamp_placeholder(),
         from.scan,
         {pattern, name_to_pattern(key_prefix, slice_of(""), pattern)},
         number_text(KEYS_LOOKED_AT, keys),

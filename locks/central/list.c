@@ -171,7 +171,7 @@ static void list_ask(struct listing *listing, const struct cursor *from)
     char pattern[KEY_PATTERN_LENGTH], limit[NUMBER_TEXT], budget[NUMBER_TEXT];
     char keys[CURSOR_NAMES][KEY_LENGTH];
     struct slice arguments[5 + CURSOR_NAMES] = {
-        stamp_room(),
+        stamp_placeholder(),
         cursor.scan,
         {pattern, name_to_pattern(list_key_prefix(listing), beginning, pattern)},
         number_text((int64_t)(listing->limit - listing->told), limit),

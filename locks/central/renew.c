@@ -52,7 +52,7 @@ void central_renew(struct locks *locks, struct slice name, struct slice token, i
     struct renewing *renewing = memory_checked(malloc(sizeof *renewing + key.length));
     *renewing = (struct renewing){locks, done, context, replicas, key.length};
     memcpy(renewing->key, key.bytes, key.length);
-    const struct slice arguments[] = {stamp_room(), token,
+    const struct slice arguments[] = {stamp_placeholder(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     const struct script_call call = {
         .script = &script_renew,

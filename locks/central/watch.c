@@ -29,7 +29,7 @@ static void central_watch_look(struct watched *watched)
 {
     struct subscription *subscription = watched->owner;
     struct locks *locks = watched->locks;
-    const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server),
                                       slice_of(locks->waiter_lease), slice_of("")};
     const struct script_call call = {
         .script = &script_watch,

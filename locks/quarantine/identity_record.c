@@ -128,7 +128,7 @@ static void identity_record_send(struct shard *shard, const struct slice *argume
 
 void identity_record_ask(struct shard *shard, store_done *done)
 {
-    const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of(""),
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(""), slice_of(""), slice_of(""),
                                       slice_of("1")};
     bool may_ask = store_peer(shard->guard->store, shard->number)->run_id[0] != '\0';
     identity_record_choose_tag(shard);
@@ -138,7 +138,7 @@ void identity_record_ask(struct shard *shard, store_done *done)
 
 void identity_record_ask_without(struct shard *shard, store_done *done)
 {
-    const struct slice arguments[] = {stamp_room()};
+    const struct slice arguments[] = {stamp_placeholder()};
     if (store_is_closing(shard->guard->store))
         return;
     store_eval_first(shard->guard->store, shard->number, &script_epoch, slice_of(NULL), arguments,
@@ -147,7 +147,8 @@ void identity_record_ask_without(struct shard *shard, store_done *done)
 
 bool identity_record_ask_before(struct shard *shard, store_done *done)
 {
-    const struct slice arguments[] = {stamp_room(), slice_of(""), slice_of(""), slice_of("")};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(""), slice_of(""),
+                                      slice_of("")};
     const struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
     if (!shard->key.before_tag[0])
@@ -182,7 +183,7 @@ void identity_record_raise(struct shard *shard, store_done *done, void *context)
 {
     char all[NUMBER_TEXT], loose[NUMBER_TEXT], span[NUMBER_TEXT];
     const struct slice arguments[] = {
-        stamp_room(),
+        stamp_placeholder(),
         slice_of(shard->identity.id),
         slice_of(shard->identity.era),
         slice_of("raise"),
@@ -213,7 +214,7 @@ void identity_record_replace(struct shard *shard, const struct identity_record *
     snprintf(id, sizeof id, "%016" PRIx64, random);
     identity_record_make_era(era);
     const struct slice arguments[] = {
-        stamp_room(),
+        stamp_placeholder(),
         slice_of(found->id),
         slice_of(found->era),
         slice_of("replace"),
@@ -249,7 +250,7 @@ void identity_record_replace(struct shard *shard, const struct identity_record *
 void identity_record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done)
 {
     char opens[NUMBER_TEXT], floor[NUMBER_TEXT], level[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_room(),
+    const struct slice arguments[] = {stamp_placeholder(),
                                       slice_of(shard->identity.id),
                                       slice_of(shard->identity.era),
                                       slice_of("extend"),
@@ -264,7 +265,7 @@ void identity_record_end(struct shard *shard, const char *era, store_done *done,
 {
     bool is_known = shard->identity.is_known && shard->quarantine.opens;
     const struct slice arguments[] = {
-        stamp_room(),
+        stamp_placeholder(),
         slice_of(is_known ? shard->identity.id : ""),
         slice_of(is_known ? shard->identity.era : ""),
         slice_of("end"),

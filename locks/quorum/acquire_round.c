@@ -70,8 +70,8 @@ static void take_back_at(struct acquire_round *round, unsigned member)
 {
     struct locks *locks = round->broadcast.locks;
     const struct slice arguments[] = {
-        stamp_room(),  round->acquire.token, slice_of(round->attempt.text),
-        slice_of("0"), slice_of("gone"),
+        stamp_placeholder(), round->acquire.token, slice_of(round->attempt.text),
+        slice_of("0"),       slice_of("gone"),
     };
     const struct script_call call = {
         .script = &script_leave,

@@ -104,7 +104,7 @@ static void enlist(struct awaited_name *awaited)
 {
     static const struct broadcast_kind KIND = {hear, decide, end};
     struct locks *locks = awaited->locks;
-    const struct slice arguments[] = {stamp_room(), slice_of(locks->server),
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server),
                                       slice_of(locks->waiter_lease), slice_of("")};
     awaited->enlist_at = uv_now(locks->loop) + (uint64_t)locks->waiter_lease_ms / 2;
     plan(awaited);

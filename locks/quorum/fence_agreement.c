@@ -115,7 +115,7 @@ static void end(struct broadcast *broadcast)
 static void raise_at(struct fence_agreement *agreement, unsigned member)
 {
     char number[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_room(), token_of(agreement),
+    const struct slice arguments[] = {stamp_placeholder(), token_of(agreement),
                                       number_text(agreement->fence, number)};
     agreement->standing[member] = STANDING_ASKED;
     broadcast_send(&agreement->broadcast, member, &script_raise, key_of(agreement), arguments,
@@ -160,7 +160,7 @@ void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct 
                  int64_t fence, int64_t known)
 {
     char number[NUMBER_TEXT], told[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_room(), token, number_text(fence, number),
+    const struct slice arguments[] = {stamp_placeholder(), token, number_text(fence, number),
                                       number_text(known, told)};
     const struct script_call call = {
         .script = &script_raise,

@@ -144,7 +144,7 @@ void quorum_inspect(struct locks *locks, struct slice name, struct slice token, 
     read->context = context;
     read->views.members = store_shard_count(locks->store);
     read->key_length = operation_key(locks, name, read->key).length;
-    const struct slice arguments[] = {stamp_room(), token};
+    const struct slice arguments[] = {stamp_placeholder(), token};
     broadcast_begin(&read->broadcast, &locks->quorum->broadcasts, &KIND);
     broadcast_send_all(&read->broadcast, &script_inspect, key_of(read), arguments, 2);
 }

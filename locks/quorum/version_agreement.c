@@ -43,7 +43,8 @@ void version_agree(struct locks *locks, struct slice key, const int64_t known[TA
 {
     static const struct broadcast_kind KIND = {hear, decide, end};
     char number[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_room(), slice_of(""), number_text(version, number)};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(""),
+                                      number_text(version, number)};
     struct version_agreement *agreement = memory_checked(calloc(1, sizeof *agreement));
     agreement->done = done;
     agreement->context = context;

@@ -190,7 +190,7 @@ void quorum_renew(struct locks *locks, struct slice name, struct slice token, in
     static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, end};
     struct quorum_write *write = quorum_write_new(locks, name, token, &KIND, done, context);
     char text[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_room(), token,
+    const struct slice arguments[] = {stamp_placeholder(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     if (ttl_ms)
         horizon_move_all(locks->guard, ttl_ms);
@@ -207,7 +207,7 @@ enum { RELEASE_ARGUMENTS = 5 };
 static size_t release_arguments(const struct quorum_write *write,
                                 struct slice arguments[RELEASE_ARGUMENTS])
 {
-    arguments[0] = stamp_room();
+    arguments[0] = stamp_placeholder();
     arguments[1] = token_of(write);
     arguments[2] = slice_of(write->broadcast.locks->server);
     arguments[3] = slice_of(write->attempt.text[0] ? "" : "1");
@@ -350,7 +350,7 @@ void quorum_break(struct locks *locks, struct slice name, locks_done *done, void
     static const struct broadcast_kind KIND = {hear_broken, decide_broken, end};
     struct quorum_write *write =
         quorum_write_new(locks, name, slice_of(NULL), &KIND, done, context);
-    const struct slice arguments[] = {stamp_room()};
+    const struct slice arguments[] = {stamp_placeholder()};
     broadcast_send_all(&write->broadcast, &script_break, key_of(write), arguments, 1);
 }
 
@@ -388,7 +388,7 @@ void quorum_ready(struct locks *locks, int64_t replicas, locks_done *done, void 
     static const struct broadcast_kind KIND = {hear_ready, decide_ready, end};
     struct quorum_write *write =
         quorum_write_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
-    const struct slice arguments[] = {stamp_room()};
+    const struct slice arguments[] = {stamp_placeholder()};
     broadcast_send_all(&write->broadcast, &script_ready, key_of(write), arguments, 1);
 }
 
@@ -399,8 +399,8 @@ void quorum_take_back(struct locks *locks, struct slice name, struct slice token
 {
     (void)keep_ms; /* a place is kept by this process, not by the members */
     char bytes[KEY_LENGTH];
-    const struct slice arguments[] = {stamp_room(), token, slice_of(attempt->text), slice_of("0"),
-                                      slice_of("gone")};
+    const struct slice arguments[] = {stamp_placeholder(), token, slice_of(attempt->text),
+                                      slice_of("0"), slice_of("gone")};
     const struct script_call call = {
         .script = &script_leave,
         .key = operation_key(locks, name, bytes),

@@ -13,10 +13,10 @@ static char *stamp_put(char *at, double number)
     return at;
 }
 
-struct slice stamp_room(void)
+struct slice stamp_placeholder(void)
 {
-    static const char ROOM[STORE_STAMP_LENGTH] = {0};
-    return (struct slice){ROOM, sizeof ROOM};
+    static const char PLACEHOLDER[STORE_STAMP_LENGTH] = {0};
+    return (struct slice){PLACEHOLDER, sizeof PLACEHOLDER};
 }
 
 void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH])

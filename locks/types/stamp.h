@@ -15,8 +15,9 @@ struct stamp {
     double level;
 };
 
-/* Room for it, as an argument: it is written when the script is sent. */
-struct slice stamp_room(void);
+/* The argument that stands for the stamp until the script is sent: then the stamp is written there.
+ */
+struct slice stamp_placeholder(void);
 
 void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH]);
 

@@ -164,7 +164,7 @@ static void ask(struct locks *locks, unsigned shard, struct ending *const *endin
     batch->locks = locks;
     batch->sent = uv_now(locks->loop);
     batch->count = count;
-    struct slice arguments[1 + ASKED_AT_ONCE] = {stamp_room()};
+    struct slice arguments[1 + ASKED_AT_ONCE] = {stamp_placeholder()};
     char *end = batch->bytes;
     for (size_t i = 0; i < count; i++) {
         memcpy(end, endings[i]->key, endings[i]->key_length);

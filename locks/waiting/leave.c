@@ -17,12 +17,9 @@ void leave_queue(struct locks *locks, struct slice key, struct slice token,
     TABLE_IS_COMPLETE(LEAVINGS, LEAVE_KINDS);
     char keep[NUMBER_TEXT];
     const struct slice arguments[] = {
-        stamp_room(),
-        token,
-        slice_of(attempt->text),
-        number_text(keep_ms, keep),
-        slice_of(WORDS[how]),
-        slice_of(locks->waiter_lease),
+        stamp_placeholder(),           token,
+        slice_of(attempt->text),       number_text(keep_ms, keep),
+        slice_of(WORDS[how]),          slice_of(locks->waiter_lease),
         slice_of(locks->claim_window),
     };
     const struct script_call call = {

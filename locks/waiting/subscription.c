@@ -191,7 +191,7 @@ static void heartbeat_send(struct locks *locks, unsigned shard,
     struct heartbeat *heartbeat = memory_checked(malloc(sizeof *heartbeat + length));
     heartbeat->locks = locks;
     heartbeat->count = count;
-    struct slice arguments[3 + HEARTBEAT_NAMES] = {stamp_room(), slice_of(locks->server),
+    struct slice arguments[3 + HEARTBEAT_NAMES] = {stamp_placeholder(), slice_of(locks->server),
                                                    slice_of(locks->waiter_lease)};
     char *end = heartbeat->bytes;
     for (size_t i = 0; i < count; i++) {
@@ -301,7 +301,7 @@ static void ticked(void *context, const struct store_result *result)
 static void tick(struct subscription *subscription)
 {
     struct locks *locks = subscription->locks;
-    const struct slice arguments[] = {stamp_room(), slice_of(locks->server)};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server)};
     subscription->users += subscription->minded == 0; /* else it takes that one over */
     subscription->minded = 0;
     const struct script_call call = {

@@ -142,7 +142,7 @@ static void ask_to_go(struct waiter *waiter)
     struct locks *locks = locks_of(waiter);
     char keep[NUMBER_TEXT];
     const struct slice arguments[] = {
-        stamp_room(),
+        stamp_placeholder(),
         waiter->acquire.token,
         slice_of(waiter->attempt.text),
         number_text(waiter->acquire.keep_ms, keep),

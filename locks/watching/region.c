@@ -160,7 +160,7 @@ static void ask(struct region *region, struct slice cursor)
     struct slice prefix = {region->prefix, region->prefix_length};
     char pattern[KEY_PATTERN_LENGTH], since[NUMBER_TEXT], keys[NUMBER_TEXT], names[NUMBER_TEXT];
     const struct slice arguments[] = {
-        stamp_room(),
+        stamp_placeholder(),
         cursor,
         {pattern, name_to_pattern(key_prefix, prefix, pattern)},
         region->scan_since ? number_text(region->scan_since, since) : slice_of(""),

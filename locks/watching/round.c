@@ -350,7 +350,7 @@ static void mark(struct prefixes *prefixes, unsigned shard)
     snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - NUMBER_TEXT, prefixes->round.mark, shard);
     store_tag(locks->store, shard, tag);
     prefixes->round.due += 2;
-    const struct slice arguments[] = {stamp_room(), slice_of(text)};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(text)};
     const struct script_call call = {
         .script = &script_mark,
         .key = operation_key(locks, slice_of(tag), key),
