@@ -12,8 +12,8 @@
 
 enum {
     ACCEPTED_AT_ONCE = 64, /* then the others have their turn */
-    ACCEPTED_LAST = 4096,  /* while closing: clients that go on connecting must not put it off */
-    ACCEPT_AGAIN_MS = 100, /* after accept(2) has failed, or for want of a place */
+    ACCEPTED_LAST = 4096,  /* while closing: clients that keep connecting must not delay it */
+    ACCEPT_AGAIN_MS = 100, /* after accept(2) has failed, or every connection slot is taken */
     LOG_AGAIN_MS = 60 * 1000,
     PARTS = 2,
 };
@@ -21,11 +21,11 @@ enum {
 struct acceptor {
     struct acceptor_options options;
     bool closing;
-    bool full;                       /* accepting pauses for want of a place */
-    uv_poll_t clients;               /* the listening socket has connections for us */
+    bool full;                       /* accepting pauses: every connection slot is taken */
+    uv_poll_t clients;               /* readable: the listening socket has connections for us */
     uv_timer_t again;                /* until connections are accepted again */
-    uint64_t full_again, many_again; /* until when nothing more is logged of these */
-    int parts;                       /* that have yet to close */
+    uint64_t full_again, many_again; /* nothing more is logged of these until then */
+    int parts;                       /* still to close */
     void (*closed)(void *context);
     void *context;
 };
@@ -35,7 +35,7 @@ static void acceptor_on_again(uv_timer_t *timer)
     acceptor_open(timer->data);
 }
 
-/* For want of descriptors, memory or places: the socket stays readable, so it is left alone for a
+/* Descriptors, memory or slots have run out. The socket stays readable, so it is left alone for a
  * moment. */
 static void acceptor_pause(struct acceptor *acceptor)
 {
@@ -44,7 +44,7 @@ static void acceptor_pause(struct acceptor *acceptor)
         uv_timer_start(&acceptor->again, acceptor_on_again, ACCEPT_AGAIN_MS, 0);
 }
 
-/* At most once a minute. */
+/* True at most once a minute. */
 static bool acceptor_may_log(const struct acceptor *acceptor, uint64_t *again)
 {
     uint64_t now = uv_now(acceptor->options.loop);
@@ -54,9 +54,9 @@ static bool acceptor_may_log(const struct acceptor *acceptor, uint64_t *again)
     return true;
 }
 
-/* All places are taken. Whoever comes now waits in the kernel, in order, until one of the others
- * has gone or missed its deadline, or was idle: those make room, or whoever watches over batond
- * would not be answered either. To refuse them would be work that attackers can ask for. */
+/* Every connection slot is taken. New clients wait in the kernel, in order, until a connection ends
+ * or misses its deadline. Idle ones are closed to make room: otherwise health checks would get no
+ * answer either. Refusing clients would be work that attackers can ask for. */
 static void acceptor_pause_full(struct acceptor *acceptor)
 {
     if (!acceptor->full)
@@ -68,7 +68,8 @@ static void acceptor_pause_full(struct acceptor *acceptor)
     acceptor_pause(acceptor);
 }
 
-/* As many connections are open from there as may be. It is told so, where it understands it. */
+/* The address has as many connections open as it may. Without TLS, the client gets a reply that
+ * says so. */
 static void acceptor_reject(struct acceptor *acceptor, int fd, const struct sockaddr_storage *from,
                             socklen_t length)
 {
@@ -98,7 +99,7 @@ static void acceptor_admit(struct acceptor *acceptor, struct pooled_daemon *pool
         acceptor_reject(acceptor, fd, from, length);
 }
 
-/* Takes one connection from the kernel, for which there is a place. False where there is none. */
+/* Takes one connection from the kernel, for which a slot is reserved. False if none came. */
 static bool acceptor_accept_into(struct acceptor *acceptor, struct pooled_daemon *pooled)
 {
     struct sockaddr_storage from;
@@ -168,7 +169,7 @@ static void acceptor_on_handle_closed(uv_handle_t *handle)
     free(acceptor);
 }
 
-/* The handle goes before its descriptor, which another worker may be given next. */
+/* The handle is closed before its descriptor, which another worker may be given next. */
 void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), void *context)
 {
     acceptor->closed = closed;

@@ -1,5 +1,4 @@
-/* acceptor.h: the listening socket of a worker, where clients are accepted and given to a daemon.
- */
+/* acceptor.h: accepts clients on a worker's listening socket and gives each to a daemon. */
 #ifndef BATON_SERVER_HTTP_ACCEPTOR_H
 #define BATON_SERVER_HTTP_ACCEPTOR_H
 
@@ -19,18 +18,18 @@ struct acceptor_options {
     struct daemon_pool *pool;
     struct metrics *metrics;
     const struct log *log;
-    /* A whole reply for one from whose address there are as many connections as may be. */
+    /* The whole reply for a client whose address has as many connections open as it may. */
     const char *too_many;
     const char *when_full; /* for the log */
 };
 
 struct acceptor *acceptor_new(const struct acceptor_options *options);
 
-/* Clients are let in from now on; until then the kernel keeps them. Does nothing where they are. */
+/* Accepts clients from now on; until then the kernel keeps them. Does nothing if already open. */
 void acceptor_open(struct acceptor *acceptor);
 
-/* Lets in those whom the kernel has accepted for us already, since closing the socket would reset
- * them, and closes it. Calls `closed` from the loop, by which time the record is freed. */
+/* Accepts the clients that the kernel has already accepted for us, since closing the socket would
+ * reset them, and closes it. Calls `closed` from the loop; the record is freed by then. */
 void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), void *context);
 
 #endif

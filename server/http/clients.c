@@ -8,21 +8,21 @@
 
 enum {
     PLACES_AT_ONCE = 16,
-    IDLE_LEAST_MS = 1000, /* who was just answered may be about to ask again */
+    IDLE_LEAST_MS = 1000, /* a client that was just answered may be about to ask again */
 };
 
 struct clients {
     struct clients_options options;
     struct deadlines deadlines;
-    uv_timer_t timer;  /* rings when the first deadline is missed, or before */
-    uint64_t rings_at; /* UINT64_MAX where it is not set */
+    uv_timer_t timer;  /* rings at the first deadline, or before */
+    uint64_t rings_at; /* UINT64_MAX: it is not set */
     size_t arriving;
 };
 
 static void clients_on_timer(uv_timer_t *timer);
 
-/* Deadlines are moved far more often than missed: the timer is only ever set to an earlier time,
- * and looks when it rings whether there is anything to do. */
+/* Deadlines move far more often than they are missed. So the timer is only ever set to an earlier
+ * time; when it rings, it looks whether a deadline is missed. */
 static void clients_set_timer(struct clients *clients, uint64_t at)
 {
     uint64_t now = uv_now(clients->options.loop);
@@ -51,7 +51,8 @@ bool client_write(struct client *client, const char *text, size_t length)
     return sent == (ssize_t)length;
 }
 
-/* What it has yet to send would reset the connection, and its answer might be lost with it. */
+/* What the client is still sending would reset the connection, and the client might lose its
+ * reply. */
 static void client_linger(const struct client *client)
 {
     int fd = fcntl(client->fd, F_DUPFD_CLOEXEC, 0);
@@ -59,7 +60,7 @@ static void client_linger(const struct client *client)
         lingering_close_begin(client->clients->options.lingering, fd, "", 0);
 }
 
-/* In the midst of a reply it would be a lie, and before the first request too early. */
+/* Only between requests: during a reply it would be false, before the first request too early. */
 static void client_send_close_notify(struct client *client)
 {
     if (client->deadline.kind == DEADLINE_IDLE)
@@ -75,8 +76,8 @@ void clients_send_close_notify(struct clients *clients)
     }
 }
 
-/* libmicrohttpd finds the connection closed by its client and ends it, in its own time. So far it
- * has written nothing to the request of one that is told that it is too slow. */
+/* libmicrohttpd finds the connection closed by its client, and ends it later. It has written
+ * nothing yet for a request that gets `too_slow`. */
 static void client_disconnect(struct client *client)
 {
     const char *text = client->clients->options.too_slow;

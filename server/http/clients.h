@@ -1,5 +1,5 @@
-/* clients.h: what is known of each connection: from where it is, what it is about, and until when
- * that may take. Who misses a deadline is hung up on. */
+/* clients.h: one record per connection: its address, its TLS session and its deadline. A client
+ * that misses a deadline is disconnected. */
 #ifndef BATON_SERVER_HTTP_CLIENTS_H
 #define BATON_SERVER_HTTP_CLIENTS_H
 
@@ -12,22 +12,22 @@
 
 #include <uv.h>
 
-/* Those of a worker; used on its thread alone. */
+/* The clients of a worker. Used on its thread alone. */
 struct clients;
 
-/* One connection, from before it is accepted until it is closed. */
+/* One connection, from when it is accepted until it is closed. */
 struct client {
     struct deadline deadline; /* the first member */
     struct clients *clients;
-    struct source_address *address;      /* as it is counted, or NULL: it is trusted, or has none */
-    char address_text[INET6_ADDRSTRLEN]; /* the same for people; "": it has none */
+    struct source_address *address;      /* which counts it; NULL: trusted, or not of IP */
+    char address_text[INET6_ADDRSTRLEN]; /* for people; "": not of IP */
     int fd;
-    struct undelivered *undelivered; /* the new holds that its last reply told of, if any */
-    struct https_session tls;        /* zeroed: what goes over its socket is not encrypted */
-    bool is_new;                     /* has not asked for anything yet */
-    bool lingers;                    /* may still be sending when its connection is closed */
-    bool sends_request;              /* the line of a request has come, but not yet all of it */
-    TAILQ_ENTRY(client) others;      /* the daemon's */
+    struct undelivered *undelivered; /* the new holds in its last reply, or NULL */
+    struct https_session tls;        /* zeroed: the connection has no TLS */
+    bool is_new;                     /* it has not sent a request line yet */
+    bool lingers;                    /* it may still be sending when its connection is closed */
+    bool sends_request;              /* its request line has come, but not yet all of the request */
+    TAILQ_ENTRY(client) others;      /* in the list of the daemon */
 };
 
 struct clients_options {
@@ -37,49 +37,48 @@ struct clients_options {
     struct delivery_checks *deliveries;
     struct lingering_closes *lingering;
     int64_t lasts_ms[DEADLINE_KINDS];
-    /* A whole reply for who is too slow with a request that has begun. */
+    /* The whole reply for a client that is too slow with a request that has begun. */
     const char *too_slow;
 };
 
 struct clients *clients_open(const struct clients_options *options);
 
-/* Every client must have been freed. The record is freed by the loop, in this turn. */
+/* Free every client first. The loop frees the record in this turn. */
 void clients_close(struct clients *clients);
 
-/* One on this socket, from there, counted at `address`. From now on it has the time for a request's
- * head. */
+/* A client on this socket, counted at `address`. Its time for the head of a request begins. */
 struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
                           struct source_address *address);
 
-/* It begins to speak TLS. */
+/* Call this before the handshake. */
 void client_begin_tls(struct client *client, struct https *https, gnutls_session_t session);
 
-/* How many have yet to ask for something: the first request of each may be on its way. */
+/* Clients that have not sent a request line yet: their first request may be on its way. */
 size_t clients_arriving(const struct clients *clients);
 
-/* To all that are idle: their connections are about to be closed. */
+/* To every idle client, when its connection is about to be closed. */
 void clients_send_close_notify(struct clients *clients);
 
-/* For want of places: hangs up on some of those that have been idle the longest. */
+/* Disconnects some of the clients that have been idle the longest, so that others get their
+ * slots. */
 void clients_drop_idle(struct clients *clients);
 
-/* Its connection is about to be closed: its place is free. Whether it has got its last reply is to
- * be found out. */
+/* Its connection is about to be closed. Releases its slot, and finds out whether the client has got
+ * its last reply. */
 void client_free(struct client *client);
 
-/* What it is expected to do from now on, and has the time for. */
+/* Sets what the client must do next; its time for that begins. */
 void client_expect(struct client *client, enum deadline_kind kind);
 
-/* The line of a request has come, which for a connection that was idle begins the time for the rest
- * of the head. For a new one that time goes on. Its last reply must have come to it. */
+/* The request line has come. If the client was idle, its time for the rest of the head begins; if
+ * it is new, that time goes on. A further request also means that its last reply has arrived. */
 void client_begin_request(struct client *client);
 
-/* Writes to its socket, past libmicrohttpd, as far as it can be written at once. Returns whether
- * all was. */
+/* Writes to the socket past libmicrohttpd, without blocking. Returns whether all was written. */
 bool client_write(struct client *client, const char *text, size_t length);
 
-/* The last of a reply has been sent, which told of these holds; NULL where of none. They are taken
- * over. */
+/* The whole reply is sent. `undelivered` are the new holds in it, NULL if there are none; it is
+ * taken over. */
 void client_keep_undelivered(struct client *client, struct undelivered *undelivered);
 
 #endif

@@ -13,9 +13,10 @@ enum {
     TYPE_DATA = 23,
 };
 
-/* Decrypts a record of TLS 1.3 with the key that the next one is read with (RFC 8446, 5.2), and
- * takes the type from behind the content, in front of the padding. */
-static int type_inside(gnutls_session_t session, const unsigned char *record, size_t length)
+/* Decrypts a TLS 1.3 record (RFC 8446, 5.2) with the key for the next one to read, and returns the
+ * type that stands between content and padding. */
+static int close_notify_inner_type(gnutls_session_t session, const unsigned char *record,
+                                   size_t length)
 {
     gnutls_cipher_algorithm_t algorithm = gnutls_cipher_get(session);
     gnutls_datum_t iv, key;
@@ -51,6 +52,6 @@ bool close_notify_has_come(gnutls_session_t session, int fd)
     if (length > (size_t)got)
         return false;
     if (record[0] == TYPE_DATA && gnutls_protocol_get_version(session) == GNUTLS_TLS1_3)
-        return type_inside(session, record, length) == TYPE_ALERT;
+        return close_notify_inner_type(session, record, length) == TYPE_ALERT;
     return record[0] == TYPE_ALERT;
 }

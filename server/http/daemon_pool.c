@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    /* For the request line and the header fields. Its size costs time: the library wipes it after
-     * every request (docs/tuning.md). */
+    /* For the request line and the header fields. The library wipes it after every request, so its
+     * size costs time (docs/tuning.md). */
     CONNECTION_MEMORY = 8 * 1024,
     DAEMON_CONNECTIONS = 64,
     DAEMON_DESCRIPTORS = 2, /* of a daemon itself */
@@ -21,8 +21,8 @@ struct pooled_daemon {
     struct daemon_pool *pool;
     struct MHD_Daemon *daemon;
     unsigned connections;
-    TAILQ_HEAD(pending, client) pending; /* of them, those that the daemon has yet to begin with */
-    uv_poll_t events;                    /* its epoll descriptor is readable */
+    TAILQ_HEAD(pending, client) pending; /* clients that the daemon has not begun with */
+    uv_poll_t events;                    /* readable: the daemon's epoll descriptor is */
     bool is_due;
     TAILQ_ENTRY(pooled_daemon) others_due;
     LIST_ENTRY(pooled_daemon) others;
@@ -34,10 +34,10 @@ struct daemon_pool {
     uv_loop_t *loop;
     struct request_context *shared;
     struct https *https;                              /* NULL: plain HTTP */
-    LIST_HEAD(pooled_daemons, pooled_daemon) daemons; /* an empty one is kept */
-    struct due due;  /* their daemons are to be run in this turn of the loop */
+    LIST_HEAD(pooled_daemons, pooled_daemon) daemons; /* empty ones are kept */
+    struct due due;                                   /* daemons to run in this turn of the loop */
     uv_check_t turn; /* runs daemons in every turn of the loop, after all other events */
-    uv_idle_t busy;  /* keeps the loop from sleeping while a daemon has more to do */
+    uv_idle_t busy;  /* the loop does not sleep while a daemon has more to do */
     void (*turned)(void *context);
     void *turned_context;
     int open_handles; /* while closing */
@@ -62,8 +62,8 @@ static void pooled_daemon_make_due(struct pooled_daemon *pooled)
     pooled->is_due = true;
 }
 
-/* The daemon runs later in this turn of the loop, which may be about to sleep: the idle handle
- * prevents it, since libmicrohttpd would not wake it. */
+/* The daemon runs later in this turn of the loop. The loop may be about to sleep, and libmicrohttpd
+ * would not wake it: the idle handle prevents that. */
 static void pooled_daemon_make_due_now(struct pooled_daemon *pooled)
 {
     pooled_daemon_make_due(pooled);
@@ -78,10 +78,10 @@ static void daemon_pool_on_resumed(struct daemon_context *context)
 static void pooled_daemon_on_events(uv_poll_t *events, int status, int what)
 {
     (void)status, (void)what;
-    pooled_daemon_make_due(events->data); /* this turn will come to it */
+    pooled_daemon_make_due(events->data); /* runs later in this turn */
 }
 
-/* Targets are taken apart by the API, from the request line as it was sent. */
+/* The API splits and unescapes targets, from the request line as it was sent. */
 static size_t daemon_pool_keep_escapes(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context, (void)connection;
@@ -99,8 +99,8 @@ static void pooled_daemon_drop_client(struct pooled_daemon *pooled, struct clien
     client_free(client);
 }
 
-/* The next that the daemon begins with; it keeps their order, but those that it cannot begin with
- * are left out. */
+/* The client that the daemon begins with now. The daemon keeps their order, but skips those that it
+ * cannot begin with. */
 static struct client *pooled_daemon_next_client(struct pooled_daemon *pooled, int fd)
 {
     struct client *client;
@@ -130,8 +130,8 @@ static void daemon_pool_on_connection(void *context, struct MHD_Connection *conn
     *state = client;
 }
 
-/* libmicrohttpd 1.0 only notes a connection here, and begins with it the next time it is run; until
- * then it has a place already. */
+/* libmicrohttpd 1.0 only queues a connection here and begins with it in its next run; it counts
+ * from now on. */
 void pooled_daemon_take(struct pooled_daemon *pooled, struct client *client,
                         const struct sockaddr_storage *address, socklen_t length)
 {
@@ -146,8 +146,8 @@ void pooled_daemon_take(struct pooled_daemon *pooled, struct client *client,
     pooled_daemon_make_due_now(pooled);
 }
 
-/* A daemon does not start without a certificate, or a promise of one. Each session is given its own
- * before it begins, so this is never asked. */
+/* A TLS daemon needs a certificate or this callback to start. It is never called: each session gets
+ * its certificate before the handshake. */
 static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int count,
                           const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
                           gnutls_pcert_st **certificate, unsigned *length, gnutls_privkey_t *key)
@@ -157,12 +157,12 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
     return -1;
 }
 
-/* A daemon is its worker's alone. One that does not know it wakes itself by an eventfd at each
- * resume: two calls of the system for each request. */
+/* Only its worker's thread uses a daemon. A daemon without this flag wakes itself by an eventfd at
+ * each resume: two system calls for each request. */
 #if MHD_VERSION >= 0x00097707
 enum { ONE_THREAD = MHD_USE_NO_THREAD_SAFETY };
 #else
-enum { ONE_THREAD = 0 }; /* there is no way to tell it, and it does not wake itself */
+enum { ONE_THREAD = 0 }; /* this version has no such flag, and does not wake itself */
 #endif
 
 static struct MHD_Daemon *pooled_daemon_start(struct pooled_daemon *pooled)
@@ -209,19 +209,19 @@ struct pooled_daemon *daemon_pool_available(struct daemon_pool *pool)
     return pooled_daemon_new(pool);
 }
 
-/* Leaves it due where the daemon has more to do at once. The library knows no time by itself: the
- * deadlines are those of the clients. */
+/* Leaves the daemon due if it has more to do at once. The library has no timeouts: clients.h keeps
+ * the deadlines. */
 static void pooled_daemon_run(struct pooled_daemon *pooled)
 {
     unsigned long long timeout;
     struct client *client;
     bool begins = !TAILQ_EMPTY(&pooled->pending);
     MHD_run(pooled->daemon);
-    while ((client = TAILQ_FIRST(&pooled->pending))) { /* it could not begin with these */
+    while ((client = TAILQ_FIRST(&pooled->pending))) { /* the daemon could not begin with these */
         TAILQ_REMOVE(&pooled->pending, client, others);
         pooled_daemon_drop_client(pooled, client);
     }
-    if (begins) /* and has read nothing of the others, which may be what closing waits for */
+    if (begins) /* it has read nothing yet of these clients, and closing may wait for that */
         MHD_run(pooled->daemon);
     if (MHD_get_timeout(pooled->daemon, &timeout) == MHD_YES)
         pooled_daemon_make_due(pooled);
@@ -245,8 +245,8 @@ static void daemon_pool_on_turn(uv_check_t *turn)
     pool->turned(pool->turned_context);
 }
 
-/* Each worker may come to have daemons for all of the connections, which stay when these go to
- * another. */
+/* Each worker may come to have daemons for all connections: daemons stay when connections move on
+ * to another worker. */
 unsigned daemon_pool_connections_most(unsigned descriptors, unsigned workers)
 {
     unsigned others = workers * DAEMON_DESCRIPTORS;
@@ -283,7 +283,7 @@ void daemon_pool_start(struct daemon_pool *pool)
     uv_check_start(&pool->turn, daemon_pool_on_turn);
 }
 
-/* The daemons go with the last handle of all. */
+/* The daemons are freed with the last handle. */
 static void daemon_pool_on_handle_closed(uv_handle_t *handle)
 {
     struct daemon_pool *pool = handle->data;

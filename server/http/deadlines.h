@@ -1,5 +1,5 @@
-/* deadlines.h: until when each connection may take for what it is about: lists in the order in
- * which their deadlines end, so that each step costs the same however many there are. */
+/* deadlines.h: the deadline of each connection. One list per kind, in the order of time, so that
+ * each step costs the same for any number of connections. */
 #ifndef BATON_SERVER_HTTP_DEADLINES_H
 #define BATON_SERVER_HTTP_DEADLINES_H
 
@@ -8,41 +8,41 @@
 #include <sys/queue.h>
 
 enum deadline_kind {
-    DEADLINE_NONE,  /* it waits by right, or has missed one */
-    DEADLINE_HEAD,  /* of a request: its line and header fields */
-    DEADLINE_BODY,  /* of a request */
-    DEADLINE_REPLY, /* is to be read by the client */
+    DEADLINE_NONE,  /* no time limit, or already missed */
+    DEADLINE_HEAD,  /* until the request line and the header fields have come */
+    DEADLINE_BODY,  /* until the body has come */
+    DEADLINE_REPLY, /* until the client has read the reply */
     DEADLINE_IDLE,  /* until the next request */
     DEADLINE_KINDS,
 };
 
-/* To be embedded; zeroed before the first use. */
+/* Embed it, zeroed. */
 struct deadline {
     enum deadline_kind kind;
     uint64_t at;
     TAILQ_ENTRY(deadline) others;
 };
 
-/* All of one kind last for the same time, so that each list is in order by itself. */
+/* All deadlines of a kind last for the same time, so each list is in order without sorting. */
 struct deadlines {
     int64_t lasts_ms[DEADLINE_KINDS];
     TAILQ_HEAD(deadline_list, deadline) lists[DEADLINE_KINDS];
 };
 
-/* `lasts_ms` for each kind; that of DEADLINE_NONE does not matter. */
+/* `lasts_ms` for each kind but DEADLINE_NONE. */
 void deadlines_init(struct deadlines *deadlines, const int64_t lasts_ms[DEADLINE_KINDS]);
 
-/* In place of the one before; with DEADLINE_NONE, none. `now_ms` may not go back. */
+/* Replaces the deadline; DEADLINE_NONE: it has none. `now_ms` must not go back. */
 void deadlines_set(struct deadlines *deadlines, struct deadline *deadline, enum deadline_kind kind,
                    uint64_t now_ms);
 
-/* When the next one ends; false where there is none. */
+/* The time of the first deadline of all; false if there is none. */
 bool deadlines_next(const struct deadlines *deadlines, uint64_t *ret_at);
 
-/* Of this kind the one that ends first; NULL where there is none. */
+/* The first of this kind; NULL if there is none. */
 struct deadline *deadlines_first(const struct deadlines *deadlines, enum deadline_kind kind);
 
-/* One that has been missed, NULL where none has. It stays until it is set to another. */
+/* A missed deadline, NULL if there is none. It stays in its list until you set it again. */
 struct deadline *deadlines_missed(const struct deadlines *deadlines, uint64_t now_ms);
 
 #endif

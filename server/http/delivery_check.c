@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    /* What may be unacknowledged behind a reply: our FIN, and the last record of TLS. A reply is
+    /* At most this is unacknowledged behind a reply: our FIN, and the last TLS record. A reply is
      * longer, and is sent and acknowledged as a whole. */
     CLOSING_BYTES = 128,
     LOOK_MS = 20,
@@ -21,10 +21,10 @@ enum {
 
 enum verdict { OPEN, RECEIVED, REFUSED };
 
-/* A connection of which it is not known yet. */
+/* A connection whose client may or may not have got the reply. */
 struct delivery {
     int fd;
-    bool finished; /* the client had closed its end before it acknowledged the reply */
+    bool finished; /* the client closed its end before it acknowledged the reply */
     uint64_t until;
     struct undelivered *undelivered;
     TAILQ_ENTRY(delivery) others;
@@ -37,8 +37,8 @@ struct delivery_checks {
     size_t count;
 };
 
-/* The kernel says EPIPE of a connection that was reset after the client's FIN, and ECONNRESET of
- * any other. Where nobody can know, the client may have read the reply. */
+/* After the client's FIN, the kernel reports a reset as EPIPE, otherwise as ECONNRESET. If nothing
+ * proves the contrary, the client may have read the reply. */
 static enum verdict delivery_judge(struct delivery *delivery)
 {
     struct tcp_info info;
@@ -96,7 +96,7 @@ static void delivery_checks_on_timer(uv_timer_t *timer)
         uv_timer_stop(timer);
 }
 
-/* The library closes its descriptor; ours keeps what the kernel knows. */
+/* The library closes its descriptor; ours keeps the state of the connection in the kernel. */
 static void delivery_keep_open(struct delivery_checks *deliveries, const struct delivery *seen)
 {
     int fd = deliveries->count < DELIVERIES_MOST ? fcntl(seen->fd, F_DUPFD_CLOEXEC, 0) : -1;
@@ -110,7 +110,7 @@ static void delivery_keep_open(struct delivery_checks *deliveries, const struct 
     *delivery = *seen;
     delivery->fd = fd;
     delivery->until = uv_now(deliveries->timer.loop) + PATIENCE_MS;
-    shutdown(fd, SHUT_WR); /* as closing it would */
+    shutdown(fd, SHUT_WR); /* as close(2) would */
     TAILQ_INSERT_TAIL(&deliveries->open, delivery, others);
     if (deliveries->count++ == 0)
         uv_timer_start(&deliveries->timer, delivery_checks_on_timer, LOOK_MS, LOOK_MS);

@@ -12,25 +12,26 @@ enum { EVENTS_AT_ONCE = 64 };
 
 struct disconnect_watches {
     int epoll_fd;
-    uv_poll_t events; /* the epoll descriptor is readable */
+    uv_poll_t events; /* readable: the epoll descriptor is */
     LIST_HEAD(watched, disconnect_watch) watched;
     void (*closed)(void *context);
     void *context;
 };
 
-/* For a client of TLS whatever it sends is an event, and hanging up is one kind of it. */
-static bool has_gone(const struct disconnect_watch *watch, unsigned events)
+/* Anything that a TLS client sends is an event; its close_notify is one of them. */
+static bool disconnect_watch_has_fired(const struct disconnect_watch *watch, unsigned events)
 {
     return events != EPOLLIN || close_notify_has_come(watch->session, watch->fd);
 }
 
-static void tell(struct disconnect_watches *watches, struct disconnect_watch *watch)
+static void disconnect_watch_report(struct disconnect_watches *watches,
+                                    struct disconnect_watch *watch)
 {
     disconnect_watch_stop(watches, watch);
     watch->gone(watch);
 }
 
-/* Telling of one may make others be forgotten whose events have been read already. */
+/* A report may stop other watches whose events have been read already. */
 static void disconnect_watches_on_events(uv_poll_t *handle, int status, int what)
 {
     struct disconnect_watches *watches = handle->data;
@@ -43,8 +44,8 @@ static void disconnect_watches_on_events(uv_poll_t *handle, int status, int what
             struct disconnect_watch *watch = events[i].data.ptr;
             if (!watch->watched)
                 disconnect_watch_stop(watches, watch);
-            else if (has_gone(watch, events[i].events))
-                tell(watches, watch);
+            else if (disconnect_watch_has_fired(watch, events[i].events))
+                disconnect_watch_report(watches, watch);
         }
     } while (count == EVENTS_AT_ONCE);
 }
@@ -81,8 +82,8 @@ void disconnect_watches_close(struct disconnect_watches *watches, void (*closed)
     uv_close((uv_handle_t *)&watches->events, disconnect_watches_on_closed);
 }
 
-/* Errors and a connection that is closed both ways are told unasked. What is sent is told once,
- * since it stays where it is. */
+/* epoll reports errors and full closes unasked. Data of a TLS client is reported once (EPOLLET),
+ * since it stays in the socket. */
 void disconnect_watch_start(struct disconnect_watches *watches, struct disconnect_watch *watch,
                             int fd, gnutls_session_t session,
                             void (*gone)(struct disconnect_watch *watch))
@@ -117,7 +118,7 @@ void disconnect_watch_stop(struct disconnect_watches *watches, struct disconnect
 void disconnect_watches_report_all(struct disconnect_watches *watches)
 {
     while (!LIST_EMPTY(&watches->watched))
-        tell(watches, LIST_FIRST(&watches->watched));
+        disconnect_watch_report(watches, LIST_FIRST(&watches->watched));
 }
 
 bool has_disconnected(int fd, gnutls_session_t session)

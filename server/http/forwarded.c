@@ -11,12 +11,12 @@ enum {
     PARENT_DIGITS = 16,
     FLAGS = 53,
     FLAGS_DIGITS = 2,
-    TRACEPARENT_LENGTH = 55, /* of version 00; a later one may go on behind another "-" */
+    TRACEPARENT_LENGTH = 55, /* of version 00; a later one may go on after another "-" */
 };
 
 static const struct part {
     size_t at, digits;
-    const char *never; /* what it may not be */
+    const char *never; /* the value that is not allowed */
 } PARTS[] = {
     {VERSION, VERSION_DIGITS, "ff"},
     {TRACE, EXCHANGE_TRACE_ID_LENGTH, "00000000000000000000000000000000"},

@@ -4,7 +4,7 @@
 
 enum { PORT_DIGITS = 5, LENGTH_DIGITS = 18 };
 
-/* What is wrong first is what the client is told. */
+/* The client is told the first fault. */
 static void head_check_refuse(struct head_check *check, const char *why)
 {
     if (!check->refusal)
@@ -32,19 +32,19 @@ static bool is_token_character(unsigned char c)
     return is_alphanumeric(c) || is_one_of(c, "-_!#$%&'*+.^`|~");
 }
 
-/* RFC 9110, 5.5: what is beyond ASCII is opaque, and nothing that Baton reads has it. */
+/* RFC 9110, 5.5: bytes beyond ASCII are opaque, and Baton reads no field that has them. */
 static bool is_value_character(unsigned char c)
 {
     return c == '\t' || (c >= ' ' && c != 0x7F);
 }
 
-/* RFC 3986 allows less, but everybody reads the rest alike, and curl sends it. */
+/* RFC 3986 allows fewer, but every server reads the others alike, and curl sends them. */
 static bool is_target_character(unsigned char c)
 {
     return c > ' ' && c < 0x7F && c != '#';
 }
 
-/* RFC 3986 also allows what no host has in its name: !$&'()*+,;= */
+/* RFC 3986 also allows !$&'()*+,;= which no host name has. */
 static bool is_host_character(unsigned char c)
 {
     return is_alphanumeric(c) || is_one_of(c, "-._~%");
@@ -68,7 +68,7 @@ static bool is_token(struct slice text)
     return text.length > 0 && consists_of(text, is_token_character);
 }
 
-/* The same but for the case of letters. */
+/* Ignores the case of letters. */
 static bool is_alike(struct slice one, struct slice other)
 {
     return one.length == other.length &&
@@ -93,7 +93,7 @@ static struct slice until_one_of(struct slice text, const char *set)
     return (struct slice){text.bytes, length};
 }
 
-/* Behind a host: nothing, or a colon and the digits of a port. */
+/* After a host: nothing, or a colon and the digits of a port. */
 static bool is_port(struct slice text)
 {
     return text.length == 0 || (text.bytes[0] == ':' && text.length <= 1 + PORT_DIGITS &&
@@ -129,7 +129,7 @@ static void head_check_host(struct head_check *check, struct slice value)
         check->host = host;
 }
 
-/* Zeros in front are HTTP. */
+/* HTTP allows leading zeros. */
 static bool is_length(struct slice value)
 {
     struct slice digits = value;
@@ -159,7 +159,7 @@ static void head_check_coding(struct head_check *check, struct slice value)
         head_check_refuse(check, "Transfer-Encoding: expected \"chunked\" and nothing else");
 }
 
-/* Those that say where a request ends and whom it is for. */
+/* The fields that say where a request ends and which host it is for. */
 static const struct {
     const char *name;
     void (*judge)(struct head_check *check, struct slice value);
@@ -187,10 +187,10 @@ void head_check_field(struct head_check *check, struct slice name, struct slice 
 
 static const struct scheme {
     const char *start;
-    const char *port; /* the one that need not be named */
+    const char *port; /* the default port */
 } SCHEMES[] = {{"http://", ":80"}, {"https://", ":443"}};
 
-/* The scheme of a target in absolute form; NULL for any other. */
+/* The scheme of a target in absolute form, else NULL. */
 static const struct scheme *scheme_of(struct slice target)
 {
     for (size_t i = 0; i < sizeof SCHEMES / sizeof *SCHEMES; i++)
@@ -204,7 +204,7 @@ static struct slice authority_of(struct slice target, const struct scheme *schem
     return until_one_of(skip(target, strlen(scheme->start)), "/?");
 }
 
-/* Without the port that goes without saying. */
+/* Without the default port. */
 static struct slice without_port(struct slice authority, const struct scheme *scheme)
 {
     struct slice host = authority;
@@ -246,7 +246,6 @@ void head_check_begin(struct head_check *check, struct slice method, struct slic
         head_check_refuse(check, "the version: expected HTTP/1.1 or HTTP/1.0");
 }
 
-/* Whether an absolute target names another host than the Host field does. */
 static bool is_for_another(const struct head_check *check)
 {
     const struct scheme *scheme = scheme_of(check->target);

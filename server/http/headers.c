@@ -18,7 +18,7 @@ static enum MHD_Result headers_on_field(void *context, enum MHD_ValueKind kind, 
 {
     struct headers *headers = context;
     headers->memory += EXCHANGE_FIELD_COST;
-    if (kind == MHD_COOKIE_KIND) { /* taken from a copy of their field */
+    if (kind == MHD_COOKIE_KIND) { /* a copy of its field holds it */
         headers->memory += name_length + value_length;
         return MHD_YES;
     }

@@ -1,5 +1,4 @@
-/* headers.h: the header fields of a request that anybody here reads, found by one walk through all.
- */
+/* headers.h: finds all header fields that Baton reads in one pass over a request. */
 #ifndef BATON_SERVER_HTTP_HEADERS_H
 #define BATON_SERVER_HTTP_HEADERS_H
 
@@ -28,17 +27,17 @@
 enum header_kind { HEADERS(HEADER_KIND) HEADER_KINDS };
 #undef HEADER_KIND
 
-/* Where a field comes once, both are the same text; where it does not come, NULL. The texts are
- * libmicrohttpd's, for as long as it has the request. */
+/* If a field comes once, `first` and `last` are the same text; NULL: it does not come. The texts
+ * are libmicrohttpd's and last as long as the request. */
 struct headers {
     const char *first[HEADER_KINDS];
     const char *last[HEADER_KINDS];
-    size_t memory; /* that the library takes for them beside their texts, about */
+    size_t memory; /* bytes that the library takes besides their texts, roughly */
 };
 
 void headers_read(struct MHD_Connection *connection, struct headers *ret);
 
-/* Which of two values was meant, nobody knows. */
+/* True if a field comes more than once, so that its value is ambiguous. */
 bool headers_repeat(const struct headers *headers, enum header_kind kind);
 
 #endif

@@ -13,8 +13,8 @@
 
 enum {
     CLOSE_DEADLINE_MS = 5000,
-    /* For those who are connected and have not asked for anything: the request is on its way, which
-     * takes a few round trips where they shake hands first. */
+    /* For clients that are connected and have not sent a request line: it is on its way, and takes
+     * a few round trips after a TLS handshake. */
     ARRIVAL_MS = 2000,
     PARTS = 4,
     REFUSAL_LENGTH = 640
@@ -31,8 +31,8 @@ struct http {
     uv_timer_t deadline; /* of closing */
     bool closing;
     bool too_late; /* for a first request */
-    bool cut_off;  /* closing takes too long */
-    int parts;     /* that have yet to close: acceptor, daemons, disconnect watches, deadline */
+    bool cut_off;  /* requests under way are not waited for */
+    int parts;     /* still to close: acceptor, daemons, disconnect watches, deadline */
     void (*closed)(void *context);
     void *context;
 };
@@ -51,11 +51,11 @@ static void http_on_deadline_closed(uv_handle_t *handle)
     http_on_part_closed(handle->data);
 }
 
-/* The loop closes all these handles in one turn, so those parts that only free their record need
- * not be counted. */
+/* The loop closes all these handles in one turn, so parts that only free their record are not
+ * counted. */
 static void http_close_parts(struct http *http)
 {
-    http->closing = false; /* but closed */
+    http->closing = false; /* it has closed now */
     clients_send_close_notify(http->clients);
     daemon_pool_close(http->pool, http_on_part_closed, http);
     clients_close(http->clients);
@@ -65,8 +65,8 @@ static void http_close_parts(struct http *http)
     uv_close((uv_handle_t *)&http->deadline, http_on_deadline_closed);
 }
 
-/* Whether the daemons may stop: nothing is under way any more, or the deadline has passed. They
- * must not have a suspended connection then, but Redis' own deadline is short. */
+/* Whether the daemons may stop: nothing is under way, or the deadline has passed. They must not
+ * have a suspended connection then; Redis' own deadline is short enough for that. */
 static bool http_may_stop(const struct http *http)
 {
     bool nobody_comes = http->too_late || clients_arriving(http->clients) == 0;
@@ -81,7 +81,7 @@ static void http_on_turned(void *context)
         http_close_parts(http);
 }
 
-/* A whole reply to be written as it is, where there is no request that libmicrohttpd answers. */
+/* A whole reply for a connection that libmicrohttpd does not answer. */
 static void http_write_refusal(char *text, const char *head, enum problem problem,
                                const char *detail)
 {
@@ -130,7 +130,7 @@ static void http_open_parts(struct http *http, uv_loop_t *loop, const struct htt
                                          "open there as may be: keep strangers away from it"
                                        : "new connections wait, since as many are open as may be; "
                                          "see max-connections",
-        .too_many = options->https ? "" : http->too_many, /* it would not be TLS */
+        .too_many = options->https ? "" : http->too_many, /* the client expects TLS */
     });
     uv_timer_init(loop, &http->deadline);
     http->deadline.data = http;
@@ -166,14 +166,14 @@ void http_set_https(struct http *http, struct https *https)
     daemon_pool_set_https(http->pool, https);
 }
 
-/* Who waits for the API to answer would wait on; who is still sending a request now will not get an
- * answer. */
+/* Requests that wait for the API would wait on, so they end. Requests that are still being sent get
+ * no reply. */
 static void http_on_close_deadline(uv_timer_t *timer)
 {
     struct http *http = timer->data;
     http->cut_off = true;
     disconnect_watches_report_all(http->shared.watches);
-    daemon_pool_wake(http->pool); /* this turn may be the last for lack of events */
+    daemon_pool_wake(http->pool); /* this turn may have no other event */
 }
 
 static void http_on_arrival_deadline(uv_timer_t *timer)
@@ -188,10 +188,10 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
 {
     http->closed = closed;
     http->context = context;
-    http_serve(http); /* whoever waits is answered, even if nobody was so far */
+    http_serve(http); /* answers waiting clients, even if http_serve was never called */
     http->closing = http->shared.closing = true;
     acceptor_close(http->acceptor, http_on_part_closed, http);
     api_drain(http->shared.api);
     uv_timer_start(&http->deadline, http_on_arrival_deadline, ARRIVAL_MS, 0);
-    daemon_pool_wake(http->pool); /* a turn that finds that there is nothing to wait for */
+    daemon_pool_wake(http->pool); /* so that a turn finds that nothing is under way */
 }

@@ -1,4 +1,4 @@
-/* http.h: HTTP in and out of one worker: its acceptor, its daemons, and their end in good order. */
+/* http.h: serves HTTP in one worker: its acceptor, its daemons, and their orderly end. */
 #ifndef BATON_SERVER_HTTP_HTTP_H
 #define BATON_SERVER_HTTP_HTTP_H
 
@@ -10,38 +10,37 @@
 
 #include <uv.h>
 
-/* Daemons without a thread of their own, driven from the worker's loop. A request is one record
- * from its first line to the end of its reply: parked while Redis works or while it waits (the
- * connection suspended), and freed in libmicrohttpd's completion callback alone. */
+/* The daemons have no thread and run in the worker's loop. One struct http_request lasts from the
+ * request line to the end of the reply. While Redis works or the client waits, its connection is
+ * suspended; libmicrohttpd's completion callback alone frees it. */
 struct http;
 
 struct http_options {
     int listen_fd; /* taken over */
     struct api *api;
     struct metrics *metrics;
-    struct https *https; /* NULL: plain HTTP; a reference of its own is taken */
+    struct https *https; /* NULL: plain HTTP; takes a reference of its own */
     const struct log *log;
-    struct connection_limits *connection_limits; /* of all workers */
-    bool is_admin;                               /* serves health and figures, and nothing else */
-    int64_t head_timeout_ms; /* from the connection's begin, or the line of a further request */
+    struct connection_limits *connection_limits; /* shared by all workers */
+    bool is_admin;                               /* serves health and metrics only */
+    int64_t head_timeout_ms; /* from when it connects, or from a further request line */
     int64_t body_timeout_ms; /* from the end of the head */
-    int64_t idle_timeout_ms; /* between requests, and for a reply to be read */
+    int64_t idle_timeout_ms; /* between requests, and for the client to read a reply */
 };
 
-/* Clients may connect from now on, and wait for http_serve. Returns 0 or a negative errno; the
- * descriptor is closed then, too. */
+/* Clients can connect from now on, and wait until http_serve. Returns 0 or a negative errno, and
+ * then the descriptor is closed, too. */
 int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *options);
 
-/* Begins to serve; does nothing where it has begun. */
+/* Begins to serve. Does nothing if it does already. */
 void http_serve(struct http *http);
 
-/* What TLS clients are shown from now on; those that are connected notice nothing. Only where there
- * was one before. */
+/* For new TLS connections; open ones do not change. Call this only if there was one before. */
 void http_set_https(struct http *http, struct https *https);
 
-/* Ends in good order: serves whom the kernel has already accepted, takes no new connection, lets
- * requests under way finish (5 s at most), closes, and calls `closed` from the loop, by which time
- * the record is freed. */
+/* Serves the clients that the kernel has already accepted, takes no new ones, lets requests
+ * under way finish (5 s at most), and closes. Calls `closed` from the loop; the record is freed
+ * by then. */
 void http_close(struct http *http, void (*closed)(void *context), void *context);
 
 #endif

@@ -10,9 +10,8 @@
 #include <string.h>
 
 enum {
-    FILE_LONGEST = 1 << 20, /* a CA file may hold a good many */
-    HANDSHAKE_LONGEST =
-        32 * 1024, /* bytes of a message of the handshake: a chain of certificates */
+    FILE_LONGEST = 1 << 20,        /* a CA file may hold many certificates */
+    HANDSHAKE_LONGEST = 32 * 1024, /* bytes of one handshake message: a chain of certificates */
     CHAIN_LONGEST = 16,
     COMMON_NAME_SIZE = 256,
 };
@@ -29,8 +28,8 @@ struct https {
     time_t from, until; /* when the certificate is valid */
 };
 
-/* What the client is told of its certificate; the first that fits. */
-static gnutls_alert_description_t alert_for(unsigned status)
+/* The alert for a client whose certificate is refused; the first match. */
+static gnutls_alert_description_t https_alert_for(unsigned status)
 {
     static const struct {
         unsigned status;
@@ -46,8 +45,8 @@ static gnutls_alert_description_t alert_for(unsigned status)
     return GNUTLS_A_BAD_CERTIFICATE;
 }
 
-/* Runs in the handshake. Zero: go on. Without a certificate the API decides. The HTTP library would
- * end the connection without a word. */
+/* Runs in the handshake; 0: go on. If the client shows no certificate, the API decides. Sends the
+ * alert itself, since libmicrohttpd ends the connection without one. */
 static int https_check_client(gnutls_session_t session)
 {
     gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
@@ -58,7 +57,7 @@ static int https_check_client(gnutls_session_t session)
     int result = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
     if (result == 0 && status == 0)
         return 0;
-    gnutls_alert_send(session, GNUTLS_AL_FATAL, alert_for(status));
+    gnutls_alert_send(session, GNUTLS_AL_FATAL, https_alert_for(status));
     return GNUTLS_E_CERTIFICATE_ERROR;
 }
 
@@ -73,7 +72,7 @@ static int https_refuse(const char *setting, const char *path, const char *why,
     return failure_set(failure, -EINVAL, "--%s: %s %s", setting, path, why);
 }
 
-/* The dates of the first certificate, and that there is one. */
+/* Reads the dates of the first certificate, and checks that there is one. */
 static int https_read_dates(struct https *https, const char *path, char *text,
                             struct failure *failure)
 {
@@ -92,7 +91,7 @@ static int https_read_dates(struct https *https, const char *path, char *text,
     return 0;
 }
 
-/* What is wrong with a key that does not go with its certificate. */
+/* Says why a key does not go with its certificate. */
 static int https_explain_key(const struct https_files *files, int result, struct failure *failure)
 {
     if (result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
@@ -202,8 +201,8 @@ void https_drop(struct https *https)
     free(https);
 }
 
-/* In place of what the HTTP library has set: that is the same for all the life of a daemon. No
- * tickets are given out: who comes back with one would not be asked for its certificate again. */
+/* Replaces what libmicrohttpd has set, which cannot change while a daemon lives. Gives out no
+ * session tickets: a client that came back with one would not be asked for its certificate. */
 void https_session_begin(struct https_session *session, struct https *https,
                          gnutls_session_t handle)
 {
@@ -215,8 +214,8 @@ void https_session_begin(struct https_session *session, struct https *https,
     gnutls_handshake_set_max_packet_length(handle, HANDSHAKE_LONGEST);
 }
 
-/* Whoever has two names might be taken for either. */
-static char *common_name(gnutls_x509_crt_t certificate)
+/* "" unless there is exactly one: a client with two names could pass for either. */
+static char *https_common_name(gnutls_x509_crt_t certificate)
 {
     char name[COMMON_NAME_SIZE] = "", other[COMMON_NAME_SIZE];
     size_t size = sizeof name, other_size = sizeof other;
@@ -238,7 +237,7 @@ static void https_session_read_client(struct https_session *session)
     if (!chain || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
         return;
     if (gnutls_x509_crt_import(certificate, &chain[0], GNUTLS_X509_FMT_DER) == 0) {
-        session->client = common_name(certificate);
+        session->client = https_common_name(certificate);
         session->client_until = gnutls_x509_crt_get_expiration_time(certificate);
     }
     gnutls_x509_crt_deinit(certificate);

@@ -1,6 +1,5 @@
-/* https.h: what TLS clients are shown and asked: batond's certificate, and whose certificates
- * count.
- */
+/* https.h: batond's TLS certificate, and the CA of its clients' certificates; the TLS session of a
+ * connection. */
 #ifndef BATON_SERVER_HTTP_HTTPS_H
 #define BATON_SERVER_HTTP_HTTPS_H
 
@@ -10,56 +9,54 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Does not change once it is read, so that all threads and sessions may use it; another takes its
- * place when the files are read again. */
+/* It does not change once it is read, so every thread and session may use it. When the files are
+ * read again, another takes its place. */
 struct https;
 
 /* Files in PEM. */
 struct https_files {
-    const char *certificate; /* followed by what leads to its root */
+    const char *certificate; /* followed by its intermediate certificates */
     const char *key;
     const char *client_ca; /* NULL: clients are not asked for a certificate */
 };
 
-/* Returns 0; -ENOTSUP where libmicrohttpd came without TLS; or -EINVAL, with a failure that names
- * the setting and the file, and says how to mend it. */
+/* Returns 0; -ENOTSUP if libmicrohttpd came without TLS; or -EINVAL, with a failure that names the
+ * setting and the file, and says how to mend it. */
 int https_read(struct https **ret, const struct https_files *files, struct failure *failure);
 
-/* Why clients will refuse the certificate by its dates, as a line for a log; NULL where they will
+/* Why clients refuse the certificate because of its dates, as a line for the log; NULL if they do
  * not. */
 const char *https_warning(const struct https *https);
 
-/* Another reference. Takes NULL. */
+/* Adds a reference. Takes NULL. */
 struct https *https_keep(struct https *https);
 
-/* One reference less; the last one frees. Takes NULL. */
+/* Drops a reference; the last one frees. Takes NULL. */
 void https_drop(struct https *https);
 
-/* What is known of one connection's session; zeroed to begin with. It keeps what the session was
- * begun with as long as that lasts. */
+/* The session of one connection, zeroed at first. It keeps the https that it began with. */
 struct https_session {
     struct https *https;
-    gnutls_session_t session; /* the HTTP library's */
+    gnutls_session_t session; /* libmicrohttpd's */
     bool is_read;             /* the two below */
-    char *client;             /* NULL: it has shown no certificate */
+    char *client;             /* common name; NULL: the client showed no certificate */
     time_t client_until;
 };
 
-/* Before its handshake. A client that shows a certificate which is not to be trusted - by another
- * CA, not yet or no longer valid, not for clients - does not get through it. */
+/* Call this before the handshake. A client whose certificate is not trusted (another CA, not valid
+ * now, not for clients) fails the handshake. */
 void https_session_begin(struct https_session *session, struct https *https,
                          gnutls_session_t handle);
 
-/* After the handshake: the common name of the certificate that the client has shown, "" where that
- * has none (or several), NULL where it has shown none, or one that has ended since. Valid as long
- * as the session. */
+/* After the handshake: the common name in the client's certificate; "" if it has none or several;
+ * NULL if the client showed no certificate, or it has ended since. Valid as long as the session. */
 const char *https_session_client(struct https_session *session);
 
-/* Ends our side of it, so that the client does not take what follows for a cut. After the
- * handshake. Takes a zeroed one, too. */
+/* Sends close_notify, so that the client does not take the end for a truncation. Call this after
+ * the handshake. Takes a zeroed one, too. */
 void https_session_send_close_notify(struct https_session *session);
 
-/* The session must not be used any more. Takes a zeroed one, too. */
+/* Do not use the session any more. Takes a zeroed one, too. */
 void https_session_end(struct https_session *session);
 
 #endif

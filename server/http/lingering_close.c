@@ -8,7 +8,7 @@
 
 enum { STAYS_MS = 1000, PIECE = 4096, PIECES_MOST = 256 };
 
-/* A ring, in which the oldest is the first. */
+/* A ring; `first` is the oldest. */
 struct lingering_closes {
     struct lingering_close {
         int fd;
@@ -18,8 +18,8 @@ struct lingering_closes {
     uv_timer_t timer;
 };
 
-/* What has come meanwhile is dropped first: closing would reset the connection for it. */
-static void close_first(struct lingering_closes *lingering)
+/* Drops what has come meanwhile: with unread data, close(2) would reset the connection. */
+static void lingering_close_oldest(struct lingering_closes *lingering)
 {
     int fd = lingering->all[lingering->first].fd;
     char dropped[PIECE];
@@ -36,7 +36,7 @@ static void lingering_close_on_timer(uv_timer_t *timer)
     struct lingering_closes *lingering = timer->data;
     uint64_t now = uv_now(timer->loop);
     while (lingering->count > 0 && lingering->all[lingering->first].until <= now)
-        close_first(lingering);
+        lingering_close_oldest(lingering);
     if (lingering->count > 0)
         uv_timer_start(timer, lingering_close_on_timer,
                        lingering->all[lingering->first].until - now, 0);
@@ -58,7 +58,7 @@ static void lingering_close_on_closed(uv_handle_t *handle)
 void lingering_closes_close(struct lingering_closes *lingering)
 {
     while (lingering->count > 0)
-        close_first(lingering);
+        lingering_close_oldest(lingering);
     uv_close((uv_handle_t *)&lingering->timer, lingering_close_on_closed);
 }
 
@@ -68,7 +68,7 @@ void lingering_close_begin(struct lingering_closes *lingering, int fd, const cha
     send(fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
     if (lingering->count == LINGERING_MOST)
-        close_first(lingering);
+        lingering_close_oldest(lingering);
     size_t last = (lingering->first + lingering->count++) % LINGERING_MOST;
     lingering->all[last] = (struct lingering_close){fd, uv_now(lingering->timer.loop) + STAYS_MS};
     if (lingering->count == 1)

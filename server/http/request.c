@@ -14,13 +14,13 @@
 #include <sys/socket.h>
 
 enum {
-    SWALLOWED_MOST = 1 << 20, /* bytes of a body that is too long */
+    SWALLOWED_MOST = 1 << 20, /* bytes read of a body that is too long */
     HEAD_MOST = 6 * 1024,     /* of CONNECTION_MEMORY; the rest is for the head of the reply */
 };
 
-/* The API reads the query. The library would take it apart too, into memory that the head of the
- * reply needs: with some 115 parameters version 0.9 is left with none, and falls silent. It looks
- * for them from behind the ? on, after this. */
+/* The API parses the query. The library would parse it too, after this, from behind the ? on, into
+ * memory that the head of the reply needs: with some 115 parameters, version 0.9 has none left and
+ * sends nothing. */
 static void request_hide_query(const char *target)
 {
     char *query = strchr(target, '?');
@@ -51,7 +51,7 @@ void http_request_suspend(struct http_request *request)
     MHD_suspend_connection(request->connection);
 }
 
-/* From the loop alone, outside of MHD_run, where a resume is seen at once. */
+/* Call this from the loop, not from inside MHD_run, where a resume is not seen at once. */
 static void request_resume(struct http_request *request)
 {
     request->wait.suspended = false;
@@ -68,7 +68,7 @@ static bool is_request_id(const char *text)
                length;
 }
 
-/* Counts it among those that wait, or with -1 no more. */
+/* With 1 the request counts as waiting, with -1 no longer. */
 static void request_count_waiting(const struct http_request *request, int change)
 {
     struct metrics *metrics = context_of(request)->metrics;
@@ -77,7 +77,6 @@ static void request_count_waiting(const struct http_request *request, int change
     metrics_add(watches ? &metrics->watchers : &metrics->waiters, change);
 }
 
-/* The wait of a request has ended, in whatever way. */
 static void request_stop_waiting(struct http_request *request)
 {
     disconnect_watch_pause(&request->wait.watch);
@@ -86,7 +85,7 @@ static void request_stop_waiting(struct http_request *request)
     request->wait.waiting = false;
 }
 
-/* The API has answered a parked exchange. */
+/* The API has answered a suspended request. */
 static void request_on_answered(struct exchange *exchange)
 {
     struct http_request *request = (struct http_request *)exchange;
@@ -94,8 +93,8 @@ static void request_on_answered(struct exchange *exchange)
     request_resume(request);
 }
 
-/* A stream has more to send, or is complete. A client that does not read is hung up on, and then
- * taken for gone like any other, by the loop: the API is in the midst of writing. */
+/* A stream has more to send, or is complete. If the client does not read, its socket is shut down
+ * and the loop detects the disconnect later: now the API is still writing. */
 static void request_on_streamed(struct exchange *exchange)
 {
     struct http_request *request = (struct http_request *)exchange;
@@ -107,14 +106,14 @@ static void request_on_streamed(struct exchange *exchange)
         request_resume(request);
 }
 
-/* What is sent to a client that has gone looks delivered. */
+/* Look before you grant: a reply to a client that has disconnected would seem delivered. */
 static bool request_is_connected(struct exchange *exchange)
 {
     const struct client *client = ((struct http_request *)exchange)->client;
     return !has_disconnected(client->fd, client->tls.session);
 }
 
-/* For the log. A proxy adds its field behind those that a client has sent. */
+/* For the log. A proxy adds its field after those that the client has sent. */
 static void request_note_origin(struct http_request *request, const struct headers *headers)
 {
     const char *traceparent = headers->first[HEADER_TRACEPARENT];
@@ -126,7 +125,7 @@ static void request_note_origin(struct http_request *request, const struct heade
         forwarded_client(forwarded_for, request->forwarded_for);
 }
 
-/* The body's, as it is announced; 0: it is not. */
+/* The announced length of the body; 0: none is announced. */
 static uint64_t request_content_length(const struct headers *headers)
 {
     const char *length = headers->first[HEADER_CONTENT_LENGTH];
@@ -169,8 +168,8 @@ static void request_read_head(struct http_request *request, const char *method,
         token_make(&context_of(request)->api->randomness, exchange->request_id);
 }
 
-/* Keeps a piece of the body; what is too long is read and dropped, since a reply cannot be queued
- * before the body has ended. Where there is no end to it, the connection ends. */
+/* Keeps a piece of the body. A body that is too long is read and dropped, since no reply can be
+ * queued before its end; if it goes on and on, the connection ends. */
 static enum MHD_Result request_keep_body(struct http_request *request, const char *bytes,
                                          size_t length)
 {
@@ -183,8 +182,8 @@ static enum MHD_Result request_keep_body(struct http_request *request, const cha
     return MHD_YES;
 }
 
-/* The client of a waiting request or of a stream has gone: the connection ends without more. Where
- * libmicrohttpd is at work on it, it is to find it closed. */
+/* The client of a waiting request or of a stream has disconnected: the connection ends without a
+ * reply. If libmicrohttpd is at work on it, it finds the socket shut down. */
 static void request_on_disconnect(struct disconnect_watch *watch)
 {
     struct http_request *request =
@@ -193,7 +192,7 @@ static void request_on_disconnect(struct disconnect_watch *watch)
     metrics_add(&context_of(request)->metrics->hung_up, 1);
     request_stop_waiting(request);
     request->wait.disconnected = true;
-    request->exchange.hung_up = NULL; /* the API lets go of what the exchange waits for, once */
+    request->exchange.hung_up = NULL; /* the API is told once */
     if (hung_up)
         hung_up(&request->exchange);
     if (request->wait.suspended)
@@ -208,9 +207,9 @@ void http_request_watch(struct http_request *request)
                            request->client->tls.session, request_on_disconnect);
 }
 
-/* Answers what the API has refused by its head. Where nobody knows where the request ends, or a
- * body is yet to come, the connection ends with it. (So far, libmicrohttpd closes after every early
- * answer by itself, but promises nothing.) */
+/* Queues the API's refusal of a request by its head. The connection ends with it, since the end of
+ * the request is unknown, or a body is yet to come. (So far libmicrohttpd closes after every early
+ * reply by itself, but does not promise to.) */
 static enum MHD_Result request_refuse(struct http_request *request)
 {
     request->response.ends_connection = true;
@@ -224,8 +223,8 @@ static enum MHD_Result request_refuse_head(struct http_request *request)
     return response_write(request);
 }
 
-/* The API judges the caller before any of the body is read. A request without a body is answered
- * when it is complete, which is in the next call. */
+/* The API checks the API key before any of the body is read. A request without a body is answered
+ * when it is complete, in the next call. */
 static enum MHD_Result request_admit(struct http_request *request, const struct headers *headers)
 {
     struct exchange *exchange = &request->exchange;
@@ -279,8 +278,8 @@ static enum MHD_Result request_handle(struct http_request *request)
     return MHD_YES;
 }
 
-/* A grant is not told to a client that has hung up: the connection ends without a reply, so that
- * http_request_completed has it taken back. */
+/* A client that has disconnected gets no grant: the connection ends without a reply, and
+ * http_request_completed takes the grant back. */
 static enum MHD_Result request_send_reply(struct http_request *request)
 {
     if (request->wait.disconnected ||
@@ -289,8 +288,8 @@ static enum MHD_Result request_send_reply(struct http_request *request)
     return response_queue(request);
 }
 
-/* libmicrohttpd calls this when the header is complete, for each piece of the body, when the body
- * is complete, and again after a resume. */
+/* libmicrohttpd calls this when the head is complete, for each piece of the body, when the body is
+ * complete, and after a resume. */
 enum MHD_Result http_request_step(void *context, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_length, void **state)
@@ -311,9 +310,9 @@ enum MHD_Result http_request_step(void *context, struct MHD_Connection *connecti
                : request_handle(request);
 }
 
-/* The library has refused a request by itself, before its handler was called, or given it up
- * because its head leaves no memory to say so. That belongs into the log as well. The method is not
- * known to have come. */
+/* libmicrohttpd has refused a request before it called the access handler, or given it up because
+ * the head left no memory for a reply. The log gets a line of it, without the method, which may not
+ * have come. */
 static void request_note_library_refusal(struct http_request *request,
                                          enum MHD_RequestTerminationCode code)
 {
@@ -335,7 +334,7 @@ static void request_note_library_refusal(struct http_request *request,
     request->exchange.reply.status = info->http_status;
 }
 
-/* A stream may end here without its client having been seen to go, as the answer to HEAD does: then
+/* A stream may end here although no disconnect was seen, such as the reply to HEAD: then
  * exchange_clear tells the API. */
 void http_request_completed(void *context, struct MHD_Connection *connection, void **state,
                             enum MHD_RequestTerminationCode code)

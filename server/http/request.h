@@ -1,5 +1,5 @@
-/* request.h: one HTTP request from its first line to the end of its reply, as libmicrohttpd calls
- * for each step of it. */
+/* request.h: one HTTP request from its request line to the end of its reply, driven by
+ * libmicrohttpd's callbacks. */
 #ifndef BATON_SERVER_HTTP_REQUEST_H
 #define BATON_SERVER_HTTP_REQUEST_H
 
@@ -13,22 +13,22 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 
-/* What the requests of a worker have in common. */
+/* Shared by the requests of a worker. */
 struct request_context {
     struct api *api;
     struct metrics *metrics;
     struct disconnect_watches *watches;
     const struct log *log; /* may be NULL */
-    bool is_admin;         /* health and figures are served, and nothing else */
-    bool closing;          /* replies end their connections */
+    bool is_admin;         /* serves health and metrics only */
+    bool closing;          /* each reply ends its connection */
     size_t under_way;      /* requests begun and not completed */
-    size_t suspended; /* of them, those that libmicrohttpd leaves alone until they are resumed */
+    size_t suspended;      /* of them, those whose connection is suspended */
 };
 
-/* What the requests of one daemon have in common: the context of all callbacks below. */
+/* Shared by the requests of one daemon: the context of all callbacks below. */
 struct daemon_context {
     struct request_context *shared;
-    /* A connection has been resumed: the daemon is to be run before the loop sleeps. */
+    /* A connection has been resumed: run the daemon before the loop sleeps. */
     void (*resumed)(struct daemon_context *daemon);
 };
 
@@ -44,12 +44,12 @@ struct http_request {
     uint64_t received_at;    /* when all of it had come, by uv_hrtime; 0: refused before */
     struct {
         char *bytes;
-        size_t received; /* bytes, kept or not */
+        size_t received; /* bytes, even if dropped */
     } body;
     struct {
         struct disconnect_watch watch;
         bool suspended; /* libmicrohttpd leaves the connection alone */
-        bool waiting;   /* suspended for a lock or an event: counted as such */
+        bool waiting;   /* counted as a waiter or watcher */
         bool waited;
         bool disconnected; /* the client has gone, and the API knows */
     } wait;

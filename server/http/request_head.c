@@ -2,22 +2,21 @@
 
 #include "server/http/head_check.h"
 
-enum { BREAK = 2 }; /* the length of CR LF */
+enum { BREAK = 2 }; /* length of CR LF */
 
-/* libmicrohttpd 0.9 takes much for the end of a name or a line that is none: a bare LF, a NUL in
- * the midst, a line that is folded. What it hands over then has gaps that cannot be seen in the
- * texts, but they all lie in the buffer in which the request came, its delimiters overwritten: each
- * has to begin where the one before ends. Version 1.0 refuses such requests itself, and lays out
- * its buffer in another way. */
-struct seams {
-    bool are_known;
-    bool are_open;    /* there is a gap */
-    const char *next; /* where the next one begins */
+/* libmicrohttpd 0.9 ends a name or a line at a bare LF, a NUL or a fold. The texts that it hands
+ * over do not show that. But they all lie in the buffer in which the request came, with delimiters
+ * overwritten: so each must begin where the one before ends, and a gap is a fault. Version 1.0
+ * refuses such requests itself, and uses its buffer in another way. */
+struct head_layout {
+    bool is_known;
+    bool has_gap;
+    const char *next; /* where the next text must begin */
 };
 
 struct walk {
     struct head_check check;
-    struct seams seams;
+    struct head_layout layout;
 };
 
 static bool is_0_9(void)
@@ -25,18 +24,18 @@ static bool is_0_9(void)
     return MHD_get_version()[0] == '0';
 }
 
-/* Version 1.0 is as strict as we are where it is asked to. Version 0.9 is not, and where it refuses
- * something, the client gets no reply or two heads of one: head_check does that better.
- */
+/* Version 1.0 can be as strict as we are. Version 0.9 cannot; if it refuses a request, the client
+ * gets no reply or two heads of one, so head_check does it instead. */
 int request_head_strictness(void)
 {
     return is_0_9() ? 0 : 1;
 }
 
-static void follow(struct seams *seams, const char *begin, const char *end, size_t delimiter)
+static void head_layout_add(struct head_layout *layout, const char *begin, const char *end,
+                            size_t delimiter)
 {
-    seams->are_open |= begin != seams->next;
-    seams->next = end + delimiter;
+    layout->has_gap |= begin != layout->next;
+    layout->next = end + delimiter;
 }
 
 static enum MHD_Result request_head_on_field(void *context, enum MHD_ValueKind kind,
@@ -47,7 +46,7 @@ static enum MHD_Result request_head_on_field(void *context, enum MHD_ValueKind k
     (void)kind;
     head_check_field(&walk->check, (struct slice){name, name_length},
                      (struct slice){value, value_length});
-    follow(&walk->seams, name, value + value_length, BREAK);
+    head_layout_add(&walk->layout, name, value + value_length, BREAK);
     return MHD_YES;
 }
 
@@ -60,18 +59,18 @@ size_t request_head_length(struct MHD_Connection *connection)
 const char *request_head_refusal(struct MHD_Connection *connection, const char *target,
                                  const char *url, const char *method, const char *version)
 {
-    struct walk walk = {.seams = {.are_known = is_0_9(), .next = method}};
+    struct walk walk = {.layout = {.is_known = is_0_9(), .next = method}};
     head_check_begin(&walk.check, slice_of(method), slice_of(target), slice_of(version));
-    follow(&walk.seams, method, method + strlen(method), 1);
-    follow(&walk.seams, url, url + strlen(target), 1);
-    follow(&walk.seams, version, version + strlen(version), BREAK);
+    head_layout_add(&walk.layout, method, method + strlen(method), 1);
+    head_layout_add(&walk.layout, url, url + strlen(target), 1);
+    head_layout_add(&walk.layout, version, version + strlen(version), BREAK);
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, request_head_on_field, &walk);
-    follow(&walk.seams, walk.seams.next, walk.seams.next, BREAK);
-    bool has_gap =
-        walk.seams.are_open || walk.seams.next != method + request_head_length(connection);
+    head_layout_add(&walk.layout, walk.layout.next, walk.layout.next, BREAK);
+    bool is_broken =
+        walk.layout.has_gap || walk.layout.next != method + request_head_length(connection);
     if (!head_check_passes(&walk.check))
         return walk.check.refusal;
-    if (walk.seams.are_known && has_gap)
+    if (walk.layout.is_known && is_broken)
         return "the request line or a header field has a NUL, a line of it is folded or ends with "
                "LF alone: expected lines that end with CR LF";
     return NULL;

@@ -1,4 +1,4 @@
-/* request_head.h: checks the head of a request from libmicrohttpd, including what the library hides
+/* request_head.h: runs head_check on a request of libmicrohttpd, and finds what the library hides
  * from its callbacks. */
 #ifndef BATON_SERVER_HTTP_REQUEST_HEAD_H
 #define BATON_SERVER_HTTP_REQUEST_HEAD_H
@@ -11,9 +11,9 @@ size_t request_head_length(struct MHD_Connection *connection);
 /* For MHD_OPTION_STRICT_FOR_CLIENT. */
 int request_head_strictness(void);
 
-/* For the first call of the access handler, with what it was given and the target as it was sent.
- * Returns what is wrong with the request, and what is expected, in words that last for ever; NULL
- * where it may be served. */
+/* Call this in the first call of the access handler, with its arguments and the target as it was
+ * sent. Returns the fault and what is expected, as a text that lasts for ever; NULL if there is
+ * none. */
 const char *request_head_refusal(struct MHD_Connection *connection, const char *target,
                                  const char *url, const char *method, const char *version);
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    STREAM_BLOCK = 1024,       /* the piece that is read at once where a stream is not chunked */
-    STREAM_UNSENT = 16 * 1024, /* bytes that the kernel takes over before they can be sent */
+    STREAM_BLOCK = 1024,       /* piece read at once if a stream is not chunked */
+    STREAM_UNSENT = 16 * 1024, /* bytes that the kernel takes before they can be sent */
 };
 
 static void response_count_stream(const struct http_request *request, int change)
@@ -22,9 +22,9 @@ static void response_count_stream(const struct http_request *request, int change
         metrics_add(&metrics->watchers, change);
 }
 
-/* Hands libmicrohttpd what was written and not yet sent; where there is nothing, the connection is
- * suspended until there is, and the API may look for more. It asks when all before has been sent,
- * so each piece has a time to be read, and the stream as a whole has not. */
+/* Gives libmicrohttpd what the API has written and is not yet sent. If there is nothing, the
+ * connection is suspended until there is, and the API may look for more. libmicrohttpd asks when
+ * all before is sent, so the deadline is for each piece, not for the whole stream. */
 static ssize_t response_read_stream(void *context, uint64_t position, char *buffer, size_t size)
 {
     struct http_request *request = context;
@@ -44,16 +44,15 @@ static ssize_t response_read_stream(void *context, uint64_t position, char *buff
     return (ssize_t)length;
 }
 
-/* A client that does not read has this much unsent in its socket (in Linux; elsewhere as much as
- * the socket takes, which may be some megabytes), so that it is found out soon, and what it gets
- * once it reads is new. */
+/* Keeps little unsent data in the socket of a client that does not read (in Linux; elsewhere it may
+ * be megabytes). So such a client is found out soon, and what it reads later is recent. */
 static void response_limit_unsent(int fd)
 {
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){STREAM_UNSENT}, sizeof(int));
 }
 
-/* Behind the head that answers HEAD, libmicrohttpd 0.9.75 sends the end of a chunked body: there
- * the connection ends the reply. */
+/* After the head of a reply to HEAD, libmicrohttpd 0.9.75 sends the end of a chunked body. So such
+ * a reply is not chunked, and ends its connection. */
 static struct MHD_Response *response_of_stream(struct http_request *request)
 {
     struct MHD_Response *response = MHD_create_response_from_callback(
@@ -67,8 +66,8 @@ static struct MHD_Response *response_of_stream(struct http_request *request)
     return response;
 }
 
-/* How long those take that wait says nothing of how quick anything is, but for the last part: from
- * hearing that it is their turn. */
+/* The time of requests that wait is not a latency, except for the last part: from the news that it
+ * is their turn. */
 static void response_count_time(const struct http_request *request)
 {
     struct metrics *metrics = context_of(request)->metrics;
@@ -80,7 +79,6 @@ static void response_count_time(const struct http_request *request)
                      uv_hrtime() - request->received_at);
 }
 
-/* Whether the connection ends with this reply. */
 static bool response_ends_connection(const struct http_request *request)
 {
     const struct request_context *shared = context_of(request);
@@ -130,7 +128,7 @@ enum MHD_Result response_write(struct http_request *request)
     return MHD_NO;
 }
 
-/* Of the reply's body. Who sends HEAD gets none. */
+/* Bytes of the reply's body; none for HEAD. */
 static uint64_t response_body_bytes(const struct http_request *request)
 {
     const struct exchange *exchange = &request->exchange;
@@ -156,8 +154,8 @@ static void response_log(const struct http_request *request, bool delivered)
                           });
 }
 
-/* A reply that was not sent as a whole did not reach its client, and one that was may not. A stream
- * that its client leaves is an ordinary end of it. */
+/* If a reply was not sent as a whole, its client did not get it; if it was, the client may not have
+ * got it either. A client may leave a stream at any time. */
 static void response_count(struct http_request *request, enum MHD_RequestTerminationCode code)
 {
     struct metrics *metrics = context_of(request)->metrics;

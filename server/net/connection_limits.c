@@ -21,8 +21,8 @@ struct connection_limits {
     unsigned most, most_each;
     const struct networks *trusted;
     atomic_uint places_taken;
-    uint64_t seed;         /* so that nobody can choose limits that share a bucket */
-    pthread_mutex_t mutex; /* over what is below */
+    uint64_t seed;         /* random, so that nobody can choose addresses that share a bucket */
+    pthread_mutex_t mutex; /* of what is below */
     LIST_HEAD(bucket, source_address) buckets[BUCKETS];
 };
 
@@ -64,7 +64,7 @@ unsigned connection_limits_open(const struct connection_limits *limits)
     return atomic_load(&limits->places_taken);
 }
 
-/* Multiplied, so that each bit of the address and of the seed has a say in the upper ones. */
+/* The multiplications spread each bit of the address and of the seed to the upper bits. */
 static struct bucket *bucket_of(struct connection_limits *limits, const struct ip *ip)
 {
     uint64_t halves[2];

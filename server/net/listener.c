@@ -13,7 +13,7 @@
 
 enum { HOST_LENGTH = 64, BACKLOG = 1024 };
 
-/* Takes "HOST:PORT" apart; the brackets of an IPv6 address go. */
+/* Splits "HOST:PORT" and drops the brackets of an IPv6 address. */
 static int listener_split(const char *text, char host[HOST_LENGTH], const char **ret_port)
 {
     const char *colon = strrchr(text, ':');
@@ -70,14 +70,14 @@ static int listener_describe(struct listener *listener)
     return 0;
 }
 
-/* Connections inherit these from the listening socket. A client that vanishes without a word - a
- * machine switched off, a cable pulled - may wait for a lock, or hold one by its connection: it is
- * noticed within half a minute, not after the two hours of the kernel's defaults. And one that asks
- * for a lot and reads nothing does not have megabytes kept for it. */
+/* Accepted connections inherit these. A client that vanishes without a FIN (a machine switched off,
+ * a cable pulled) may wait for a lock, or hold one by its connection: it is noticed within half a
+ * minute instead of the kernel's two hours. And a client that asks for a lot and reads nothing does
+ * not get megabytes of buffer. */
 static void listener_limit_clients(int fd)
 {
     enum { IDLE_S = 15, PROBES_S = 5, PROBES = 3, UNSENT = 128 * 1024 };
-    /* With less, a single probe that is lost would end a connection. */
+    /* With less, one lost probe would end a connection. */
     enum { UNANSWERED_MS = (IDLE_S + PROBES * PROBES_S) * 1000 };
     static const struct {
         int level, option, value;
@@ -91,7 +91,7 @@ static void listener_limit_clients(int fd)
     };
     for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
         setsockopt(fd, OPTIONS[i].level, OPTIONS[i].option, &OPTIONS[i].value,
-                   sizeof OPTIONS[i].value); /* without one of them it only takes more */
+                   sizeof OPTIONS[i].value); /* without an option this only takes longer */
 }
 
 static int listener_bind(const struct listener *listener, int option)
@@ -147,7 +147,7 @@ int listener_init(struct listener *ret, const char *setting, const char *text,
     int result = listener_read(&listener, setting, text, failure);
     if (result < 0)
         return result;
-    /* Without SO_REUSEPORT this fails if anybody else has the port, whatever they set. */
+    /* Without SO_REUSEPORT, bind(2) fails if any other process has the port. */
     int fd = listener_bind(&listener, 0);
     if (fd < 0)
         return failure_set(failure, fd, "--%s: cannot serve on %s: %s%s", setting, text,
@@ -162,7 +162,7 @@ int listener_init(struct listener *ret, const char *setting, const char *text,
     return 0;
 }
 
-static int option_of(int fd, int option)
+static int listener_option(int fd, int option)
 {
     int value = -1;
     socklen_t length = sizeof value;
@@ -173,9 +173,9 @@ int listener_adopt(struct listener *ret, int fd, struct failure *failure)
 {
     struct listener listener = {
         .length = sizeof listener.address, .setting = "listen", .shared = fd};
-    int domain = option_of(fd, SO_DOMAIN);
-    if ((domain != AF_INET && domain != AF_INET6) || option_of(fd, SO_TYPE) != SOCK_STREAM ||
-        option_of(fd, SO_ACCEPTCONN) != 1 ||
+    int domain = listener_option(fd, SO_DOMAIN);
+    if ((domain != AF_INET && domain != AF_INET6) || listener_option(fd, SO_TYPE) != SOCK_STREAM ||
+        listener_option(fd, SO_ACCEPTCONN) != 1 ||
         getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0 ||
         listener_describe(&listener) < 0)
         return failure_set(failure, -EINVAL,

@@ -1,5 +1,5 @@
-/* listener.h: the sockets that workers accept on: one each, all on one port (SO_REUSEPORT), or all
- * the one that systemd has opened. */
+/* listener.h: the sockets that workers accept on: one each on the same port (SO_REUSEPORT), or all
+ * the same one, opened by systemd. */
 #ifndef BATON_SERVER_NET_LISTENER_H
 #define BATON_SERVER_NET_LISTENER_H
 
@@ -8,18 +8,18 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* An address that is ours to serve on. */
+/* An address to serve on. */
 struct listener {
-    struct sockaddr_storage address; /* its port is not 0, but by listener_read */
+    struct sockaddr_storage address; /* its port may be 0 after listener_read only */
     socklen_t length;
-    const char *setting; /* the name of the one that says where */
-    bool loopback;       /* no other machine can reach it */
-    int shared; /* the socket that all accept on, as it was passed to us; -1: each has its own */
+    const char *setting; /* name of the setting, for failures */
+    bool loopback;       /* other machines cannot reach it */
+    int shared; /* the socket that was passed to us, for all workers; -1: each opens its own */
     char endpoint[72]; /* ADDRESS:PORT */
 };
 
-/* Reads "ADDRESS:PORT" as listener_init does, and opens nothing: the port may still be 0. Returns 0
- * or -EINVAL with a failure, which names `setting`; that has to last as long as the listener. */
+/* Reads "ADDRESS:PORT" as listener_init does, but opens nothing. Returns 0, or -EINVAL with a
+ * failure that names `setting`, which must last as long as the listener. */
 int listener_read(struct listener *ret, const char *setting, const char *text,
                   struct failure *failure);
 
@@ -29,11 +29,11 @@ int listener_read(struct listener *ret, const char *setting, const char *text,
 int listener_init(struct listener *ret, const char *setting, const char *text,
                   struct failure *failure);
 
-/* The same for a socket that is listening already, and stays open. Returns 0, or -EINVAL with a
- * failure where it is not one to serve HTTP on. */
+/* The same for a socket that already listens; it stays open. Returns 0, or -EINVAL with a failure
+ * if it is not a listening TCP socket. */
 int listener_adopt(struct listener *ret, int fd, struct failure *failure);
 
-/* One more descriptor to accept on. Returns it or a negative errno. */
+/* Opens one more descriptor to accept on. Returns it or a negative errno with a failure. */
 int listener_socket(const struct listener *listener, struct failure *failure);
 
 #endif

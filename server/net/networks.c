@@ -43,7 +43,7 @@ void ip_write(const struct ip *ip, char ret_text[INET6_ADDRSTRLEN])
         inet_ntop(AF_INET6, ip->bytes, ret_text, INET6_ADDRSTRLEN);
 }
 
-/* Whether the first bits of two addresses are the same. */
+/* Whether two addresses begin with the same bits. */
 static bool have_in_common(const struct ip *one, const struct ip *other, unsigned bits)
 {
     unsigned whole = bits / 8, rest = bits % 8;
@@ -68,7 +68,7 @@ static bool has_bits_beyond(const struct network *network)
     return false;
 }
 
-/* "/N" at the end of an item; the whole address where there is none. */
+/* Reads the length of a network; `text` is NULL for a single address. */
 static bool network_read_bits(const char *text, unsigned most, unsigned *ret)
 {
     *ret = most;
@@ -81,7 +81,7 @@ static bool network_read_bits(const char *text, unsigned most, unsigned *ret)
     return *ret <= most;
 }
 
-/* Changes the text. NULL, or what is wrong with it. */
+/* Changes the text. Returns NULL, or what is wrong. */
 static const char *network_read(struct network *ret, char *text)
 {
     char *slash = strchr(text, '/');

@@ -12,14 +12,14 @@
 
 enum { IP_BYTES = 16, IP_BITS = 8 * IP_BYTES };
 
-/* An address of IPv4 as IPv6 maps it (::ffff:10.0.0.1), so that both are compared alike. */
+/* IPv4 addresses are mapped into IPv6 (::ffff:10.0.0.1), so that both compare alike. */
 struct ip {
     uint8_t bytes[IP_BYTES];
 };
 
 struct network {
     struct ip ip;
-    unsigned bits; /* at its front, which its addresses have in common */
+    unsigned bits; /* length of the prefix */
 };
 
 struct networks {
@@ -27,20 +27,20 @@ struct networks {
     size_t count;
 };
 
-/* Reads addresses and networks with commas between; an empty text is an empty list. Returns 0 or
- * -EINVAL with a failure that quotes what is wrong. To be given to networks_free. */
+/* Reads a list of addresses and networks with commas between; an empty text is an empty list.
+ * Returns 0, or -EINVAL with a failure that quotes what is wrong. Free it with networks_free. */
 int networks_read(struct networks *ret, const char *text, struct failure *failure);
 
 /* Takes a zeroed one, too. */
 void networks_free(struct networks *networks);
 
-/* False where it is an address of something else. */
+/* False if it is not an IP address. */
 bool ip_of(const struct sockaddr_storage *address, struct ip *ret);
 
-/* As people write it: 10.0.0.1, or fd00::1. */
+/* As people write it, such as 10.0.0.1 or fd00::1. */
 void ip_write(const struct ip *ip, char ret_text[INET6_ADDRSTRLEN]);
 
-/* IPv4, in whichever way it came. */
+/* True for IPv4. */
 bool ip_is_mapped(const struct ip *ip);
 
 bool networks_have(const struct networks *networks, const struct ip *ip);
