@@ -73,7 +73,7 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
     }
 }
 
-static bool read_name(struct exchange *exchange, struct slice raw)
+static bool api_read_name(struct exchange *exchange, struct slice raw)
 {
     exchange->name = (struct slice){exchange->name_bytes, 0};
     if (raw.length > 3 * NAME_LENGTH || raw.length == 0)
@@ -127,7 +127,7 @@ bool api_admit(struct api *api, struct exchange *exchange)
 enum handling api_handle(struct exchange *exchange)
 {
     limits_received(exchange);
-    if (exchange->name_sent.bytes && !read_name(exchange, exchange->name_sent))
+    if (exchange->name_sent.bytes && !api_read_name(exchange, exchange->name_sent))
         return ANSWERED;
     if (!fields_read(exchange, exchange->route->fields) || !permission_check(exchange) ||
         !offered_check(exchange) || !limits_enter(exchange))

@@ -106,7 +106,7 @@ static void tell_of_admin(const struct process *process)
              NULL);
 }
 
-static int serve(struct process *process, struct failure *failure)
+static int main_serve(struct process *process, struct failure *failure)
 {
     int result = prepare(process, failure);
     if (result < 0)
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     supervisor_prepare(&process);
 
     if (result == 0)
-        result = serve(&process, &failure);
+        result = main_serve(&process, &failure);
     log_finish(&process.log);
     if (result < 0)
         fprintf(stderr, "batond: %s\n", failure.text);

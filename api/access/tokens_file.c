@@ -56,8 +56,9 @@ static bool tokens_file_refuse(const struct reading *reading, const struct place
 }
 
 /* That the value is an object with these members and no others. */
-static bool check_members(const struct reading *reading, const struct place *place,
-                          const json_t *object, const char *const *known, const char *expected)
+static bool tokens_file_check_members(const struct reading *reading, const struct place *place,
+                                      const json_t *object, const char *const *known,
+                                      const char *expected)
 {
     const char *key;
     json_t *value;
@@ -141,7 +142,8 @@ static bool read_rule(const struct reading *reading, const struct place *place, 
     struct slice prefix = slice_of(NULL);
     unsigned verbs = 0;
     int64_t max_ttl_ms = 0;
-    if (!check_members(reading, place, value, KNOWN, "\"prefix\", \"verbs\" and \"max_ttl\"") ||
+    if (!tokens_file_check_members(reading, place, value, KNOWN,
+                                   "\"prefix\", \"verbs\" and \"max_ttl\"") ||
         !read_text(reading, &at, json_object_get(value, "prefix"), 0, NAME_LENGTH, &prefix) ||
         !read_max_ttl(reading, &longest, json_object_get(value, "max_ttl"), &max_ttl_ms))
         return false;
@@ -257,7 +259,7 @@ static bool read_principal(const struct reading *reading, const struct place *pl
     const json_t *rules = json_object_get(value, "rules");
     struct place at = place_in("%s.name", place->text);
     struct slice name = slice_of(NULL);
-    if (!check_members(reading, place, value, KNOWN, EXPECTED) ||
+    if (!tokens_file_check_members(reading, place, value, KNOWN, EXPECTED) ||
         !read_text(reading, &at, json_object_get(value, "name"), 1, PRINCIPAL_NAME_LENGTH, &name))
         return false;
     if (!json_is_array(rules) || json_array_size(rules) > TOKENS_FILE_RULES)
@@ -283,7 +285,7 @@ static bool read_document(const struct reading *reading, const json_t *document)
 {
     static const char *const KNOWN[] = {"principals", NULL};
     struct place at = {""};
-    if (!check_members(reading, &at, document, KNOWN, "\"principals\""))
+    if (!tokens_file_check_members(reading, &at, document, KNOWN, "\"principals\""))
         return false;
     const json_t *list = json_object_get(document, "principals");
     at = place_in("principals");

@@ -76,7 +76,7 @@ static bool check_text(struct exchange *exchange)
 }
 
 /* What jansson has to say of some errors is for who calls it: this is for who sends the body. */
-static const char *describe(const json_error_t *error)
+static const char *body_describe(const json_error_t *error)
 {
     switch (json_error_code(error)) {
     case json_error_null_character:
@@ -133,7 +133,7 @@ bool body_parse(struct exchange *exchange)
         return false;
     if (!exchange->json) {
         problem_simply(exchange, PROBLEM_INVALID_JSON, "line %d, column %d: %s", error.line,
-                       error.column, describe(&error));
+                       error.column, body_describe(&error));
         return false;
     }
     if (!json_is_object(exchange->json)) {

@@ -24,7 +24,7 @@ static bool is_safe(const char *method)
 }
 
 /* Whether an origin is that of the pages at this host, be it over HTTPS, which a proxy may end. */
-static bool is_own(const char *origin, const char *host)
+static bool cross_site_is_own(const char *origin, const char *host)
 {
     const char *authority = strstr(origin, "://");
     return authority && host && strcasecmp(authority + strlen("://"), host) == 0;
@@ -38,7 +38,7 @@ static bool check_page(struct exchange *exchange)
                cross_site_refuse(
                    exchange, "Sec-Fetch-Site", site,
                    "pages of other sites may change nothing here; call from a server of yours");
-    return !origin || is_own(origin, exchange->host) ||
+    return !origin || cross_site_is_own(origin, exchange->host) ||
            cross_site_refuse(
                exchange, "Origin", origin,
                "pages of other sites may change nothing here; if it is this batond's own, the "

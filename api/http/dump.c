@@ -34,7 +34,7 @@ static void dump_put(struct text *text, const char *bytes, size_t length)
     text->length += length;
 }
 
-static void put_char(struct text *text, char c)
+static void dump_put_char(struct text *text, char c)
 {
     *dump_reserve(text, 1) = c;
     text->length++;
@@ -59,7 +59,7 @@ static bool stands_for_itself(unsigned char c)
 static void put_string(struct text *text, const char *bytes, size_t length)
 {
     const char *end = bytes + length;
-    put_char(text, '"');
+    dump_put_char(text, '"');
     while (bytes < end) {
         const char *begin = bytes;
         while (bytes < end && stands_for_itself((unsigned char)*bytes))
@@ -68,7 +68,7 @@ static void put_string(struct text *text, const char *bytes, size_t length)
         if (bytes < end)
             put_escape(text, (unsigned char)*bytes++);
     }
-    put_char(text, '"');
+    dump_put_char(text, '"');
 }
 
 /* What stands in front of JSON that is written as it is. Nothing else here begins with a NUL: no
@@ -129,26 +129,26 @@ static void put_object(struct text *text, json_t *object)
     char before = '{';
     for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
         const char *key = json_object_iter_key(at);
-        put_char(text, before);
+        dump_put_char(text, before);
         put_string(text, key, strlen(key));
-        put_char(text, ':');
+        dump_put_char(text, ':');
         put_value(text, json_object_iter_value(at));
         before = ',';
     }
     if (before == '{')
-        put_char(text, '{');
-    put_char(text, '}');
+        dump_put_char(text, '{');
+    dump_put_char(text, '}');
 }
 
 static void put_array(struct text *text, const json_t *array)
 {
-    put_char(text, '[');
+    dump_put_char(text, '[');
     for (size_t i = 0; i < json_array_size(array); i++) {
         if (i > 0)
-            put_char(text, ',');
+            dump_put_char(text, ',');
         put_value(text, json_array_get(array, i));
     }
-    put_char(text, ']');
+    dump_put_char(text, ']');
 }
 
 /* As deep as the document is: what comes from a client is at most 1 KiB of it. */

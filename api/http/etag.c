@@ -6,7 +6,7 @@
 enum { TAG_LONGEST = DECIMAL_LONGEST + 2 };
 
 /* Returns its length; there is a NUL behind it. */
-static size_t write_tag(int64_t version, char tag[TAG_LONGEST + 1])
+static size_t etag_write_tag(int64_t version, char tag[TAG_LONGEST + 1])
 {
     char *end = stpcpy(decimal_put(stpcpy(tag, "\""), version), "\"");
     return (size_t)(end - tag);
@@ -15,14 +15,14 @@ static size_t write_tag(int64_t version, char tag[TAG_LONGEST + 1])
 void etag_reply(struct exchange *exchange, int64_t version)
 {
     char tag[TAG_LONGEST + 1];
-    size_t length = write_tag(version, tag);
+    size_t length = etag_write_tag(version, tag);
     reply_header_text(exchange, "ETag", (struct slice){tag, length});
 }
 
 bool etag_matches(const char *if_none_match, int64_t version)
 {
     char tag[TAG_LONGEST + 1];
-    write_tag(version, tag);
+    etag_write_tag(version, tag);
     return etag_is_among(if_none_match, tag);
 }
 

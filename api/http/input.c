@@ -96,7 +96,7 @@ bool input_refuse(const struct input *input)
     return false;
 }
 
-static bool set_number(const struct input *input, int64_t number)
+static bool input_set_number(const struct input *input, int64_t number)
 {
     if (number < FIELDS[input->id].lowest || number > highest_of(input))
         return input_refuse(input);
@@ -124,7 +124,7 @@ static bool set_mode(const struct input *input, struct slice text)
     return true;
 }
 
-static bool set_flag(const struct input *input, struct slice text)
+static bool input_set_flag(const struct input *input, struct slice text)
 {
     bool yes = slice_equals(text, "true");
     if (!yes && !slice_equals(text, "false"))
@@ -133,7 +133,7 @@ static bool set_flag(const struct input *input, struct slice text)
     return true;
 }
 
-static bool set_choice(const struct input *input, struct slice text)
+static bool input_set_choice(const struct input *input, struct slice text)
 {
     input->exchange->parameters.numbers[input->id] = 1;
     return slice_equals(text, FIELDS[input->id].expected) || input_refuse(input);
@@ -147,10 +147,10 @@ bool input_set_integer(const struct input *input, struct slice text)
             return input_refuse(input);
         number = number * 10 + (text.bytes[i] - '0');
     }
-    return text.length > 0 ? set_number(input, number) : input_refuse(input);
+    return text.length > 0 ? input_set_number(input, number) : input_refuse(input);
 }
 
-static bool set_replicas(const struct input *input, struct slice text)
+static bool input_set_replicas(const struct input *input, struct slice text)
 {
     int64_t replicas;
     if (!replicas_parse(text, &replicas))
@@ -164,19 +164,19 @@ bool input_set_from_query(const struct input *input, struct slice text)
     int64_t ms;
     switch (FIELDS[input->id].kind) {
     case FIELD_DURATION:
-        return duration_parse(text, &ms) == 0 ? set_number(input, ms) : input_refuse(input);
+        return duration_parse(text, &ms) == 0 ? input_set_number(input, ms) : input_refuse(input);
     case FIELD_INTEGER:
         return input_set_integer(input, text);
     case FIELD_MODE:
         return set_mode(input, text);
     case FIELD_FLAG:
-        return set_flag(input, text);
+        return input_set_flag(input, text);
     case FIELD_CHOICE:
-        return set_choice(input, text);
+        return input_set_choice(input, text);
     case FIELD_TEXT:
         return input_set_text(input, text);
     case FIELD_REPLICAS:
-        return set_replicas(input, text);
+        return input_set_replicas(input, text);
     case FIELD_TOKEN:
     case FIELD_OBJECT:
     case FIELD_LIST:
@@ -209,7 +209,7 @@ static bool set_list(const struct input *input, const json_t *value)
 {
     struct parameters *parameters = &input->exchange->parameters;
     size_t count = json_array_size(value);
-    if (!set_number(input, (int64_t)count))
+    if (!input_set_number(input, (int64_t)count))
         return false;
     parameters->names = memory_checked(calloc(count, sizeof *parameters->names));
     for (size_t i = 0; i < count; i++) {
@@ -231,11 +231,11 @@ bool input_set_from_json(const struct input *input, const json_t *value)
     if (kind == FIELD_LIST)
         return set_list(input, value);
     if (kind == FIELD_DURATION || kind == FIELD_INTEGER)
-        return json_is_integer(value) ? set_number(input, json_integer_value(value))
+        return json_is_integer(value) ? input_set_number(input, json_integer_value(value))
                                       : input_refuse(input);
     if (!json_is_string(value))
         return input_refuse(input);
     if (kind == FIELD_REPLICAS)
-        return set_replicas(input, text);
+        return input_set_replicas(input, text);
     return kind == FIELD_MODE ? set_mode(input, text) : input_set_text(input, text);
 }

@@ -22,7 +22,7 @@ void target_split(const char *target, struct slice *ret_path, struct slice *ret_
     *ret_query = slice_of(mark ? mark + 1 : NULL);
 }
 
-static int hex_digit(char c)
+static int target_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -41,7 +41,8 @@ int percent_decode(struct slice text, char *bytes, size_t *ret_length)
         if (c == '%') {
             if (text.length - i < 3)
                 return -EINVAL;
-            int high = hex_digit(text.bytes[i + 1]), low = hex_digit(text.bytes[i + 2]);
+            int high = target_hex_digit(text.bytes[i + 1]),
+                low = target_hex_digit(text.bytes[i + 2]);
             if (high < 0 || low < 0)
                 return -EINVAL;
             c = (char)(high << 4 | low);
@@ -78,7 +79,7 @@ size_t percent_encode(struct slice text, char *ret)
 }
 
 /* The bytes up to the first `c`, and what comes after it; absent where there is no `c`. */
-static void cut(struct slice text, char c, struct slice *ret_before, struct slice *ret_after)
+static void target_cut(struct slice text, char c, struct slice *ret_before, struct slice *ret_after)
 {
     const char *found = text.length > 0 ? memchr(text.bytes, c, text.length) : NULL;
     *ret_before = text;
@@ -93,10 +94,10 @@ bool query_next(struct slice *query, struct slice *ret_name, struct slice *ret_v
 {
     while (query->length > 0) {
         struct slice pair;
-        cut(*query, '&', &pair, query);
+        target_cut(*query, '&', &pair, query);
         if (pair.length == 0)
             continue;
-        cut(pair, '=', ret_name, ret_value);
+        target_cut(pair, '=', ret_name, ret_value);
         return true;
     }
     return false;

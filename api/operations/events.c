@@ -5,8 +5,7 @@
 #include "api/http/context.h"
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
-
-#include <time.h>
+#include "base/monotonic.h"
 
 enum {
     BEHIND = 1024, /* bytes that a client has not read, from which on it gets no such event */
@@ -14,20 +13,13 @@ enum {
     SIGN_OF_LIFE_MS = 15000, /* proxies take a silent connection for dead after a minute or so */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void events_read(struct events *events, struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
     *events = (struct events){
         .exchange = exchange, .after = parameters->numbers[FIELD_AFTER], .until_ms = INT64_MAX};
     if (field_given(parameters, FIELD_WAIT))
-        events->until_ms = now_ms() + parameters->numbers[FIELD_WAIT];
+        events->until_ms = monotonic_ms() + parameters->numbers[FIELD_WAIT];
 }
 
 void events_close(struct events *events)
@@ -47,7 +39,7 @@ int64_t events_wait(const struct events *events)
 {
     const struct exchange *exchange = events->exchange;
     if (exchange->wants_events) {
-        int64_t left = events->until_ms - now_ms();
+        int64_t left = events->until_ms - monotonic_ms();
         return events->begun ? least(SIGN_OF_LIFE_MS, left > 0 ? left : 0) : 0;
     }
     return field_given(&exchange->parameters, FIELD_WAIT)
@@ -100,7 +92,7 @@ static bool events_are_over(const struct events *events)
 {
     const struct exchange *exchange = events->exchange;
     return exchange->api->draining || strcmp(exchange->method, "HEAD") == 0 ||
-           now_ms() >= events->until_ms;
+           monotonic_ms() >= events->until_ms;
 }
 
 bool events_may_be_seen(const struct events *events)

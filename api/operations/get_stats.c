@@ -28,8 +28,8 @@ static bool stats_wants(void *context, struct slice name)
 }
 
 /* Who may not read a name is not told of it. */
-static json_t *list_of(const struct exchange *exchange, const struct contention_view *view,
-                       enum contention_list list, size_t limit)
+static json_t *get_stats_list(const struct exchange *exchange, const struct contention_view *view,
+                              enum contention_list list, size_t limit)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < view->lists[list].count && json_array_size(array) < limit; i++) {
@@ -71,7 +71,8 @@ enum handling get_stats(struct exchange *exchange)
     json_object_set_new(document, "window_ms", json_integer((json_int_t)view.window_ms));
     json_object_set_new(document, "waiting", waiting_of(&view, limit));
     for (enum contention_list list = 0; list < CONTENTION_LISTS; list++)
-        json_object_set_new(document, ABOUT[list].list, list_of(exchange, &view, list, limit));
+        json_object_set_new(document, ABOUT[list].list,
+                            get_stats_list(exchange, &view, list, limit));
     contention_view_free(&view);
     reply_json(exchange, 200, "application/json", document);
     return ANSWERED;

@@ -21,10 +21,10 @@ struct connection_hold {
     struct attempt attempt;            /* of the request whose connection this is */
 };
 
-static void write_line(struct exchange *exchange, const char *format, ...)
+static void hold_connection_write_line(struct exchange *exchange, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void write_line(struct exchange *exchange, const char *format, ...)
+static void hold_connection_write_line(struct exchange *exchange, const char *format, ...)
 {
     char *line;
     va_list arguments;
@@ -77,9 +77,9 @@ static void hold_connection_on_renewed(void *context, const struct hold *hold)
         return;
     }
     lock_event_renewed(held->exchange, held->exchange->name, LOCKS_DONE, hold);
-    write_line(held->exchange,
-               "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
-               hold->fence, hold->ttl_ms);
+    hold_connection_write_line(
+        held->exchange, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
+        hold->fence, hold->ttl_ms);
 }
 
 /* A release that is asked for in place of a client that has gone. */

@@ -23,7 +23,7 @@ static void count_skipped(void *context, struct slice name)
     exchange->skipped++;
 }
 
-static bool list_wants(void *context, struct slice name)
+static bool list_locks_list_wants(void *context, struct slice name)
 {
     return permission_to_read(context, name);
 }
@@ -47,8 +47,8 @@ static void listed(void *context, enum locks_result result, struct slice next, c
 enum handling list_locks(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    const struct locks_listener listener = {exchange, list_wants, list_add_lock, count_skipped,
-                                            listed};
+    const struct locks_listener listener = {exchange, list_locks_list_wants, list_add_lock,
+                                            count_skipped, listed};
     int64_t limit = parameters->numbers[FIELD_PAGE];
     exchange->json = json_array();
     if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],

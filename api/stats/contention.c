@@ -1,13 +1,13 @@
 #include "api/stats/contention.h"
 
 #include "base/memory.h"
+#include "base/monotonic.h"
 #include "base/random.h"
 #include "base/siphash.h"
 #include "base/table.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     BUCKETS = 1024, /* of the names that are waited for; as many as requests that wait */
@@ -42,13 +42,6 @@ struct contention_part {
     struct window windows[2]; /* this one, and the one before */
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void contention_open(struct contention *contention, size_t count)
 {
     contention->count = count;
@@ -56,7 +49,7 @@ void contention_open(struct contention *contention, size_t count)
         struct contention_part *part = memory_checked(calloc(1, sizeof *part));
         pthread_mutex_init(&part->mutex, NULL);
         random_bytes(&part->key, sizeof part->key);
-        part->windows[0].begun = now_ms();
+        part->windows[0].begun = (uint64_t)monotonic_ms();
         contention->parts[i] = part;
     }
 }
@@ -101,7 +94,7 @@ static void queue(struct contention_part *part, struct window *window, uint64_t 
     if (!waited) {
         waited = memory_checked(calloc(1, sizeof *waited + name.length));
         waited->hash = hash;
-        waited->since = now_ms();
+        waited->since = (uint64_t)monotonic_ms();
         waited->length = name.length;
         memcpy(waited->name, name.bytes, name.length);
         *place = waited;
@@ -124,7 +117,7 @@ static void end_wait(struct contention_part *part, struct window *window, uint64
 /* What is older than two windows is forgotten. */
 static struct window *current(struct contention_part *part)
 {
-    uint64_t now = now_ms();
+    uint64_t now = (uint64_t)monotonic_ms();
     struct window *window = &part->windows[0];
     uint64_t age_ms = now - window->begun;
     if (age_ms >= CONTENTION_WINDOW_MS) {
@@ -167,7 +160,7 @@ struct gathering {
     size_t room;  /* for names that are waited for */
 };
 
-static void grow(struct gathering *gathering, size_t room)
+static void contention_grow(struct gathering *gathering, size_t room)
 {
     struct contention_view *view = &gathering->view;
     gathering->room = room;
@@ -181,7 +174,7 @@ static void gather_one(struct gathering *gathering, const struct waited *waited,
     if (!gathering->wants(gathering->context, name))
         return;
     if (view->waiting_count == gathering->room)
-        grow(gathering, 2 * gathering->room + AT_ONCE);
+        contention_grow(gathering, 2 * gathering->room + AT_ONCE);
     struct contention_waiting *waiting = &view->waiting[view->waiting_count++];
     waiting->waiters = waited->waiters;
     waiting->since_ms = now - waited->since;
@@ -194,7 +187,7 @@ static size_t gather_some(struct gathering *gathering, struct contention_part *p
 {
     size_t seen = 0;
     pthread_mutex_lock(&part->mutex);
-    uint64_t now = now_ms(); /* nobody has begun to wait after that */
+    uint64_t now = (uint64_t)monotonic_ms(); /* nobody has begun to wait after that */
     for (; bucket < BUCKETS && seen < AT_ONCE; bucket++)
         for (const struct waited *waited = part->waited[bucket]; waited; waited = waited->next) {
             gather_one(gathering, waited, now);
@@ -205,7 +198,7 @@ static size_t gather_some(struct gathering *gathering, struct contention_part *p
 }
 
 /* The names bit by bit, so that a worker which takes note of one does not wait for thousands. */
-static void gather(struct gathering *gathering, struct contention_part *part)
+static void contention_gather(struct gathering *gathering, struct contention_part *part)
 {
     pthread_mutex_lock(&part->mutex);
     current(part);
@@ -214,7 +207,7 @@ static void gather(struct gathering *gathering, struct contention_part *part)
             gathering->windows[gathering->count++] = part->windows[i];
     size_t names = part->waited_count;
     pthread_mutex_unlock(&part->mutex);
-    grow(gathering, gathering->view.waiting_count + names + AT_ONCE);
+    contention_grow(gathering, gathering->view.waiting_count + names + AT_ONCE);
     for (size_t bucket = 0; bucket < BUCKETS;)
         bucket = gather_some(gathering, part, bucket);
 }
@@ -291,8 +284,8 @@ struct contention_view contention_view(const struct contention *contention,
     gathering.windows = memory_checked(malloc((2 * parts + 1) * sizeof *gathering.windows));
     memset(gathering.windows, 0, 2 * parts * sizeof *gathering.windows); /* has the pages made */
     for (size_t i = 0; i < parts; i++)
-        gather(&gathering, contention->parts[i]);
-    uint64_t now = now_ms(); /* no window has begun after that */
+        contention_gather(&gathering, contention->parts[i]);
+    uint64_t now = (uint64_t)monotonic_ms(); /* no window has begun after that */
     for (size_t i = 0; i < gathering.count; i++)
         if (now - gathering.windows[i].begun > view->window_ms)
             view->window_ms = now - gathering.windows[i].begun;

@@ -37,7 +37,7 @@ static struct slice list_key_prefix(const struct listing *listing)
     return (struct slice){listing->locks->key_prefix, listing->locks->key_prefix_length};
 }
 
-static bool list_wants(const struct listing *listing, struct slice name)
+static bool central_list_wants(const struct listing *listing, struct slice name)
 {
     const struct locks_listener *listener = &listing->listener;
     return name.length >= listing->prefix_length &&
@@ -49,7 +49,7 @@ static void list_skip(const struct listing *listing, struct slice key)
 {
     char bytes[NAME_LENGTH];
     struct slice name = {bytes, name_from_key(list_key_prefix(listing), key, bytes)};
-    if (listing->listener.skipped && name.length > 0 && list_wants(listing, name))
+    if (listing->listener.skipped && name.length > 0 && central_list_wants(listing, name))
         listing->listener.skipped(listing->listener.context, name);
 }
 
@@ -76,7 +76,7 @@ static bool list_tell(struct listing *listing, const struct value *entry)
     }
     char name[NAME_LENGTH];
     size_t length = name_from_key(list_key_prefix(listing), key, name);
-    if (length > 0 && list_wants(listing, (struct slice){name, length})) {
+    if (length > 0 && central_list_wants(listing, (struct slice){name, length})) {
         listing->told++;
         listing->listener.each(listing->listener.context, (struct slice){name, length}, &view);
     }
@@ -99,7 +99,7 @@ static bool list_read_cursor(const struct listing *listing, const struct value *
             return false;
         char *name = names[ret->name_count];
         size_t length = name_from_key(list_key_prefix(listing), key, name);
-        if (length > 0 && list_wants(listing, (struct slice){name, length}))
+        if (length > 0 && central_list_wants(listing, (struct slice){name, length}))
             ret->names[ret->name_count++] = (struct slice){name, length};
     }
     return true;

@@ -39,7 +39,7 @@ struct acquire_round {
     char bytes[];
 };
 
-static struct slice key_of(const struct acquire_round *round)
+static struct slice acquire_round_key(const struct acquire_round *round)
 {
     return (struct slice){round->key, round->key_length};
 }
@@ -75,7 +75,7 @@ static void take_back_at(struct acquire_round *round, unsigned member)
     };
     const struct script_call call = {
         .script = &script_leave,
-        .key = key_of(round),
+        .key = acquire_round_key(round),
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
     };
@@ -98,7 +98,7 @@ static void take_back(struct acquire_round *round)
 
 /* Telling */
 
-static void tell(struct acquire_round *round, const struct locks_reply *reply)
+static void acquire_round_tell(struct acquire_round *round, const struct locks_reply *reply)
 {
     acquire_round_done *done = round->done;
     round->done = NULL;
@@ -106,11 +106,12 @@ static void tell(struct acquire_round *round, const struct locks_reply *reply)
         done(round->context, reply, &round->tally);
 }
 
-static void fail(struct acquire_round *round, const char *why)
+static void acquire_round_fail(struct acquire_round *round, const char *why)
 {
     take_back(round);
-    tell(round, &(struct locks_reply){
-                    .result = LOCKS_UNAVAILABLE, .error = why, .attempt = round->attempt});
+    acquire_round_tell(round, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
+                                                    .error = why,
+                                                    .attempt = round->attempt});
 }
 
 /* Members that the majority did not need: they are to know the hold by the same fence. */
@@ -119,7 +120,7 @@ static void adopt_fence_at(struct acquire_round *round, unsigned member)
     const struct vote *vote = &round->tally.votes[member];
     bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
     if (is_hold && !round->is_agreed[member] && vote->fence != round->fence && !round->is_lost)
-        fence_adopt(round->broadcast.locks, member, key_of(round), round->acquire.token,
+        fence_adopt(round->broadcast.locks, member, acquire_round_key(round), round->acquire.token,
                     round->fence, vote->fence);
 }
 
@@ -147,11 +148,12 @@ static void tell_won(struct acquire_round *round)
                  .owner = held ? round->earlier.owner : round->acquire.owner,
                  .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED}};
     if (reply.hold.ttl_ms <= 0) {
-        fail(round, "the members of the quorum took longer to answer than the hold would last");
+        acquire_round_fail(
+            round, "the members of the quorum took longer to answer than the hold would last");
         return;
     }
     quorum_note_ttl(round->broadcast.locks, round->acquire.ttl_ms);
-    tell(round, &reply);
+    acquire_round_tell(round, &reply);
 }
 
 static void version_agreed(void *context, bool is_known)
@@ -161,7 +163,7 @@ static void version_agreed(void *context, bool is_known)
     if (round->done && is_known)
         tell_won(round);
     else if (round->done)
-        fail(round, QUORUM_TOO_FEW);
+        acquire_round_fail(round, QUORUM_TOO_FEW);
     free_if_over(round);
 }
 
@@ -180,18 +182,18 @@ static void win(struct acquire_round *round, int64_t fence, const struct tally *
         return;
     }
     round->is_agreeing = true;
-    version_agree_tally(round->broadcast.locks, key_of(round), tally, version, version_agreed,
-                        round);
+    version_agree_tally(round->broadcast.locks, acquire_round_key(round), tally, version,
+                        version_agreed, round);
 }
 
-static void fence_agreed(void *context, int64_t fence, const struct tally *tally)
+static void acquire_round_fence_agreed(void *context, int64_t fence, const struct tally *tally)
 {
     struct acquire_round *round = context;
     round->is_agreeing = false;
     if (round->done && fence)
         win(round, fence, tally);
     else if (round->done)
-        fail(round, QUORUM_TOO_FEW);
+        acquire_round_fail(round, QUORUM_TOO_FEW);
     free_if_over(round);
 }
 
@@ -218,7 +220,7 @@ static void view_refusals(const struct acquire_round *round, unsigned member, st
     X(VOTE_UPGRADE, LOCKS_UPGRADE_CONFLICT)                                                        \
     X(VOTE_RELEASED, LOCKS_TOKEN_RELEASED)
 
-static void lose(struct acquire_round *round, unsigned member)
+static void acquire_round_lose(struct acquire_round *round, unsigned member)
 {
     static const enum locks_result RESULTS[] = {REASONS(TABLE_ROW)};
     TABLE_IS_COMPLETE(REASONS, VOTE_KINDS);
@@ -227,25 +229,26 @@ static void lose(struct acquire_round *round, unsigned member)
     if (round->views[member])
         view_refusals(round, member, &reply.view);
     take_back(round);
-    tell(round, &reply);
+    acquire_round_tell(round, &reply);
 }
 
 static void unanswered(struct acquire_round *round)
 {
     if (round->is_quarantined) {
         take_back(round);
-        tell(round, &(struct locks_reply){.result = LOCKS_QUARANTINED, .attempt = round->attempt});
+        acquire_round_tell(
+            round, &(struct locks_reply){.result = LOCKS_QUARANTINED, .attempt = round->attempt});
         return;
     }
     const char *why = "too few members of the quorum could be asked, so nothing was granted "
                       "(batond's log says why)";
-    fail(round, round->error[0] ? round->error : why);
+    acquire_round_fail(round, round->error[0] ? round->error : why);
 }
 
 /* What a member says */
 
 /* Who it is that holds, as far as it matters whether two members speak of the same. */
-static uint64_t identify(struct slice owner)
+static uint64_t acquire_round_identify(struct slice owner)
 {
     uint64_t hash = 14695981039346656037U;
     for (size_t i = 0; i < owner.length; i++)
@@ -257,10 +260,10 @@ static uint64_t identify(struct slice owner)
 static void note_holders(const struct acquire_round *round, struct vote *vote,
                          const struct lock_view *view)
 {
-    uint64_t own = identify(round->acquire.owner);
+    uint64_t own = acquire_round_identify(round->acquire.owner);
     vote->is_crowd = view->hold_count > (int64_t)view->holder_count;
     for (size_t i = 0; i < view->holder_count; i++) {
-        uint64_t holder = identify(view->holders[i].owner);
+        uint64_t holder = acquire_round_identify(view->holders[i].owner);
         if (holder == own)
             continue;
         vote->holders[vote->holder_count++] = holder;
@@ -322,7 +325,8 @@ static void weigh_those_that_differ(struct acquire_round *round)
                 count >= tally_majority(&round->tally) ? VOTE_HOLDING : VOTE_LOCKED;
 }
 
-static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+static void acquire_round_hear(struct broadcast *broadcast, unsigned member,
+                               const struct store_result *result)
 {
     struct acquire_round *round = (struct acquire_round *)broadcast;
     struct vote *vote = &round->tally.votes[member];
@@ -343,7 +347,7 @@ static void hear(struct broadcast *broadcast, unsigned member, const struct stor
         adopt_fence_at(round, member);
 }
 
-static bool decide(struct broadcast *broadcast, bool is_last)
+static bool acquire_round_decide(struct broadcast *broadcast, bool is_last)
 {
     struct acquire_round *round = (struct acquire_round *)broadcast;
     unsigned member;
@@ -357,7 +361,7 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     if (!round->done) {
         take_back(round);
     } else if (verdict == VERDICT_LOST) {
-        lose(round, member);
+        acquire_round_lose(round, member);
     } else if (verdict == VERDICT_UNANSWERED) {
         unanswered(round);
     } else if (agrees) {
@@ -366,13 +370,13 @@ static bool decide(struct broadcast *broadcast, bool is_last)
         round->is_agreeing = true;
         for (unsigned i = 0; i < round->tally.members; i++)
             round->is_agreed[i] = round->tally.votes[i].kind >= VOTE_GRANTED;
-        fence_agree(broadcast->locks, key_of(round), round->acquire.token, &round->tally,
-                    fence_agreed, round);
+        fence_agree(broadcast->locks, acquire_round_key(round), round->acquire.token, &round->tally,
+                    acquire_round_fence_agreed, round);
     }
     return true;
 }
 
-static void end(struct broadcast *broadcast)
+static void acquire_round_end(struct broadcast *broadcast)
 {
     struct acquire_round *round = (struct acquire_round *)broadcast;
     round->has_ended = true;
@@ -381,7 +385,7 @@ static void end(struct broadcast *broadcast)
 
 /* A member that has first to remove what has ended is asked again, until this has been taken back
  * or decided. */
-static bool is_wanted(const void *context)
+static bool acquire_round_is_wanted(const void *context)
 {
     const struct broadcast *broadcast = ((const struct broadcast_member *)context)->broadcast;
     return !broadcast->is_decided && ((const struct acquire_round *)broadcast)->done;
@@ -390,7 +394,8 @@ static bool is_wanted(const void *context)
 struct acquire_round *acquire_round_begin(struct locks *locks, const struct acquire *acquire,
                                           acquire_round_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {acquire_round_hear, acquire_round_decide,
+                                               acquire_round_end};
     struct acquire kept = *acquire, sent = *acquire;
     kept.meta = slice_of(NULL);
     sent.wait_ms = 0;
@@ -407,11 +412,11 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     for (unsigned i = 0; i < round->tally.members; i++) {
         round->broadcast.open++;
         const struct request request = {
-            .key = key_of(round),
+            .key = acquire_round_key(round),
             .acquire = &sent,
             .attempt = &round->attempt,
             .kind = REQUEST_FIRST,
-            .is_wanted = is_wanted,
+            .is_wanted = acquire_round_is_wanted,
             .done = broadcast_answered,
             .context = &round->broadcast.members[i],
         };

@@ -22,7 +22,7 @@ static uint64_t earlier(uint64_t one, uint64_t other)
 
 static void awaited_name_on_timer(uv_timer_t *timer);
 
-static void plan(struct awaited_name *awaited)
+static void awaited_name_plan(struct awaited_name *awaited)
 {
     uint64_t due = earlier(earlier(awaited->round_at, awaited->read_at), awaited->enlist_at);
     uint64_t now = uv_now(awaited->locks->loop);
@@ -37,7 +37,7 @@ static void set_earlier(struct awaited_name *awaited, uint64_t *at, int64_t in_m
     if (in_ms < 0)
         return;
     *at = earlier(*at, uv_now(awaited->locks->loop) + (uint64_t)in_ms);
-    plan(awaited);
+    awaited_name_plan(awaited);
 }
 
 void awaited_name_plan_round(struct awaited_name *awaited, int64_t in_ms)
@@ -67,7 +67,8 @@ struct enlisting {
 
 static void notice(struct awaited_name *awaited);
 
-static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+static void awaited_name_hear(struct broadcast *broadcast, unsigned member,
+                              const struct store_result *result)
 {
     struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
     int64_t next_ms, version;
@@ -83,7 +84,7 @@ static void hear(struct broadcast *broadcast, unsigned member, const struct stor
         awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
 }
 
-static bool decide(struct broadcast *broadcast, bool is_last)
+static bool awaited_name_decide(struct broadcast *broadcast, bool is_last)
 {
     struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
     if (!is_last)
@@ -93,7 +94,7 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-static void end(struct broadcast *broadcast)
+static void awaited_name_end(struct broadcast *broadcast)
 {
     struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
     free(broadcast);
@@ -102,12 +103,13 @@ static void end(struct broadcast *broadcast)
 
 static void enlist(struct awaited_name *awaited)
 {
-    static const struct broadcast_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {awaited_name_hear, awaited_name_decide,
+                                               awaited_name_end};
     struct locks *locks = awaited->locks;
     const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server),
                                       slice_of(locks->waiter_lease), slice_of("")};
     awaited->enlist_at = uv_now(locks->loop) + (uint64_t)locks->waiter_lease_ms / 2;
-    plan(awaited);
+    awaited_name_plan(awaited);
     if (awaited->is_enlisting)
         return;
     struct enlisting *enlisting = memory_checked(calloc(1, sizeof *enlisting));
@@ -151,7 +153,7 @@ static void awaited_name_on_timer(uv_timer_t *timer)
         awaited->locks->quorum->ask(awaited);
     if (reads)
         watched_check(&awaited->watched);
-    plan(awaited);
+    awaited_name_plan(awaited);
     awaited_name_leave(awaited);
 }
 
@@ -215,7 +217,7 @@ void awaited_name_rest(struct awaited_name *awaited)
 {
     awaited->missing = 0;
     awaited->round_at = 0;
-    plan(awaited);
+    awaited_name_plan(awaited);
 }
 
 void awaited_name_changed(struct awaited_name *awaited, unsigned member, int64_t version)

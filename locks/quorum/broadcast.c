@@ -6,7 +6,7 @@ enum { NS_PER_MS = 1000000 };
 
 static void broadcast_on_due(uv_timer_t *timer);
 
-static void plan(struct broadcasts *broadcasts)
+static void broadcast_plan(struct broadcasts *broadcasts)
 {
     const struct broadcast *first = TAILQ_FIRST(&broadcasts->undecided);
     if (!first) {
@@ -25,7 +25,7 @@ static void broadcast_decide(struct broadcast *broadcast, bool is_last)
     broadcast->is_decided = true;
     TAILQ_REMOVE(&broadcast->broadcasts->undecided, broadcast, others);
     if (TAILQ_EMPTY(&broadcast->broadcasts->undecided))
-        plan(broadcast->broadcasts);
+        broadcast_plan(broadcast->broadcasts);
 }
 
 /* When this process was held up itself, answers may lie in the sockets that have come in time: the
@@ -44,7 +44,7 @@ static void broadcast_on_due(uv_timer_t *timer)
         }
         broadcast = next;
     }
-    plan(broadcasts);
+    broadcast_plan(broadcasts);
 }
 
 void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
@@ -58,7 +58,7 @@ void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
         broadcast->members[i].broadcast = broadcast;
     TAILQ_INSERT_TAIL(&broadcasts->undecided, broadcast, others);
     if (TAILQ_FIRST(&broadcasts->undecided) == broadcast)
-        plan(broadcasts);
+        broadcast_plan(broadcasts);
 }
 
 void broadcast_answered(void *context, const struct store_result *result)

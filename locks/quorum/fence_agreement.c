@@ -24,12 +24,12 @@ struct fence_agreement {
     char key_and_token[];
 };
 
-static struct slice key_of(const struct fence_agreement *agreement)
+static struct slice fence_agreement_key(const struct fence_agreement *agreement)
 {
     return (struct slice){agreement->key_and_token, agreement->key_length};
 }
 
-static struct slice token_of(const struct fence_agreement *agreement)
+static struct slice fence_agreement_token(const struct fence_agreement *agreement)
 {
     return (struct slice){agreement->key_and_token + agreement->key_length,
                           agreement->token_length};
@@ -48,20 +48,21 @@ static bool is_candidate(const struct vote *vote)
     return vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
 }
 
-static void finish(struct fence_agreement *agreement, int64_t fence)
+static void fence_agreement_finish(struct fence_agreement *agreement, int64_t fence)
 {
     struct tally tally = agreement->tally;
     for (unsigned i = 0; fence && i < tally.members; i++) {
         if (!is_candidate(&tally.votes[i]) || agreement->standing[i] == STANDING_IN)
             continue;
-        fence_adopt(agreement->broadcast.locks, i, key_of(agreement), token_of(agreement), fence,
-                    tally.votes[i].fence);
+        fence_adopt(agreement->broadcast.locks, i, fence_agreement_key(agreement),
+                    fence_agreement_token(agreement), fence, tally.votes[i].fence);
         tally.votes[i].kind = VOTE_DOUBT;
     }
     agreement->done(agreement->context, fence, &tally);
 }
 
-static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+static void fence_agreement_hear(struct broadcast *broadcast, unsigned member,
+                                 const struct store_result *result)
 {
     struct fence_agreement *agreement = (struct fence_agreement *)broadcast;
     struct vote *vote = &agreement->tally.votes[member];
@@ -75,12 +76,12 @@ static void hear(struct broadcast *broadcast, unsigned member, const struct stor
     value_integer(value_at(result->reply, 1), &vote->version);
 }
 
-static void begin(struct locks *locks, struct slice key, struct slice token,
-                  const struct tally *tally, unsigned rounds, fence_agree_done *done,
-                  void *context);
+static void fence_agreement_begin(struct locks *locks, struct slice key, struct slice token,
+                                  const struct tally *tally, unsigned rounds,
+                                  fence_agree_done *done, void *context);
 
 /* Where somebody has a number as great by now, another round proposes a greater one. */
-static bool can_go_on(const struct fence_agreement *agreement)
+static bool fence_agreement_can_go_on(const struct fence_agreement *agreement)
 {
     const struct tally *tally = &agreement->tally;
     unsigned left = tally_count(tally, VOTE_GRANTED) + tally_count(tally, VOTE_HOLDING);
@@ -88,26 +89,27 @@ static bool can_go_on(const struct fence_agreement *agreement)
            tally_version(tally) >= agreement->fence;
 }
 
-static bool decide(struct broadcast *broadcast, bool is_last)
+static bool fence_agreement_decide(struct broadcast *broadcast, bool is_last)
 {
     struct fence_agreement *agreement = (struct fence_agreement *)broadcast;
     unsigned majority = tally_majority(&agreement->tally);
     unsigned in = count(agreement, STANDING_IN);
     if (in >= majority) {
-        finish(agreement, agreement->fence);
+        fence_agreement_finish(agreement, agreement->fence);
         return true;
     }
     if (!is_last && in + count(agreement, STANDING_ASKED) >= majority)
         return false;
-    if (can_go_on(agreement))
-        begin(broadcast->locks, key_of(agreement), token_of(agreement), &agreement->tally,
-              agreement->rounds + 1, agreement->done, agreement->context);
+    if (fence_agreement_can_go_on(agreement))
+        fence_agreement_begin(broadcast->locks, fence_agreement_key(agreement),
+                              fence_agreement_token(agreement), &agreement->tally,
+                              agreement->rounds + 1, agreement->done, agreement->context);
     else
-        finish(agreement, 0);
+        fence_agreement_finish(agreement, 0);
     return true;
 }
 
-static void end(struct broadcast *broadcast)
+static void fence_agreement_end(struct broadcast *broadcast)
 {
     free(broadcast);
 }
@@ -115,17 +117,19 @@ static void end(struct broadcast *broadcast)
 static void raise_at(struct fence_agreement *agreement, unsigned member)
 {
     char number[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_placeholder(), token_of(agreement),
+    const struct slice arguments[] = {stamp_placeholder(), fence_agreement_token(agreement),
                                       number_text(agreement->fence, number)};
     agreement->standing[member] = STANDING_ASKED;
-    broadcast_send(&agreement->broadcast, member, &script_raise, key_of(agreement), arguments,
-                   sizeof arguments / sizeof arguments[0]);
+    broadcast_send(&agreement->broadcast, member, &script_raise, fence_agreement_key(agreement),
+                   arguments, sizeof arguments / sizeof arguments[0]);
 }
 
-static void begin(struct locks *locks, struct slice key, struct slice token,
-                  const struct tally *tally, unsigned rounds, fence_agree_done *done, void *context)
+static void fence_agreement_begin(struct locks *locks, struct slice key, struct slice token,
+                                  const struct tally *tally, unsigned rounds,
+                                  fence_agree_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {fence_agreement_hear, fence_agreement_decide,
+                                               fence_agreement_end};
     struct fence_agreement *agreement =
         memory_checked(calloc(1, sizeof *agreement + key.length + token.length));
     agreement->done = done;
@@ -148,7 +152,7 @@ static void begin(struct locks *locks, struct slice key, struct slice token,
 void fence_agree(struct locks *locks, struct slice key, struct slice token,
                  const struct tally *tally, fence_agree_done *done, void *context)
 {
-    begin(locks, key, token, tally, 1, done, context);
+    fence_agreement_begin(locks, key, token, tally, 1, done, context);
 }
 
 static void said(void *context, const struct store_result *result)

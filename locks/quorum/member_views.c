@@ -41,21 +41,21 @@ struct lock_view *view_copy(const struct lock_view *view)
 
 /* Putting them together */
 
-static bool is_alike(const struct holder *one, const struct holder *other)
+static bool views_is_alike(const struct holder *one, const struct holder *other)
 {
     return one->mode == other->mode && one->owner.length == other->owner.length &&
            memcmp(one->owner.bytes, other->owner.bytes, one->owner.length) == 0;
 }
 
-static bool is_same(const struct holder *one, const struct holder *other)
+static bool views_is_same(const struct holder *one, const struct holder *other)
 {
-    return one->fence == other->fence && is_alike(one, other);
+    return one->fence == other->fence && views_is_alike(one, other);
 }
 
-static const struct holder *find(const struct lock_view *view, const struct holder *holder)
+static const struct holder *views_find(const struct lock_view *view, const struct holder *holder)
 {
     for (size_t i = 0; view && i < view->holder_count; i++)
-        if (is_same(&view->holders[i], holder))
+        if (views_is_same(&view->holders[i], holder))
             return &view->holders[i];
     return NULL;
 }
@@ -77,7 +77,7 @@ static unsigned known_to(const struct member_views *views, const struct holder *
 {
     unsigned count = 0;
     for (unsigned i = 0; i < views->members; i++)
-        count += find(views->of[i], holder) != NULL;
+        count += views_find(views->of[i], holder) != NULL;
     return count;
 }
 
@@ -115,7 +115,7 @@ static size_t alike_in(const struct lock_view *view, const struct holder *holder
 {
     size_t count = 0;
     for (size_t i = 0; view && i < view->holder_count; i++)
-        count += is_alike(&view->holders[i], holder);
+        count += views_is_alike(&view->holders[i], holder);
     return count;
 }
 
@@ -134,16 +134,16 @@ static size_t alike(const struct member_views *views, const struct holder *holde
 }
 
 /* As it is there where it ends first among those that are needed for a majority. */
-static struct holder together(const struct member_views *views, const struct holder *holder)
+static struct holder views_together(const struct member_views *views, const struct holder *holder)
 {
     struct holder merged = *holder;
     if (known_to(views, holder) + silent(views) >= majority(views))
         merged.ttl_ms = 0;
     for (unsigned i = 0; i < views->members; i++) {
-        const struct holder *one = find(views->of[i], holder);
+        const struct holder *one = views_find(views->of[i], holder);
         unsigned count = silent(views);
         for (unsigned j = 0; one && j < views->members; j++) {
-            const struct holder *other = find(views->of[j], holder);
+            const struct holder *other = views_find(views->of[j], holder);
             count += other && other->ttl_ms >= one->ttl_ms;
         }
         if (one && count >= majority(views) && one->ttl_ms > merged.ttl_ms)
@@ -154,7 +154,7 @@ static struct holder together(const struct member_views *views, const struct hol
     return merged;
 }
 
-static void put(struct lock_view *ret, struct holder holder)
+static void views_put(struct lock_view *ret, struct holder holder)
 {
     size_t at = ret->holder_count;
     if (at == LOCK_HOLDERS_SHOWN)
@@ -189,9 +189,9 @@ static void put_those_known_to(const struct member_views *views, unsigned count,
         const struct lock_view *view = views->of[i];
         for (size_t j = 0; view && j < view->holder_count; j++) {
             const struct holder *holder = &view->holders[j];
-            if (known_to(views, holder) == count && !find(ret, holder) &&
+            if (known_to(views, holder) == count && !views_find(ret, holder) &&
                 alike_in(ret, holder) < alike(views, holder))
-                put(ret, together(views, holder));
+                views_put(ret, views_together(views, holder));
         }
     }
 }

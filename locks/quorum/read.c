@@ -19,12 +19,12 @@ struct quorum_read {
     char key[KEY_LENGTH];
 };
 
-static struct slice key_of(const struct quorum_read *read)
+static struct slice quorum_read_key(const struct quorum_read *read)
 {
     return (struct slice){read->key, read->key_length};
 }
 
-static void leave(struct quorum_read *read)
+static void quorum_read_leave(struct quorum_read *read)
 {
     if (--read->users > 0)
         return;
@@ -33,16 +33,16 @@ static void leave(struct quorum_read *read)
     free(read);
 }
 
-static void tell(struct quorum_read *read)
+static void quorum_read_tell(struct quorum_read *read)
 {
     const struct locks *locks = read->broadcast.locks;
     struct ticket_owners owners;
-    tickets_show(locks->quorum->desk.tickets, key_of(read), uv_now(locks->loop), &read->told,
-                 &owners);
+    tickets_show(locks->quorum->desk.tickets, quorum_read_key(read), uv_now(locks->loop),
+                 &read->told, &owners);
     read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
 }
 
-static void fail(struct quorum_read *read)
+static void quorum_read_fail(struct quorum_read *read)
 {
     read->done(read->context,
                &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
@@ -56,10 +56,10 @@ static void written(void *context, bool is_known)
 {
     struct quorum_read *read = context;
     if (is_known)
-        tell(read);
+        quorum_read_tell(read);
     else
-        fail(read);
-    leave(read);
+        quorum_read_fail(read);
+    quorum_read_leave(read);
 }
 
 static void write_back(struct quorum_read *read)
@@ -70,7 +70,8 @@ static void write_back(struct quorum_read *read)
     read->told.version =
         tally_above(read->told.version, fence_floor_latest(read->broadcast.locks->guard));
     read->users++;
-    version_agree(read->broadcast.locks, key_of(read), known, read->told.version, written, read);
+    version_agree(read->broadcast.locks, quorum_read_key(read), known, read->told.version, written,
+                  read);
 }
 
 /* By a majority; `hopes`: as far as those who are silent may know it. */
@@ -91,7 +92,8 @@ static bool read_inspected(const struct value *value, struct locks_reply *ret)
     return reply_read_view(value, &ret->view);
 }
 
-static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+static void quorum_read_hear(struct broadcast *broadcast, unsigned member,
+                             const struct store_result *result)
 {
     struct quorum_read *read = (struct quorum_read *)broadcast;
     struct locks_reply reply = {.result = LOCKS_DONE};
@@ -110,7 +112,7 @@ static bool is_answered(const struct quorum_read *read)
     return count > read->views.members / 2;
 }
 
-static bool decide(struct broadcast *broadcast, bool is_last)
+static bool quorum_read_decide(struct broadcast *broadcast, bool is_last)
 {
     struct quorum_read *read = (struct quorum_read *)broadcast;
     member_views_merge(&read->views, &read->told);
@@ -120,24 +122,25 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     if (!is_last && (!member_views_suffice(&read->views) || may_be_known))
         return false;
     if (!is_answered(read))
-        fail(read);
+        quorum_read_fail(read);
     else if (is_known_now)
-        tell(read);
+        quorum_read_tell(read);
     else
         write_back(read);
     return true;
 }
 
-static void end(struct broadcast *broadcast)
+static void quorum_read_end(struct broadcast *broadcast)
 {
-    leave((struct quorum_read *)broadcast);
+    quorum_read_leave((struct quorum_read *)broadcast);
 }
 
 void quorum_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                     locks_done *done, void *context)
 {
     (void)waiters; /* as many as ever are shown: see locks_inspect_waiters */
-    static const struct broadcast_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {quorum_read_hear, quorum_read_decide,
+                                               quorum_read_end};
     struct quorum_read *read = memory_checked(calloc(1, sizeof *read));
     read->users = 1;
     read->done = done;
@@ -146,5 +149,5 @@ void quorum_inspect(struct locks *locks, struct slice name, struct slice token, 
     read->key_length = operation_key(locks, name, read->key).length;
     const struct slice arguments[] = {stamp_placeholder(), token};
     broadcast_begin(&read->broadcast, &locks->quorum->broadcasts, &KIND);
-    broadcast_send_all(&read->broadcast, &script_inspect, key_of(read), arguments, 2);
+    broadcast_send_all(&read->broadcast, &script_inspect, quorum_read_key(read), arguments, 2);
 }

@@ -175,7 +175,7 @@ static void pass_on(struct room *room, const struct hold *got, uint64_t now)
         call(first, turn);
 }
 
-static void detach(struct ticket *ticket)
+static void tickets_detach(struct ticket *ticket)
 {
     struct room *room = ticket->room;
     unlink_from(room, ticket);
@@ -185,17 +185,17 @@ static void detach(struct ticket *ticket)
 }
 
 /* The room may be gone with it. */
-static void take_out(struct ticket *ticket, const struct hold *got)
+static void tickets_take_out(struct ticket *ticket, const struct hold *got)
 {
     struct room *room = ticket->room;
-    detach(ticket);
+    tickets_detach(ticket);
     if (room->count == 0)
         room_free(room);
     else
         pass_on(room, got, got ? uv_now(ticket->desk->woken.loop) : 0);
 }
 
-static void end(struct ticket *ticket, enum locks_result result)
+static void tickets_end(struct ticket *ticket, enum locks_result result)
 {
     call(ticket, (struct call){.ended = result});
 }
@@ -242,8 +242,8 @@ static enum drawn draw(struct ticket *ticket, struct slice key, int64_t most)
     room->count++;
     ticket->is_present = true;
     if (earlier) {
-        detach(earlier);
-        end(earlier, LOCKS_SUPERSEDED);
+        tickets_detach(earlier);
+        tickets_end(earlier, LOCKS_SUPERSEDED);
     }
     tree_add(&room->tokens, ticket);
     room->turn = first_present(room);
@@ -267,7 +267,7 @@ void ticket_leave(struct ticket *ticket, const struct hold *got)
     lock(tickets);
     drop_call(ticket);
     if (ticket->room)
-        take_out(ticket, got);
+        tickets_take_out(ticket, got);
     unlock(tickets);
 }
 
@@ -328,8 +328,8 @@ bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice toke
         return false;
     struct ticket *ticket = tree_find(&room->tokens, token);
     if (ticket) {
-        take_out(ticket, NULL);
-        end(ticket, LOCKS_CANCELLED);
+        tickets_take_out(ticket, NULL);
+        tickets_end(ticket, LOCKS_CANCELLED);
     }
     unlock(tickets);
     return ticket != NULL;

@@ -13,14 +13,15 @@ struct version_agreement {
     int64_t known[TALLY_MEMBERS];
 };
 
-static void hear(struct broadcast *broadcast, unsigned member, const struct store_result *result)
+static void version_agreement_hear(struct broadcast *broadcast, unsigned member,
+                                   const struct store_result *result)
 {
     struct version_agreement *agreement = (struct version_agreement *)broadcast;
     if (result->outcome == STORE_REPLIED)
         value_integer(value_at(result->reply, 1), &agreement->known[member]);
 }
 
-static bool decide(struct broadcast *broadcast, bool is_last)
+static bool version_agreement_decide(struct broadcast *broadcast, bool is_last)
 {
     struct version_agreement *agreement = (struct version_agreement *)broadcast;
     unsigned count = 0;
@@ -33,7 +34,7 @@ static bool decide(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-static void end(struct broadcast *broadcast)
+static void version_agreement_end(struct broadcast *broadcast)
 {
     free(broadcast);
 }
@@ -41,7 +42,8 @@ static void end(struct broadcast *broadcast)
 void version_agree(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
                    int64_t version, version_agree_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {hear, decide, end};
+    static const struct broadcast_kind KIND = {version_agreement_hear, version_agreement_decide,
+                                               version_agreement_end};
     char number[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), slice_of(""),
                                       number_text(version, number)};

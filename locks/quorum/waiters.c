@@ -38,17 +38,17 @@ struct quorum_waiter {
     char bytes[];
 };
 
-static struct locks *locks_of(const struct quorum_waiter *waiter)
+static struct locks *quorum_waiter_locks(const struct quorum_waiter *waiter)
 {
     return waiter->awaited->locks;
 }
 
 static struct tickets *tickets_of(const struct quorum_waiter *waiter)
 {
-    return locks_of(waiter)->quorum->desk.tickets;
+    return quorum_waiter_locks(waiter)->quorum->desk.tickets;
 }
 
-static struct slice token_of(const struct quorum_waiter *waiter)
+static struct slice quorum_waiter_token(const struct quorum_waiter *waiter)
 {
     return waiter->acquire.token;
 }
@@ -58,7 +58,7 @@ static struct slice token_of(const struct quorum_waiter *waiter)
 static enum drawn get_in_line(struct quorum_waiter *waiter)
 {
     struct awaited_name *awaited = waiter->awaited;
-    waiter->ticket = (struct ticket){.token = token_of(waiter),
+    waiter->ticket = (struct ticket){.token = quorum_waiter_token(waiter),
                                      .owner = waiter->acquire.owner,
                                      .mode = waiter->acquire.mode,
                                      .since = waiter->begun,
@@ -73,7 +73,7 @@ static enum drawn get_in_line(struct quorum_waiter *waiter)
 }
 
 /* `got`: the hold that it has now, or NULL. */
-static void take_out(struct quorum_waiter *waiter, const struct hold *got)
+static void quorum_waiter_take_out(struct quorum_waiter *waiter, const struct hold *got)
 {
     ticket_leave(&waiter->ticket, got);
     if (!waiter->is_in_line)
@@ -84,7 +84,7 @@ static void take_out(struct quorum_waiter *waiter, const struct hold *got)
 
 /* The end of a request */
 
-static void waiter_on_closed(uv_handle_t *timer)
+static void quorum_waiter_on_closed(uv_handle_t *timer)
 {
     free(timer->data);
 }
@@ -102,11 +102,11 @@ static void stop_asking(struct quorum_waiter *waiter)
 static void let_go(struct quorum_waiter *waiter)
 {
     stop_asking(waiter);
-    take_out(waiter, NULL);
+    quorum_waiter_take_out(waiter, NULL);
     waiter->is_kept = false;
     if (waiter->is_reading)
         return;
-    uv_close((uv_handle_t *)&waiter->timer, waiter_on_closed);
+    uv_close((uv_handle_t *)&waiter->timer, quorum_waiter_on_closed);
     awaited_name_leave(waiter->awaited);
 }
 
@@ -116,7 +116,7 @@ static void waiter_on_kept_long_enough(uv_timer_t *timer)
 }
 
 /* Its request is over; whoever comes with the same token in time goes on there. */
-static void leave(struct quorum_waiter *waiter, bool is_kept)
+static void quorum_waiter_leave(struct quorum_waiter *waiter, bool is_kept)
 {
     if (!is_kept || waiter->acquire.keep_ms == 0 || !ticket_step_aside(&waiter->ticket)) {
         let_go(waiter);
@@ -128,18 +128,19 @@ static void leave(struct quorum_waiter *waiter, bool is_kept)
                    0);
 }
 
-static void finish(struct quorum_waiter *waiter, const struct locks_reply *reply)
+static void quorum_waiter_finish(struct quorum_waiter *waiter, const struct locks_reply *reply)
 {
     locks_done *done = waiter->done;
     struct locks_reply told = *reply;
     struct ticket_owners owners;
     if (reply->result == LOCKS_LOCKED || reply->result == LOCKS_TIMEOUT ||
         reply->result == LOCKS_TOO_MANY_WAITERS)
-        tickets_show(tickets_of(waiter), waiter->awaited->key, uv_now(locks_of(waiter)->loop),
-                     &told.view, &owners);
+        tickets_show(tickets_of(waiter), waiter->awaited->key,
+                     uv_now(quorum_waiter_locks(waiter)->loop), &told.view, &owners);
     waiter->done = NULL;
     done(waiter->acquirer.context, &told);
-    leave(waiter, reply->result == LOCKS_TIMEOUT || reply->result == LOCKS_UNAVAILABLE);
+    quorum_waiter_leave(waiter,
+                        reply->result == LOCKS_TIMEOUT || reply->result == LOCKS_UNAVAILABLE);
 }
 
 /* Trying */
@@ -150,7 +151,8 @@ static void try_now(struct quorum_waiter *waiter)
 {
     if (waiter->round || !waiter->done)
         return;
-    waiter->round = acquire_round_begin(locks_of(waiter), &waiter->acquire, round_done, waiter);
+    waiter->round =
+        acquire_round_begin(quorum_waiter_locks(waiter), &waiter->acquire, round_done, waiter);
 }
 
 static void waiter_on_try_again(uv_timer_t *timer)
@@ -160,26 +162,27 @@ static void waiter_on_try_again(uv_timer_t *timer)
 
 /* It is held. Where its client has gone, that is about to be told; the next need not wait for it.
  */
-static void take(struct quorum_waiter *waiter, const struct locks_reply *reply)
+static void quorum_waiter_take(struct quorum_waiter *waiter, const struct locks_reply *reply)
 {
     char name[NAME_LENGTH];
-    struct slice prefix = {locks_of(waiter)->key_prefix, locks_of(waiter)->key_prefix_length};
+    struct slice prefix = {quorum_waiter_locks(waiter)->key_prefix,
+                           quorum_waiter_locks(waiter)->key_prefix_length};
     if (!waiter->acquirer.is_connected(waiter->acquirer.context)) {
         size_t length = name_from_key(prefix, waiter->awaited->key, name);
-        quorum_take_back(locks_of(waiter), (struct slice){name, length}, token_of(waiter),
-                         &reply->attempt, 0);
+        quorum_take_back(quorum_waiter_locks(waiter), (struct slice){name, length},
+                         quorum_waiter_token(waiter), &reply->attempt, 0);
         ticket_step_aside(&waiter->ticket);
         return;
     }
     locks_done *done = waiter->done;
     waiter->done = NULL;
-    take_out(waiter, &reply->hold);
+    quorum_waiter_take_out(waiter, &reply->hold);
     done(waiter->acquirer.context, reply);
-    leave(waiter, false);
+    quorum_waiter_leave(waiter, false);
 }
 
 /* Whoever is told keeps the name for as long as it waits. */
-static void note_queued(struct quorum_waiter *waiter)
+static void quorum_waiter_note_queued(struct quorum_waiter *waiter)
 {
     if (!waiter->is_queued && waiter->acquirer.queued)
         waiter->acquirer.queued(waiter->acquirer.context, waiter->acquire.name);
@@ -195,7 +198,7 @@ static void stay(struct quorum_waiter *waiter, const struct tally *tally)
     if (ticket_is_first(&waiter->ticket))
         awaited_name_refused(waiter->awaited, tally);
     awaited_name_enlist(waiter->awaited);
-    note_queued(waiter);
+    quorum_waiter_note_queued(waiter);
 }
 
 static void refused(struct quorum_waiter *waiter, const struct locks_reply *reply,
@@ -205,13 +208,14 @@ static void refused(struct quorum_waiter *waiter, const struct locks_reply *repl
     struct locks_reply timeout = *reply;
     timeout.result = LOCKS_TIMEOUT;
     if (waiter->waits && waiter->is_over) {
-        finish(waiter, &timeout);
+        quorum_waiter_finish(waiter, &timeout);
     } else if (waiter->waits) {
         stay(waiter, tally);
-    } else if (is_split && uv_now(locks_of(waiter)->loop) < waiter->begun + INSISTENCE_MS) {
+    } else if (is_split &&
+               uv_now(quorum_waiter_locks(waiter)->loop) < waiter->begun + INSISTENCE_MS) {
         uv_timer_start(&waiter->timer, waiter_on_try_again, 2 + random_below(10), 0);
     } else {
-        finish(waiter, reply);
+        quorum_waiter_finish(waiter, reply);
     }
 }
 
@@ -221,7 +225,7 @@ static void sit_out(struct quorum_waiter *waiter)
     if (waiter->is_own)
         ticket_come_first(&waiter->ticket);
     awaited_name_enlist(waiter->awaited);
-    note_queued(waiter);
+    quorum_waiter_note_queued(waiter);
     awaited_name_unanswered(waiter->awaited);
 }
 
@@ -231,7 +235,7 @@ static void round_done(void *context, const struct locks_reply *reply, const str
     waiter->round = NULL;
     bool can_stay = waiter->waits && !waiter->is_over && waiter->is_queued;
     if (reply_holds(reply))
-        take(waiter, reply);
+        quorum_waiter_take(waiter, reply);
     else if (reply->result == LOCKS_LOCKED)
         refused(waiter, reply, tally);
     else if (reply->result == LOCKS_UNAVAILABLE && can_stay)
@@ -239,7 +243,7 @@ static void round_done(void *context, const struct locks_reply *reply, const str
     else if (reply->result == LOCKS_QUARANTINED && waiter->waits && !waiter->is_over)
         sit_out(waiter);
     else
-        finish(waiter, reply);
+        quorum_waiter_finish(waiter, reply);
 }
 
 void quorum_waiters_ask(struct awaited_name *awaited)
@@ -254,7 +258,7 @@ void quorum_waiters_ask(struct awaited_name *awaited)
 
 /* Looking: whoever comes behind others does not ask for the lock, but may have it already. */
 
-static bool is_own(const struct quorum_waiter *waiter, const struct lock_view *view)
+static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struct lock_view *view)
 {
     for (size_t i = 0; i < view->holder_count; i++)
         if (view->holders[i].owner.length == waiter->acquire.owner.length &&
@@ -274,51 +278,51 @@ static void name_read(void *context, const struct locks_reply *reply)
             let_go(waiter);
         return;
     }
-    waiter->is_own = reply->result == LOCKS_DONE && is_own(waiter, &reply->view);
+    waiter->is_own = reply->result == LOCKS_DONE && quorum_waiter_is_own(waiter, &reply->view);
     bool is_told = waiter->is_over || !waiter->waits;
     if (waiter->is_own ? !waiter->is_over : !is_told && ticket_is_first(&waiter->ticket)) {
         try_now(waiter);
     } else if (is_told || reply->result != LOCKS_DONE) {
         if (reply->result == LOCKS_DONE)
             told.result = waiter->waits ? LOCKS_TIMEOUT : LOCKS_LOCKED;
-        finish(waiter, &told);
+        quorum_waiter_finish(waiter, &told);
     } else {
-        note_queued(waiter);
+        quorum_waiter_note_queued(waiter);
     }
 }
 
-static void read_name(struct quorum_waiter *waiter)
+static void quorum_waiter_read_name(struct quorum_waiter *waiter)
 {
-    struct locks *locks = locks_of(waiter);
+    struct locks *locks = quorum_waiter_locks(waiter);
     char name[NAME_LENGTH];
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
     size_t length = name_from_key(prefix, waiter->awaited->key, name);
     waiter->is_reading = true;
-    quorum_inspect(locks, (struct slice){name, length}, token_of(waiter), LOCK_WAITERS_SHOWN,
-                   name_read, waiter);
+    quorum_inspect(locks, (struct slice){name, length}, quorum_waiter_token(waiter),
+                   LOCK_WAITERS_SHOWN, name_read, waiter);
 }
 
 /* Coming */
 
-static void waiter_on_over(uv_timer_t *timer)
+static void quorum_waiter_on_over(uv_timer_t *timer)
 {
     struct quorum_waiter *waiter = timer->data;
     waiter->is_over = true;
     if (waiter->is_refused)
-        finish(waiter, &(struct locks_reply){.result = LOCKS_TOO_MANY_WAITERS});
-    else if (locks_of(waiter)->draining)
-        finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+        quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_TOO_MANY_WAITERS});
+    else if (quorum_waiter_locks(waiter)->draining)
+        quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
     else if (waiter->round || waiter->is_reading)
         return; /* that tells */
     else if (ticket_is_first(&waiter->ticket))
         try_now(waiter);
     else
-        read_name(waiter);
+        quorum_waiter_read_name(waiter);
 }
 
 static void waiter_give_up(struct parked *parked)
 {
-    leave((struct quorum_waiter *)parked, true);
+    quorum_waiter_leave((struct quorum_waiter *)parked, true);
 }
 
 static struct quorum_waiter *quorum_waiter_new(struct locks *locks, const struct acquire *acquire,
@@ -349,13 +353,13 @@ struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
         waiter->is_refused = drawn == DRAWN_FULL;
     }
     bool is_told_at_once = locks->draining || waiter->is_refused;
-    uv_timer_start(&waiter->timer, waiter_on_over, is_told_at_once ? 0 : (uint64_t)acquire->wait_ms,
-                   0);
+    uv_timer_start(&waiter->timer, quorum_waiter_on_over,
+                   is_told_at_once ? 0 : (uint64_t)acquire->wait_ms, 0);
     if (drawn == DRAWN_FIRST) {
         try_now(waiter);
     } else if (drawn == DRAWN_BEHIND) {
         awaited_name_enlist(waiter->awaited);
-        read_name(waiter);
+        quorum_waiter_read_name(waiter);
     }
     return (struct waiter *)waiter;
 }
@@ -372,7 +376,7 @@ void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_do
     const struct acquirer acquirer = {.context = context, .is_connected = always};
     struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, &acquirer, done);
     if (tickets_wait(tickets_of(waiter), waiter->awaited->key))
-        read_name(waiter);
+        quorum_waiter_read_name(waiter);
     else
         try_now(waiter);
 }
@@ -382,9 +386,9 @@ void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_do
 void quorum_waiters_called(struct ticket *ticket, const struct call *call)
 {
     struct quorum_waiter *waiter = ticket->context;
-    uint64_t now = uv_now(locks_of(waiter)->loop);
+    uint64_t now = uv_now(quorum_waiter_locks(waiter)->loop);
     if (call->ended != LOCKS_DONE && waiter->done)
-        finish(waiter, &(struct locks_reply){.result = call->ended});
+        quorum_waiter_finish(waiter, &(struct locks_reply){.result = call->ended});
     else if (call->ended != LOCKS_DONE)
         let_go(waiter);
     else if (call->version && call->until > now)
@@ -399,7 +403,7 @@ void quorum_waiters_drain(struct awaited_name *awaited)
     awaited->users++;
     while ((waiter = LIST_FIRST(&awaited->waiters))) {
         if (waiter->done)
-            finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+            quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         else
             let_go(waiter);
     }

@@ -29,12 +29,12 @@ struct quorum_write {
     char token[TOKEN_LONGEST];
 };
 
-static struct slice key_of(const struct quorum_write *write)
+static struct slice quorum_write_key(const struct quorum_write *write)
 {
     return (struct slice){write->key, write->key_length};
 }
 
-static struct slice token_of(const struct quorum_write *write)
+static struct slice quorum_write_token(const struct quorum_write *write)
 {
     return (struct slice){write->token, write->token_length};
 }
@@ -56,25 +56,26 @@ static struct quorum_write *quorum_write_new(struct locks *locks, struct slice n
     return write;
 }
 
-static void leave(struct quorum_write *write)
+static void quorum_write_leave(struct quorum_write *write)
 {
     if (--write->users == 0)
         free(write);
 }
 
-static void end(struct broadcast *broadcast)
+static void quorum_write_end(struct broadcast *broadcast)
 {
-    leave((struct quorum_write *)broadcast);
+    quorum_write_leave((struct quorum_write *)broadcast);
 }
 
-static void tell(struct quorum_write *write, const struct locks_reply *reply)
+static void quorum_write_tell(struct quorum_write *write, const struct locks_reply *reply)
 {
     write->done(write->context, reply);
 }
 
-static void fail(struct quorum_write *write)
+static void quorum_write_fail(struct quorum_write *write)
 {
-    tell(write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = QUORUM_TOO_FEW});
+    quorum_write_tell(write,
+                      &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = QUORUM_TOO_FEW});
 }
 
 /* Outlives the reply that it stands in. Each member tells the same one. */
@@ -121,9 +122,9 @@ static void tell_renewed(struct quorum_write *write)
     reply.hold.ttl_ms = tally_validity(&write->agreed, elapsed);
     quorum_note_ttl(write->broadcast.locks, reply.hold.ttl_ms + elapsed);
     if (reply.hold.ttl_ms > 0)
-        tell(write, &reply);
+        quorum_write_tell(write, &reply);
     else
-        fail(write);
+        quorum_write_fail(write);
 }
 
 static void renewed_version_agreed(void *context, bool is_known)
@@ -132,8 +133,8 @@ static void renewed_version_agreed(void *context, bool is_known)
     if (is_known)
         tell_renewed(write);
     else
-        fail(write);
-    leave(write);
+        quorum_write_fail(write);
+    quorum_write_leave(write);
 }
 
 static void renew_as(struct quorum_write *write, int64_t fence, const struct tally *tally)
@@ -147,18 +148,18 @@ static void renew_as(struct quorum_write *write, int64_t fence, const struct tal
         return;
     }
     write->users++;
-    version_agree_tally(write->broadcast.locks, key_of(write), tally, version,
+    version_agree_tally(write->broadcast.locks, quorum_write_key(write), tally, version,
                         renewed_version_agreed, write);
 }
 
-static void fence_agreed(void *context, int64_t fence, const struct tally *tally)
+static void quorum_write_fence_agreed(void *context, int64_t fence, const struct tally *tally)
 {
     struct quorum_write *write = context;
     if (fence)
         renew_as(write, fence, tally);
     else
-        fail(write);
-    leave(write);
+        quorum_write_fail(write);
+    quorum_write_leave(write);
 }
 
 static bool decide_renewed(struct broadcast *broadcast, bool is_last)
@@ -170,15 +171,15 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !agrees && !is_last))
         return false;
     if (verdict == VERDICT_LOST) {
-        tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
     } else if (verdict == VERDICT_UNANSWERED) {
-        fail(write);
+        quorum_write_fail(write);
     } else if (agrees) {
         renew_as(write, fence, &write->tally);
     } else { /* its members were lost meanwhile: those that are left agree anew */
         write->users++;
-        fence_agree(broadcast->locks, key_of(write), token_of(write), &write->tally, fence_agreed,
-                    write);
+        fence_agree(broadcast->locks, quorum_write_key(write), quorum_write_token(write),
+                    &write->tally, quorum_write_fence_agreed, write);
     }
     return true;
 }
@@ -187,14 +188,14 @@ void quorum_renew(struct locks *locks, struct slice name, struct slice token, in
                   int64_t replicas, struct slice by, locks_done *done, void *context)
 {
     (void)replicas; /* a majority of the members confirms */
-    static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, end};
+    static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, quorum_write_end};
     struct quorum_write *write = quorum_write_new(locks, name, token, &KIND, done, context);
     char text[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
     if (ttl_ms)
         horizon_move_all(locks->guard, ttl_ms);
-    broadcast_send_all(&write->broadcast, &script_renew, key_of(write), arguments,
+    broadcast_send_all(&write->broadcast, &script_renew, quorum_write_key(write), arguments,
                        by.length > 0 ? 4 : 3);
 }
 
@@ -208,7 +209,7 @@ static size_t release_arguments(const struct quorum_write *write,
                                 struct slice arguments[RELEASE_ARGUMENTS])
 {
     arguments[0] = stamp_placeholder();
-    arguments[1] = token_of(write);
+    arguments[1] = quorum_write_token(write);
     arguments[2] = slice_of(write->broadcast.locks->server);
     arguments[3] = slice_of(write->attempt.text[0] ? "" : "1");
     arguments[4] = slice_of(write->attempt.text);
@@ -221,7 +222,7 @@ static void release_at(const struct quorum_write *write, unsigned member)
     struct slice arguments[RELEASE_ARGUMENTS];
     const struct script_call call = {
         .script = &script_release,
-        .key = key_of(write),
+        .key = quorum_write_key(write),
         .arguments = arguments,
         .argument_count = release_arguments(write, arguments),
     };
@@ -262,7 +263,7 @@ static void tell_released(struct quorum_write *write)
             (best->repeated == release->repeated && best->fence < release->fence))
             *best = *release;
     }
-    tell(write, &reply);
+    quorum_write_tell(write, &reply);
 }
 
 static bool decide_released(struct broadcast *broadcast, bool is_last)
@@ -274,11 +275,12 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
     if (verdict == VERDICT_WON)
         tell_released(write);
     else if (write->was_waiting)
-        tell(write, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
+        quorum_write_tell(
+            write, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
     else if (verdict == VERDICT_LOST)
-        tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
     else
-        fail(write);
+        quorum_write_fail(write);
     return true;
 }
 
@@ -287,15 +289,16 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
 void quorum_release(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {hear_released, decide_released, end};
+    static const struct broadcast_kind KIND = {hear_released, decide_released, quorum_write_end};
     struct quorum_write *write = quorum_write_new(locks, name, token, &KIND, done, context);
     struct slice arguments[RELEASE_ARGUMENTS];
     if (attempt)
         write->attempt = *attempt;
-    broadcast_send_all(&write->broadcast, &script_release, key_of(write), arguments,
+    broadcast_send_all(&write->broadcast, &script_release, quorum_write_key(write), arguments,
                        release_arguments(write, arguments));
     write->was_waiting =
-        !attempt && tickets_cancel(locks->quorum->desk.tickets, key_of(write), token_of(write));
+        !attempt && tickets_cancel(locks->quorum->desk.tickets, quorum_write_key(write),
+                                   quorum_write_token(write));
 }
 
 /* Breaking: who is away keeps what it has, which is no majority, until it ends. To be told of it
@@ -320,12 +323,12 @@ static void broken_version_agreed(void *context, bool is_known)
 {
     struct quorum_write *write = context;
     if (is_known)
-        tell(write,
-             &(struct locks_reply){.result = LOCKS_DONE,
-                                   .broken = {.count = write->broken, .version = write->version}});
+        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_DONE,
+                                                       .broken = {.count = write->broken,
+                                                                  .version = write->version}});
     else
-        fail(write);
-    leave(write);
+        quorum_write_fail(write);
+    quorum_write_leave(write);
 }
 
 /* Each member has given it another number, of which the greatest is told. */
@@ -335,23 +338,23 @@ static bool decide_broken(struct broadcast *broadcast, bool is_last)
     if (!is_last)
         return false;
     if (tally_renew(&write->tally, true) != VERDICT_WON) {
-        fail(write);
+        quorum_write_fail(write);
         return true;
     }
     write->version = tally_version(&write->tally);
     write->users++;
-    version_agree_tally(broadcast->locks, key_of(write), &write->tally, write->version,
+    version_agree_tally(broadcast->locks, quorum_write_key(write), &write->tally, write->version,
                         broken_version_agreed, write);
     return true;
 }
 
 void quorum_break(struct locks *locks, struct slice name, locks_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {hear_broken, decide_broken, end};
+    static const struct broadcast_kind KIND = {hear_broken, decide_broken, quorum_write_end};
     struct quorum_write *write =
         quorum_write_new(locks, name, slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_placeholder()};
-    broadcast_send_all(&write->broadcast, &script_break, key_of(write), arguments, 1);
+    broadcast_send_all(&write->broadcast, &script_break, quorum_write_key(write), arguments, 1);
 }
 
 /* Whether a majority could store a grant. */
@@ -373,23 +376,24 @@ static bool decide_ready(struct broadcast *broadcast, bool is_last)
     if (verdict == VERDICT_OPEN)
         return false;
     if (verdict == VERDICT_WON)
-        tell(write, &(struct locks_reply){.result = LOCKS_DONE});
+        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_DONE});
     else
-        tell(write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
-                                          .error = rights_missing(broadcast->locks,
-                                                                  "too few members of the quorum "
-                                                                  "answer")});
+        quorum_write_tell(
+            write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
+                                         .error = rights_missing(broadcast->locks,
+                                                                 "too few members of the quorum "
+                                                                 "answer")});
     return true;
 }
 
 void quorum_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
 {
     (void)replicas;
-    static const struct broadcast_kind KIND = {hear_ready, decide_ready, end};
+    static const struct broadcast_kind KIND = {hear_ready, decide_ready, quorum_write_end};
     struct quorum_write *write =
         quorum_write_new(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_placeholder()};
-    broadcast_send_all(&write->broadcast, &script_ready, key_of(write), arguments, 1);
+    broadcast_send_all(&write->broadcast, &script_ready, quorum_write_key(write), arguments, 1);
 }
 
 /* Taking back */

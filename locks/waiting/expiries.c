@@ -29,7 +29,8 @@ struct ending {
     char key[];
 };
 
-static struct ending **find(const struct expiries *expiries, uint64_t hash, struct slice key)
+static struct ending **expiries_find(const struct expiries *expiries, uint64_t hash,
+                                     struct slice key)
 {
     struct ending **place = &expiries->table[hash & (expiries->table_size - 1)];
     while (*place && ((*place)->hash != hash || (*place)->key_length != key.length ||
@@ -38,7 +39,7 @@ static struct ending **find(const struct expiries *expiries, uint64_t hash, stru
     return place;
 }
 
-static void grow(struct expiries *expiries)
+static void expiries_grow(struct expiries *expiries)
 {
     size_t size = expiries->table_size * 2;
     assert(size > 0);
@@ -77,7 +78,7 @@ static void expiries_on_timer(uv_timer_t *timer);
 
 /* Into the slot in which it is due, or the last of all; not into the one before that, which may be
  * being emptied. */
-static void put(struct locks *locks, struct ending *ending)
+static void expiries_put(struct locks *locks, struct ending *ending)
 {
     struct expiries *expiries = locks->expiries;
     uint64_t slot = ending->due / EXPIRIES_SLOT_MS + 1, last = expiries->slot + EXPIRIES_SLOTS - 2;
@@ -113,7 +114,7 @@ struct batch {
     char bytes[];
 };
 
-static void plan(struct locks *locks, uint64_t in_ms)
+static void expiries_plan(struct locks *locks, uint64_t in_ms)
 {
     if (locks->expiries->count > 0 && !locks->expiries->asking)
         uv_timer_start(&locks->expiries->timer, expiries_on_timer, in_ms, 0);
@@ -123,7 +124,7 @@ static void plan(struct locks *locks, uint64_t in_ms)
 static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
 {
     struct expiries *expiries = locks->expiries;
-    struct ending **place = find(expiries, siphash(&expiries->hash_key, key), key);
+    struct ending **place = expiries_find(expiries, siphash(&expiries->hash_key, key), key);
     struct ending *ending = *place;
     if (!ending || ending->place)
         return;
@@ -136,7 +137,7 @@ static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint6
         return;
     }
     ending->renewed = false;
-    put(locks, ending);
+    expiries_put(locks, ending);
 }
 
 static void asked(void *context, const struct store_result *result)
@@ -151,11 +152,12 @@ static void asked(void *context, const struct store_result *result)
         settle(locks, batch->keys[i], next_ms, batch->sent);
     }
     free(batch);
-    plan(locks, PAUSE_MS);
+    expiries_plan(locks, PAUSE_MS);
 }
 
 /* All at one shard. */
-static void ask(struct locks *locks, unsigned shard, struct ending *const *endings, size_t count)
+static void expiries_ask(struct locks *locks, unsigned shard, struct ending *const *endings,
+                         size_t count)
 {
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
@@ -189,7 +191,7 @@ static unsigned shard_of(const struct locks *locks, const struct ending *ending)
 }
 
 /* Moves those of the first one's shard to the front. Returns how many they are. */
-static size_t gather(const struct locks *locks, struct ending **endings, size_t count)
+static size_t expiries_gather(const struct locks *locks, struct ending **endings, size_t count)
 {
     unsigned shard = shard_of(locks, endings[0]);
     size_t found = 1;
@@ -206,8 +208,8 @@ static size_t gather(const struct locks *locks, struct ending **endings, size_t 
 static void ask_all(struct locks *locks, struct ending **endings, size_t count)
 {
     while (count > 0) {
-        size_t found = gather(locks, endings, count);
-        ask(locks, shard_of(locks, endings[0]), endings, found);
+        size_t found = expiries_gather(locks, endings, count);
+        expiries_ask(locks, shard_of(locks, endings[0]), endings, found);
         endings += found;
         count -= found;
     }
@@ -223,7 +225,7 @@ static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, 
     while (count < room && (ending = *first)) {
         unlink_ending(ending);
         if (ending->due > now)
-            put(locks, ending);
+            expiries_put(locks, ending);
         else
             ret[count++] = ending;
     }
@@ -248,13 +250,13 @@ static void expiries_on_timer(uv_timer_t *timer)
             expiries->slot = slot;
     }
     ask_all(locks, due, count);
-    plan(locks, (over + 1) * EXPIRIES_SLOT_MS - uv_now(locks->loop));
+    expiries_plan(locks, (over + 1) * EXPIRIES_SLOT_MS - uv_now(locks->loop));
 }
 
 /* What is held. */
 
-static struct ending *add(struct locks *locks, struct ending **place, uint64_t hash,
-                          struct slice key)
+static struct ending *expiries_add(struct locks *locks, struct ending **place, uint64_t hash,
+                                   struct slice key)
 {
     struct expiries *expiries = locks->expiries;
     size_t size = sizeof(struct ending) + key.length;
@@ -270,10 +272,10 @@ static struct ending *add(struct locks *locks, struct ending **place, uint64_t h
     expiries->bytes += size;
     if (expiries->count++ == 0) {
         expiries->slot = uv_now(locks->loop) / EXPIRIES_SLOT_MS;
-        plan(locks, EXPIRIES_SLOT_MS);
+        expiries_plan(locks, EXPIRIES_SLOT_MS);
     }
     if (expiries->count > expiries->table_size)
-        grow(expiries);
+        expiries_grow(expiries);
     return ending;
 }
 
@@ -282,28 +284,28 @@ void expiries_note(struct locks *locks, struct slice key, const struct hold *hol
     struct expiries *expiries = locks->expiries;
     uint64_t hash = siphash(&expiries->hash_key, key);
     uint64_t due = uv_now(locks->loop) + (uint64_t)hold->ttl_ms + EXPIRIES_GRACE_MS;
-    struct ending **place = find(expiries, hash, key), *ending = *place;
+    struct ending **place = expiries_find(expiries, hash, key), *ending = *place;
     bool is_new = !ending;
-    if (is_new && !(ending = add(locks, place, hash, key)))
+    if (is_new && !(ending = expiries_add(locks, place, hash, key)))
         return;
     ending->several = (!is_new && ending->several) || hold->mode == LOCK_SHARED || hold->holds > 1;
     if (is_new || !ending->several || due < ending->due || (!ending->place && !ending->renewed))
         ending->due = due;
     if (is_new) {
-        put(locks, ending);
+        expiries_put(locks, ending);
     } else if (!ending->place) {
         ending->renewed = true;
     } else if (ending->due <
                ending->until - EXPIRIES_SLOT_MS) { /* what is later moves when it comes */
         unlink_ending(ending);
-        put(locks, ending);
+        expiries_put(locks, ending);
     }
 }
 
 void expiries_released(struct locks *locks, struct slice key)
 {
     struct expiries *expiries = locks->expiries;
-    struct ending **place = find(expiries, siphash(&expiries->hash_key, key), key);
+    struct ending **place = expiries_find(expiries, siphash(&expiries->hash_key, key), key);
     if (*place && !(*place)->several)
         drop(expiries, place);
 }

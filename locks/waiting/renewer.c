@@ -44,7 +44,7 @@ void renewer_stop(struct renewer *renewer)
     uv_close((uv_handle_t *)&renewer->timer, renewer_on_closed);
 }
 
-static void lose(struct renewer *renewer, const char *why)
+static void renewer_lose(struct renewer *renewer, const char *why)
 {
     renewer_stop(renewer);
     renewer->events.lost(renewer->events.context, why);
@@ -70,7 +70,7 @@ static void renewed(struct renewer *renewer, const struct hold *hold, int64_t co
         renewer->events.renewed(renewer->events.context, hold);
 }
 
-static void answered(void *context, const struct locks_reply *reply)
+static void renewer_answered(void *context, const struct locks_reply *reply)
 {
     struct renewer *renewer = context;
     renewer->asking = false;
@@ -79,19 +79,20 @@ static void answered(void *context, const struct locks_reply *reply)
     else if (reply->result == LOCKS_DONE)
         renewed(renewer, &reply->hold, reply->confirmed_ms);
     else if (reply->result == LOCKS_NOT_HELD)
-        lose(renewer, "the hold has ended: it expired, was released, or was broken by force");
+        renewer_lose(renewer,
+                     "the hold has ended: it expired, was released, or was broken by force");
     else
         sleep_until(renewer, uv_now(renewer->locks->loop) + renewer->ttl_ms / AGAIN_PART);
 }
 
-static void ask(struct renewer *renewer)
+static void renewer_ask(struct renewer *renewer)
 {
     renewer->asking = true;
     renewer->sent = uv_now(renewer->locks->loop);
     renewer->locks->engine->renew(
         renewer->locks, (struct slice){renewer->name_and_token, renewer->name_length},
         (struct slice){renewer->name_and_token + renewer->name_length, renewer->token_length}, 0,
-        renewer->replicas, slice_of("server"), answered, renewer);
+        renewer->replicas, slice_of("server"), renewer_answered, renewer);
     sleep_until(renewer, renewer->ends);
 }
 
@@ -99,9 +100,9 @@ static void renewer_on_timer(uv_timer_t *timer)
 {
     struct renewer *renewer = timer->data;
     if (uv_now(renewer->locks->loop) >= renewer->ends)
-        lose(renewer, "the hold could not be renewed in time: Redis could not be asked");
+        renewer_lose(renewer, "the hold could not be renewed in time: Redis could not be asked");
     else
-        ask(renewer);
+        renewer_ask(renewer);
 }
 
 struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,

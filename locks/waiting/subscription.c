@@ -47,7 +47,7 @@ static void plan_heartbeat(struct locks *locks)
 }
 
 /* Returns how much Redis was asked. */
-static size_t check(struct subscription *subscription)
+static size_t subscription_check_users(struct subscription *subscription)
 {
     subscription->unsure = false;
     subscription->registered = uv_now(subscription->locks->loop);
@@ -57,7 +57,7 @@ static size_t check(struct subscription *subscription)
 
 void subscription_check(struct subscription *subscription)
 {
-    check(subscription);
+    subscription_check_users(subscription);
 }
 
 bool subscription_can_ask(const struct subscription *subscription)
@@ -137,7 +137,7 @@ static void compare_with(struct subscription *subscription, const struct value *
     }
     const struct subscription_users *users = subscription->locks->subscriptions->users;
     if (waits < 0 || (uint64_t)waits < users->count_waiters(subscription))
-        check(subscription);
+        subscription_check_users(subscription);
     else if (version > subscription->watched.version)
         watched_check(&subscription->watched);
     subscription_plan(subscription, next_ms);
@@ -212,7 +212,8 @@ static void heartbeat_send(struct locks *locks, unsigned shard,
 }
 
 /* Moves those of the first one's shard to the front. Returns how many they are. */
-static size_t gather(const struct locks *locks, struct subscription **subscriptions, size_t count)
+static size_t subscription_gather(const struct locks *locks, struct subscription **subscriptions,
+                                  size_t count)
 {
     unsigned shard = store_shard(locks->store, subscriptions[0]->key);
     size_t found = 1;
@@ -230,7 +231,7 @@ static void heartbeat_send_all(struct locks *locks, struct subscription **subscr
                                size_t count)
 {
     while (count > 0) {
-        size_t found = gather(locks, subscriptions, count);
+        size_t found = subscription_gather(locks, subscriptions, count);
         heartbeat_send(locks, store_shard(locks->store, subscriptions[0]->key), subscriptions,
                        found);
         subscriptions += found;
@@ -266,7 +267,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         subscription->unsure = false;
         subscription->watched.is_current &= !misses;
         if (misses && is_waited_for(subscription))
-            checked += check(subscription);
+            checked += subscription_check_users(subscription);
         else
             batch[count++] = subscription;
     }

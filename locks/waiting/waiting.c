@@ -34,7 +34,7 @@ struct waiter {
     char bytes[];
 };
 
-static struct locks *locks_of(const struct waiter *waiter)
+static struct locks *waiting_locks(const struct waiter *waiter)
 {
     return waiter->subscription->locks;
 }
@@ -59,7 +59,7 @@ static void let_go_if_idle(struct waiter *waiter)
 }
 
 /* From here on nobody finds it any more. */
-static void end(struct waiter *waiter)
+static void waiting_end(struct waiter *waiter)
 {
     TAILQ_REMOVE(&waiter->subscription->waiters, waiter, others);
     uv_timer_stop(&waiter->timer);
@@ -68,21 +68,21 @@ static void end(struct waiter *waiter)
 }
 
 /* Whatever Redis has of this attempt is to be taken back. */
-static void leave(struct waiter *waiter, enum leaving how)
+static void waiting_leave(struct waiter *waiter, enum leaving how)
 {
-    leave_queue(locks_of(waiter), waiter->subscription->key, waiter->acquire.token,
+    leave_queue(waiting_locks(waiter), waiter->subscription->key, waiter->acquire.token,
                 &waiter->attempt, how, waiter->acquire.keep_ms);
 }
 
-static void finish(struct waiter *waiter, const struct locks_reply *reply)
+static void waiting_finish(struct waiter *waiter, const struct locks_reply *reply)
 {
     locks_done *done = waiter->done;
     assert(done);
     waiter->done = NULL;
     if (reply_holds(reply))
-        expiries_note(locks_of(waiter), waiter->subscription->key, &reply->hold);
+        expiries_note(waiting_locks(waiter), waiter->subscription->key, &reply->hold);
     done(waiter->acquirer.context, reply);
-    end(waiter);
+    waiting_end(waiter);
 }
 
 static void confirmed(void *context, const struct locks_reply *reply)
@@ -94,33 +94,33 @@ static void confirmed(void *context, const struct locks_reply *reply)
         return;
     }
     if (!reply_holds(reply))
-        leave(waiter, LEAVE_GONE);
-    finish(waiter, reply);
+        waiting_leave(waiter, LEAVE_GONE);
+    waiting_finish(waiter, reply);
 }
 
 /* Redis has said what has become of it, by the answer that is just being read. Its client may not
  * be told at once of a hold; until then it is in nobody's way. */
-static void tell(struct waiter *waiter, const struct locks_reply *reply)
+static void waiting_tell(struct waiter *waiter, const struct locks_reply *reply)
 {
-    struct locks *locks = locks_of(waiter);
+    struct locks *locks = waiting_locks(waiter);
     waiter->confirming = confirm_reply(locks, reply, store_mark(locks->store),
                                        waiter->acquire.replicas, confirmed, waiter);
     if (waiter->confirming)
         uv_timer_stop(&waiter->timer);
     else
-        finish(waiter, reply);
+        waiting_finish(waiter, reply);
 }
 
-static void answered(void *context, const struct store_result *result);
+static void waiting_answered(void *context, const struct store_result *result);
 
 /* What an abandoned one has is being taken back: it must not be asked for again after that. */
-static bool is_wanted(const void *context)
+static bool waiting_is_wanted(const void *context)
 {
     const struct waiter *waiter = context;
     return waiter->done != NULL;
 }
 
-static void ask(struct waiter *waiter, enum request_kind kind)
+static void waiting_ask(struct waiter *waiter, enum request_kind kind)
 {
     waiter->asking = true;
     waiter->again = false;
@@ -129,17 +129,17 @@ static void ask(struct waiter *waiter, enum request_kind kind)
         .acquire = &waiter->acquire,
         .attempt = &waiter->attempt,
         .kind = kind,
-        .is_wanted = is_wanted,
-        .done = answered,
+        .is_wanted = waiting_is_wanted,
+        .done = waiting_answered,
         .context = waiter,
     };
-    request_send(locks_of(waiter), &request);
+    request_send(waiting_locks(waiter), &request);
 }
 
 /* The wait has ended: Redis decides whether the grant or the end came first. */
 static void ask_to_go(struct waiter *waiter)
 {
-    struct locks *locks = locks_of(waiter);
+    struct locks *locks = waiting_locks(waiter);
     char keep[NUMBER_TEXT];
     const struct slice arguments[] = {
         stamp_placeholder(),
@@ -154,8 +154,8 @@ static void ask_to_go(struct waiter *waiter)
         .key = waiter->subscription->key,
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
-        .is_wanted = is_wanted,
-        .done = answered,
+        .is_wanted = waiting_is_wanted,
+        .done = waiting_answered,
         .context = waiter,
     };
     script_call_send(locks, &call);
@@ -166,7 +166,7 @@ static void ask_again(struct waiter *waiter)
     if (waiter->asking)
         waiter->again = true;
     else if (!waiter->over && !waiter->confirming)
-        ask(waiter, REQUEST_AGAIN);
+        waiting_ask(waiter, REQUEST_AGAIN);
 }
 
 /* Redis cannot be asked now. Whoever is in its queue already stays there: when Redis is back, or
@@ -182,19 +182,19 @@ static void conclude(struct waiter *waiter, const struct store_result *result,
 {
     struct locks_reply *reply = &answer->reply;
     if (reply->result == LOCKS_TIMEOUT && reply->view.hold_count == 0 &&
-        pause_covers(locks_of(waiter)->guard, waiter->subscription->key))
+        pause_covers(waiting_locks(waiter)->guard, waiter->subscription->key))
         reply->result = LOCKS_QUARANTINED;
     if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
         reply->result = LOCKS_CANCELLED;
     bool in_doubt = request_is_in_doubt(result, answer) ||
                     (answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued);
     if (in_doubt)
-        leave(waiter, LEAVE_GONE);
+        waiting_leave(waiter, LEAVE_GONE);
     answer->reply.heard = waiter->heard;
-    tell(waiter, &answer->reply);
+    waiting_tell(waiter, &answer->reply);
 }
 
-static void note_queued(struct waiter *waiter)
+static void waiting_note_queued(struct waiter *waiter)
 {
     if (!waiter->queued && waiter->acquirer.queued)
         waiter->acquirer.queued(waiter->acquirer.context, waiter->acquire.name);
@@ -209,7 +209,7 @@ static void go_on(struct waiter *waiter)
         ask_again(waiter);
 }
 
-static void answered(void *context, const struct store_result *result)
+static void waiting_answered(void *context, const struct store_result *result)
 {
     struct waiter *waiter = context;
     waiter->asking = false;
@@ -221,13 +221,13 @@ static void answered(void *context, const struct store_result *result)
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
-    operation_note_numbers(locks_of(waiter), &answer.reply);
+    operation_note_numbers(waiting_locks(waiter), &answer.reply);
     if (answer.waits) {
-        note_queued(waiter);
+        waiting_note_queued(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);
         go_on(waiter);
     } else if (can_stay(waiter, &answer)) {
-        locks_of(waiter)->check_again = true;
+        waiting_locks(waiter)->check_again = true;
     } else {
         conclude(waiter, result, &answer);
     }
@@ -236,8 +236,8 @@ static void answered(void *context, const struct store_result *result)
 static void waiter_on_over(uv_timer_t *timer)
 {
     struct waiter *waiter = timer->data;
-    if (!waiter->asking && locks_of(waiter)->draining && !waiter->queued) {
-        finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+    if (!waiter->asking && waiting_locks(waiter)->draining && !waiter->queued) {
+        waiting_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         return;
     }
     waiter->over = true;
@@ -248,8 +248,8 @@ static void waiter_on_over(uv_timer_t *timer)
 static void abandon(struct parked *parked)
 {
     struct waiter *waiter = (struct waiter *)parked;
-    leave(waiter, LEAVE_GONE);
-    end(waiter);
+    waiting_leave(waiter, LEAVE_GONE);
+    waiting_end(waiter);
 }
 
 struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
@@ -271,7 +271,7 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     /* A request that was read late, of a client that has gone and perhaps asked elsewhere by now,
      * must not take the place over. */
     if (!locks->draining && is_connected(waiter))
-        ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
+        waiting_ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
     return waiter;
 }
 
@@ -298,7 +298,7 @@ size_t waiting_count(const struct subscription *subscription)
 }
 
 /* The first in the queue is the first here, too, so this rarely goes far. */
-static struct waiter *find(const struct subscription *subscription, struct slice attempt)
+static struct waiter *waiting_find(const struct subscription *subscription, struct slice attempt)
 {
     struct waiter *waiter = subscription ? TAILQ_FIRST(&subscription->waiters) : NULL;
     while (waiter && !slice_equals(attempt, waiter->attempt.text))
@@ -309,7 +309,7 @@ static struct waiter *find(const struct subscription *subscription, struct slice
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token)
 {
-    struct waiter *waiter = find(subscription_find(locks, key), attempt);
+    struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
     if (!waiter) { /* it may have claimed by itself and been answered: the message came later */
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
@@ -323,24 +323,25 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
                      const struct hold *hold)
 {
-    struct waiter *waiter = find(subscription_find(locks, key), attempt);
+    struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
     if (!waiter)
         return; /* it was abandoned before Redis answered: what it left is on its way back */
     if (!is_connected(waiter)) {
-        leave(waiter,
-              LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
+        waiting_leave(
+            waiter,
+            LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
         return;
     }
     struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};
     subscription_plan(waiter->subscription, hold->ttl_ms);
-    tell(waiter, &reply);
+    waiting_tell(waiter, &reply);
 }
 
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt)
 {
-    struct waiter *waiter = find(subscription_find(locks, key), attempt);
+    struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
     if (waiter)
-        finish(waiter, &(struct locks_reply){.result = LOCKS_CANCELLED});
+        waiting_finish(waiter, &(struct locks_reply){.result = LOCKS_CANCELLED});
 }
 
 void waiting_drain(struct locks *locks)
@@ -351,8 +352,8 @@ void waiting_drain(struct locks *locks)
         next = TAILQ_NEXT(subscription, others);
         /* A subscription that ends with its last waiter is freed later. */
         while ((waiter = TAILQ_FIRST(&subscription->waiters))) {
-            leave(waiter, LEAVE_DRAIN);
-            finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
+            waiting_leave(waiter, LEAVE_DRAIN);
+            waiting_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         }
     }
 }

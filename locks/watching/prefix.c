@@ -13,7 +13,7 @@ enum {
     SWEPT_AT_ONCE = 250, /* names, in one turn of the loop */
 };
 
-static uint64_t now_of(const struct prefixes *prefixes)
+static uint64_t prefix_now(const struct prefixes *prefixes)
 {
     return uv_now(prefixes->locks->loop);
 }
@@ -61,7 +61,7 @@ void locks_unwatch_prefix(struct prefix_watch *watch)
     unlink_watch(watch);
     prefixes->watch_count--;
     if (--watch->region->watches == 0)
-        watch->region->idle = now_of(prefixes);
+        watch->region->idle = prefix_now(prefixes);
     uv_close((uv_handle_t *)&watch->timer, prefix_watch_on_closed);
     prefixes_plan(prefixes);
 }
@@ -132,7 +132,7 @@ static void prune(struct prefixes *prefixes)
     struct region *next;
     for (struct region *region = prefixes->regions; region; region = next) {
         next = region->next;
-        if (region->watches > 0 || now_of(prefixes) < region->idle + LINGER_MS)
+        if (region->watches > 0 || prefix_now(prefixes) < region->idle + LINGER_MS)
             continue;
         region_close(region);
         sweep_from_the_beginning(prefixes);
@@ -184,7 +184,7 @@ static uint64_t next_time(const struct prefixes *prefixes)
     if (round->phase == ROUND_MARKED)
         at = 0;
     else if (goes_on) /* in libuv 1.44 a timer that sets itself to now rings in the same turn */
-        at = now_of(prefixes) + 1;
+        at = prefix_now(prefixes) + 1;
     else if (round->phase == ROUND_MARKING)
         at = round->overdue;
     else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0) {
@@ -207,20 +207,20 @@ static void prefixes_on_timer(uv_timer_t *timer)
     if (prefixes->sweeping < INT64_MAX)
         sweep(prefixes);
     if (round->phase == ROUND_MARKED || round->phase == ROUND_GATHERING)
-        round_gather(prefixes);
+        prefix_round_gather(prefixes);
     else if (round->phase == ROUND_ANSWERING)
-        round_answer(prefixes);
-    else if (round->phase == ROUND_MARKING && now_of(prefixes) >= round->overdue)
-        round_fail(prefixes, "Redis does not tell of changes (batond's log says why)");
+        prefix_round_answer(prefixes);
+    else if (round->phase == ROUND_MARKING && prefix_now(prefixes) >= round->overdue)
+        prefix_round_fail(prefixes, "Redis does not tell of changes (batond's log says why)");
     else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0 &&
-             now_of(prefixes) >= prefixes->not_before)
-        round_begin(prefixes);
+             prefix_now(prefixes) >= prefixes->not_before)
+        prefix_round_begin(prefixes);
     prefixes_plan(prefixes);
 }
 
 void prefixes_plan(struct prefixes *prefixes)
 {
-    uint64_t at = next_time(prefixes), now = now_of(prefixes);
+    uint64_t at = next_time(prefixes), now = prefix_now(prefixes);
     if (at == UINT64_MAX)
         uv_timer_stop(&prefixes->timer);
     else
@@ -270,7 +270,7 @@ void prefixes_touched(struct locks *locks, struct slice key)
         return;
     if (key.length == 0) {
         doubt(prefixes);
-    } else if (!round_takes(prefixes, key)) {
+    } else if (!prefix_round_takes(prefixes, key)) {
         touch(prefixes, key);
     }
     if (prefixes->round.phase == ROUND_RESTING)
@@ -297,7 +297,7 @@ static struct prefixes *prefixes_of(struct locks *locks)
     return prefixes;
 }
 
-static void track(struct prefixes *prefixes)
+static void prefix_track(struct prefixes *prefixes)
 {
     char prefix[KEY_PREFIX_LENGTH + 1];
     size_t length = prefixes->locks->key_prefix_length;
@@ -350,7 +350,7 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
     struct prefixes *prefixes = prefixes_of(locks);
     struct prefix_watch *watch = make_watch(prefixes, prefix, from);
     if (!prefixes->tracking)
-        track(prefixes); /* on the same connection as the scan, and before it */
+        prefix_track(prefixes); /* on the same connection as the scan, and before it */
     watch->region = find_region(prefixes, prefix);
     watch->region->watches++;
     watch->listener = *listener;

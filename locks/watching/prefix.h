@@ -119,13 +119,13 @@ void prefix_watch_give_up(struct prefix_watch *watch, const char *error);
 
 /* The steps of a round: to be called in the phase RESTING, in MARKED and GATHERING, in ANSWERING,
  * and in MARKING. */
-void round_begin(struct prefixes *prefixes);
-void round_gather(struct prefixes *prefixes);
-void round_answer(struct prefixes *prefixes);
-void round_fail(struct prefixes *prefixes, const char *error);
+void prefix_round_begin(struct prefixes *prefixes);
+void prefix_round_gather(struct prefixes *prefixes);
+void prefix_round_answer(struct prefixes *prefixes);
+void prefix_round_fail(struct prefixes *prefixes, const char *error);
 
 /* Takes a key that has changed where it is the round's mark. */
-bool round_takes(struct prefixes *prefixes, struct slice key);
+bool prefix_round_takes(struct prefixes *prefixes, struct slice key);
 
 /* The store's event `touched`. */
 void prefixes_touched(struct locks *locks, struct slice key);

@@ -72,14 +72,14 @@ bool region_covers(const struct region *region, int64_t since)
     return region->ready && (since == 0 || region->since <= since);
 }
 
-static void ask(struct region *region, struct slice cursor);
+static void region_ask(struct region *region, struct slice cursor);
 
-static void begin(struct region *region)
+static void region_begin(struct region *region)
 {
     region->forgotten = 0;
     region->position = 0;
     region->began = 0;
-    ask(region, slice_of("0"));
+    region_ask(region, slice_of("0"));
 }
 
 /* Returns false where the entry is not of the expected shape. */
@@ -102,7 +102,7 @@ static bool note(struct region *region, const struct value *entry)
     return true;
 }
 
-static void finish(struct region *region, const char *error)
+static void region_finish(struct region *region, const char *error)
 {
     region->scanning = false;
     if (!error) {
@@ -127,33 +127,33 @@ static bool read_part(struct region *region, const struct value *part)
         region->began = time;
     regions_forget_oldest(*region->list, region->known);
     if (cursor.length > 0) {
-        ask(region, cursor);
+        region_ask(region, cursor);
         return true;
     }
     region->position++;
     if (store_seek_shard(region->locks->store, &region->position, &(unsigned){0})) {
-        ask(region, slice_of("0"));
+        region_ask(region, slice_of("0"));
         return true;
     }
     if (region->scan_since == 0)
         region->scan_since = region->began; /* of later changes Redis tells */
-    finish(region, NULL);
+    region_finish(region, NULL);
     return true;
 }
 
-static void answered(void *context, const struct store_result *result)
+static void region_answered(void *context, const struct store_result *result)
 {
     struct region *region = context;
     if (region->ended)
         free(region);
     else if (result->outcome == STORE_REPLIED && region->scan_again) {
         region->scan_again = false;
-        begin(region);
+        region_begin(region);
     } else if (result->outcome != STORE_REPLIED || !read_part(region, result->reply))
-        finish(region, operation_unavailable_because(result));
+        region_finish(region, operation_unavailable_because(result));
 }
 
-static void ask(struct region *region, struct slice cursor)
+static void region_ask(struct region *region, struct slice cursor)
 {
     struct locks *locks = region->locks;
     struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
@@ -175,7 +175,7 @@ static void ask(struct region *region, struct slice cursor)
         .key = key_prefix,
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
-        .done = answered,
+        .done = region_answered,
         .context = region,
     };
     script_call_send_at(locks, shard, &call);
@@ -187,7 +187,7 @@ void region_scan(struct region *region, int64_t since)
         return;
     region->scanning = true;
     region->scan_since = since;
-    begin(region);
+    region_begin(region);
 }
 
 void region_doubt(struct region *region, int64_t since)

@@ -35,8 +35,8 @@ static const char *given(const struct redis_access *access, const struct part *p
     return *(const char *const *)((const char *)access + part->from);
 }
 
-static int add(struct redis_url *url, const struct part *part, const char *text,
-               struct failure *failure)
+static int access_add(struct redis_url *url, const struct part *part, const char *text,
+                      struct failure *failure)
 {
     char **place = (char **)((char *)url + part->to);
     if (!text[0])
@@ -78,7 +78,7 @@ int redis_access_add(struct redis_url *url, const struct redis_access *access,
     int result = 0;
     for (size_t i = 0; result == 0 && i < PART_COUNT; i++)
         if (given(access, &PARTS[i]))
-            result = add(url, &PARTS[i], given(access, &PARTS[i]), failure);
+            result = access_add(url, &PARTS[i], given(access, &PARTS[i]), failure);
     return result < 0 ? result : check_pairs(url, failure);
 }
 

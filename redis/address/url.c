@@ -22,7 +22,7 @@ static const char SENTINEL_FORM[] = "redis+sentinel://host:26379,host:26379/MAST
 static const char ENCODE_HINT[] =
     "write special characters in user, password and path percent-encoded (@ as %40, / as %2F)";
 
-static int hex_digit(char digit)
+static int url_hex_digit(char digit)
 {
     static const char DIGITS[] = "0123456789abcdef";
     const char *found = digit ? strchr(DIGITS, digit | 0x20) : NULL;
@@ -37,8 +37,8 @@ static char *decode(struct slice text)
     for (size_t i = 0; decoded && i < text.length; i++) {
         char byte = text.bytes[i];
         if (byte == '%') {
-            int high = i + 1 < text.length ? hex_digit(text.bytes[i + 1]) : -1;
-            int low = i + 2 < text.length ? hex_digit(text.bytes[i + 2]) : -1;
+            int high = i + 1 < text.length ? url_hex_digit(text.bytes[i + 1]) : -1;
+            int low = i + 2 < text.length ? url_hex_digit(text.bytes[i + 2]) : -1;
             byte = high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
             i += 2;
         }
@@ -70,7 +70,7 @@ static bool cut_before(struct slice *text, char mark, bool last, struct slice *r
     return true;
 }
 
-static bool read_number(struct slice text, int largest, int *ret)
+static bool url_read_number(struct slice text, int largest, int *ret)
 {
     int number = 0;
     if (text.length == 0)
@@ -115,8 +115,8 @@ static bool is_host_byte(char byte, bool bracketed)
     return byte != '\0' && (strchr(PLAIN, byte) || (bracketed && strchr(ADDRESS, byte)));
 }
 
-static int read_host(struct slice host, bool bracketed, struct redis_node *node,
-                     struct failure *failure)
+static int url_read_host(struct slice host, bool bracketed, struct redis_node *node,
+                         struct failure *failure)
 {
     if (host.length == 0)
         return failure_set(failure, -EINVAL,
@@ -137,7 +137,7 @@ static int read_host(struct slice host, bool bracketed, struct redis_node *node,
 
 static int read_port(struct slice port, struct redis_node *node, struct failure *failure)
 {
-    if (!read_number(port, LARGEST_PORT, &node->port) || node->port == 0)
+    if (!url_read_number(port, LARGEST_PORT, &node->port) || node->port == 0)
         return failure_set(failure, -EINVAL,
                            "redis-url has a port that is not a number from 1 to %d; %s",
                            LARGEST_PORT, ENCODE_HINT);
@@ -145,7 +145,7 @@ static int read_port(struct slice port, struct redis_node *node, struct failure 
 }
 
 /* host[:port] */
-static int read_place(struct slice place, struct redis_node *node, struct failure *failure)
+static int url_read_place(struct slice place, struct redis_node *node, struct failure *failure)
 {
     struct slice host = place;
     struct slice port = {NULL, 0};
@@ -160,7 +160,7 @@ static int read_place(struct slice place, struct redis_node *node, struct failur
     } else if (cut_before(&place, ':', true, &host)) {
         port = place;
     }
-    int result = read_host(host, bracketed, node, failure);
+    int result = url_read_host(host, bracketed, node, failure);
     if (result == 0 && port.bytes)
         result = read_port(port, node, failure);
     return result;
@@ -168,7 +168,7 @@ static int read_place(struct slice place, struct redis_node *node, struct failur
 
 static int read_database(struct slice database, struct redis_url *url, struct failure *failure)
 {
-    if (database.length > 0 && !read_number(database, LARGEST_DATABASE, &url->database))
+    if (database.length > 0 && !url_read_number(database, LARGEST_DATABASE, &url->database))
         return failure_set(failure, -EINVAL, "redis-url has a database that is not a number; %s",
                            ENCODE_HINT);
     return 0;
@@ -193,7 +193,7 @@ static int read_network(struct slice rest, struct redis_url *url, struct failure
     struct redis_node node = {NULL, DEFAULT_PORT};
     int result = read_authority(&rest, &place, url, failure);
     if (result == 0)
-        result = read_place(place, &node, failure);
+        result = url_read_place(place, &node, failure);
     url->host = node.host;
     url->port = node.port;
     if (result == 0)
@@ -219,7 +219,7 @@ static int read_nodes(struct slice places, int port, struct redis_url *url, stru
                                REDIS_NODES_MOST);
         struct redis_node *node = &url->nodes[url->node_count++];
         node->port = port;
-        result = read_place(place, node, failure);
+        result = url_read_place(place, node, failure);
     }
     return result;
 }
@@ -288,7 +288,7 @@ static bool is_same_node(const struct redis_node *one, const struct redis_node *
 }
 
 /* An even number would tolerate no more losses than one less. */
-static int check_members(const struct redis_url *url, struct failure *failure)
+static int url_check_members(const struct redis_url *url, struct failure *failure)
 {
     if (url->node_count < REDIS_QUORUM_LEAST || url->node_count > REDIS_QUORUM_MOST ||
         url->node_count % 2 == 0)
@@ -315,7 +315,7 @@ static int read_quorum(struct slice rest, struct redis_url *url, struct failure 
     if (result == 0)
         result = read_nodes(places, DEFAULT_PORT, url, failure);
     if (result == 0)
-        result = check_members(url, failure);
+        result = url_check_members(url, failure);
     return result < 0 ? result : read_database(rest, url, failure);
 }
 

@@ -30,7 +30,7 @@ static char **text_at(struct redis_url *url, size_t index)
     return (char **)((char *)url + TEXTS[index]);
 }
 
-static bool copy_text(const char *text, char **ret)
+static bool url_parts_copy_text(const char *text, char **ret)
 {
     *ret = text ? strdup(text) : NULL;
     return !text || *ret;
@@ -46,7 +46,8 @@ static bool copy_nodes(const struct redis_url *url, struct redis_url *ret)
     bool is_whole = true;
     for (; is_whole && ret->node_count < url->node_count; ret->node_count++) {
         ret->nodes[ret->node_count].port = url->nodes[ret->node_count].port;
-        is_whole = copy_text(url->nodes[ret->node_count].host, &ret->nodes[ret->node_count].host);
+        is_whole = url_parts_copy_text(url->nodes[ret->node_count].host,
+                                       &ret->nodes[ret->node_count].host);
     }
     return is_whole;
 }
@@ -57,7 +58,8 @@ int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
         .kind = url->kind, .port = url->port, .database = url->database, .tls = url->tls};
     bool is_whole = copy_nodes(url, ret);
     for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
-        is_whole = copy_text(*text_at((struct redis_url *)(uintptr_t)url, i), text_at(ret, i));
+        is_whole =
+            url_parts_copy_text(*text_at((struct redis_url *)(uintptr_t)url, i), text_at(ret, i));
     if (is_whole)
         return 0;
     redis_url_free(ret);

@@ -342,7 +342,7 @@ static bool cluster_store_seek(const void *state, unsigned *position, unsigned *
     return false;
 }
 
-static void write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
+static void cluster_store_write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
 {
     tag[0] = '\0';
     if (slot != SLOT_COUNT)
@@ -356,13 +356,13 @@ static void cluster_store_tag(void *state, unsigned shard, char tag[STORE_TAG_SI
     unsigned slot = cluster_next_slot(store->cluster, shard, store->tagged_slot);
     if (slot != SLOT_COUNT)
         store->tagged_slot = slot;
-    write_tag(slot, tag);
+    cluster_store_write_tag(slot, tag);
 }
 
 static void cluster_store_first_tag(const void *state, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     const struct cluster_store *store = state;
-    write_tag(cluster_next_slot(store->cluster, shard, SLOT_COUNT - 1), tag);
+    cluster_store_write_tag(cluster_next_slot(store->cluster, shard, SLOT_COUNT - 1), tag);
 }
 
 /* State */

@@ -170,8 +170,8 @@ static unsigned find_by_address(const struct node_table *table, const char *host
 }
 
 /* Returns false if the name does not identify a host. */
-static bool read_host(const struct slot_node *node, const char *answering,
-                      char host[REDIS_HOST_LONGEST + 1])
+static bool node_table_read_host(const struct slot_node *node, const char *answering,
+                                 char host[REDIS_HOST_LONGEST + 1])
 {
     struct slice name = node->host.length > 0 ? node->host : slice_of(answering);
     if (name.length == 0 || name.length > REDIS_HOST_LONGEST || slice_equals(name, "?") ||
@@ -191,7 +191,7 @@ unsigned node_table_find(const struct node_table *table, const struct slot_node 
     char host[REDIS_HOST_LONGEST + 1];
     unsigned number = find_by_id(table, named->id);
     if (number == CLUSTER_NOBODY && named->id.length == 0 &&
-        read_host(named, host_of(table, by), host))
+        node_table_read_host(named, host_of(table, by), host))
         number = find_by_address(table, host, named->port);
     return number;
 }
@@ -211,7 +211,7 @@ static unsigned node_meet(struct node_table *table, const struct slot_node *name
 {
     char host[REDIS_HOST_LONGEST + 1];
     unsigned number = find_by_id(table, named->id);
-    if (!read_host(named, answering, host))
+    if (!node_table_read_host(named, answering, host))
         return number;
     if (number == CLUSTER_NOBODY)
         number = find_at(table, named, host);

@@ -15,7 +15,7 @@ struct cluster_preflight {
     struct failure *failure;
 };
 
-static void preflight_end(struct cluster_preflight *preflight, int result)
+static void preflight_cluster_preflight_end(struct cluster_preflight *preflight, int result)
 {
     if (preflight->is_over)
         return;
@@ -34,19 +34,19 @@ static void preflight_on_mapped(void *context)
     struct cluster_preflight *preflight = context;
     unsigned uncovered = cluster_uncovered(preflight->cluster);
     if (uncovered > 0)
-        preflight_end(preflight,
-                      failure_set(preflight->failure, -EAGAIN,
-                                  "%u of the %d slots of the Redis Cluster are served by no node: "
-                                  "assign them with `redis-cli --cluster fix`",
-                                  uncovered, SLOT_COUNT));
+        preflight_cluster_preflight_end(
+            preflight, failure_set(preflight->failure, -EAGAIN,
+                                   "%u of the %d slots of the Redis Cluster are served by no node: "
+                                   "assign them with `redis-cli --cluster fix`",
+                                   uncovered, SLOT_COUNT));
     else
-        preflight_end(preflight, 0);
+        preflight_cluster_preflight_end(preflight, 0);
 }
 
 static void preflight_on_lost(void *context, int code, const char *reason)
 {
     struct cluster_preflight *preflight = context;
-    preflight_end(preflight, failure_set(preflight->failure, code, "%s", reason));
+    preflight_cluster_preflight_end(preflight, failure_set(preflight->failure, code, "%s", reason));
 }
 
 static void preflight_on_timer(uv_timer_t *timer)

@@ -112,7 +112,7 @@ static const char *why_not(const struct router *router, unsigned node)
 }
 
 /* Whether the first call of the lane can be sent now, or the lane is no longer needed. */
-static bool can_go_on(const struct router *router, const struct lane *lane, uint64_t now)
+static bool router_can_go_on(const struct router *router, const struct lane *lane, uint64_t now)
 {
     if (now < lane->not_before || (lane->slot != WHOLE && router->open[lane->slot] > 0))
         return false;
@@ -182,7 +182,7 @@ static void router_go_on(struct router *router)
         next = SLIST_NEXT(lane, others); /* a caller that hears of a failure may call again */
         if (router->closing && !lane->first)
             lane_close(router, lane);
-        else if (can_go_on(router, lane, now))
+        else if (router_can_go_on(router, lane, now))
             lane_go_on(router, lane);
     }
     if (SLIST_EMPTY(&router->lanes))
@@ -282,7 +282,7 @@ static void router_hold(struct router *router, struct call *call, bool tries_aga
         lane->not_before = not_before;
     lane->is_tried = false;
     lane_put(lane, call);
-    if (can_go_on(router, lane, uv_now(router->loop)))
+    if (router_can_go_on(router, lane, uv_now(router->loop)))
         lane_go_on(router, lane);
 }
 

@@ -52,7 +52,7 @@ void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE])
 }
 
 /* The next answer may have a usable name: "?" is a name that the node does not know yet. */
-static bool read_host(const struct value *value, struct slice *ret)
+static bool slots_read_host(const struct value *value, struct slice *ret)
 {
     struct slice host;
     *ret = (struct slice){NULL, 0};
@@ -66,7 +66,7 @@ static bool read_node(const struct value *value, struct slot_node *ret)
 {
     int64_t port;
     struct slice id = {NULL, 0};
-    if (value_count(value) < 2 || !read_host(value_at(value, 0), &ret->host) ||
+    if (value_count(value) < 2 || !slots_read_host(value_at(value, 0), &ret->host) ||
         !value_integer(value_at(value, 1), &port) || port < 0 || port > LARGEST_PORT)
         return false;
     value_text(value_at(value, 2), &id);
@@ -103,7 +103,7 @@ bool slots_read(const struct value *reply,
     return true;
 }
 
-static bool read_number(const char **text, long most, long *ret)
+static bool slots_read_number(const char **text, long most, long *ret)
 {
     char *end;
     if (**text < '0' || **text > '9')
@@ -120,11 +120,11 @@ bool redirect_read(const char *error, struct redirect *ret)
         return false;
     const char *at = error + (ask ? sizeof "ASK" : sizeof "MOVED") - 1;
     long slot, port;
-    if (*at++ != ' ' || !read_number(&at, SLOT_COUNT - 1, &slot) || *at++ != ' ')
+    if (*at++ != ' ' || !slots_read_number(&at, SLOT_COUNT - 1, &slot) || *at++ != ' ')
         return false;
     const char *colon = strrchr(at, ':'); /* an IPv6 address contains colons */
     const char *digits = colon ? colon + 1 : NULL;
-    if (!colon || !read_number(&digits, LARGEST_PORT, &port) || *digits || port == 0 ||
+    if (!colon || !slots_read_number(&digits, LARGEST_PORT, &port) || *digits || port == 0 ||
         colon - at > REDIS_HOST_LONGEST)
         return false;
     struct slice host = {at, (size_t)(colon - at)};

@@ -227,7 +227,7 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
 }
 
 /* If all nodes say so, they are right: the Cluster is down as a whole, or was set up anew. */
-static bool counts(struct topology *topology)
+static bool topology_counts(struct topology *topology)
 {
     bool all = topology->passed_over + 1 >= count_candidates(topology);
     if (all && topology->is_behind)
@@ -257,7 +257,7 @@ static void topology_on_slots(struct topology *topology, const redisReply *reply
         return;
     }
     topology->asking = false;
-    if (!counts(topology)) {
+    if (!topology_counts(topology)) {
         topology_pass_over(topology);
         return;
     }

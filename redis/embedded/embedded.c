@@ -1,5 +1,6 @@
 #include "redis/embedded/embedded.h"
 
+#include "base/monotonic.h"
 #include "redis/address/url.h"
 #include "redis/embedded/starter.h"
 #include "redis/embedded/state_directory.h"
@@ -17,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -53,11 +53,6 @@ struct embedded {
 static void pause_ms(long ms)
 {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
-}
-
-static uint64_t now_ms(void)
-{
-    return uv_hrtime() / 1000000;
 }
 
 /* The directory */
@@ -233,7 +228,7 @@ static int spawn(struct embedded *embedded, struct failure *failure)
     if (child < 0)
         return failure_set(failure, -error, "cannot start redis-server: %s", strerror(error));
     embedded->child = child;
-    embedded->started_ms = now_ms();
+    embedded->started_ms = (uint64_t)monotonic_ms();
     return 0;
 }
 
@@ -254,7 +249,7 @@ static void describe_end(struct embedded *embedded, int status)
 /* The pause grows after each short life: what ends redis-server does not go away by itself. */
 static void lengthen_pause(struct embedded *embedded)
 {
-    bool was_long = now_ms() - embedded->started_ms >= LIVES_LONG_MS;
+    bool was_long = (uint64_t)monotonic_ms() - embedded->started_ms >= LIVES_LONG_MS;
     int longer = was_long ? PAUSE_SHORTEST_MS : 2 * embedded->pause_ms;
     if (longer < PAUSE_SHORTEST_MS)
         longer = PAUSE_SHORTEST_MS;
@@ -268,8 +263,8 @@ static int await_answer(struct embedded *embedded, struct failure *failure)
     if (result < 0)
         return result;
     struct failure why = {""};
-    uint64_t deadline = now_ms() + START_WAIT_MS;
-    while (now_ms() < deadline) {
+    uint64_t deadline = (uint64_t)monotonic_ms() + START_WAIT_MS;
+    while ((uint64_t)monotonic_ms() < deadline) {
         result = preflight_server(&url, ANSWER_WAIT_MS, &why);
         if (result != -EAGAIN)
             break;

@@ -35,7 +35,7 @@ static pid_t start(struct starter *starter)
     return child < 0 ? -errno : child;
 }
 
-static _Noreturn void serve(struct starter *starter, pid_t maker)
+static _Noreturn void starter_serve(struct starter *starter, pid_t maker)
 {
     char word;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -68,7 +68,7 @@ int starter_open(struct starter **ret, void (*run_it)(const void *context), cons
     starter->fd = fds[starter->process == 0];
     close(fds[starter->process != 0]);
     if (starter->process == 0)
-        serve(starter, maker);
+        starter_serve(starter, maker);
     *ret = starter;
     return 0;
 

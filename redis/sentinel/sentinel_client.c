@@ -34,7 +34,7 @@ static struct slice field(const redisReply *fields, const char *name)
     return (struct slice){NULL, 0};
 }
 
-static bool copy_text(struct slice text, char *ret, size_t size)
+static bool sentinel_client_copy_text(struct slice text, char *ret, size_t size)
 {
     bool fits = text.length > 0 && text.length < size && !memchr(text.bytes, '\0', text.length);
     if (fits)
@@ -45,7 +45,8 @@ static bool copy_text(struct slice text, char *ret, size_t size)
 static bool read_host_and_port(struct slice host, struct slice port, struct vote *ret)
 {
     char number[8];
-    if (!copy_text(host, ret->host, sizeof ret->host) || !copy_text(port, number, sizeof number))
+    if (!sentinel_client_copy_text(host, ret->host, sizeof ret->host) ||
+        !sentinel_client_copy_text(port, number, sizeof number))
         return false;
     ret->port = atoi(number);
     return ret->port > 0 && ret->port <= 65535;
@@ -61,7 +62,7 @@ static bool check_left(struct sentinel_client *client, const redisReply *reply)
 
 static bool read_id(struct sentinel_client *client, const redisReply *reply)
 {
-    return copy_text(text_of(reply), client->id, sizeof client->id);
+    return sentinel_client_copy_text(text_of(reply), client->id, sizeof client->id);
 }
 
 /* Redis calls it a master, Valkey a primary. */
@@ -73,13 +74,13 @@ static bool read_state(struct sentinel_client *client, const redisReply *reply)
         reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, UNKNOWN, sizeof UNKNOWN - 1) == 0;
     if (client->knows_no_such_name)
         return true;
-    if (!copy_text(field(reply, "config-epoch"), epoch, sizeof epoch))
+    if (!sentinel_client_copy_text(field(reply, "config-epoch"), epoch, sizeof epoch))
         return false;
     client->draft.epoch = strtoull(epoch, NULL, 10);
     return true;
 }
 
-static bool read_address(struct sentinel_client *client, const redisReply *reply)
+static bool sentinel_client_read_address(struct sentinel_client *client, const redisReply *reply)
 {
     if (client->knows_no_such_name)
         return true;
@@ -93,7 +94,7 @@ static void read_other(struct sentinel_client *client, const redisReply *fields)
     char id[SENTINEL_CLIENT_ID_SIZE] = "";
     if (!read_host_and_port(field(fields, "ip"), field(fields, "port"), &address))
         return;
-    copy_text(field(fields, "runid"), id, sizeof id);
+    sentinel_client_copy_text(field(fields, "runid"), id, sizeof id);
     client->events->named(client->events->context, &address, id);
 }
 
@@ -123,7 +124,7 @@ static const struct question {
     {{"UNSUBSCRIBE", SWITCHES}, false, check_left},
     {{"SENTINEL", "MYID"}, false, read_id},
     {{"SENTINEL", "MASTER"}, true, read_state},
-    {{"SENTINEL", "GET-MASTER-ADDR-BY-NAME"}, true, read_address},
+    {{"SENTINEL", "GET-MASTER-ADDR-BY-NAME"}, true, sentinel_client_read_address},
     {{"SENTINEL", "SENTINELS"}, true, read_others},
     {{"SUBSCRIBE", SWITCHES}, false, check_joined},
 };

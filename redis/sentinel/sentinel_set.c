@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-static bool is_same(const struct sentinel_client *client, const struct sentinel_client *other)
+static bool sentinel_set_is_same(const struct sentinel_client *client,
+                                 const struct sentinel_client *other)
 {
     bool counts = !other->is_dropped && !other->is_left_out;
     return counts && client->id[0] && strcmp(other->id, client->id) == 0;
@@ -17,14 +18,15 @@ bool sentinel_set_is_twin(const struct sentinel_client *clients,
         bool is_as_good = sentinel_client_answers(other) == sentinel_client_answers(client);
         if (other == client)
             is_before = false;
-        else if (is_same(client, other) &&
+        else if (sentinel_set_is_same(client, other) &&
                  (is_as_good ? is_before : sentinel_client_answers(other)))
             return true;
     }
     return false;
 }
 
-static bool counts(const struct sentinel_client *clients, const struct sentinel_client *client)
+static bool sentinel_set_counts(const struct sentinel_client *clients,
+                                const struct sentinel_client *client)
 {
     return !client->is_dropped && !client->is_left_out && !sentinel_set_is_twin(clients, client);
 }
@@ -33,7 +35,7 @@ static bool counts(const struct sentinel_client *clients, const struct sentinel_
 static const struct sentinel_client *next_counted(const struct sentinel_client *clients,
                                                   const struct sentinel_client *client)
 {
-    while (client && !counts(clients, client))
+    while (client && !sentinel_set_counts(clients, client))
         client = client->next;
     return client;
 }

@@ -56,7 +56,7 @@ static int trust(SSL_CTX *context, const char *ca, struct failure *failure)
     return 0;
 }
 
-static int identify(SSL_CTX *context, const struct tls_files *files, struct failure *failure)
+static int tls_identify(SSL_CTX *context, const struct tls_files *files, struct failure *failure)
 {
     if (!files->certificate)
         return 0;
@@ -81,7 +81,7 @@ int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     int result = trust(context, files->ca, failure);
     if (result == 0)
-        result = identify(context, files, failure);
+        result = tls_identify(context, files, failure);
     if (result < 0)
         SSL_CTX_free(context);
     else
@@ -154,7 +154,7 @@ static ssize_t outcome(SSL *session, int result)
     }
 }
 
-static int cut(size_t size)
+static int tls_cut(size_t size)
 {
     return size > INT_MAX ? INT_MAX : (int)size;
 }
@@ -163,14 +163,14 @@ ssize_t tls_read(struct tls *tls, void *buffer, size_t size)
 {
     ERR_clear_error();
     errno = 0;
-    return outcome(session_of(tls), SSL_read(session_of(tls), buffer, cut(size)));
+    return outcome(session_of(tls), SSL_read(session_of(tls), buffer, tls_cut(size)));
 }
 
 ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
 {
     ERR_clear_error();
     errno = 0;
-    return outcome(session_of(tls), SSL_write(session_of(tls), bytes, cut(length)));
+    return outcome(session_of(tls), SSL_write(session_of(tls), bytes, tls_cut(length)));
 }
 
 const char *tls_error(void)

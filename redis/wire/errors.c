@@ -71,7 +71,7 @@ static const char *unwrap(const char *text)
 }
 
 /* NULL where its code is none of those. */
-static const struct error *find(const char *inner)
+static const struct error *errors_find(const char *inner)
 {
     for (size_t i = 0; i < LENGTH(ERRORS); i++)
         if (error_has_code(inner, ERRORS[i].code))
@@ -89,7 +89,7 @@ static bool is_of_lua(const char *text)
 
 enum error_kind error_kind(const char *text)
 {
-    const struct error *error = find(unwrap(text));
+    const struct error *error = errors_find(unwrap(text));
     if (error)
         return error->kind;
     return is_of_lua(text) ? ERROR_DAMAGED : ERROR_UNKNOWN;
@@ -109,7 +109,7 @@ void error_explain_damage(const char *text, char *ret, size_t size)
 void error_explain(const char *text, char *ret, size_t size)
 {
     const char *inner = unwrap(text);
-    const struct error *error = find(inner);
+    const struct error *error = errors_find(inner);
     size_t length = strnlen(inner, WORDS_SHOWN);
     if (length > 0 && inner[length - 1] == '.')
         length--;

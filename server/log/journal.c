@@ -49,7 +49,7 @@ bool journal_wants_requests(const struct log *log)
 }
 
 /* What a client makes too long leaves no room in the line for who that client is. */
-static struct slice cut(const char *text, size_t most)
+static struct slice journal_cut(const char *text, size_t most)
 {
     return (struct slice){text, strnlen(text, most)};
 }
@@ -103,7 +103,7 @@ void journal_answered(const struct log *log, const struct outcome *outcome)
     if (!journal_wants_requests(log) ||
         !log_begin(log, route_is_probe(exchange->route) ? LOG_DEBUG : LOG_INFO, "request", &line))
         return;
-    line_text(&line, "method", cut(exchange->method, METHOD_LONGEST));
+    line_text(&line, "method", journal_cut(exchange->method, METHOD_LONGEST));
     add_target(&line, exchange);
     line_number(&line, "status", exchange->reply.status);
     add_ms_if_known(&line, "duration_ms", outcome->took_us);

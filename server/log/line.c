@@ -21,13 +21,13 @@ static size_t room(const struct line *line)
 }
 
 /* There is room. */
-static void put(struct line *line, const char *bytes, size_t length)
+static void line_put(struct line *line, const char *bytes, size_t length)
 {
     memcpy(line->text + line->length, bytes, length);
     line->length += length;
 }
 
-static void put_char(struct line *line, char c)
+static void line_put_char(struct line *line, char c)
 {
     line->text[line->length++] = c;
 }
@@ -48,7 +48,7 @@ static size_t put_special(struct line *line, struct slice text)
 {
     unsigned char c = (unsigned char)text.bytes[0];
     if (c == '"' || c == '\\') {
-        put(line, (const char[]){'\\', (char)c}, 2);
+        line_put(line, (const char[]){'\\', (char)c}, 2);
         return 1;
     }
     size_t shown, taken = utf8_show(text, line->text + line->length, &shown);
@@ -59,18 +59,18 @@ static size_t put_special(struct line *line, struct slice text)
 /* Writes `text` between quotes, as a JSON string; text lines quote likewise. */
 static void put_quoted(struct line *line, struct slice text)
 {
-    put_char(line, '"');
+    line_put_char(line, '"');
     while (text.length > 0 && line->length < sizeof line->text - TEXT_END) {
         size_t length = plain_length(text);
         if (length > room(line))
             length = room(line);
-        put(line, text.bytes, length);
+        line_put(line, text.bytes, length);
         if (length == 0)
             length = put_special(line, text);
         text.bytes += length;
         text.length -= length;
     }
-    put_char(line, '"');
+    line_put_char(line, '"');
 }
 
 /* Begins a pair whose value takes so many bytes at least. Half of one would be no JSON. */
@@ -80,14 +80,14 @@ static bool put_name(struct line *line, struct slice name, size_t least)
     if (line->length + name.length + least > sizeof line->text - PAIR_LEAST)
         return false;
     if (!is_first)
-        put_char(line, is_json ? ',' : ' ');
+        line_put_char(line, is_json ? ',' : ' ');
     if (is_json)
-        put_char(line, '"');
-    put(line, name.bytes, name.length);
+        line_put_char(line, '"');
+    line_put(line, name.bytes, name.length);
     if (is_json)
-        put(line, "\":", 2);
+        line_put(line, "\":", 2);
     else
-        put_char(line, '=');
+        line_put_char(line, '=');
     return true;
 }
 
@@ -125,12 +125,12 @@ static void put_time(struct line *line)
         {(unsigned)(now.tv_nsec / 1000000), 3, "Z"},
     };
     put_name(line, slice_of("time"), 0);
-    put_char(line, '"');
+    line_put_char(line, '"');
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
         put_digits(line, PARTS[i].number, PARTS[i].digits);
-        put_char(line, *PARTS[i].behind);
+        line_put_char(line, *PARTS[i].behind);
     }
-    put_char(line, '"');
+    line_put_char(line, '"');
 }
 
 void line_begin(struct line *line, enum log_format format, const char *level, const char *message)
@@ -138,7 +138,7 @@ void line_begin(struct line *line, enum log_format format, const char *level, co
     line->format = format;
     line->length = 0;
     if (format == LOG_JSON)
-        put_char(line, '{');
+        line_put_char(line, '{');
     put_time(line);
     line_word(line, "level", slice_of(level));
     line_text(line, "msg", slice_of(message));
@@ -154,9 +154,9 @@ void line_word(struct line *line, const char *name, struct slice word)
 {
     if (!put_name(line, slice_of(name), word.length))
         return;
-    put_char(line, '"');
-    put(line, word.bytes, word.length);
-    put_char(line, '"');
+    line_put_char(line, '"');
+    line_put(line, word.bytes, word.length);
+    line_put_char(line, '"');
 }
 
 void line_number(struct line *line, const char *name, int64_t number)
@@ -169,7 +169,7 @@ void line_flag(struct line *line, const char *name, bool flag)
 {
     struct slice word = slice_of(flag ? "true" : "false");
     if (put_name(line, slice_of(name), word.length))
-        put(line, word.bytes, word.length);
+        line_put(line, word.bytes, word.length);
 }
 
 void line_ms(struct line *line, const char *name, int64_t us)
@@ -177,13 +177,13 @@ void line_ms(struct line *line, const char *name, int64_t us)
     if (!put_name(line, slice_of(name), NUMBER_MOST))
         return;
     put_number(line, us / 1000);
-    put_char(line, '.');
+    line_put_char(line, '.');
     put_digits(line, (uint64_t)(us % 1000), 3);
 }
 
 void line_end(struct line *line)
 {
     if (line->format == LOG_JSON)
-        put_char(line, '}');
-    put_char(line, '\n');
+        line_put_char(line, '}');
+    line_put_char(line, '\n');
 }

@@ -35,7 +35,7 @@ bool log_begin(const struct log *log, enum log_level level, const char *message,
     return true;
 }
 
-static void write_line(const struct log *log, const struct line *line)
+static void log_write_line(const struct log *log, const struct line *line)
 {
     ssize_t written = write(log->fd, line->text, line->length);
     (void)written; /* there is nobody left to tell */
@@ -47,7 +47,7 @@ void log_end(const struct log *log, struct line *line)
     if (log->log_writer)
         log_writer_put(log->log_writer, line);
     else
-        write_line(log, line);
+        log_write_line(log, line);
 }
 
 /* Pairs of a name and a text, ended by NULL. */
@@ -80,5 +80,5 @@ void log_last_words(const struct log *log, enum log_level level, const char *mes
     va_end(pairs);
     line_end(&line);
     if (poll(&(struct pollfd){.fd = log->fd, .events = POLLOUT}, 1, 0) == 1)
-        write_line(log, &line);
+        log_write_line(log, &line);
 }

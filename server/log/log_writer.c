@@ -47,7 +47,7 @@ struct log_writer {
     bool torn;       /* the last line was written in part */
 };
 
-static void lose(struct log_writer *log_writer, uint64_t *number, uint64_t lines)
+static void log_writer_lose(struct log_writer *log_writer, uint64_t *number, uint64_t lines)
 {
     *number += lines;
     atomic_fetch_add_explicit(&log_writer->lost, lines, memory_order_relaxed);
@@ -59,7 +59,7 @@ void log_writer_put(struct log_writer *log_writer, const struct line *line)
     struct batch *batch = log_writer->filling;
     size_t before = batch->length;
     if (batch->lost > 0 || line->length > sizeof batch->text - before) {
-        lose(log_writer, &batch->lost, 1);
+        log_writer_lose(log_writer, &batch->lost, 1);
     } else {
         memcpy(batch->text + before, line->text, line->length);
         batch->length += line->length;
@@ -94,7 +94,7 @@ static void sleep_until_news(struct log_writer *log_writer)
     log_writer->sleeps = false;
 }
 
-static void gather(struct log_writer *log_writer)
+static void log_writer_gather(struct log_writer *log_writer)
 {
     struct timespec until = in_ms(GATHER_MS);
     while (log_writer->filling->length < GATHERED && !log_writer->closing &&
@@ -104,7 +104,7 @@ static void gather(struct log_writer *log_writer)
 
 /* Waits for lines, a moment longer for more of them, and takes them over. False at the end, when
  * there are none left. */
-static bool take(struct log_writer *log_writer)
+static bool log_writer_take(struct log_writer *log_writer)
 {
     struct batch *empty = log_writer->writing;
     pthread_mutex_lock(&log_writer->mutex);
@@ -112,7 +112,7 @@ static bool take(struct log_writer *log_writer)
     do {
         if (looks++ == QUIET_LOOKS)
             sleep_until_news(log_writer);
-        gather(log_writer);
+        log_writer_gather(log_writer);
     } while (log_writer->filling->length == 0 && !log_writer->closing);
     log_writer->writing = log_writer->filling;
     log_writer->filling = empty;
@@ -204,7 +204,8 @@ static void write_batch(struct log_writer *log_writer)
     struct batch *batch = log_writer->writing;
     size_t done =
         say_what_is_lost(log_writer) ? write_lines(log_writer, batch->text, batch->length) : 0;
-    lose(log_writer, &log_writer->unsaid, lines_in(batch->text + done, batch->length - done));
+    log_writer_lose(log_writer, &log_writer->unsaid,
+                    lines_in(batch->text + done, batch->length - done));
     log_writer->unsaid += batch->lost;
     if (done == batch->length)
         say_what_is_lost(log_writer);
@@ -222,10 +223,10 @@ static void log_writer_free(struct log_writer *log_writer)
     free(log_writer);
 }
 
-static void *run(void *context)
+static void *log_writer_run(void *context)
 {
     struct log_writer *log_writer = context;
-    while (take(log_writer))
+    while (log_writer_take(log_writer))
         write_batch(log_writer);
     pthread_mutex_lock(&log_writer->mutex);
     log_writer->has_ended = true;
@@ -255,12 +256,12 @@ static void init_condition(pthread_cond_t *condition)
 }
 
 /* Signals are for the main thread. */
-static int start(struct log_writer *log_writer)
+static int log_writer_start(struct log_writer *log_writer)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&log_writer->thread, NULL, run, log_writer);
+    int result = pthread_create(&log_writer->thread, NULL, log_writer_run, log_writer);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
 }
@@ -278,7 +279,7 @@ struct log_writer *log_writer_open(int fd, enum log_format format)
     pthread_mutex_init(&log_writer->mutex, NULL);
     init_condition(&log_writer->news);
     init_condition(&log_writer->ended);
-    if (start(log_writer) == 0)
+    if (log_writer_start(log_writer) == 0)
         return log_writer;
     log_writer_free(log_writer);
     return NULL;

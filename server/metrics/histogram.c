@@ -12,7 +12,7 @@ const histogram_scale HISTOGRAM_HOLDS = {10000,     50000,      100000,      500
                                          5000000,   10000000,   30000000,    60000000,   300000000,
                                          900000000, 3600000000, 21600000000, 86400000000};
 
-static void add(atomic_uint_fast64_t *number, uint64_t more)
+static void histogram_add(atomic_uint_fast64_t *number, uint64_t more)
 {
     uint64_t before = atomic_load_explicit(number, memory_order_relaxed);
     atomic_store_explicit(number, before + more, memory_order_relaxed);
@@ -24,11 +24,11 @@ void histogram_observe(struct histogram *histogram, const histogram_scale scale,
     size_t i = 0;
     while (i < HISTOGRAM_BOUNDS && microseconds > scale[i])
         i++;
-    add(&histogram->buckets[i], 1);
-    add(&histogram->sum, microseconds);
+    histogram_add(&histogram->buckets[i], 1);
+    histogram_add(&histogram->sum, microseconds);
 }
 
-static uint64_t sum(const struct histograms *all, size_t offset)
+static uint64_t histogram_sum(const struct histograms *all, size_t offset)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -41,7 +41,8 @@ static uint64_t sum(const struct histograms *all, size_t offset)
 
 static uint64_t bucket(const struct histograms *all, size_t i)
 {
-    return sum(all, offsetof(struct histogram, buckets) + i * sizeof(atomic_uint_fast64_t));
+    return histogram_sum(all,
+                         offsetof(struct histogram, buckets) + i * sizeof(atomic_uint_fast64_t));
 }
 
 uint64_t histograms_total(const struct histograms *all)
@@ -57,7 +58,7 @@ uint64_t histograms_total(const struct histograms *all)
 void histograms_write(FILE *out, const struct histograms *all, const histogram_scale scale,
                       const char *name, const char *labels)
 {
-    uint64_t total = 0, microseconds = sum(all, offsetof(struct histogram, sum));
+    uint64_t total = 0, microseconds = histogram_sum(all, offsetof(struct histogram, sum));
     for (size_t i = 0; i < HISTOGRAM_BOUNDS; i++) {
         total += bucket(all, i);
         fprintf(out, "%s_bucket{%sle=\"%g\"} %" PRIu64 "\n", name, labels, (double)scale[i] / 1e6,

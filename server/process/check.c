@@ -1,6 +1,7 @@
 #include "server/process/check.h"
 
 #include "api/access/tokens_file.h"
+#include "base/monotonic.h"
 #include "base/slice.h"
 #include "server/http/https.h"
 #include "server/net/listener.h"
@@ -12,7 +13,6 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { REPLY_LONGEST = 4096 };
@@ -28,17 +28,10 @@ struct call {
     size_t length;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* What is done next with the socket ends in time. Returns false where there is none left. */
 static bool bound(const struct call *call)
 {
-    int64_t left = call->until - now_ms();
+    int64_t left = call->until - monotonic_ms();
     if (left <= 0)
         return false;
     struct timeval most = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
@@ -104,7 +97,7 @@ static ssize_t exchange_some(struct call *call, const char *request, size_t size
     return call->tls ? gnutls_record_recv(call->tls, place, size) : read(call->fd, place, size);
 }
 
-static int ask(struct call *call, struct failure *failure)
+static int check_ask(struct call *call, struct failure *failure)
 {
     static const char REQUEST[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n"
                                   "User-Agent: batond-check\r\n"
@@ -133,7 +126,7 @@ static const char *silence(const struct call *call)
 {
     if (call->length > 0)
         return "what it says is not HTTP";
-    return now_ms() < call->until ? "it hangs up" : "it takes too long";
+    return monotonic_ms() < call->until ? "it hangs up" : "it takes too long";
 }
 
 static int judge(const struct call *call, struct failure *failure)
@@ -149,7 +142,7 @@ static int judge(const struct call *call, struct failure *failure)
                        (int)code.length, code.bytes, (int)detail.length, detail.bytes);
 }
 
-static void end(struct call *call)
+static void check_end(struct call *call)
 {
     if (call->tls)
         gnutls_deinit(call->tls);
@@ -195,8 +188,8 @@ static int check_https(const struct settings *settings, struct failure *failure)
 }
 
 /* Where others cannot take the places, if there is such a listener. */
-static int read_place(struct listener *ret, const struct settings *settings,
-                      struct failure *failure)
+static int check_read_place(struct listener *ret, const struct settings *settings,
+                            struct failure *failure)
 {
     int result = listener_read(ret, "listen", settings->listen, failure);
     if (result == 0 && settings->admin_listen)
@@ -206,14 +199,14 @@ static int read_place(struct listener *ret, const struct settings *settings,
 
 int check_readiness(const struct settings *settings, struct failure *failure)
 {
-    struct call call = {.fd = -1, .until = now_ms() + CHECK_MS};
+    struct call call = {.fd = -1, .until = monotonic_ms() + CHECK_MS};
     int result = check_redis_url(settings, failure);
     if (result == 0)
         result = check_tokens_file(settings, failure);
     if (result == 0)
         result = check_https(settings, failure);
     if (result == 0)
-        result = read_place(&call.place, settings, failure);
+        result = check_read_place(&call.place, settings, failure);
     if (result < 0)
         return result;
     if (prefer_loopback(&call.place.address) == 0)
@@ -223,9 +216,9 @@ int check_readiness(const struct settings *settings, struct failure *failure)
     if (result == 0 && settings->tls_cert)
         result = shake_hands(&call, failure);
     if (result == 0)
-        result = ask(&call, failure);
+        result = check_ask(&call, failure);
     if (result == 0)
         result = judge(&call, failure);
-    end(&call);
+    check_end(&call);
     return result;
 }

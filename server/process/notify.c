@@ -13,7 +13,7 @@
 enum { LONGEST = 512, PATIENCE_S = 1 };
 
 /* A path, or with @ in front a name of the abstract kind. Returns its length, 0 for neither. */
-static socklen_t read_address(const char *text, struct sockaddr_un *address)
+static socklen_t notify_read_address(const char *text, struct sockaddr_un *address)
 {
     size_t length = strlen(text);
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -39,7 +39,7 @@ static int64_t watchdog_ms(void)
 static int open_socket(struct notify *notify, const char *place)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    notify->length = read_address(place, &notify->place);
+    notify->length = notify_read_address(place, &notify->place);
     if (notify->length == 0)
         return -EAFNOSUPPORT;
     notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -53,7 +53,7 @@ static bool is_graceful(const struct process *process, int number)
     return number == SIGTERM && process->settings.redis_url && process->settings.drain_ms > 0;
 }
 
-static void leave(struct process *process)
+static void supervisor_leave(struct process *process)
 {
     char lasts[DURATION_TEXT];
     atomic_store(&process->health.leaving, true);
@@ -74,7 +74,7 @@ static void supervisor_on_stop_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
     if (is_graceful(process, number) && !health_is_leaving(&process->health))
-        leave(process);
+        supervisor_leave(process);
     else
         stop(process, strsignal(number));
 }

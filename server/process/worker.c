@@ -50,7 +50,7 @@ static void note_store(struct worker *worker)
 
 /* Redis has been reached, or has turned out to be away; of a quorum, so many members or all.
  * Whoever connected before has waited until now rather than be told 503 of a Redis that is well. */
-static void serve(struct worker *worker, unsigned shard)
+static void worker_serve(struct worker *worker, unsigned shard)
 {
     worker->shards_heard |= 1U << shard % 32;
     bool is_known =
@@ -81,7 +81,7 @@ static void worker_on_redis_down(void *context, unsigned shard, const char *reas
     else
         log_line(worker->options->log, LOG_INFO, "a node of redis is not used any more", "reason",
                  reason, NULL);
-    serve(worker, shard);
+    worker_serve(worker, shard);
 }
 
 static void worker_on_redis_warning(void *context, const char *text)
@@ -118,7 +118,7 @@ static void worker_on_serving(void *context, unsigned shard)
 {
     struct worker *worker = context;
     note_store(worker);
-    serve(worker, shard);
+    worker_serve(worker, shard);
 }
 
 static void log_quarantine(const struct worker *worker, const struct quarantine *quarantine)
@@ -258,7 +258,7 @@ static void worker_on_news(uv_async_t *news)
     https_drop(https);
 }
 
-static void run(void *context)
+static void worker_run(void *context)
 {
     struct worker *worker = context;
     char name[16];
@@ -372,7 +372,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
 
     int result = open_layers(worker, listen_fd);
     if (result == 0)
-        result = uv_thread_create(&worker->thread, run, worker);
+        result = uv_thread_create(&worker->thread, worker_run, worker);
     if (result < 0)
         return result; /* the process ends: there is no point in taking the rest apart */
     *ret = worker;

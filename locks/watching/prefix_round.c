@@ -42,8 +42,8 @@ static bool concerns(const struct prefix_watch *watch, const struct known *known
 }
 
 /* Names that changed in the same microsecond are not torn apart by the limit. */
-static void tell(struct prefix_watch *watch, struct slice name, const struct lock_view *view,
-                 char **shared)
+static void prefix_round_tell(struct prefix_watch *watch, struct slice name,
+                              const struct lock_view *view, char **shared)
 {
     if (view->version > watch->horizon)
         return;
@@ -64,7 +64,7 @@ static void tell_all(struct prefixes *prefixes, const struct known *known,
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
         next = watch->next;
         if (watch->in_round && concerns(watch, known) && prefix_watch_has(watch, known->name))
-            tell(watch, known->name, view, &shared);
+            prefix_round_tell(watch, known->name, view, &shared);
     }
     free(shared);
 }
@@ -101,7 +101,7 @@ static void find_due(struct prefixes *prefixes)
     }
 }
 
-void round_answer(struct prefixes *prefixes)
+void prefix_round_answer(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
     for (int i = 0; prefixes->due && i < ANSWERS_AT_ONCE; i++) {
@@ -121,7 +121,7 @@ static void end_round(struct prefixes *prefixes)
     prefixes->not_before = now_of(prefixes) + (round->error ? AGAIN_MS : TOGETHER_MS);
     regions_forget_oldest(prefixes->regions, &prefixes->known);
     find_due(prefixes);
-    round_answer(prefixes);
+    prefix_round_answer(prefixes);
     prefixes_plan(prefixes);
 }
 
@@ -278,7 +278,7 @@ static bool gather(struct prefixes *prefixes, size_t *left)
 }
 
 /* Redis has told all that was changed before the mark. */
-void round_gather(struct prefixes *prefixes)
+void prefix_round_gather(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
     struct known_table *known = &prefixes->known;
@@ -293,7 +293,7 @@ void round_gather(struct prefixes *prefixes)
     look_on(prefixes);
 }
 
-void round_fail(struct prefixes *prefixes, const char *error)
+void prefix_round_fail(struct prefixes *prefixes, const char *error)
 {
     prefixes->round.error = error;
     prefixes->round.time = 0;
@@ -328,7 +328,7 @@ static void marked(void *context, const struct store_result *result)
     if (!is_current)
         return;
     if (result->outcome != STORE_REPLIED || !value_integer(result->reply, &time)) {
-        round_fail(prefixes, operation_unavailable_because(result));
+        prefix_round_fail(prefixes, operation_unavailable_because(result));
         return;
     }
     if (round->time == 0 || time < round->time)
@@ -362,7 +362,7 @@ static void mark(struct prefixes *prefixes, unsigned shard)
     script_call_send(locks, &call);
 }
 
-void round_begin(struct prefixes *prefixes)
+void prefix_round_begin(struct prefixes *prefixes)
 {
     struct locks *locks = prefixes->locks;
     struct round *round = &prefixes->round;
@@ -392,7 +392,7 @@ static int shard_of_mark(const struct prefixes *prefixes, struct slice key)
     return shard < prefixes->round.shards ? (int)shard : -1;
 }
 
-bool round_takes(struct prefixes *prefixes, struct slice key)
+bool prefix_round_takes(struct prefixes *prefixes, struct slice key)
 {
     struct round *round = &prefixes->round;
     int shard = round->phase == ROUND_MARKING ? shard_of_mark(prefixes, key) : -1;
