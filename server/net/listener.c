@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
