@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 enum {
-    PLACES_AT_ONCE = 16,
+    IDLE_DROPPED_AT_ONCE = 16,
     IDLE_LEAST_MS = 1000, /* a client that was just answered may be about to ask again */
 };
 
@@ -99,7 +99,7 @@ static bool client_was_idle(const struct clients *clients, const struct deadline
 void clients_drop_idle(struct clients *clients)
 {
     struct deadline *idle;
-    for (int i = 0; i < PLACES_AT_ONCE; i++) {
+    for (int i = 0; i < IDLE_DROPPED_AT_ONCE; i++) {
         idle = deadlines_first(&clients->deadlines, DEADLINE_IDLE);
         if (!idle || !client_was_idle(clients, idle))
             return;
@@ -155,11 +155,6 @@ struct client *client_new(struct clients *clients, int fd, const struct sockaddr
     metrics_add(&clients->options.metrics->connections, 1);
     client_expect(client, DEADLINE_HEAD);
     return client;
-}
-
-void client_begin_tls(struct client *client, struct https *https, gnutls_session_t session)
-{
-    https_session_begin(&client->tls, https, session);
 }
 
 static void client_has_arrived(struct client *client)

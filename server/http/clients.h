@@ -50,9 +50,6 @@ void clients_close(struct clients *clients);
 struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
                           struct source_address *address);
 
-/* Call this before the handshake. */
-void client_begin_tls(struct client *client, struct https *https, gnutls_session_t session);
-
 /* Clients that have not sent a request line yet: their first request may be on its way. */
 size_t clients_arriving(const struct clients *clients);
 

@@ -124,8 +124,8 @@ static void daemon_pool_on_connection(void *context, struct MHD_Connection *conn
     struct client *client = pooled_daemon_next_client(
         pooled, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
     if (pooled->pool->https)
-        client_begin_tls(
-            client, pooled->pool->https,
+        https_session_begin(
+            &client->tls, pooled->pool->https,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
     *state = client;
 }

@@ -190,18 +190,15 @@ int listener_adopt(struct listener *ret, int fd, struct failure *failure)
     return 0;
 }
 
-static int listener_share(const struct listener *listener, struct failure *failure)
-{
-    int fd = fcntl(listener->shared, F_DUPFD_CLOEXEC, 0);
-    return fd >= 0 ? fd
-                   : failure_set(failure, -errno, "cannot share a socket: %s", strerror(errno));
-}
-
 int listener_socket(const struct listener *listener, struct failure *failure)
 {
-    if (listener->shared >= 0)
-        return listener_share(listener, failure);
-    int fd = listener_bind(listener, SO_REUSEPORT);
+    int fd;
+    if (listener->shared >= 0) {
+        fd = fcntl(listener->shared, F_DUPFD_CLOEXEC, 0);
+        return fd >= 0 ? fd
+                       : failure_set(failure, -errno, "cannot share a socket: %s", strerror(errno));
+    }
+    fd = listener_bind(listener, SO_REUSEPORT);
     if (fd >= 0 && listen(fd, BACKLOG) < 0) {
         int error = errno;
         close(fd);

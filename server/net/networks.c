@@ -1,9 +1,10 @@
 #include "server/net/networks.h"
 
+#include "base/memory.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAPPED_BITS = 96, ITEM_LONGEST = 60 };
@@ -103,12 +104,9 @@ static const char *network_read(struct network *ret, char *text)
 
 static void networks_add(struct networks *networks, const struct network *network)
 {
-    struct network *items =
-        realloc(networks->items, (networks->count + 1) * sizeof networks->items[0]);
-    if (!items)
-        abort();
-    items[networks->count++] = *network;
-    networks->items = items;
+    networks->items =
+        memory_checked(realloc(networks->items, (networks->count + 1) * sizeof networks->items[0]));
+    networks->items[networks->count++] = *network;
 }
 
 int networks_read(struct networks *ret, const char *text, struct failure *failure)
