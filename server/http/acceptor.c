@@ -99,7 +99,7 @@ static void acceptor_admit(struct acceptor *acceptor, struct pooled_daemon *pool
         acceptor_reject(acceptor, fd, from, length);
 }
 
-/* Takes one connection from the kernel, for which a slot is reserved. False if none came. */
+/* Takes one connection from the kernel, for which a slot is reserved. False: do not try another. */
 static bool acceptor_accept_into(struct acceptor *acceptor, struct pooled_daemon *pooled)
 {
     struct sockaddr_storage from;

@@ -31,7 +31,7 @@ struct http {
     uv_timer_t deadline; /* of closing */
     bool closing;
     bool too_late; /* for a first request */
-    bool cut_off;  /* requests under way are not waited for */
+    bool cut_off;  /* the deadline of closing has passed */
     int parts;     /* still to close: acceptor, daemons, disconnect watches, deadline */
     void (*closed)(void *context);
     void *context;

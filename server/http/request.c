@@ -223,7 +223,7 @@ static enum MHD_Result request_refuse_head(struct http_request *request)
     return response_write(request);
 }
 
-/* The API checks the API key before any of the body is read. A request without a body is answered
+/* The API judges the caller before any of the body is read. A request without a body is answered
  * when it is complete, in the next call. */
 static enum MHD_Result request_admit(struct http_request *request, const struct headers *headers)
 {

@@ -40,7 +40,7 @@ struct http_request {
     struct MHD_Connection *connection;
     struct client *client;
     bool begun; /* the access handler has been called: the fields of the head are known */
-    bool refused_by_library; /* libmicrohttpd replied before it called the access handler */
+    bool refused_by_library; /* before it called the access handler: nothing is counted */
     uint64_t received_at;    /* when all of it had come, by uv_hrtime; 0: refused before */
     struct {
         char *bytes;
