@@ -1,4 +1,4 @@
-/* locks.h: what can be done with locks: each operation is one script in Redis and one callback. */
+/* locks.h: the operations on locks: each is one script in Redis and one callback. */
 #ifndef BATON_LOCKS_LOCKS_H
 #define BATON_LOCKS_LOCKS_H
 
@@ -8,8 +8,8 @@
 #include "locks/types/token.h"
 #include "redis/store.h"
 
-/* The locks as one worker sees them. Used on the thread of its store's loop alone; it keeps no
- * lock in memory, only what is under way. */
+/* The locks of one worker. Use it on the thread of its store's loop alone. It keeps no lock in
+ * memory, only the requests under way. */
 struct locks;
 
 enum {
@@ -17,7 +17,7 @@ enum {
     LOCK_LIMIT_HIGHEST = 1000000,
     LOCK_HOLDERS_SHOWN = 10,
     LOCK_WAITERS_SHOWN = 10,
-    LOCK_WAITERS_MOST = 200,        /* that can be asked for */
+    LOCK_WAITERS_MOST = 200,        /* at most, on request */
     LOCK_ATTEMPT_LENGTH = 16,       /* characters */
     LOCKS_COUNT_CURSOR_LENGTH = 32, /* characters, at most */
     LOCKS_LIST_LONGEST = 1000,      /* locks in a page, at most */
@@ -31,133 +31,131 @@ struct attempt {
     char text[LOCK_ATTEMPT_LENGTH + 1];
 };
 
-/* The parts of a request; the texts are copied before the call returns. */
+/* A request for a lock. The call copies the texts before it returns. */
 struct acquire {
     struct slice name;
     struct slice token;
-    bool token_is_new;  /* made by this server for this request: no earlier one can have used it */
-    struct slice owner; /* as owner_compose writes it, wherever an owner stands here */
+    bool token_is_new;  /* this server has made it for this request: no earlier one has used it */
+    struct slice owner; /* as owner_compose writes it, like every owner here */
     enum lock_mode mode;
     int64_t limit;      /* 0: none; only with LOCK_SHARED */
     int64_t ttl_ms;     /* of the hold */
     struct slice meta;  /* a JSON object as text, or absent */
-    int64_t wait_ms;    /* for locks_wait: how long to wait at most */
-    int64_t keep_ms;    /* for locks_wait: how long its place is kept while no request waits */
-    int64_t replicas;   /* of Redis that must have the hold before anybody is told of it; 0: none */
-    bool of_connection; /* its hold is to end with the connection: see locks_release_connection */
+    int64_t wait_ms;    /* for locks_wait: the longest wait */
+    int64_t keep_ms;    /* for locks_wait: how long the queue keeps its place without a request */
+    int64_t replicas;   /* of Redis that must have the hold before the client is told; 0: none */
+    bool of_connection; /* the hold ends with the connection: see locks_release_connection */
 };
 
-/* What an owner gets to know of its hold. */
+/* A hold, for its owner. */
 struct hold {
     int64_t fence;
     int64_t ttl_ms; /* what remains */
-    int64_t holds;  /* how many this owner has now */
+    int64_t holds;  /* of this owner, now */
     int64_t version;
     struct slice owner;
     enum lock_mode mode;
     int64_t limit; /* 0: none */
 };
 
-/* What others get to know of a hold. */
+/* A hold, for others. */
 struct holder {
     struct slice owner;
     enum lock_mode mode;
     int64_t fence;
     int64_t ttl_ms;
     int64_t held_ms;
-    struct slice meta; /* empty where none was given */
+    struct slice meta; /* empty: none was given */
 };
 
-/* What others get to know of one who waits. */
+/* A waiter, for others. */
 struct waiter_view {
     struct slice owner;
     enum lock_mode mode;
     int64_t waited_ms;
 };
 
-/* What anybody gets to know of a name. */
+/* The state of a name, for anybody. */
 struct lock_view {
     int64_t version;
     int64_t hold_count;
-    int64_t limit; /* of the shared holds there are; 0: none */
+    int64_t limit; /* of the shared holds; 0: none */
     int64_t queue_length;
-    bool mine;        /* the token that was asked about holds */
-    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis has said */
+    bool mine;        /* the token of the request has a hold */
+    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as is known */
     struct {
-        int64_t fence; /* 0 where nothing is known of an earlier hold */
+        int64_t fence; /* 0: no earlier hold is known */
         struct slice reason;
         int64_t ago_ms;
     } last_release;
     struct holder holders[LOCK_HOLDERS_SHOWN]; /* the one that ends soonest first */
     size_t holder_count;                       /* of those shown */
-    /* In the order in which they would be granted, those who are passed over now behind the others;
-     * where a lock is inspected, watched or listed, not where one is refused. */
+    /* In the order of their turns; waiters that are passed over now come last. Set if a lock is
+     * inspected, watched or listed, not if a request is refused. */
     struct waiter_view waiters[LOCK_WAITERS_SHOWN];
-    size_t waiter_count; /* of those shown */
-    const struct value
-        *all_waiters; /* where more were asked for, and are there: all, for locks_waiter */
+    size_t waiter_count;             /* of those shown */
+    const struct value *all_waiters; /* set if more were asked for, and exist: for locks_waiter */
 };
 
 /* The end of a hold by its owner. */
 struct release {
     int64_t fence;
     int64_t held_ms;
-    int64_t holds; /* how many the owner still has */
+    int64_t holds; /* that the owner still has */
     int64_t version;
-    struct slice owner; /* not set where it is repeated */
-    bool repeated;      /* it had ended before: this release was sent again */
-    bool
-        cancelled; /* the token was still waiting: it has left the queue, and nothing else is set */
+    struct slice owner; /* not set if `repeated` */
+    bool repeated;      /* the client has sent this release before */
+    bool cancelled;     /* the token was waiting and has left the queue; nothing else is set */
 };
 
 enum locks_result {
     LOCKS_DONE,
     LOCKS_REPEATED,         /* acquire: the token had the hold already */
-    LOCKS_LOCKED,           /* acquire: the holds there are do not admit it; `view` tells them */
+    LOCKS_LOCKED,           /* acquire: other holds prevent it; `view` tells which */
     LOCKS_LIMIT_MISMATCH,   /* acquire: the lock has another limit; `view` tells it */
     LOCKS_TOKEN_RELEASED,   /* acquire: this token's hold was released already */
     LOCKS_NOT_HELD,         /* renew, release: the token has no live hold */
-    LOCKS_TIMEOUT,          /* waiting: the wait has ended; `view` tells who holds the lock */
-    LOCKS_CANCELLED,        /* waiting: a release with its token has taken it out of the queue */
+    LOCKS_TIMEOUT,          /* waiting: the wait has ended; `view` tells the holders */
+    LOCKS_CANCELLED,        /* waiting: a release with its token has ended it */
     LOCKS_SUPERSEDED,       /* waiting: a later request with the same token has taken its place */
-    LOCKS_DRAINING,         /* waiting: this server stops; the place in the queue is kept */
+    LOCKS_DRAINING,         /* waiting: this server stops; the queue keeps the place */
     LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
-    LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits to upgrade its shared hold already */
+    LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits already to upgrade its hold */
     LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas have it; `error` says more */
-    LOCKS_QUARANTINED,      /* acquire, waiting: nothing is granted now; see locks_quarantine */
+    LOCKS_QUARANTINED,      /* acquire, waiting: no grants now; see locks_quarantine */
     LOCKS_DAMAGED,          /* what Redis keeps of the name cannot be read; `error` says more */
     LOCKS_UNAVAILABLE,      /* Redis cannot be asked, or its answer was lost; `error` says more */
 };
 
 enum { LOCKS_RESULTS = LOCKS_UNAVAILABLE + 1 }; /* it is the last */
 
-/* The answer to any operation; of the parts, only what the operation's comment names is set.
- * Valid during the callback. */
+/* The answer to any operation. Only the members that the operation's comment names are set. Valid
+ * during the callback. */
 struct locks_reply {
     enum locks_result result;
     const char *error;
     struct attempt attempt;
     struct hold hold;
-    int64_t confirmed_ms; /* of its TTL that went by until replicas had it */
+    int64_t confirmed_ms; /* how long the replicas took; `ttl_ms` is less by that */
     struct lock_view view;
     bool changed; /* watching: the version has passed the one asked about */
     struct release release;
-    uint64_t heard; /* waiting: when this server heard of the grant, by uv_hrtime; 0: it only got
-                     * to know by asking */
+    uint64_t heard; /* waiting: when a message told this server of the grant, by uv_hrtime; 0: no
+                     * message did */
     struct {
         int64_t count; /* holds ended */
         int64_t version;
-        bool cleared; /* nobody knows how many there were: it could not be read */
+        bool cleared; /* `count` is unknown: the record could not be read */
     } broken;
 };
 
 /* Runs once, from the loop, never before the operation's call has returned. */
 typedef void locks_done(void *context, const struct locks_reply *reply);
 
-/* A hold that was ended because its time was over. */
+/* A hold that has expired. */
 struct expiry {
     struct slice name;
-    int64_t count;      /* 1, or of a crowd that expired at once how many more there were; then: */
+    int64_t count;      /* 1; or the rest of many that expired at once, and then: */
     int64_t fence;      /* -1 */
     int64_t held_ms;    /* -1 */
     struct slice owner; /* absent */
@@ -166,27 +164,27 @@ struct expiry {
 
 struct tickets;
 
-/* What the locks tell their owner, from the loop. Each may be NULL. */
+/* Events for the owner of the locks, from the loop. Each may be NULL. */
 struct locks_events {
     void *context;
-    /* A script of ours has ended a hold as expired; told once, before that script's own answer.
-     * Each hold granted or renewed here is looked at about half a second after its time is over,
-     * even if nobody asks for the name. A hold that no client was told of is left out. `expiry` is
-     * valid during the call, in which no lock may be asked for. */
+    /* A script of this worker has ended an expired hold: comes once, before that script's answer.
+     * Each hold granted or renewed here is checked about half a second after its TTL has ended,
+     * even if nobody asks for the name. A hold that no client was told of causes no event. `expiry`
+     * is valid during the call, which may not start an operation. */
     void (*expired)(void *context, const struct expiry *expiry);
-    /* A quarantine of a shard has begun, been found to be longer, or ended. */
+    /* A quarantine of a shard has begun, has become longer, or has ended. */
     void (*quarantined)(void *context, const struct quarantine *quarantine);
-    /* A shard that is up has been looked at, and may be used. */
+    /* A shard is up, its record was read, and it may be used. */
     void (*serving)(void *context, unsigned shard);
-    /* So long after Redis was asked for a hold, its replicas have it, or do not. */
+    /* Replicas have confirmed a hold, or have not, so long after Redis was asked for it. */
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
-    /* The store is not as it should be for locks. Told once. */
+    /* The store is not fit for locks, and how to mend it. Comes once. */
     void (*warning)(void *context, const char *text);
-    /* What Redis keeps under this key, of a lock or of Baton's own, cannot be read, and `error`
-     * says why. Told each time. */
+    /* Redis keeps something under this key, of a lock or of Baton's own, that cannot be read;
+     * `error` says why. Comes each time. */
     void (*damaged)(void *context, struct slice key, const char *error);
-    /* The store's own events, each told after the locks have dealt with it; with a context of its
-     * own. */
+    /* The store's own events, with their own context: each comes after the locks have dealt with
+     * it. */
     struct store_events store;
 };
 
@@ -207,7 +205,7 @@ struct locks_options {
     struct locks_events events;
 };
 
-/* Who waits for locks of a quorum, over all workers of a process, in order of arrival. To be freed
+/* The waiters of a quorum's locks, over all workers of a process, in order of arrival. Free them
  * when all workers have closed; takes NULL. From any thread. */
 struct tickets *tickets_new(void);
 void tickets_free(struct tickets *tickets);
@@ -220,139 +218,138 @@ int locks_open(struct locks **ret, const struct locks_options *options);
  * is under way is answered first. Takes NULL: then `closed` is not called. */
 void locks_close(struct locks *locks, void (*closed)(void *context), void *context);
 
-/* The store, to look at: which servers there are, and in what state. */
+/* The store, to read its servers and their state. */
 const struct store *locks_store(const struct locks *locks);
 
-/* Whether the store can be asked, as far as is known. What failed because it cannot is told of when
- * this is known already, and before the store's event `down`. */
+/* Whether the store has a connection, as far as is known. If a connection breaks, this is false
+ * before the operations under way are answered; the store's event `down` comes after their answers.
+ */
 bool locks_has_store(const struct locks *locks);
 
-/* For how many milliseconds yet the name will not be granted to anybody, as far as is known, and
- * why; 0: it may be now. Where the name is absent, the longest of all. */
+/* For how many more milliseconds a quarantine keeps the name from being granted, as far as is
+ * known, and why; 0: there is none. Without a name: the longest quarantine of all. */
 int64_t locks_quarantine(const struct locks *locks, struct slice name,
                          enum quarantine_reason *ret_reason);
 
-/* The same for whether anybody may be refused because of it: in a quorum nobody is while more than
- * half of the members are out of it. */
+/* For how many more milliseconds a quarantine may refuse any client; 0: none does. In a quorum none
+ * does while more than half of the members are out of quarantine. */
 int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reason);
 
-/* For each server of Redis that is in quarantine: sets *ret and moves *position on, which is 0 at
- * first. False where there are no more. */
+/* For each server of Redis in quarantine: sets *ret and moves *position on, which is 0 at first.
+ * False: there are no more. */
 bool locks_next_quarantine(const struct locks *locks, unsigned *position,
                            struct quarantine_state *ret);
 
-/* `ended`: at so many servers of Redis there was a quarantine, and is none any more. With an
- * `error`, for clients, where it may go on. */
+/* `ended`: so many servers of Redis have left quarantine. With an `error`, for clients: a
+ * quarantine may go on. */
 typedef void locks_quarantines_ended(void *context, unsigned ended, const char *error);
 
-/* Ends each quarantine that has been noticed before its time, for all who share the Redis: others
- * know it within a second. What is noticed later begins another one. `done` runs once, from the
- * loop and never before this has returned. Returns false, and does nothing, where no server is
- * known. */
+/* Ends every known quarantine early, for all that share the Redis: other servers know within a
+ * second. A loss that is noticed later begins another one. `done` runs once, from the loop and
+ * never before this has returned. Returns false, and does nothing, if no server is known. */
 bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context);
 
-/* Where there are several servers (a Cluster, a quorum): how many of them grant nothing now, while
- * others may; else 0. */
+/* How many servers of several (a Cluster, a quorum) are in quarantine; 0 if there is but one
+ * server. */
 unsigned locks_quarantined(const struct locks *locks);
 
-/* By how much the clocks of the nodes of a Redis Cluster differ, at least; 0: by nothing that
- * matters. */
+/* By how many milliseconds the clocks of the nodes of a Redis Cluster differ at least; 0: they
+ * agree well enough. */
 int64_t locks_clocks_apart(const struct locks *locks);
 
-/* How many grants and renewals were not remembered, for want of memory: where such a hold expires,
- * that is not told before somebody asks for its name. */
+/* How many grants and renewals this worker has not noted, for want of memory: when such a hold
+ * expires, `expired` comes only after somebody has asked for its name. */
 uint64_t locks_left_out(const struct locks *locks);
 
-/* How often something was met with that could not be read, see `damaged`. */
+/* How often `damaged` has come. */
 uint64_t locks_damages(const struct locks *locks);
 
-/* To be called every second or so: tries once more to take back what Redis refused to. */
+/* Call this every second or so: tries again to take back grants for which Redis refused it. */
 void locks_try_again(struct locks *locks);
 
-/* Whether no grant is in doubt and nobody waits or watches: what a worker waits for before it ends.
- */
+/* Whether no grant is in doubt and no client waits or watches. A worker waits for this before it
+ * ends. */
 bool locks_are_settled(const struct locks *locks);
 
-/* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE,
- * and is taken back once Redis can be asked again, as by locks_take_back; so is what is
+/* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE: it
+ * is taken back as by locks_take_back once Redis can be asked. So is a grant that is
  * LOCKS_UNCONFIRMED. */
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
                    void *context);
 
-/* Takes back a hold that its client cannot have learnt of, because the reply did not reach it. It
- * stays for the token's other requests that were told of it, until they take it back, too. With a
- * `keep_ms` its place at the head is kept that long.
- */
+/* Takes back a hold whose client cannot have learnt of it, because the reply did not arrive. The
+ * hold stays for other requests of the token that were told of it, until they take it back, too.
+ * With a `keep_ms` the queue keeps its place at the head that long. */
 void locks_take_back(struct locks *locks, struct slice name, struct slice token,
                      const struct attempt *attempt, int64_t keep_ms);
 
-/* Whoever acquires, for as long as the request is under way. */
+/* The client of a request, as long as that is under way. */
 struct acquirer {
     void *context;                       /* of `done` as well */
     bool (*is_connected)(void *context); /* whether the client is still there */
-    /* May be NULL: from now on it is in the queue of this name. Of several names there may be
-     * queues one after the other. */
+    /* The request is in the queue of this name now; several names have one queue after the other.
+     * May be NULL. */
     void (*queued)(void *context, struct slice name);
-    /* Of several names alone, and may be NULL: this one is held now, DONE or REPEATED. Where the
-     * others are not to be had, or not confirmed, it is given back. */
+    /* For several names alone: this one is held now, DONE or REPEATED. It is given back if the
+     * others cannot be had, or are not confirmed. May be NULL. */
     void (*granted)(void *context, struct slice name, const struct locks_reply *reply);
 };
 
 /* A request that waits for a lock. */
 struct waiter;
 
-/* As locks_acquire, but where the lock is held, waits for it in the queue for `wait_ms`, which is
- * not 0. Further results: LOCKS_TIMEOUT, _CANCELLED, _SUPERSEDED,
- * _DRAINING, _TOO_MANY_WAITERS. When its turn
- * has come, `is_connected` is asked whether the client is still there; if not, the grant goes to
- * the next at once (and the client's hang-up is expected to be told by locks_abandon). The waiter
- * is gone once `done` has run. */
+/* As locks_acquire, but if the lock is held, waits in its queue for `wait_ms`, which is not 0. More
+ * results: LOCKS_TIMEOUT, _CANCELLED, _SUPERSEDED, _DRAINING, _TOO_MANY_WAITERS. At its turn
+ * `is_connected` says whether the client is still there: if not, the grant goes to the next waiter
+ * at once (locks_abandon is expected to follow). The waiter is freed when `done` has returned. */
 struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
                           const struct acquirer *acquirer, locks_done *done);
 
-/* The client has gone: the waiter leaves the queue (or keeps its place for keep_ms), what was
- * granted goes to the next, and `done` will not be called. */
+/* The client has gone: the waiter leaves the queue, or keeps its place for keep_ms. A grant goes to
+ * the next waiter. `done` is not called. */
 void locks_abandon(struct waiter *waiter);
 
 /* A request that waits for a name to change. */
 struct watch;
 
-/* Answers LOCKS_DONE with `view` and `changed`: at once if the name's version is greater than
- * `after`, else when it becomes so, or with `changed` false after `wait_ms`. `token` may be
- * absent. */
+/* Answers LOCKS_DONE with `view` and `changed` as soon as the name's version is greater than
+ * `after`, or after `wait_ms` with `changed` false. `token` may be absent. */
 struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
                           int64_t wait_ms, locks_done *done, void *context);
 
-/* Nobody wants to know any more; `done` will not be called. */
+/* Ends the watch; `done` is not called. */
 void locks_unwatch(struct watch *watch);
 
-/* How far a watch of a prefix has come. Zeroed: it knows nothing, and is told all that is held. */
+/* How far a watch of a prefix has come. Zeroed: it knows nothing, and hears of every held lock. */
 struct prefix_position {
-    int64_t after;     /* all changes up to this version are known... */
-    struct slice name; /* ...but of those at `after`, where this is given, only names up to it... */
-    int64_t since;     /* ...and where this is greater: all that was held, which began to be told at
-                          this time. Of names that are free, changes after it are news. */
+    int64_t after;     /* all changes up to this version are known, */
+    struct slice name; /* but if this is given, of those at `after` only names up to it; */
+    int64_t since;     /* if this is greater, all locks held at this time are known, and changes of
+                        * free names after it are news */
 };
 
-/* As locks_watch for all names that begin with `prefix` (it may be empty): the listener hears
- * `each` for every lock whose change is news at `from`, about `limit` (1 or more) of them at most,
- * those that changed first as far as that is known, then `done` once; nothing within `wait_ms`:
- * `done` alone. `reached` is where to go on next time, and lasts for the call: no change is missed,
- * one may be told twice, and what the limit left out is told then. `complete` is false where `from`
- * is older than what is remembered of free names: then what is held is told from the beginning, and
- * what is not told may have been released. Names that changed in the same microsecond are told
- * together, beyond the limit. Costs memory for the names held under the prefix and a few thousand
- * that became free last, a scan of Redis' keys at first, and as long as anybody watches a prefix
- * and for 10 s after, one script for each of its names that changes. */
+/* As locks_watch for all names that begin with `prefix` (it may be empty). The listener hears
+ * `each` for every lock that has changed since `from`, then `done` once; if none changes within
+ * `wait_ms`, `done` alone.
+ *
+ * - It hears of about `limit` locks (1 or more) at most, as far as is known those that changed
+ *   first. Names that changed in the same microsecond come together, beyond the limit.
+ * - `reached` is the `from` of the next call, valid during the callback. No change is missed, one
+ *   may come twice, and what the limit left out comes then.
+ * - `complete` is false if `from` is older than what is remembered of free names. Then the listener
+ *   hears of all held locks from the beginning, and any other lock may have been released.
+ *
+ * Costs memory for the names held under the prefix and for the few thousand that became free last;
+ * a scan of Redis' keys at first; and, while any client watches a prefix and for 10 s after, one
+ * script for each of its names that changes. */
 struct prefix_watch;
 
 struct prefix_listener {
     void *context;
-    /* Which names there are for it: the others are left out as if nothing happened to them. NULL:
-     * all. */
+    /* Whether the listener may hear of this name. NULL: of all. */
     bool (*wants)(void *context, struct slice name);
-    /* `*shared` is NULL for the first listener that hears of this view, then what one has left
-     * there for the others: it goes to free(3) when all have heard. */
+    /* `*shared` is NULL for the first listener that hears of this view. A listener may leave a
+     * block there for the others; it is freed by free(3) when all have heard. */
     void (*each)(void *context, struct slice name, const struct lock_view *view, char **shared);
     void (*done)(void *context, enum locks_result result, const struct prefix_position *reached,
                  bool complete, const char *error);
@@ -362,151 +359,150 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
                                         const struct prefix_position *from, int64_t wait_ms,
                                         size_t limit, const struct prefix_listener *listener);
 
-/* Nobody wants to know any more; the listener will not be called. */
+/* Ends the watch; the listener is not called any more. */
 void locks_unwatch_prefix(struct prefix_watch *watch);
 
-/* Renews a hold every third of its TTL until it is told to stop, or finds the hold lost. Where
- * Redis cannot be asked, it tries again every tenth of the TTL. */
+/* Renews a hold every third of its TTL until renewer_stop, or until the hold is lost. While Redis
+ * cannot be asked, it tries again every tenth of the TTL. */
 struct renewer;
 
 struct renewer_events {
     void *context;
     void (*renewed)(void *context, const struct hold *hold); /* may be NULL */
-    /* The hold is gone, or Redis could not be asked until it may have ended. The renewer is freed
-     * when this has returned. `why` is a constant text. */
+    /* The hold is gone, or may have ended while Redis could not be asked. The renewer is freed when
+     * this has returned. `why` is a constant text. */
     void (*lost)(void *context, const char *why);
 };
 
-/* `ttl_ms` is what remains of the hold now, by the reply that told of it; it is renewed to the TTL
- * that it was last given. Such a renewal is the server's own: until the client itself renews or
- * repeats its request, the hold may still be taken back. Where `replicas` are asked for, only what
- * they confirm counts as renewed. The texts are copied. */
+/* `ttl_ms` is what remains of the hold now, by the reply that told of it. Each renewal gives the
+ * hold the TTL that it was last given. It is the server's own: until the client itself renews or
+ * repeats its request, the hold may still be taken back. With `replicas`, a renewal counts when so
+ * many have confirmed it. The texts are copied. */
 struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
                               int64_t ttl_ms, int64_t replicas,
                               const struct renewer_events *events);
 
-/* Stops renewing and frees the renewer, in which no event is called any more; the hold stays for
- * what remains of its TTL. To be called on the renewer's own events as well. */
+/* Stops renewing and frees the renewer; no event follows. The hold stays for the rest of its TTL.
+ * May be called from the renewer's own events. */
 void renewer_stop(struct renewer *renewer);
 
-/* Several names, all or none. They are taken one after the other in the order of their bytes, so
- * that two callers cannot wait for each other, and of two that do not wait one gets all; until the
- * last is granted, the earlier ones are held for the claim window only, and kept alive. A name that
- * the token holds already counts as granted; it gets the TTL only where that is more than it has,
- * and a refusal leaves it as it is, while what was granted to this request is given back without a
- * trace. Where a hold is lost on the way, all are given back: LOCKS_UNAVAILABLE. */
+/* Acquires several names, all or none, one after the other in the order of their bytes: so two
+ * requests cannot wait for each other, and of two that do not wait one gets all.
+ *
+ * - Until the last is granted, the earlier ones are held for the claim window only, and renewed.
+ * - A name that the token holds already counts as granted. Its TTL becomes longer, never shorter.
+ * - After a refusal such a name stays as it is; what this request was granted is given back without
+ *   a trace. If a hold is lost on the way, all are given back: LOCKS_UNAVAILABLE. */
 struct several;
 
 struct several_reply {
-    /* Of acquiring as of locks_wait, REPEATED where each was; of renewing and releasing DONE,
-     * NOT_HELD or UNAVAILABLE. */
+    /* Acquire: as of locks_wait; REPEATED if each was. Renew and release: DONE, NOT_HELD or
+     * UNAVAILABLE. */
     enum locks_result result;
     const char *error;
     size_t count; /* names, sorted */
     struct {
         struct slice name;
         enum locks_result result; /* DONE or REPEATED; DONE, NOT_HELD, UNCONFIRMED or UNAVAILABLE */
-        struct attempt attempt;   /* for locks_take_back, should the reply not reach the client */
+        struct attempt attempt;   /* for locks_take_back, if the reply does not arrive */
         struct hold hold;
         struct release release;
     } each[LOCKS_SEVERAL_MOST];
-    size_t refused;        /* acquire: which of them was refused or lost; `view` tells of it */
+    size_t refused; /* acquire: index of the name that was refused or lost, which `view` is of */
     struct lock_view view; /* as of locks_reply */
 };
 
 typedef void several_done(void *context, const struct several_reply *reply);
 
-/* `acquire->name` and `keep_ms` are not used; `names` are 1 to LOCKS_SEVERAL_MOST, all different;
- * `wait_ms` (may be 0) is for all together. Everything is copied. It is gone once `done` has run.
- */
+/* `names` are 1 to LOCKS_SEVERAL_MOST, all different. `wait_ms` (may be 0) is for all together;
+ * `acquire->name` and `keep_ms` are not used. Everything is copied. It is freed when `done` has
+ * returned. */
 struct several *locks_acquire_several(struct locks *locks, const struct slice *names, size_t count,
                                       const struct acquire *acquire,
                                       const struct acquirer *acquirer, several_done *done);
 
-/* The client has gone, at any moment before `done`: all is given back, and `done` will not be
- * called. */
+/* The client has gone before `done`: all is given back, and `done` is not called. */
 void several_abandon(struct several *several);
 
-/* Each name is renewed or released, whatever becomes of the others; NOT_HELD if any was, before
- * that UNCONFIRMED, before that UNAVAILABLE. */
+/* Renews or releases each name, whatever becomes of the others. The result is UNAVAILABLE if any
+ * name's is, else UNCONFIRMED, else NOT_HELD, else DONE. */
 void locks_renew_several(struct locks *locks, const struct slice *names, size_t count,
                          struct slice token, int64_t ttl_ms, int64_t replicas, several_done *done,
                          void *context);
 void locks_release_several(struct locks *locks, const struct slice *names, size_t count,
                            struct slice token, several_done *done, void *context);
 
-/* This server is about to stop: everyone who waits is answered LOCKS_DRAINING and keeps the place
- * in the queue, everyone who watches gets what there is. New ones are answered in the same way. */
+/* This server is about to stop: every waiter is answered LOCKS_DRAINING and keeps its place in the
+ * queue; every watch is answered with the state as it is. So are requests that come later. */
 void locks_drain(struct locks *locks);
 
-/* Sets what remains of a hold to `ttl_ms`, or for 0 to the TTL it was last given. LOCKS_DONE sets
- * `hold`. LOCKS_UNCONFIRMED: fewer than `replicas` of Redis have it, and what they have of the hold
- * is what was told of it before. */
+/* Sets what remains of a hold to `ttl_ms`; 0: to the TTL that it was last given. LOCKS_DONE sets
+ * `hold`. LOCKS_UNCONFIRMED: fewer than `replicas` of Redis have the new end; the others have the
+ * end that was told before. */
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                  int64_t replicas, locks_done *done, void *context);
 
-/* LOCKS_DONE sets `release`, the same again for a repeated release. */
+/* LOCKS_DONE sets `release`; a repeated release gets the same. */
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context);
 
-/* As locks_release, for a hold that was acquired by a connection, which has ended: `attempt` is
- * that of its request. LOCKS_NOT_HELD where a later connection with the same token has the hold. */
+/* As locks_release, for a hold of a connection that has ended; `attempt` is that of its request.
+ * LOCKS_NOT_HELD if a later connection with the same token has the hold. */
 void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
                               const struct attempt *attempt, locks_done *done, void *context);
 
-/* Ends every hold of the name; where what Redis keeps of it cannot be read, clears it away.
- * LOCKS_DONE sets `broken`. */
+/* Ends every hold of the name. If its record in Redis cannot be read, deletes that. LOCKS_DONE sets
+ * `broken`. */
 void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context);
 
 /* LOCKS_DONE sets `view`. `token` may be absent. The view has LOCK_WAITERS_SHOWN waiters at most;
  * if `waiters` is another number, that many, LOCK_WAITERS_MOST at most (a quorum shows as many as
- * ever).
- */
+ * ever). */
 void locks_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                    locks_done *done, void *context);
 
-/* Who is at this place in the line, from 0; false where the view shows nobody there. To be asked
+/* The waiter at this position of the queue, from 0; false: the view has none there. Call this
  * during the callback that has got the view. */
 bool locks_waiter(const struct lock_view *view, size_t position, struct waiter_view *ret);
 
-/* Whether a grant could be stored now, and confirmed by `replicas`: LOCKS_DONE, LOCKS_UNCONFIRMED
- * or LOCKS_UNAVAILABLE. */
+/* Whether Redis could store a grant now and `replicas` confirm it: LOCKS_DONE, LOCKS_UNCONFIRMED or
+ * LOCKS_UNAVAILABLE. */
 void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
 
 /* As store_primary and store_trouble. */
 const char *locks_primary(const struct locks *locks);
 const char *locks_trouble(const struct locks *locks);
 
-/* One page of the names that are held. The listener hears `each` for every lock, then `done`, where
- * `next` is the cursor to go on with, absent at the end. A page may have fewer than `limit` locks,
- * even none, and still not be the last. */
+/* Hears of one page of the held locks: `each` for every lock, then `done` with the cursor of the
+ * `next` page, absent at the end. A page may have fewer than `limit` locks, even none, and not be
+ * the last. */
 struct locks_listener {
     void *context;
-    bool (*wants)(void *context, struct slice name); /* the others are left out; NULL: all */
+    bool (*wants)(void *context, struct slice name); /* NULL: all */
     void (*each)(void *context, struct slice name, const struct lock_view *view);
-    void (*skipped)(void *context, struct slice name); /* it cannot be read; may be NULL */
+    void (*skipped)(void *context, struct slice name); /* its record cannot be read; may be NULL */
     void (*done)(void *context, enum locks_result result, struct slice next, const char *error);
 };
 
-/* `prefix` is how the names begin; `cursor` is absent for the first page, `limit` 1 to
- * LOCKS_LIST_LONGEST. The listener is copied; no name that is held all the while is missed, one
- * that comes or goes may be. Returns 0, or -EINVAL for a cursor that no listing gave, and then
- * the listener hears nothing. */
+/* Lists the held locks whose names begin with `prefix`. `cursor` is absent for the first page;
+ * `limit` is 1 to LOCKS_LIST_LONGEST. A name that is held all the time is never missed; one that is
+ * acquired or released meanwhile may be. The listener is copied. Returns 0, or -EINVAL for a cursor
+ * that no listing gave: then the listener hears nothing. */
 int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,
                const struct locks_listener *listener);
 
-/* A part of a count of all holds there are. */
+/* A portion of a count of all holds. */
 struct locks_count {
-    enum locks_result result; /* DONE or UNAVAILABLE, and then nothing else is set */
-    struct slice cursor;      /* to go on with; "0": this was the last part */
+    enum locks_result result; /* DONE; or UNAVAILABLE, and nothing else is set */
+    struct slice cursor;      /* of the next portion; "0": this was the last */
     int64_t keys;             /* looked at, about */
     int64_t holds;            /* found among them */
 };
 
 typedef void locks_counted(void *context, const struct locks_count *count);
 
-/* Counts on where `cursor` says, "0" at first. No hold that lives all the while is left out; where
- * Redis makes its table larger or smaller meanwhile, one may be counted twice. Changes nothing. */
+/* Counts one portion from `cursor` on, "0" at first. A hold that lasts all the time is never left
+ * out; one may be counted twice if Redis resizes its table meanwhile. Changes nothing. */
 void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, void *context);
 
 #endif
