@@ -424,8 +424,8 @@ struct several *locks_acquire_several(struct locks *locks, const struct slice *n
 /* The client has gone before `done`: all is given back, and `done` is not called. */
 void several_abandon(struct several *several);
 
-/* Renews or releases each name, whatever becomes of the others. The result is UNAVAILABLE if any
- * name's is, else UNCONFIRMED, else NOT_HELD, else DONE. */
+/* Renews or releases each name, whatever becomes of the others. The result is the
+ * worst of all: UNAVAILABLE, then DAMAGED, UNCONFIRMED, NOT_HELD, DONE. */
 void locks_renew_several(struct locks *locks, const struct slice *names, size_t count,
                          struct slice token, int64_t ttl_ms, int64_t replicas, several_done *done,
                          void *context);

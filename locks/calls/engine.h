@@ -1,7 +1,7 @@
-/* engine.h: the operations of locks.h that a worker's engine does in its own way: central, where
- * one Redis decides about a name (alone, with Sentinel, or as a node of a Cluster), or quorum,
- * where the majority of several independent ones does. Chosen once, when the locks are opened.
- * Internal to locks/. */
+/* engine.h: the table of operations that the two engines do differently. In the central engine one
+ * Redis decides about a name (alone, with Sentinel, or as a node of a Cluster); in the quorum
+ * engine the majority of several independent ones does. locks_open chooses once. Internal to
+ * locks/. */
 #ifndef BATON_LOCKS_CALLS_ENGINE_H
 #define BATON_LOCKS_CALLS_ENGINE_H
 
@@ -15,8 +15,8 @@ struct engine {
                            const struct acquirer *acquirer, locks_done *done);
     void (*take_back)(struct locks *locks, struct slice name, struct slice token,
                       const struct attempt *attempt, int64_t keep_ms);
-    /* `by` is empty, or "server": then the client need not know of the hold yet, and it may still
-     * be taken back. */
+    /* `by` is empty, or "server": the client need not know of the hold yet, so it may still be
+     * taken back. */
     void (*renew)(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                   int64_t replicas, struct slice by, locks_done *done, void *context);
     /* `attempt` is NULL, or that of a connection that has ended. */
@@ -32,22 +32,19 @@ struct engine {
     bool (*are_settled)(const struct locks *locks);
     void (*drain)(struct locks *locks);
 
-    /* A shard may be used; it has other data than before; names have moved to another
-     * shard; the inbox listens; a message has come to it. */
-    void (*serve)(struct locks *locks, unsigned shard);
-    void (*replaced)(struct locks *locks, unsigned shard);
-    void (*moved)(struct locks *locks);
-    void (*listening)(struct locks *locks);
-    void (*message)(struct locks *locks, struct slice text);
+    void (*serve)(struct locks *locks, unsigned shard);      /* the shard may be used */
+    void (*replaced)(struct locks *locks, unsigned shard);   /* it has other data than before */
+    void (*moved)(struct locks *locks);                      /* names have gone to another shard */
+    void (*listening)(struct locks *locks);                  /* the inbox gets messages now, */
+    void (*message)(struct locks *locks, struct slice text); /* and has got this one */
 
-    /* `close` ends its handles on the loop, frees what it has, then calls `locks->engine_closed`.
-     */
+    /* `close` closes the engine's handles, frees its state, then calls `locks->engine_closed`. */
     void (*open)(struct locks *locks, const struct locks_options *options);
     void (*close)(struct locks *locks);
 
-    /* Others were told, by messages that may be lost, what is due for this name in so many
-     * milliseconds. NULL, and expiries are not told: each member of a quorum finds for itself what
-     * has expired: nobody could say how often that is to be told, and nobody waits there. */
+    /* In so many milliseconds another server has something to do for this name, and was told so by
+     * a message that may be lost: looks after it. NULL for the quorum engine, which reports no
+     * expiries either: each member finds the same expired hold, and members have no queue. */
     void (*look_after)(struct locks *locks, struct slice key, int64_t in_ms);
 };
 

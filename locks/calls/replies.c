@@ -56,7 +56,7 @@ bool reply_read_release(const struct value *value, struct release *ret)
            (ret->repeated || reply_read_owner(value_at(value, 5), &ret->owner));
 }
 
-/* Milliseconds that have gone by: none, where the clock of Redis has gone back meanwhile. */
+/* Milliseconds that have passed; 0 if the clock of Redis has gone back meanwhile. */
 bool reply_read_passed(const struct value *value, int64_t *ret)
 {
     if (!value_integer(value, ret))
@@ -83,7 +83,7 @@ static bool reply_read_waiter(const struct value *value, struct waiter_view *ret
            value_integer(value_at(value, 2), &ret->waited_ms);
 }
 
-/* Those who wait: the last part of a view, where anybody does and it tells of them. */
+/* The waiters are the last element of a view; it may be missing. */
 static bool reply_read_waiters(const struct value *value, struct lock_view *ret)
 {
     size_t count = value_count(value);

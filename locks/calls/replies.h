@@ -1,4 +1,5 @@
-/* replies.h: reads the parts of replies that several scripts share. Internal to locks/. */
+/* replies.h: reads from a reply of Redis what several scripts write alike: holds, releases, views.
+ * Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_REPLIES_H
 #define BATON_LOCKS_CALLS_REPLIES_H
 
@@ -10,12 +11,12 @@ bool reply_holds(const struct locks_reply *reply);
 /* Whether element 0 of a reply is this word. */
 bool reply_says(const struct value *value, const char *word);
 
-/* The error of a name whose record a script could read, and reply_read_view cannot. */
+/* The error for a record that a script could read, and reply_read_view cannot. */
 #define VIEW_UNREADABLE "what Redis keeps of it cannot be read (a text or number in it is none)"
 
-/* The parts of replies that several scripts share, as shared/6-name.lua writes them: `told` from
- * element 1 on, and `view`. False where something is missing, of another kind, or nothing that was
- * ever let in: who writes to Redis by other ways must not write behind the end of a buffer here. */
+/* Each reads one value as scripts/shared/6-name.lua writes it: a hold and a release from element 1
+ * on. False: something is missing, is of another kind, or is text that Baton never accepts. Other
+ * programs can write to Redis, and must not overflow a buffer here. */
 bool reply_read_fence(const struct value *value, int64_t *ret);
 bool reply_read_passed(const struct value *value, int64_t *ret);
 bool reply_read_mode(const struct value *value, enum lock_mode *ret);

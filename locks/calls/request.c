@@ -10,7 +10,7 @@ enum {
     ARGUMENTS_MOST = 10, /* of a request that waits */
 };
 
-/* The arguments of the script, and the texts that they point to. */
+/* The arguments of the script, with the texts that they point to. */
 struct request_arguments {
     char texts[TEXTS_LENGTH];
     char limit[NUMBER_TEXT], ttl[NUMBER_TEXT], keep[NUMBER_TEXT];
@@ -29,7 +29,7 @@ struct attempt request_attempt(struct locks *locks, bool of_connection)
     return attempt;
 }
 
-/* Copies a text behind those before it; `*end` goes on. */
+/* Copies the text to `*end`, and moves `*end` behind it. */
 static struct slice request_append(char **end, struct slice text)
 {
     struct slice copy = {*end, text.length};
@@ -55,7 +55,7 @@ struct acquire request_copy(const struct acquire *acquire, char *bytes)
     return copy;
 }
 
-/* The texts of a hold as Redis keeps them: each ended by a NUL. */
+/* The texts of a hold as Redis keeps them: a NUL ends each. */
 static struct slice request_pack_texts(const struct acquire *acquire, const struct attempt *attempt,
                                        char texts[TEXTS_LENGTH])
 {
@@ -127,7 +127,7 @@ void request_send_at(struct locks *locks, unsigned shard, const struct request *
     explicit_bzero(packed.texts, sizeof packed.texts);
 }
 
-/* A hold of its owner alone, as it was asked for. */
+/* The only hold of its owner, as the request asked for it. */
 static void request_complete_hold(const struct acquire *acquire, int64_t fence, struct hold *ret)
 {
     *ret = (struct hold){
@@ -141,7 +141,7 @@ static void request_complete_hold(const struct acquire *acquire, int64_t fence, 
     };
 }
 
-/* Of a new hold Redis only tells what the request did not say; in the common case, the fence. */
+/* For a new hold the script replies what the request does not say: most often only the fence. */
 static bool request_read_granted(const struct value *value, const struct acquire *acquire,
                                  struct locks_reply *ret)
 {
@@ -155,7 +155,7 @@ static bool request_read_granted(const struct value *value, const struct acquire
     return true;
 }
 
-/* The answers that end a request, by their first word. */
+/* The first word of an answer that ends a request says which it is. */
 static bool request_read_ended(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "claimed"))
@@ -217,7 +217,7 @@ void request_read(const struct store_result *result, const struct acquire *acqui
     ret->reply.attempt = *attempt;
 }
 
-/* A reply that cannot be read hides an outcome just as a lost one does. */
+/* A reply that cannot be read hides the outcome, as a lost one does. */
 bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer)
 {
     bool unread = result->outcome == STORE_REPLIED && answer->reply.result == LOCKS_UNAVAILABLE;

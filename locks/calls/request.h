@@ -1,5 +1,5 @@
-/* request.h: an acquire request as the script gets it, and the script's answers. Internal to
- * locks/. */
+/* request.h: the script that acquires: its arguments for a request, and what its answers mean.
+ * Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_REQUEST_H
 #define BATON_LOCKS_CALLS_REQUEST_H
 
@@ -14,42 +14,42 @@ enum request_kind {
     REQUEST_AGAIN = 2, /* this attempt came before: it claims its grant, or waits on */
 };
 
-/* What only the script's answer to a request that waits can say. */
+/* The script's answer: a reply that ends the request, or that it waits. */
 struct request_answer {
-    bool waits;      /* it is in the queue; `next_ms` is set, nothing else */
-    int64_t next_ms; /* until the next hold of the name ends; -1 where there is none */
+    bool waits;      /* the request is in the queue: only `next_ms` is set */
+    int64_t next_ms; /* until the next hold of the name ends; -1: there is none */
     struct locks_reply reply;
 };
 
-/* The identity of the next request. */
+/* A new identity, for the next request. */
 struct attempt request_attempt(struct locks *locks, bool of_connection);
 
-/* A copy whose slices point to `bytes`, which has room for request_length(acquire). */
+/* A copy whose texts are in `bytes`, of request_length(acquire) bytes. */
 struct acquire request_copy(const struct acquire *acquire, char *bytes);
 size_t request_length(const struct acquire *acquire);
 
-/* One call of the script, which only waits, for the queue, if `wait_ms` is not 0. */
+/* One call of the script. The request queues if its `wait_ms` is not 0. */
 struct request {
     struct slice key; /* the main key of the name */
     const struct acquire *acquire;
     const struct attempt *attempt;
     enum request_kind kind;
-    bool (*is_wanted)(const void *context); /* as of struct script_call, like the next two */
+    bool (*is_wanted)(const void *context); /* this and the next two: as of struct script_call */
     store_done *done;
     void *context;
 };
 
 void request_send(struct locks *locks, const struct request *request);
 
-/* The same at one shard. What came too late there is not sent again: by then it may
- * have been taken back. See script_call_send_at_once. */
+/* The same at one shard. A call that came too late is not sent again: by then the request may have
+ * been taken back. See script_call_send_at_once. */
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request);
 
-/* What an answer means; where there is none, LOCKS_UNAVAILABLE. */
+/* What an answer means; without an answer, LOCKS_UNAVAILABLE. */
 void request_read(const struct store_result *result, const struct acquire *acquire,
                   const struct attempt *attempt, struct request_answer *ret);
 
-/* Whether the request may have been granted or queued all the same, so that it has to be taken
+/* Whether Redis may have granted or queued the request although no answer says so: then take it
  * back. */
 bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer);
 

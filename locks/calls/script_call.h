@@ -1,7 +1,6 @@
 /* script_call.h: runs a script in Redis, again if Redis was too slow, and reports what the script
  * tells beside its reply: holds that have expired, and names that cannot be read. Internal to
- * locks/.
- */
+ * locks/. */
 #ifndef BATON_LOCKS_CALLS_SCRIPT_CALL_H
 #define BATON_LOCKS_CALLS_SCRIPT_CALL_H
 

@@ -27,9 +27,9 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
 /* A script came too late, as its `error` says: either Redis was slow, or its clock has jumped. */
 void guard_late(struct guard *guard, unsigned number, const char *error);
 
-/* Call this with each number (fence or version) that a client is about to be told, while the answer
- * of Redis that has it is the last. The number may be ahead of what the guard knows, if the clock
- * went back while no batond was there. Then all numbers go on from it, and the record says so. */
+/* Call this with each number (fence or version) that a client is about to be told, before Redis
+ * answers anything else. The number may be ahead of what the guard knows, if the clock went back
+ * while no batond was there. Then all numbers go on from it, and the record says so. */
 void guard_heard_number(struct guard *guard, int64_t number);
 
 #endif
