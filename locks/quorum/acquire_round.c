@@ -7,6 +7,7 @@
 #include "locks/quorum/member_views.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
+#include "locks/quorum/write.h"
 #include "locks/scripts/scripts.h"
 
 #include <stdio.h>
@@ -34,15 +35,8 @@ struct acquire_round {
     char earlier_owner[OWNER_LENGTH];
     char error[STORE_ERROR_TEXT];
     struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
-    size_t key_length;
-    char key[KEY_LENGTH];
     char bytes[];
 };
-
-static struct slice acquire_round_key(const struct acquire_round *round)
-{
-    return (struct slice){round->key, round->key_length};
-}
 
 static void free_if_over(struct acquire_round *round)
 {
@@ -66,22 +60,6 @@ static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
     return found_ms > round->acquire.ttl_ms ? found_ms : round->acquire.ttl_ms;
 }
 
-static void take_back_at(struct acquire_round *round, unsigned member)
-{
-    struct locks *locks = round->broadcast.locks;
-    const struct slice arguments[] = {
-        stamp_placeholder(), round->acquire.token, slice_of(round->attempt.text),
-        slice_of("0"),       slice_of("gone"),
-    };
-    const struct script_call call = {
-        .script = &script_leave,
-        .key = acquire_round_key(round),
-        .arguments = arguments,
-        .argument_count = sizeof arguments / sizeof arguments[0],
-    };
-    redelivery_add_at(locks, member, &call, lasts_ms(round, member));
-}
-
 /* Also where the answer is still on its way: what is sent now is read after the question. And of
  * what was found there: an earlier request that has given up may have left it to this one. */
 static void take_back(struct acquire_round *round)
@@ -92,7 +70,8 @@ static void take_back(struct acquire_round *round)
     for (unsigned i = 0; i < round->tally.members; i++) {
         enum vote_kind kind = round->tally.votes[i].kind;
         if (kind == VOTE_NONE || kind == VOTE_DOUBT || kind == VOTE_GRANTED || round->finds[i])
-            take_back_at(round, i);
+            quorum_take_back_at(round->broadcast.locks, i, broadcast_key(&round->broadcast),
+                                round->acquire.token, &round->attempt, lasts_ms(round, i));
     }
 }
 
@@ -120,8 +99,8 @@ static void adopt_fence_at(struct acquire_round *round, unsigned member)
     const struct vote *vote = &round->tally.votes[member];
     bool is_hold = vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
     if (is_hold && !round->is_agreed[member] && vote->fence != round->fence && !round->is_lost)
-        fence_adopt(round->broadcast.locks, member, acquire_round_key(round), round->acquire.token,
-                    round->fence, vote->fence);
+        fence_adopt(round->broadcast.locks, member, broadcast_key(&round->broadcast),
+                    round->acquire.token, round->fence, vote->fence);
 }
 
 static void adopt_fence_at_others(struct acquire_round *round)
@@ -182,7 +161,7 @@ static void win(struct acquire_round *round, int64_t fence, const struct tally *
         return;
     }
     round->is_agreeing = true;
-    version_agree_tally(round->broadcast.locks, acquire_round_key(round), tally, version,
+    version_agree_tally(round->broadcast.locks, broadcast_key(&round->broadcast), tally, version,
                         version_agreed, round);
 }
 
@@ -370,8 +349,8 @@ static bool acquire_round_decide(struct broadcast *broadcast, bool is_last)
         round->is_agreeing = true;
         for (unsigned i = 0; i < round->tally.members; i++)
             round->is_agreed[i] = round->tally.votes[i].kind >= VOTE_GRANTED;
-        fence_agree(broadcast->locks, acquire_round_key(round), round->acquire.token, &round->tally,
-                    acquire_round_fence_agreed, round);
+        fence_agree(broadcast->locks, broadcast_key(&round->broadcast), round->acquire.token,
+                    &round->tally, acquire_round_fence_agreed, round);
     }
     return true;
 }
@@ -396,6 +375,7 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
 {
     static const struct broadcast_kind KIND = {acquire_round_hear, acquire_round_decide,
                                                acquire_round_end};
+    char key[KEY_LENGTH];
     struct acquire kept = *acquire, sent = *acquire;
     kept.meta = slice_of(NULL);
     sent.wait_ms = 0;
@@ -405,14 +385,14 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     round->attempt = request_attempt(locks, acquire->of_connection);
     round->acquire = request_copy(&kept, round->bytes);
     round->acquire.wait_ms = 0;
-    round->key_length = operation_key(locks, acquire->name, round->key).length;
     round->tally.members = store_shard_count(locks->store);
-    broadcast_begin(&round->broadcast, &locks->quorum->broadcasts, &KIND);
+    broadcast_begin(&round->broadcast, &locks->quorum->broadcasts,
+                    operation_key(locks, acquire->name, key), &KIND);
     /* Also of a new token: where the question comes late, its hold may have been released. */
     for (unsigned i = 0; i < round->tally.members; i++) {
         round->broadcast.open++;
         const struct request request = {
-            .key = acquire_round_key(round),
+            .key = broadcast_key(&round->broadcast),
             .acquire = &sent,
             .attempt = &round->attempt,
             .kind = REQUEST_FIRST,

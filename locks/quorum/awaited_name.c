@@ -116,8 +116,8 @@ static void enlist(struct awaited_name *awaited)
     enlisting->awaited = awaited;
     awaited->users++;
     awaited->is_enlisting = true;
-    broadcast_begin(&enlisting->broadcast, &locks->quorum->broadcasts, &KIND);
-    broadcast_send_all(&enlisting->broadcast, &script_watch, awaited->key, arguments,
+    broadcast_begin(&enlisting->broadcast, &locks->quorum->broadcasts, awaited->key, &KIND);
+    broadcast_send_all(&enlisting->broadcast, &script_watch, arguments,
                        sizeof arguments / sizeof arguments[0]);
 }
 

@@ -2,6 +2,8 @@
 
 #include "locks/calls/operation.h"
 
+#include <stdlib.h>
+
 enum { NS_PER_MS = 1000000 };
 
 static void broadcast_on_due(uv_timer_t *timer);
@@ -47,18 +49,25 @@ static void broadcast_on_due(uv_timer_t *timer)
     broadcast_plan(broadcasts);
 }
 
-void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
+void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts, struct slice key,
                      const struct broadcast_kind *kind)
 {
     struct locks *locks = broadcasts->locks;
     *broadcast = (struct broadcast){
         .kind = kind, .broadcasts = broadcasts, .locks = locks, .sent = uv_hrtime()};
+    broadcast->key_length = key.length;
+    memcpy(broadcast->key, key.bytes, key.length);
     broadcast->due = uv_now(locks->loop) + BROADCAST_PATIENCE_MS;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         broadcast->members[i].broadcast = broadcast;
     TAILQ_INSERT_TAIL(&broadcasts->undecided, broadcast, others);
     if (TAILQ_FIRST(&broadcasts->undecided) == broadcast)
         broadcast_plan(broadcasts);
+}
+
+struct slice broadcast_key(const struct broadcast *broadcast)
+{
+    return (struct slice){broadcast->key, broadcast->key_length};
 }
 
 void broadcast_answered(void *context, const struct store_result *result)
@@ -68,8 +77,12 @@ void broadcast_answered(void *context, const struct store_result *result)
     broadcast->kind->hear(broadcast, (unsigned)(member - broadcast->members), result);
     broadcast->open--;
     broadcast_decide(broadcast, broadcast->open == 0);
-    if (broadcast->open == 0)
+    if (broadcast->open > 0)
+        return;
+    if (broadcast->kind->end)
         broadcast->kind->end(broadcast);
+    else
+        free(broadcast);
 }
 
 /* Of whom it was too slow for nothing is asked any more once all is decided: whoever was told has
@@ -82,12 +95,12 @@ static bool is_open(const void *context)
 }
 
 void broadcast_send(struct broadcast *broadcast, unsigned member, const struct script *script,
-                    struct slice key, const struct slice *arguments, size_t argument_count)
+                    const struct slice *arguments, size_t argument_count)
 {
     broadcast->open++;
     const struct script_call call = {
         .script = script,
-        .key = key,
+        .key = broadcast_key(broadcast),
         .arguments = arguments,
         .argument_count = argument_count,
         .is_wanted = is_open,
@@ -97,12 +110,12 @@ void broadcast_send(struct broadcast *broadcast, unsigned member, const struct s
     script_call_send_at(broadcast->locks, member, &call);
 }
 
-void broadcast_send_all(struct broadcast *broadcast, const struct script *script, struct slice key,
+void broadcast_send_all(struct broadcast *broadcast, const struct script *script,
                         const struct slice *arguments, size_t argument_count)
 {
     unsigned members = store_shard_count(broadcast->locks->store);
     for (unsigned i = 0; i < members; i++)
-        broadcast_send(broadcast, i, script, key, arguments, argument_count);
+        broadcast_send(broadcast, i, script, arguments, argument_count);
 }
 
 int64_t broadcast_elapsed(const struct broadcast *broadcast)

@@ -4,6 +4,7 @@
 #define BATON_LOCKS_QUORUM_BROADCAST_H
 
 #include "locks/quorum/tally.h"
+#include "locks/types/name.h"
 #include "redis/store.h"
 
 #include <sys/queue.h>
@@ -24,7 +25,7 @@ struct broadcast_kind {
     /* Runs after each answer until it returns true: decided. If `is_last`, no other member will
      * answer in time, and it must decide. */
     bool (*decide)(struct broadcast *broadcast, bool is_last);
-    /* It is decided and every member has answered or will not: frees it. */
+    /* It is decided and every member has answered or will not: frees it. NULL: by free(3). */
     void (*end)(struct broadcast *broadcast);
 };
 
@@ -42,6 +43,8 @@ struct broadcast {
     struct broadcast_member {
         struct broadcast *broadcast;
     } members[TALLY_MEMBERS];
+    size_t key_length;
+    char key[KEY_LENGTH];
 };
 
 /* The broadcasts of one worker that wait for a decision. */
@@ -54,17 +57,19 @@ struct broadcasts {
 void broadcasts_open(struct locks *locks, struct broadcasts *broadcasts);
 void broadcasts_close(struct broadcasts *broadcasts, uv_close_cb closed);
 
-/* Call this first, then send it to members. */
-void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts,
+/* Call this first, then send it to members. The key, which is copied, is that of the name. */
+void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts, struct slice key,
                      const struct broadcast_kind *kind);
+
+struct slice broadcast_key(const struct broadcast *broadcast);
 
 /* Sends to one member; the arguments are copied. A member that is too slow is asked again until the
  * decision. */
 void broadcast_send(struct broadcast *broadcast, unsigned member, const struct script *script,
-                    struct slice key, const struct slice *arguments, size_t argument_count);
+                    const struct slice *arguments, size_t argument_count);
 
 /* Sends to all members. */
-void broadcast_send_all(struct broadcast *broadcast, const struct script *script, struct slice key,
+void broadcast_send_all(struct broadcast *broadcast, const struct script *script,
                         const struct slice *arguments, size_t argument_count);
 
 /* A member's answer to what was sent by another way than broadcast_send: the context is its member.

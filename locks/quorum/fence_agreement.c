@@ -19,20 +19,13 @@ struct fence_agreement {
     int64_t fence; /* that is proposed */
     unsigned rounds;
     enum standing standing[TALLY_MEMBERS];
-    size_t key_length;
     size_t token_length;
-    char key_and_token[];
+    char token[];
 };
-
-static struct slice fence_agreement_key(const struct fence_agreement *agreement)
-{
-    return (struct slice){agreement->key_and_token, agreement->key_length};
-}
 
 static struct slice fence_agreement_token(const struct fence_agreement *agreement)
 {
-    return (struct slice){agreement->key_and_token + agreement->key_length,
-                          agreement->token_length};
+    return (struct slice){agreement->token, agreement->token_length};
 }
 
 static unsigned count(const struct fence_agreement *agreement, enum standing standing)
@@ -54,7 +47,7 @@ static void fence_agreement_finish(struct fence_agreement *agreement, int64_t fe
     for (unsigned i = 0; fence && i < tally.members; i++) {
         if (!is_candidate(&tally.votes[i]) || agreement->standing[i] == STANDING_IN)
             continue;
-        fence_adopt(agreement->broadcast.locks, i, fence_agreement_key(agreement),
+        fence_adopt(agreement->broadcast.locks, i, broadcast_key(&agreement->broadcast),
                     fence_agreement_token(agreement), fence, tally.votes[i].fence);
         tally.votes[i].kind = VOTE_DOUBT;
     }
@@ -101,17 +94,12 @@ static bool fence_agreement_decide(struct broadcast *broadcast, bool is_last)
     if (!is_last && in + count(agreement, STANDING_ASKED) >= majority)
         return false;
     if (fence_agreement_can_go_on(agreement))
-        fence_agreement_begin(broadcast->locks, fence_agreement_key(agreement),
+        fence_agreement_begin(broadcast->locks, broadcast_key(&agreement->broadcast),
                               fence_agreement_token(agreement), &agreement->tally,
                               agreement->rounds + 1, agreement->done, agreement->context);
     else
         fence_agreement_finish(agreement, 0);
     return true;
-}
-
-static void fence_agreement_end(struct broadcast *broadcast)
-{
-    free(broadcast);
 }
 
 static void raise_at(struct fence_agreement *agreement, unsigned member)
@@ -120,28 +108,24 @@ static void raise_at(struct fence_agreement *agreement, unsigned member)
     const struct slice arguments[] = {stamp_placeholder(), fence_agreement_token(agreement),
                                       number_text(agreement->fence, number)};
     agreement->standing[member] = STANDING_ASKED;
-    broadcast_send(&agreement->broadcast, member, &script_raise, fence_agreement_key(agreement),
-                   arguments, sizeof arguments / sizeof arguments[0]);
+    broadcast_send(&agreement->broadcast, member, &script_raise, arguments,
+                   sizeof arguments / sizeof arguments[0]);
 }
 
 static void fence_agreement_begin(struct locks *locks, struct slice key, struct slice token,
                                   const struct tally *tally, unsigned rounds,
                                   fence_agree_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {fence_agreement_hear, fence_agreement_decide,
-                                               fence_agreement_end};
-    struct fence_agreement *agreement =
-        memory_checked(calloc(1, sizeof *agreement + key.length + token.length));
+    static const struct broadcast_kind KIND = {fence_agreement_hear, fence_agreement_decide, NULL};
+    struct fence_agreement *agreement = memory_checked(calloc(1, sizeof *agreement + token.length));
     agreement->done = done;
     agreement->context = context;
     agreement->tally = *tally;
     agreement->fence = tally_proposal(tally, fence_floor_latest(locks->guard));
     agreement->rounds = rounds;
-    agreement->key_length = key.length;
     agreement->token_length = token.length;
-    memcpy(agreement->key_and_token, key.bytes, key.length);
-    memcpy(agreement->key_and_token + key.length, token.bytes, token.length);
-    broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, &KIND);
+    memcpy(agreement->token, token.bytes, token.length);
+    broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, key, &KIND);
     for (unsigned i = 0; i < tally->members; i++) {
         const struct vote *vote = &tally->votes[i];
         if (is_candidate(vote))

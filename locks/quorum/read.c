@@ -15,14 +15,7 @@ struct quorum_read {
     struct lock_view *kept[TALLY_MEMBERS];
     struct lock_view told; /* once all is decided; its texts are those of `kept` */
     unsigned users;        /* questions under way */
-    size_t key_length;
-    char key[KEY_LENGTH];
 };
-
-static struct slice quorum_read_key(const struct quorum_read *read)
-{
-    return (struct slice){read->key, read->key_length};
-}
 
 static void quorum_read_leave(struct quorum_read *read)
 {
@@ -37,7 +30,7 @@ static void quorum_read_tell(struct quorum_read *read)
 {
     const struct locks *locks = read->broadcast.locks;
     struct ticket_owners owners;
-    tickets_show(locks->quorum->desk.tickets, quorum_read_key(read), uv_now(locks->loop),
+    tickets_show(locks->quorum->desk.tickets, broadcast_key(&read->broadcast), uv_now(locks->loop),
                  &read->told, &owners);
     read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
 }
@@ -70,8 +63,8 @@ static void write_back(struct quorum_read *read)
     read->told.version =
         tally_above(read->told.version, fence_floor_latest(read->broadcast.locks->guard));
     read->users++;
-    version_agree(read->broadcast.locks, quorum_read_key(read), known, read->told.version, written,
-                  read);
+    version_agree(read->broadcast.locks, broadcast_key(&read->broadcast), known, read->told.version,
+                  written, read);
 }
 
 /* By a majority; `hopes`: as far as those who are silent may know it. */
@@ -141,13 +134,14 @@ void quorum_inspect(struct locks *locks, struct slice name, struct slice token, 
     (void)waiters; /* as many as ever are shown: see locks_inspect_waiters */
     static const struct broadcast_kind KIND = {quorum_read_hear, quorum_read_decide,
                                                quorum_read_end};
+    char key[KEY_LENGTH];
     struct quorum_read *read = memory_checked(calloc(1, sizeof *read));
     read->users = 1;
     read->done = done;
     read->context = context;
     read->views.members = store_shard_count(locks->store);
-    read->key_length = operation_key(locks, name, read->key).length;
     const struct slice arguments[] = {stamp_placeholder(), token};
-    broadcast_begin(&read->broadcast, &locks->quorum->broadcasts, &KIND);
-    broadcast_send_all(&read->broadcast, &script_inspect, quorum_read_key(read), arguments, 2);
+    broadcast_begin(&read->broadcast, &locks->quorum->broadcasts, operation_key(locks, name, key),
+                    &KIND);
+    broadcast_send_all(&read->broadcast, &script_inspect, arguments, 2);
 }

@@ -34,16 +34,11 @@ static bool version_agreement_decide(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-static void version_agreement_end(struct broadcast *broadcast)
-{
-    free(broadcast);
-}
-
 void version_agree(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
                    int64_t version, version_agree_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {version_agreement_hear, version_agreement_decide,
-                                               version_agreement_end};
+                                               NULL};
     char number[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), slice_of(""),
                                       number_text(version, number)};
@@ -53,8 +48,8 @@ void version_agree(struct locks *locks, struct slice key, const int64_t known[TA
     agreement->members = store_shard_count(locks->store);
     agreement->version = version;
     memcpy(agreement->known, known, sizeof agreement->known);
-    broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, &KIND);
-    broadcast_send_all(&agreement->broadcast, &script_raise, key, arguments,
+    broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, key, &KIND);
+    broadcast_send_all(&agreement->broadcast, &script_raise, arguments,
                        sizeof arguments / sizeof arguments[0]);
 }
 

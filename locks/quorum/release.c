@@ -1,0 +1,104 @@
+#include "locks/calls/redelivery.h"
+#include "locks/quorum/state.h"
+#include "locks/quorum/write.h"
+#include "locks/scripts/scripts.h"
+
+enum { RELEASE_ARGUMENTS = 5 };
+
+/* The third says that the token is to be remembered even where it holds nothing: see release.lua.
+ * Returns how many there are. */
+static size_t release_arguments(const struct quorum_write *write,
+                                struct slice arguments[RELEASE_ARGUMENTS])
+{
+    arguments[0] = stamp_placeholder();
+    arguments[1] = quorum_write_token(write);
+    arguments[2] = slice_of(write->broadcast.locks->server);
+    arguments[3] = slice_of(write->attempt.text[0] ? "" : "1");
+    arguments[4] = slice_of(write->attempt.text);
+    return write->attempt.text[0] ? 5 : 4;
+}
+
+static void release_at(const struct quorum_write *write, unsigned member)
+{
+    struct locks *locks = write->broadcast.locks;
+    struct slice arguments[RELEASE_ARGUMENTS];
+    const struct script_call call = {
+        .script = &script_release,
+        .key = broadcast_key(&write->broadcast),
+        .arguments = arguments,
+        .argument_count = release_arguments(write, arguments),
+    };
+    redelivery_add_at(locks, member, &call, locks->quorum->longest_ttl_ms);
+}
+
+static void hear_released(struct broadcast *broadcast, unsigned member,
+                          const struct store_result *result)
+{
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    struct vote *vote = &write->tally.votes[member];
+    struct release *release = &write->releases[member];
+    if (result->outcome != STORE_REPLIED) {
+        vote->kind = broadcast_silence(result);
+        release_at(write, member);
+    } else if (reply_read_release(result->reply, release)) {
+        vote->kind = VOTE_HOLDING;
+        quorum_write_keep_owner(write, &release->owner);
+        release->version = 0; /* see tell_released */
+    } else {
+        vote->kind = VOTE_LOCKED; /* it has no such hold */
+    }
+}
+
+/* What is told is what most is known of: the end of a hold before a repetition, by its fence. Each
+ * member has given its end another number, so no version of it is known to a majority: none is
+ * told. */
+static void tell_released(struct quorum_write *write)
+{
+    struct locks_reply reply = {.result = LOCKS_DONE};
+    struct release *best = &reply.release;
+    best->repeated = true;
+    for (unsigned i = 0; i < write->tally.members; i++) {
+        const struct release *release = &write->releases[i];
+        if (write->tally.votes[i].kind != VOTE_HOLDING)
+            continue;
+        if (best->repeated > release->repeated ||
+            (best->repeated == release->repeated && best->fence < release->fence))
+            *best = *release;
+    }
+    quorum_write_tell(write, &reply);
+}
+
+static bool decide_released(struct broadcast *broadcast, bool is_last)
+{
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    enum verdict verdict = tally_release(&write->tally, is_last);
+    if (verdict == VERDICT_OPEN)
+        return false;
+    if (verdict == VERDICT_WON)
+        tell_released(write);
+    else if (write->was_waiting)
+        quorum_write_tell(
+            write, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
+    else if (verdict == VERDICT_LOST)
+        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+    else
+        quorum_write_fail(write);
+    return true;
+}
+
+/* Where a request waits with this token in this process, it waits no longer. At the others it hears
+ * of it when it asks next. */
+void quorum_release(struct locks *locks, struct slice name, struct slice token,
+                    const struct attempt *attempt, locks_done *done, void *context)
+{
+    static const struct broadcast_kind KIND = {hear_released, decide_released, quorum_write_end};
+    struct quorum_write *write = quorum_write_begin(locks, name, token, &KIND, done, context);
+    struct slice arguments[RELEASE_ARGUMENTS];
+    if (attempt)
+        write->attempt = *attempt;
+    broadcast_send_all(&write->broadcast, &script_release, arguments,
+                       release_arguments(write, arguments));
+    write->was_waiting =
+        !attempt && tickets_cancel(locks->quorum->desk.tickets, broadcast_key(&write->broadcast),
+                                   quorum_write_token(write));
+}

@@ -1,0 +1,116 @@
+#include "locks/quarantine/horizon.h"
+#include "locks/quorum/fence_agreement.h"
+#include "locks/quorum/state.h"
+#include "locks/quorum/version_agreement.h"
+#include "locks/quorum/write.h"
+#include "locks/scripts/scripts.h"
+
+static void hear_renewed(struct broadcast *broadcast, unsigned member,
+                         const struct store_result *result)
+{
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    struct vote *vote = &write->tally.votes[member];
+    struct hold hold;
+    if (result->outcome != STORE_REPLIED) {
+        vote->kind = broadcast_silence(result);
+    } else if (!reply_says(result->reply, "renewed") || !reply_read_hold(result->reply, &hold)) {
+        vote->kind = reply_says(result->reply, "not_held") ? VOTE_LOCKED : VOTE_DOUBT;
+    } else {
+        *vote = (struct vote){.kind = VOTE_HOLDING,
+                              .fence = hold.fence,
+                              .ttl_ms = hold.ttl_ms,
+                              .holds = hold.holds,
+                              .version = hold.version};
+        horizon_move(broadcast->locks->guard, member,
+                     hold.ttl_ms); /* which nobody knew before, if it was 0 */
+        if (write->hold.owner.bytes)
+            return;
+        write->hold = hold;
+        quorum_write_keep_owner(write, &write->hold.owner);
+    }
+}
+
+/* By those who have it so. */
+static void tell_renewed(struct quorum_write *write)
+{
+    struct locks_reply reply = {.result = LOCKS_DONE, .hold = write->hold};
+    int64_t elapsed = broadcast_elapsed(&write->broadcast);
+    reply.hold.holds = tally_holds(&write->agreed);
+    reply.hold.ttl_ms = tally_validity(&write->agreed, elapsed);
+    quorum_note_ttl(write->broadcast.locks, reply.hold.ttl_ms + elapsed);
+    if (reply.hold.ttl_ms > 0)
+        quorum_write_tell(write, &reply);
+    else
+        quorum_write_fail(write);
+}
+
+static void renewed_version_agreed(void *context, bool is_known)
+{
+    struct quorum_write *write = context;
+    if (is_known)
+        tell_renewed(write);
+    else
+        quorum_write_fail(write);
+    quorum_write_leave(write);
+}
+
+static void renew_as(struct quorum_write *write, int64_t fence, const struct tally *tally)
+{
+    int64_t version = tally_version(tally);
+    write->agreed = *tally;
+    write->hold.fence = fence;
+    write->hold.version = version > fence ? version : fence;
+    if (tally_knows(tally, version)) {
+        tell_renewed(write);
+        return;
+    }
+    write->users++;
+    version_agree_tally(write->broadcast.locks, broadcast_key(&write->broadcast), tally, version,
+                        renewed_version_agreed, write);
+}
+
+static void quorum_write_fence_agreed(void *context, int64_t fence, const struct tally *tally)
+{
+    struct quorum_write *write = context;
+    if (fence)
+        renew_as(write, fence, tally);
+    else
+        quorum_write_fail(write);
+    quorum_write_leave(write);
+}
+
+static bool decide_renewed(struct broadcast *broadcast, bool is_last)
+{
+    struct quorum_write *write = (struct quorum_write *)broadcast;
+    int64_t fence = 0;
+    enum verdict verdict = tally_renew(&write->tally, is_last);
+    bool agrees = tally_agrees(&write->tally, &fence);
+    if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !agrees && !is_last))
+        return false;
+    if (verdict == VERDICT_LOST) {
+        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+    } else if (verdict == VERDICT_UNANSWERED) {
+        quorum_write_fail(write);
+    } else if (agrees) {
+        renew_as(write, fence, &write->tally);
+    } else { /* its members were lost meanwhile: those that are left agree anew */
+        write->users++;
+        fence_agree(broadcast->locks, broadcast_key(&write->broadcast), quorum_write_token(write),
+                    &write->tally, quorum_write_fence_agreed, write);
+    }
+    return true;
+}
+
+void quorum_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
+                  int64_t replicas, struct slice by, locks_done *done, void *context)
+{
+    (void)replicas; /* a majority of the members confirms */
+    static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, quorum_write_end};
+    struct quorum_write *write = quorum_write_begin(locks, name, token, &KIND, done, context);
+    char text[NUMBER_TEXT];
+    const struct slice arguments[] = {stamp_placeholder(), token,
+                                      ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
+    if (ttl_ms)
+        horizon_move_all(locks->guard, ttl_ms);
+    broadcast_send_all(&write->broadcast, &script_renew, arguments, by.length > 0 ? 4 : 3);
+}
