@@ -9,7 +9,7 @@ struct date {
     unsigned year, month, day; /* month and day from 1 on */
 };
 
-/* So many days after 1 January 1970 (UTC), which are not negative. */
+/* The date `days` (not negative) after 1 January 1970 (UTC). */
 struct date date_of(int64_t days);
 
 #endif

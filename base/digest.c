@@ -9,8 +9,7 @@
 
 enum { STACK_USED = 2048 };
 
-/* The library leaves what it was given on the part of the stack that it has used, which is ours
- * now. */
+/* GnuTLS leaves the text on the stack that it has used. The frame of this function covers that. */
 static __attribute__((noinline)) void digest_wipe_stack(void)
 {
     char used[STACK_USED];
@@ -27,9 +26,9 @@ struct digest digest_of(struct slice text)
     return digest;
 }
 
-/* By words: each request has its digest compared with that of every token there is, and GnuTLS goes
- * by bytes. The compiler is not to know what the words before have come to, or it might stop there.
- */
+/* By words, since each request's digest is compared with that of every token, and GnuTLS compares
+ * bytes. The asm hides the difference from the compiler, which might stop at the first one
+ * otherwise. */
 bool digest_equals(const struct digest *one, const struct digest *other)
 {
     uint64_t difference = 0;

@@ -1,4 +1,4 @@
-/* digest.h: SHA-256, for what is to be recognised but not kept; any thread. */
+/* digest.h: SHA-256, to recognise a secret without keeping it; any thread. */
 #ifndef BATON_BASE_DIGEST_H
 #define BATON_BASE_DIGEST_H
 
@@ -10,11 +10,11 @@ struct digest {
     unsigned char bytes[DIGEST_LENGTH];
 };
 
-/* Leaves nothing of the text in memory. Ends the process where the library refuses, which it has no
- * reason to. */
+/* Leaves no copy of the text in memory. Ends the process if GnuTLS refuses, which has no reason to.
+ */
 struct digest digest_of(struct slice text);
 
-/* Takes as long whether they are equal, or where they differ. */
+/* Takes the same time whether they are equal or not. */
 bool digest_equals(const struct digest *one, const struct digest *other);
 
 /* Reads 64 hexadecimal digits, upper or lower case. Returns 0 or -EINVAL. */

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What is quoted from a file or from Redis may hold line feeds, and worse for terminals. */
+/* Quotes from a file or from Redis may hold line feeds, or control a terminal. */
 static void failure_make_one_line(char *text)
 {
     for (; *text; text++)

@@ -6,7 +6,7 @@ struct failure {
     char text[320];
 };
 
-/* Writes the line as printf does, cut where it would not fit. Returns `code` (a negative errno),
+/* Writes the line as printf does, cut to fit. Returns `code` (a negative errno),
  * so that a function ends with `return failure_set(failure, -EINVAL, ...)`. NULL is allowed. */
 int failure_set(struct failure *failure, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

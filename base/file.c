@@ -20,7 +20,7 @@ static int file_cannot_read(const struct file_options *options, int error, struc
                        options->path, strerror(error));
 }
 
-/* Whoever can write such a file can become anybody, and who can read it too. */
+/* A user who can read or write such a file can act for any client. */
 static int file_check_owner(const struct file_options *options, const struct stat *file,
                             struct failure *failure)
 {
@@ -51,7 +51,7 @@ static int file_check(const struct file_options *options, int fd, struct failure
     return options->is_private ? file_check_owner(options, &file, failure) : 0;
 }
 
-/* Reads `size` bytes, or up to the end. Negative where reading fails. */
+/* Reads `size` bytes, or up to the end. Returns a negative errno if reading fails. */
 static ssize_t file_read_all(int fd, char *bytes, size_t size)
 {
     size_t length = 0;
@@ -68,7 +68,7 @@ static ssize_t file_read_all(int fd, char *bytes, size_t size)
     return (ssize_t)length;
 }
 
-/* It may grow while it is read. */
+/* The file may grow while it is read. */
 static int file_read_bytes(const struct file_options *options, int fd, char *bytes,
                            size_t *ret_length, struct failure *failure)
 {

@@ -1,4 +1,4 @@
-/* file.h: reads a small file as a whole, where a setting has named it. */
+/* file.h: reads a small file that a setting names, as a whole. */
 #ifndef BATON_BASE_FILE_H
 #define BATON_BASE_FILE_H
 
@@ -11,12 +11,13 @@ struct file_options {
     const char *setting; /* for messages: "tokens-file" */
     const char *path;
     size_t longest;
-    /* Only root and whoever runs this may own it, its group may read it, others nothing. */
+    /* Root or the user of this process must own it; its group may read it; others have no access.
+     */
     bool is_private;
 };
 
-/* Returns 0 with its bytes, NUL-terminated, for free(3); or -EINVAL with a failure that says how to
- * mend it. `ret_length` may be NULL: then a file with a NUL in it is refused. */
+/* Returns 0 and sets *ret to its bytes, NUL-terminated, for free(3); or -EINVAL with a failure that
+ * says how to mend it. `ret_length` may be NULL: then a file with a NUL in it is refused. */
 int file_read(const struct file_options *options, char **ret, size_t *ret_length,
               struct failure *failure);
 

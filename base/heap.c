@@ -24,7 +24,7 @@ bool heap_wipes(void)
 
 enum { MARK_START = 8, MARK_END = 16 };
 
-/* glibc's own, by the name that it keeps for those who replace a part of its heap. */
+/* The free of glibc, under the name that it keeps for programs with a free of their own. */
 extern void __libc_free(void *block); // NOLINT(bugprone-reserved-identifier,cert-dcl51-cpp)
 
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the headers' are reserved
@@ -44,8 +44,8 @@ void free(void *block)
     __libc_free(block);
 }
 
-/* A block that has room stays; one that has not is copied here, since glibc would free the old one
- * as it is. */
+/* A block with enough room stays. Else it is copied here, since glibc would free the old
+ * block without wiping it. */
 void *realloc(void *block, size_t size)
 {
     size_t room = block ? malloc_usable_size(block) : 0;

@@ -24,8 +24,7 @@ struct ranked {
  * frequent and top-k elements in data streams, ICDT 2005): a new name replaces the one with the
  * least count, and inherits that count as its error. So no count is too low, each is too high by
  * the total / HEAVY_HITTERS_MOST at most, and every name with more than that is here. Zeroed:
- * empty.
- */
+ * empty. */
 struct heavy_hitters {
     size_t used;
     uint64_t hashes[HEAVY_HITTERS_MOST];

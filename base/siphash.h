@@ -1,4 +1,4 @@
-/* siphash.h: a hash of bytes that nobody can find collisions of without its key. */
+/* siphash.h: a hash with a key: without the key, clients cannot choose names that collide. */
 #ifndef BATON_BASE_SIPHASH_H
 #define BATON_BASE_SIPHASH_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct siphash_key {
-    uint64_t halves[2]; /* random, and told to nobody */
+    uint64_t halves[2]; /* random and secret */
 };
 
 /* SipHash-2-4 (Aumasson and Bernstein, SipHash: a fast short-input PRF, INDOCRYPT 2012): for tables

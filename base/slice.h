@@ -1,4 +1,4 @@
-/* slice.h: some bytes that somebody else owns, with their length; may hold NUL. */
+/* slice.h: bytes that another object owns, with their length; may hold NUL. */
 #ifndef BATON_BASE_SLICE_H
 #define BATON_BASE_SLICE_H
 

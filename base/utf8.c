@@ -15,7 +15,7 @@ static const struct sequence {
     {0xf0, 0xf0, 3, 0x90, 0xbf}, {0xf1, 0xf3, 3, 0x80, 0xbf}, {0xf4, 0xf4, 3, 0x80, 0x8f},
 };
 
-/* Characters that nobody sees: controls (C1), formats (Cf), separators of lines (Zl, Zp), and the
+/* Invisible characters: controls (C1), formats (Cf), separators of lines (Zl, Zp), and the
  * letters that are blank. In order. The page has the same in api/ui/text.js. */
 static const struct range {
     uint32_t first, last;
@@ -28,7 +28,7 @@ static const struct range {
     {0x13430, 0x1343f},  {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe007f},
 };
 
-/* The length of the well-formed sequence at the start, 0 where there is none. */
+/* The length of the well-formed sequence at the start; 0: there is none. */
 static size_t utf8_sequence_length(const unsigned char *bytes, size_t length)
 {
     for (size_t i = 0; i < sizeof SEQUENCES / sizeof SEQUENCES[0]; i++) {
@@ -48,7 +48,7 @@ static size_t utf8_sequence_length(const unsigned char *bytes, size_t length)
     return 0;
 }
 
-/* Of a well-formed sequence. */
+/* The code point of a well-formed sequence. */
 static uint32_t utf8_point(const unsigned char *bytes, size_t length)
 {
     uint32_t point = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);

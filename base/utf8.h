@@ -10,13 +10,12 @@ bool utf8_is_clean(struct slice text);
 
 enum { UTF8_SHOWN_LONGEST = 12 }; /* bytes: two escapes of UTF-16 */
 
-/* Writes the first character of a text, which is not empty, so that people see it: as it is; or as
- * \u202e, as JSON escapes it, where it is a control character, is invisible or turns the direction
- * of the text around it; or as U+FFFD where the byte is no UTF-8. Returns how many bytes of the
- * text that was. */
+/* Writes the first character of a text (not empty) so that people see it: as it is; escaped as in
+ * JSON, like \u202e, if it is a control character, is invisible or turns the direction of the text;
+ * U+FFFD if the byte is not UTF-8. Returns the length of the character in bytes. */
 size_t utf8_show(struct slice text, char ret[UTF8_SHOWN_LONGEST], size_t *ret_length);
 
-/* Writes all of the text so, and a NUL. What has no room is cut off behind a whole character. */
+/* Writes all of the text so, and a NUL. Cuts it after a whole character to fit `size` bytes. */
 void utf8_show_all(struct slice text, char *ret, size_t size);
 
 #endif

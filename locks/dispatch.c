@@ -1,4 +1,4 @@
-/* The operations of locks.h that each engine does in its own way. */
+/* The operations of locks.h that the engines do differently. */
 #include "locks/calls/engine.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/identity.h"

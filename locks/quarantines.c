@@ -1,4 +1,4 @@
-/* What clients, people and metrics are told of quarantines, and how an operator ends them. */
+/* The functions of locks.h about quarantines. */
 #include "locks/calls/operation.h"
 #include "locks/quarantine/clock_skew.h"
 #include "locks/quarantine/end_early.h"

@@ -1,4 +1,4 @@
-/* state.h: what a worker keeps of its locks. Internal to locks/. */
+/* state.h: struct locks, the state of a worker's locks. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_STATE_H
 #define BATON_LOCKS_CALLS_STATE_H
 
@@ -23,8 +23,8 @@ struct locks {
     uv_loop_t *loop;
     char key_prefix[KEY_PREFIX_LENGTH];
     size_t key_prefix_length;
-    char server[SERVER_LENGTH + 1]; /* what this worker is called among all that share Redis */
-    char waiter_lease[NUMBER_TEXT]; /* these as arguments of scripts; milliseconds */
+    char server[SERVER_LENGTH + 1]; /* the name of this worker among all that share Redis */
+    char waiter_lease[NUMBER_TEXT]; /* this and the next two: arguments of scripts; milliseconds */
     char claim_window[NUMBER_TEXT];
     char max_waiters[NUMBER_TEXT];
     int64_t most_waiters; /* of one name: the same as a number */
@@ -37,7 +37,7 @@ struct locks {
     char rights[STORE_ERROR_TEXT]; /* what is missing, by the last answer of script_ready; "": none
                                     */
     bool draining;
-    bool check_again; /* Redis failed to answer what is to be asked once more */
+    bool check_again; /* Redis has not answered a check, which is due again */
     uint64_t next_attempt;
     struct guard *guard; /* see locks/quarantine/guard.h */
     struct redeliveries redeliveries;

@@ -9,7 +9,7 @@
 enum {
     US_PER_MS = 1000,
     CLOCK_JUMP_US = 500000,  /* a larger change is neither drift nor a correction of drift */
-    CLOCK_DRIFT_PART = 5000, /* in so many microseconds two clocks drift by one at most: 200 ppm */
+    CLOCK_DRIFT_PART = 5000, /* two clocks drift by 1 us at most in this time: 200 ppm; us */
 };
 
 /* How far Redis' clock is ahead of this process' monotonic clock ("ours"). Zeroed: nothing is

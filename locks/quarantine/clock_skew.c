@@ -67,7 +67,7 @@ void clock_skew_begin(struct shard *shard)
     bool has_arrived = shard->arrived.at &&
                        (shard->arrived.ends > now || now < shard->arrived.at + DATA_LOSS_GRACE_US);
     shard->arrived.is_supposed = true;
-    /* Its clock is ahead of nobody, as long as nothing has arrived and no other shard has holds. */
+    /* As long as nothing has arrived and no other shard has holds, its clock is not ahead. */
     if (!has_arrived || shard->clock.high < shard->arrived.clock_ahead)
         shard->arrived.clock_ahead = shard->clock.high;
     shard->arrived.at = now;

@@ -1,4 +1,4 @@
-/* clock_skew.h: what to do where the clocks of the nodes of a Redis Cluster differ, because a hold
+/* clock_skew.h: what to do if the clocks of the nodes of a Redis Cluster differ, because a hold
  * that moves with its slot ends by another clock than it was made by. Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
 #define BATON_LOCKS_QUARANTINE_CLOCK_SKEW_H
@@ -30,7 +30,7 @@ void clock_skew_merge(struct shard *shard, const struct shard *mine);
 /* An operator has ended the quarantine: what has come so far does not count any more. */
 void clock_skew_forgive(struct shard *shard);
 
-/* Call this when the shard's clock was measured, and its record is known or there is none. Sets a
+/* Call this when the shard's clock was measured, and its record was read. Sets a
  * quarantine or raises the numbers, if the difference of clocks asks for it. Returns whether it has
  * done so: then call identity_extend. */
 bool clock_skew_judge(struct shard *shard);

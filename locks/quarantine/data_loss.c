@@ -58,8 +58,9 @@ int64_t data_loss_until(const struct shard *shard, const struct identity_record 
     bool is_followed = is_restart && data_loss_is_promoted(shard, peer);
     int64_t ends = shard->horizon.ends[is_followed ? HORIZON_UNREPLICATED : HORIZON_ALL];
     int64_t until = ends ? clock_theirs(&shard->clock, ends) : 0;
-    /* What is read from a disk may be older than the last word, and nobody here has heard that: but
-     * what was granted meanwhile was granted before this server was started. */
+    /* The record that Redis read from its disk may be older than its last horizon, which this
+     * process does not know. But all holds granted in between are older than the start of this
+     * server. */
     int64_t restarted = record->time - data_loss_up_us(peer) + shard->horizon.span;
     if (is_restart && !shard->identity.is_known && shard->horizon.span && restarted > until)
         until = restarted;

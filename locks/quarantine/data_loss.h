@@ -27,7 +27,7 @@ int64_t data_loss_at_least(const struct shard *shard, const struct identity_reco
 
 /* Until when holds may run that the server before has granted after another was promoted, to
  * clients that still see it; 0: it has granted none. This process knows nothing of such holds.
- * There are none where every replica has to confirm a hold: the promoted server no longer is a
+ * There are none if every replica has to confirm a hold: the promoted server is no longer a
  * replica. */
 int64_t data_loss_unseen_until(const struct shard *shard, const struct identity_record *record,
                                enum quarantine_reason reason);

@@ -5,13 +5,13 @@
 
 #include "locks/quarantine/guard.h"
 
-/* `ended`: so many shards were in quarantine, and no longer are. With an `error`, for clients:
- * a quarantine may go on. */
+/* `ended`: so many shards have left quarantine. With an `error`, for clients: a quarantine may go
+ * on. */
 typedef void end_early_done(void *context, unsigned ended, const char *error);
 
-/* Ends each quarantine that was noticed so far, for all who share the Redis; others know it within
- * a second. What is noticed later begins another one. `done` runs once, from the loop and never
- * before this has returned. Returns false, and does nothing, where no shard is known. */
+/* Ends every known quarantine, for all that share the Redis: other servers know within a second. A
+ * loss that is noticed later begins another one. `done` runs once, from the loop and never
+ * before this has returned. Returns false, and does nothing, if no shard is known. */
 bool end_early(struct guard *guard, end_early_done *done, void *context);
 
 #endif

@@ -13,8 +13,8 @@
  * How the guard knows that data was lost: identity.h. Until when there may be holds: horizon.h. */
 struct guard;
 
-/* The store outlives the guard, and its events are to be passed on: `up` to identity_connected,
- * `taken` to identity_taken, `moved` to horizon_level. Returns 0 or -ENOMEM. */
+/* The store outlives the guard. Pass its events on: `up` to identity_connected, `taken` to
+ * identity_taken, `moved` to horizon_level. Returns 0 or -ENOMEM. */
 int guard_open(struct guard **ret, struct store *store, const struct guard_options *options);
 
 /* Call this when the store is closed. Takes NULL. */

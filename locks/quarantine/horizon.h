@@ -31,7 +31,7 @@ typedef void horizon_done(void *context, const char *error);
 /* Call this right after horizon_covers has returned false. */
 void horizon_await(struct guard *guard, unsigned number, horizon_done *done, void *context);
 
-/* Moves the horizon of a shard, or of all, before a hold is asked for. Nobody waits for that. */
+/* Moves the horizon of a shard, or of all, before a hold is asked for. No answer waits for that. */
 void horizon_move(struct guard *guard, unsigned number, int64_t ttl_ms);
 void horizon_move_all(struct guard *guard, int64_t ttl_ms);
 

@@ -7,8 +7,7 @@ bool pause_covers(const struct guard *guard, struct slice key)
     return shard_left_ms(shard_find(guard, store_shard(guard->store, key))) > 0;
 }
 
-/* A node of a Cluster that serves no names any more may have gone while it was in quarantine: it
- * does not count. */
+/* A node of a Cluster that no longer serves names may still be in quarantine: it does not count. */
 static int64_t pause_left_of(const struct shard *shard)
 {
     return store_shard_serves(shard->guard->store, shard->number) ? shard_left_ms(shard) : 0;

@@ -43,8 +43,8 @@ struct identity {
 struct identity_key {
     char tag[STORE_TAG_SIZE];
     bool is_moved;                   /* the record under the new key was not adopted yet */
-    char before_tag[STORE_TAG_SIZE]; /* the old key, while it has to be asked whether anything was
-                                      * lost meanwhile; "": it need not */
+    char before_tag[STORE_TAG_SIZE]; /* of the old key, until that record has said whether data
+                                      * was lost meanwhile; "": no need to ask */
     char before_id[IDENTITY_ID_LENGTH + 1];
 };
 
@@ -69,11 +69,11 @@ struct slot_migration {
     /* The record of the shard is not judged before the others have said whether slots are on their
      * way: this is called then. NULL: it does not wait for that. */
     void (*look)(struct shard *shard);
-    bool is_under_way;  /* slots are on their way to the shard or from it, or nobody may know */
-    bool is_asked;      /* the shard is being asked whether they are */
-    bool is_confirming; /* what has arrived is being confirmed by replicas */
-    int64_t asked_at;   /* when it last answered, or could not be asked; our time */
-    unsigned arrivals;  /* how often slots have come to it, */
+    bool is_under_way;           /* slots are on their way to the shard or from it, or may be */
+    bool is_asked;               /* the shard is being asked whether they are */
+    bool is_confirming;          /* what has arrived is being confirmed by replicas */
+    int64_t asked_at;            /* when it last answered, or could not be asked; our time */
+    unsigned arrivals;           /* how often slots have come to it, */
     unsigned asked_arrivals;     /* how often they had when it was last asked, */
     unsigned confirmed_arrivals; /* and how many of those all replicas have */
 };
@@ -158,11 +158,11 @@ static inline void shard_raise(int64_t *value, int64_t least)
 void shard_open_gate(struct shard *shard);
 
 /* Takes account of an answer of Redis that has told its time: Redis' clock was at `time` between
- * two moments of ours. Returns whether the clock has jumped: then identity_note_jump is to be
- * called. */
+ * two moments of ours. Returns whether the clock has jumped: then call
+ * identity_note_jump. */
 bool shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time);
 
-/* The same where another server answers than before, whose clock is its own. */
+/* The same if another server answers than before, which has its own clock. */
 void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_t time);
 
 /* While this machine sleeps its monotonic clock stands still, and holds go on: moves all times of

@@ -5,8 +5,8 @@
 
 enum { POSITION_MOST = 99999 };
 
-/* Before it is encoded: the shard's position and a colon, where it is not the first one, SCAN's
- * cursor, and each name with a NUL in front of it. */
+/* What is encoded: for each shard but the first its position and a colon; SCAN's cursor; each name
+ * with a NUL in front. */
 
 void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
 {
@@ -25,7 +25,7 @@ void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
     base64url_encode(bytes, length, text);
 }
 
-/* False where a position is written as cursor_encode writes none. */
+/* False: cursor_encode does not write a position like this. */
 static bool cursor_take_position(struct slice *scan, unsigned *ret)
 {
     const char *colon = scan->length > 0 ? memchr(scan->bytes, ':', scan->length) : NULL;
@@ -46,7 +46,7 @@ static bool cursor_take_position(struct slice *scan, unsigned *ret)
     return position <= POSITION_MOST;
 }
 
-/* A number of 64 bits, as Redis writes it: any other it would answer with an error. */
+/* A number of 64 bits as Redis writes it: Redis refuses any other. */
 static bool cursor_is_scan(struct slice scan)
 {
     static const char LARGEST[] = "18446744073709551615";
@@ -59,7 +59,7 @@ static bool cursor_is_scan(struct slice scan)
            (scan.length == CURSOR_SCAN_LENGTH && memcmp(scan.bytes, LARGEST, scan.length) <= 0);
 }
 
-/* Cuts the bytes up to the next NUL off the front of `rest`; absent where there was none. */
+/* Takes the bytes up to the next NUL off `rest`, which is absent after the last. */
 static struct slice cursor_take_field(struct slice *rest)
 {
     const char *end = memchr(rest->bytes, '\0', rest->length);

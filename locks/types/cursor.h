@@ -1,5 +1,5 @@
-/* cursor.h: where a listing goes on: the shard, Redis's SCAN cursor there, and the
- * names that did not fit the page before. Opaque text to clients. Internal to locks/. */
+/* cursor.h: where a listing goes on: the shard, Redis' SCAN cursor there, and the names that did
+ * not fit the page before. Clients see an opaque text. Internal to locks/. */
 #ifndef BATON_LOCKS_TYPES_CURSOR_H
 #define BATON_LOCKS_TYPES_CURSOR_H
 
@@ -7,7 +7,7 @@
 #include "locks/types/name.h"
 
 enum {
-    CURSOR_NAMES = 64, /* names left over, at most: list.lua scans 20 keys at once, or so */
+    CURSOR_NAMES = 64, /* names left over, at most: list.lua scans some 20 keys at once */
     CURSOR_SCAN_LENGTH = 20,
     CURSOR_POSITION_LENGTH = 10,
     CURSOR_BYTES = CURSOR_POSITION_LENGTH + 1 + CURSOR_SCAN_LENGTH +
@@ -17,7 +17,7 @@ enum {
 
 struct cursor {
     unsigned position; /* of the shard: see store_seek_shard */
-    struct slice scan; /* SCAN's cursor in digits; empty where only names are left */
+    struct slice scan; /* SCAN's cursor in digits; empty: only names are left */
     struct slice names[CURSOR_NAMES];
     size_t name_count;
 };

@@ -20,11 +20,11 @@ bool key_prefix_is_valid(struct slice prefix);
  * name is the hash tag. Returns the key's length; the key is not NUL-terminated. */
 size_t name_to_key(struct slice prefix, struct slice name, char key[KEY_LENGTH]);
 
-/* The reverse. Returns the name's length, or 0 where the key is not one of name_to_key's. */
+/* The reverse. Returns the name's length, or 0: name_to_key does not write this key. */
 size_t name_from_key(struct slice prefix, struct slice key, char name[NAME_LENGTH]);
 
-/* Writes a pattern of Redis (SCAN's MATCH) for the main keys of all names that begin so; not
- * NUL-terminated. Returns its length. */
+/* Writes a pattern of Redis (SCAN's MATCH) for the main keys of all names that begin with
+ * `beginning`; not NUL-terminated. Returns its length. */
 enum { KEY_PATTERN_LENGTH = 2 * KEY_LENGTH };
 size_t name_to_pattern(struct slice prefix, struct slice beginning,
                        char pattern[KEY_PATTERN_LENGTH]);

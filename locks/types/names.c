@@ -12,7 +12,7 @@ static int names_compare(const void *one, const void *other)
     return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-/* Copies the text to `*end`, which goes on. What is absent stays absent. */
+/* Moves the text to `*end`, and `*end` behind it. An absent text stays absent. */
 static void names_move(struct slice *text, char **end)
 {
     if (text->length == 0)

@@ -9,8 +9,8 @@ struct names {
     struct slice each[]; /* in the order of their bytes */
 };
 
-/* Copies the names, and moves each of the other texts into the same block of memory. To be freed
- * with free(3), all at once. */
+/* Copies the names, and moves each of the other texts into the same block of memory. Free it by
+ * free(3). */
 struct names *names_sorted(const struct slice *names, size_t count, struct slice *const *texts,
                            size_t text_count);
 

@@ -1,12 +1,12 @@
-/* owner.h: whose holds go together: a name within a realm. */
+/* owner.h: the owner of holds: a name within a realm. */
 #ifndef BATON_LOCKS_TYPES_OWNER_H
 #define BATON_LOCKS_TYPES_OWNER_H
 
 #include "base/slice.h"
 
-/* Owners of different realms are different, whatever they are called: who may choose the name and
- * not the realm cannot become somebody else. The empty realm is that of whoever has no other. As
- * text it is REALM, a separator and NAME, or in the empty realm the name alone. */
+/* Owners of different realms differ even if their names are equal: so a client that may choose its
+ * name but not its realm cannot act for another one. Clients without a realm have the empty one. As
+ * text an owner is REALM, a separator and NAME; in the empty realm, the name alone. */
 
 enum {
     OWNER_NAME_LENGTH = 128, /* bytes, at most */

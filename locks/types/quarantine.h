@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Why there is one: in the record in Redis, in metrics, and in words. */
+/* The reasons: in the code, in the record in Redis and in metrics, and in words. */
 #define QUARANTINE_REASONS(X)                                                                      \
     X(QUARANTINE_IDENTITY, "identity",                                                             \
       "another server has taken the place of Redis, or Redis was started anew")                    \
