@@ -39,7 +39,8 @@ static void quorum_engine_open(struct locks *locks, const struct locks_options *
     locks->quorum->ask = quorum_waiters_ask;
     locks->quorum->watched = &quorum_watched;
     broadcasts_open(locks, &locks->quorum->broadcasts);
-    desk_open(&locks->quorum->desk, options->tickets, locks->loop, quorum_waiters_called, locks);
+    ticket_worker_open(&locks->quorum->ticket_worker, options->tickets, locks->loop,
+                       quorum_waiters_notified, locks);
 }
 
 static void quorum_broadcasts_closed(uv_handle_t *timer)
@@ -51,16 +52,16 @@ static void quorum_broadcasts_closed(uv_handle_t *timer)
     locks->engine_closed(locks);
 }
 
-static void quorum_desk_closed(uv_handle_t *woken)
+static void quorum_ticket_worker_closed(uv_handle_t *woken)
 {
-    const struct desk *desk = woken->data;
-    const struct locks *locks = desk->context;
+    const struct ticket_worker *worker = woken->data;
+    const struct locks *locks = worker->context;
     broadcasts_close(&locks->quorum->broadcasts, quorum_broadcasts_closed);
 }
 
 static void quorum_engine_close(struct locks *locks)
 {
-    desk_close(&locks->quorum->desk, quorum_desk_closed);
+    ticket_worker_close(&locks->quorum->ticket_worker, quorum_ticket_worker_closed);
 }
 
 static void quorum_check_awaited_names(struct locks *locks)

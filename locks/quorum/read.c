@@ -30,8 +30,8 @@ static void quorum_read_tell(struct quorum_read *read)
 {
     const struct locks *locks = read->broadcast.locks;
     struct ticket_owners owners;
-    tickets_show(locks->quorum->desk.tickets, broadcast_key(&read->broadcast), uv_now(locks->loop),
-                 &read->told, &owners);
+    tickets_show(locks->quorum->ticket_worker.tickets, broadcast_key(&read->broadcast),
+                 uv_now(locks->loop), &read->told, &owners);
     read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
 }
 

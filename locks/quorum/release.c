@@ -99,6 +99,6 @@ void quorum_release(struct locks *locks, struct slice name, struct slice token,
     broadcast_send_all(&write->broadcast, &script_release, arguments,
                        release_arguments(write, arguments));
     write->was_waiting =
-        !attempt && tickets_cancel(locks->quorum->desk.tickets, broadcast_key(&write->broadcast),
-                                   quorum_write_token(write));
+        !attempt && tickets_cancel(locks->quorum->ticket_worker.tickets,
+                                   broadcast_key(&write->broadcast), quorum_write_token(write));
 }

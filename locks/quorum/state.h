@@ -16,7 +16,7 @@ struct awaited_name;
 
 struct quorum_state {
     struct broadcasts broadcasts;
-    struct desk desk;
+    struct ticket_worker ticket_worker;
     void *awaited_names; /* a tree of base/tree.h, by key */
     LIST_HEAD(awaited_name_list, awaited_name) awaited;
     int64_t longest_ttl_ms; /* of all holds granted or renewed here, and at least TTL_LEAST_MS */

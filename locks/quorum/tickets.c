@@ -3,21 +3,22 @@
 #include "base/memory.h"
 #include "base/tree.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 struct tickets {
     pthread_mutex_t mutex;
-    void *rooms;          /* of base/tree.h, by key */
+    void *queues;         /* of base/tree.h, by key */
     atomic_size_t waited; /* how many there are: read without the mutex */
 };
 
-/* Where those are who wait for one name. */
-struct room {
+/* The waiters for one name. */
+struct ticket_queue {
     struct slice key; /* the first member: as base/tree.h wants */
     struct tickets *tickets;
-    struct ticket *first;
-    struct ticket *last;
-    struct ticket *turn; /* the first of them that is present; it knows, or has been called */
+    TAILQ_HEAD(ticket_list, ticket) list;
+    struct ticket *turn; /* the first present one; it knows, or a notice is on its way */
     void *tokens;        /* of base/tree.h: the tickets by token */
     int64_t count;
     char key_bytes[];
@@ -50,106 +51,95 @@ static void unlock(struct tickets *tickets)
     pthread_mutex_unlock(&tickets->mutex);
 }
 
-/* Locks, and finds the room; where nobody waits for anything, it does neither. */
-static struct room *enter(struct tickets *tickets, struct slice key)
+/* Locks, and finds the queue. If nobody waits for it, nothing is locked. */
+static struct ticket_queue *enter(struct tickets *tickets, struct slice key)
 {
     if (atomic_load(&tickets->waited) == 0)
         return NULL;
     lock(tickets);
-    struct room *room = tree_find(&tickets->rooms, key);
-    if (!room)
+    struct ticket_queue *queue = tree_find(&tickets->queues, key);
+    if (!queue)
         unlock(tickets);
-    return room;
+    return queue;
 }
 
-/* Rooms */
+/* Queues */
 
-static struct room *room_new(struct tickets *tickets, struct slice key)
+static struct ticket_queue *ticket_queue_new(struct tickets *tickets, struct slice key)
 {
-    struct room *room = memory_checked(calloc(1, sizeof *room + key.length));
-    memcpy(room->key_bytes, key.bytes, key.length);
-    room->key = (struct slice){room->key_bytes, key.length};
-    room->tickets = tickets;
-    tree_add(&tickets->rooms, room);
+    struct ticket_queue *queue = memory_checked(calloc(1, sizeof *queue + key.length));
+    memcpy(queue->key_bytes, key.bytes, key.length);
+    queue->key = (struct slice){queue->key_bytes, key.length};
+    queue->tickets = tickets;
+    TAILQ_INIT(&queue->list);
+    tree_add(&tickets->queues, queue);
     atomic_fetch_add(&tickets->waited, 1);
-    return room;
+    return queue;
 }
 
-static void room_free(struct room *room)
+static void ticket_queue_free(struct ticket_queue *queue)
 {
-    tree_remove(&room->tickets->rooms, room);
-    atomic_fetch_sub(&room->tickets->waited, 1);
-    free(room);
+    tree_remove(&queue->tickets->queues, queue);
+    atomic_fetch_sub(&queue->tickets->waited, 1);
+    free(queue);
 }
 
-static void put_behind(struct room *room, struct ticket *ticket, struct ticket *previous)
+/* To the front if `previous` is NULL. */
+static void put_behind(struct ticket_queue *queue, struct ticket *ticket, struct ticket *previous)
 {
-    ticket->room = room;
-    ticket->previous = previous;
-    ticket->next = previous ? previous->next : room->first;
-    *(previous ? &previous->next : &room->first) = ticket;
-    *(ticket->next ? &ticket->next->previous : &room->last) = ticket;
+    ticket->queue = queue;
+    if (previous)
+        TAILQ_INSERT_AFTER(&queue->list, previous, ticket, others);
+    else
+        TAILQ_INSERT_HEAD(&queue->list, ticket, others);
 }
 
-static void unlink_from(struct room *room, struct ticket *ticket)
+static struct ticket *first_present(const struct ticket_queue *queue)
 {
-    *(ticket->previous ? &ticket->previous->next : &room->first) = ticket->next;
-    *(ticket->next ? &ticket->next->previous : &room->last) = ticket->previous;
-}
-
-static struct ticket *first_present(const struct room *room)
-{
-    struct ticket *ticket = room->first;
+    struct ticket *ticket = TAILQ_FIRST(&queue->list);
     while (ticket && !ticket->is_present)
-        ticket = ticket->next;
+        ticket = TAILQ_NEXT(ticket, others);
     return ticket;
 }
 
-/* Calls */
+/* Notices */
 
-static void call(struct ticket *ticket, struct call call)
+static void leave_notice(struct ticket *ticket, struct ticket_notice notice)
 {
-    struct desk *desk = ticket->desk;
-    ticket->call = call;
-    if (!ticket->call_place) {
-        ticket->next_call = desk->first_call;
-        ticket->call_place = &desk->first_call;
-        if (ticket->next_call)
-            ticket->next_call->call_place = &ticket->next_call;
-        desk->first_call = ticket;
-    }
-    uv_async_send(&desk->woken);
+    struct ticket_worker *worker = ticket->worker;
+    ticket->notice = notice;
+    if (!ticket->has_notice)
+        LIST_INSERT_HEAD(&worker->notices, ticket, notified);
+    ticket->has_notice = true;
+    uv_async_send(&worker->woken);
 }
 
-static void drop_call(struct ticket *ticket)
+static void drop_notice(struct ticket *ticket)
 {
-    if (!ticket->call_place)
-        return;
-    *ticket->call_place = ticket->next_call;
-    if (ticket->next_call)
-        ticket->next_call->call_place = ticket->call_place;
-    ticket->call_place = NULL;
+    if (ticket->has_notice)
+        LIST_REMOVE(ticket, notified);
+    ticket->has_notice = false;
 }
 
-static struct ticket *take_call(struct desk *desk, struct call *ret)
+static struct ticket *take_notice(struct ticket_worker *worker, struct ticket_notice *ret)
 {
-    lock(desk->tickets);
-    struct ticket *ticket = desk->first_call;
+    lock(worker->tickets);
+    struct ticket *ticket = LIST_FIRST(&worker->notices);
     if (ticket) {
-        *ret = ticket->call;
-        drop_call(ticket);
+        *ret = ticket->notice;
+        drop_notice(ticket);
     }
-    unlock(desk->tickets);
+    unlock(worker->tickets);
     return ticket;
 }
 
-static void desk_on_woken(uv_async_t *woken)
+static void ticket_worker_on_woken(uv_async_t *woken)
 {
-    struct desk *desk = woken->data;
+    struct ticket_worker *worker = woken->data;
     struct ticket *ticket;
-    struct call call;
-    while ((ticket = take_call(desk, &call)))
-        desk->called(ticket, &call);
+    struct ticket_notice notice;
+    while ((ticket = take_notice(worker, &notice)))
+        worker->notify(ticket, &notice);
 }
 
 static bool excludes(const struct ticket *ticket, const struct hold *hold)
@@ -159,174 +149,177 @@ static bool excludes(const struct ticket *ticket, const struct hold *hold)
     return !is_own && (hold->mode == LOCK_EXCLUSIVE || ticket->mode == LOCK_EXCLUSIVE);
 }
 
-/* Somebody else may be the first now, behind a hold or NULL: it is called. */
-static void pass_on(struct room *room, const struct hold *got, uint64_t now)
+/* If another ticket is the first now, behind the hold `got` or NULL, its worker is told. */
+static void pass_on(struct ticket_queue *queue, const struct hold *got, uint64_t now)
 {
-    struct ticket *first = first_present(room);
-    struct call turn = {.ended = LOCKS_DONE};
-    if (first == room->turn)
+    struct ticket *first = first_present(queue);
+    struct ticket_notice turn = {.ended = LOCKS_DONE};
+    if (first == queue->turn)
         return;
-    room->turn = first;
+    queue->turn = first;
     if (first && got && excludes(first, got)) {
         turn.version = got->version;
         turn.until = now + (uint64_t)got->ttl_ms;
     }
     if (first)
-        call(first, turn);
+        leave_notice(first, turn);
 }
 
 static void tickets_detach(struct ticket *ticket)
 {
-    struct room *room = ticket->room;
-    unlink_from(room, ticket);
-    tree_remove(&room->tokens, ticket);
-    ticket->room = NULL;
-    room->count--;
+    struct ticket_queue *queue = ticket->queue;
+    TAILQ_REMOVE(&queue->list, ticket, others);
+    tree_remove(&queue->tokens, ticket);
+    ticket->queue = NULL;
+    queue->count--;
 }
 
-/* The room may be gone with it. */
+/* The queue may be gone with it. */
 static void tickets_take_out(struct ticket *ticket, const struct hold *got)
 {
-    struct room *room = ticket->room;
+    struct ticket_queue *queue = ticket->queue;
     tickets_detach(ticket);
-    if (room->count == 0)
-        room_free(room);
+    if (queue->count == 0)
+        ticket_queue_free(queue);
     else
-        pass_on(room, got, got ? uv_now(ticket->desk->woken.loop) : 0);
+        pass_on(queue, got, got ? uv_now(ticket->worker->woken.loop) : 0);
 }
 
 static void tickets_end(struct ticket *ticket, enum locks_result result)
 {
-    call(ticket, (struct call){.ended = result});
+    leave_notice(ticket, (struct ticket_notice){.ended = result});
 }
 
-/* Desks */
+/* Workers */
 
-void desk_open(struct desk *desk, struct tickets *tickets, uv_loop_t *loop,
-               void (*called)(struct ticket *ticket, const struct call *call), void *context)
+void ticket_worker_open(struct ticket_worker *worker, struct tickets *tickets, uv_loop_t *loop,
+                        void (*notify)(struct ticket *ticket, const struct ticket_notice *notice),
+                        void *context)
 {
-    desk->tickets = tickets;
-    desk->called = called;
-    desk->context = context;
-    uv_async_init(loop, &desk->woken, desk_on_woken);
-    desk->woken.data = desk;
+    worker->tickets = tickets;
+    LIST_INIT(&worker->notices);
+    worker->notify = notify;
+    worker->context = context;
+    uv_async_init(loop, &worker->woken, ticket_worker_on_woken);
+    worker->woken.data = worker;
 }
 
-void desk_close(struct desk *desk, uv_close_cb closed)
+void ticket_worker_close(struct ticket_worker *worker, uv_close_cb closed)
 {
-    uv_close((uv_handle_t *)&desk->woken, closed);
+    uv_close((uv_handle_t *)&worker->woken, closed);
 }
 
-struct ticket *desk_first(const struct desk *desk, struct slice key)
+struct ticket *ticket_worker_first(const struct ticket_worker *worker, struct slice key)
 {
-    struct room *room = enter(desk->tickets, key);
-    if (!room)
+    struct ticket_queue *queue = enter(worker->tickets, key);
+    if (!queue)
         return NULL;
-    struct ticket *first = room->turn && room->turn->desk == desk ? room->turn : NULL;
-    unlock(desk->tickets);
+    struct ticket *first = queue->turn && queue->turn->worker == worker ? queue->turn : NULL;
+    unlock(worker->tickets);
     return first;
 }
 
-/* One of those who wait */
+/* One waiter */
 
-static enum drawn draw(struct ticket *ticket, struct slice key, int64_t most)
+static enum ticket_joined join(struct ticket *ticket, struct slice key, int64_t most)
 {
-    struct tickets *tickets = ticket->desk->tickets;
-    struct room *room = tree_find(&tickets->rooms, key);
-    struct ticket *earlier = room ? tree_find(&room->tokens, ticket->token) : NULL;
-    if (room && !earlier && room->count >= most)
-        return DRAWN_FULL;
-    if (!room)
-        room = room_new(tickets, key);
-    put_behind(room, ticket, earlier ? earlier : room->last);
-    room->count++;
+    struct tickets *tickets = ticket->worker->tickets;
+    struct ticket_queue *queue = tree_find(&tickets->queues, key);
+    struct ticket *earlier = queue ? tree_find(&queue->tokens, ticket->token) : NULL;
+    if (queue && !earlier && queue->count >= most)
+        return TICKET_REFUSED;
+    if (!queue)
+        queue = ticket_queue_new(tickets, key);
+    put_behind(queue, ticket, earlier ? earlier : TAILQ_LAST(&queue->list, ticket_list));
+    queue->count++;
     ticket->is_present = true;
     if (earlier) {
         tickets_detach(earlier);
         tickets_end(earlier, LOCKS_SUPERSEDED);
     }
-    tree_add(&room->tokens, ticket);
-    room->turn = first_present(room);
-    return room->turn == ticket ? DRAWN_FIRST : DRAWN_BEHIND;
+    tree_add(&queue->tokens, ticket);
+    queue->turn = first_present(queue);
+    return queue->turn == ticket ? TICKET_FIRST : TICKET_BEHIND;
 }
 
-enum drawn ticket_draw(struct ticket *ticket, struct desk *desk, struct slice key, int64_t most)
+enum ticket_joined ticket_join(struct ticket *ticket, struct ticket_worker *worker,
+                               struct slice key, int64_t most)
 {
-    ticket->desk = desk;
-    lock(desk->tickets);
-    enum drawn drawn = draw(ticket, key, most);
-    unlock(desk->tickets);
-    return drawn;
+    ticket->worker = worker;
+    lock(worker->tickets);
+    enum ticket_joined joined = join(ticket, key, most);
+    unlock(worker->tickets);
+    return joined;
 }
 
 void ticket_leave(struct ticket *ticket, const struct hold *got)
 {
-    if (!ticket->desk)
+    if (!ticket->worker)
         return;
-    struct tickets *tickets = ticket->desk->tickets;
+    struct tickets *tickets = ticket->worker->tickets;
     lock(tickets);
-    drop_call(ticket);
-    if (ticket->room)
+    drop_notice(ticket);
+    if (ticket->queue)
         tickets_take_out(ticket, got);
     unlock(tickets);
 }
 
 bool ticket_step_aside(struct ticket *ticket)
 {
-    if (!ticket->desk)
+    if (!ticket->worker)
         return false;
-    lock(ticket->desk->tickets);
-    bool is_there = ticket->room != NULL;
+    lock(ticket->worker->tickets);
+    bool is_there = ticket->queue != NULL;
     if (is_there) {
         ticket->is_present = false;
-        drop_call(ticket);
-        pass_on(ticket->room, NULL, 0);
+        drop_notice(ticket);
+        pass_on(ticket->queue, NULL, 0);
     }
-    unlock(ticket->desk->tickets);
+    unlock(ticket->worker->tickets);
     return is_there;
 }
 
 void ticket_come_first(struct ticket *ticket)
 {
-    if (!ticket->desk)
+    if (!ticket->worker)
         return;
-    lock(ticket->desk->tickets);
-    if (ticket->room && ticket->room->turn != ticket) {
-        unlink_from(ticket->room, ticket);
-        put_behind(ticket->room, ticket, NULL);
-        ticket->room->turn = first_present(ticket->room);
+    lock(ticket->worker->tickets);
+    if (ticket->queue && ticket->queue->turn != ticket) {
+        TAILQ_REMOVE(&ticket->queue->list, ticket, others);
+        put_behind(ticket->queue, ticket, NULL);
+        ticket->queue->turn = first_present(ticket->queue);
     }
-    unlock(ticket->desk->tickets);
+    unlock(ticket->worker->tickets);
 }
 
 bool ticket_is_first(const struct ticket *ticket)
 {
-    if (!ticket->desk)
+    if (!ticket->worker)
         return false;
-    lock(ticket->desk->tickets);
-    bool is_first = ticket->room && ticket->room->turn == ticket;
-    unlock(ticket->desk->tickets);
+    lock(ticket->worker->tickets);
+    bool is_first = ticket->queue && ticket->queue->turn == ticket;
+    unlock(ticket->worker->tickets);
     return is_first;
 }
 
-/* What others ask of all */
+/* Questions of others */
 
 bool tickets_wait(struct tickets *tickets, struct slice key)
 {
-    struct room *room = enter(tickets, key);
-    if (!room)
+    struct ticket_queue *queue = enter(tickets, key);
+    if (!queue)
         return false;
-    bool is_awaited = room->turn != NULL;
+    bool is_awaited = queue->turn != NULL;
     unlock(tickets);
     return is_awaited;
 }
 
 bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice token)
 {
-    struct room *room = enter(tickets, key);
-    if (!room)
+    struct ticket_queue *queue = enter(tickets, key);
+    if (!queue)
         return false;
-    struct ticket *ticket = tree_find(&room->tokens, token);
+    struct ticket *ticket = tree_find(&queue->tokens, token);
     if (ticket) {
         tickets_take_out(ticket, NULL);
         tickets_end(ticket, LOCKS_CANCELLED);
@@ -335,12 +328,12 @@ bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice toke
     return ticket != NULL;
 }
 
-/* As many as there is room for of those who are there, or of the others. */
-static void show(const struct room *room, bool is_present, uint64_t now, struct lock_view *view,
-                 struct ticket_owners *owners)
+/* Adds the present waiters, or the absent ones, as far as the view has space. */
+static void tickets_show_some(const struct ticket_queue *queue, bool is_present, uint64_t now,
+                              struct lock_view *view, struct ticket_owners *owners)
 {
-    const struct ticket *ticket = room->first;
-    for (; ticket && view->waiter_count < LOCK_WAITERS_SHOWN; ticket = ticket->next) {
+    const struct ticket *ticket = TAILQ_FIRST(&queue->list);
+    for (; ticket && view->waiter_count < LOCK_WAITERS_SHOWN; ticket = TAILQ_NEXT(ticket, others)) {
         char *owner = owners->of[view->waiter_count];
         if (ticket->is_present != is_present)
             continue;
@@ -355,13 +348,13 @@ static void show(const struct room *room, bool is_present, uint64_t now, struct 
 void tickets_show(struct tickets *tickets, struct slice key, uint64_t now, struct lock_view *view,
                   struct ticket_owners *ret_owners)
 {
-    struct room *room = enter(tickets, key);
+    struct ticket_queue *queue = enter(tickets, key);
     view->queue_length = 0;
     view->waiter_count = 0;
-    if (!room)
+    if (!queue)
         return;
-    view->queue_length = room->count;
-    show(room, true, now, view, ret_owners);
-    show(room, false, now, view, ret_owners);
+    view->queue_length = queue->count;
+    tickets_show_some(queue, true, now, view, ret_owners);
+    tickets_show_some(queue, false, now, view, ret_owners);
     unlock(tickets);
 }

@@ -5,93 +5,90 @@
 
 #include "locks/locks.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <sys/queue.h>
 #include <uv.h>
 
 /* Members keep no queue. Each waiter takes a ticket here; only the oldest present one asks the
  * members for the lock.
  *
- * It is the one thing that workers change together, and only those who wait do: an acquire or a
- * release of a name for which nobody waits reads a number and goes on, and what asks the members
- * stays with its own worker. One mutex guards all that is not said to be constant. It is held for
- * looking up a name or a token and moving links; nothing is called meanwhile but uv_async_send, so
- * there is no order of locks to keep. A worker that makes another one's ticket the first, or ends
- * it, puts it on the list of calls at that one's desk and wakes it; what becomes of the request is
- * that worker's own business, on its own thread. A ticket that leaves is in no list any more, so
- * whoever has left can be freed, and a desk whose tickets have all left is woken by nobody. */
+ * Workers change nothing else together, and only those with waiters do: an acquire or a release of
+ * a name for which nobody waits reads one number. One mutex guards all that is not called constant
+ * here. It is held while a name or a token is looked up and links are moved; the only call
+ * meanwhile is uv_async_send, so no order of mutexes has to be kept. If a worker makes another
+ * worker's ticket the first, or ends it, it leaves a notice for that worker and wakes it; what
+ * becomes of the request is then decided on the other worker's own thread. A ticket that has left
+ * is in no list, so its owner can free it. */
 
-/* All of them: struct tickets of locks.h. */
-
-struct room;
+struct ticket_queue;
 struct ticket;
 
-/* What a ticket is called for. */
-struct call {
-    enum locks_result ended; /* LOCKS_CANCELLED or _SUPERSEDED: by another request, and it has left;
+/* What a ticket's worker is told of it. */
+struct ticket_notice {
+    enum locks_result ended; /* LOCKS_CANCELLED or _SUPERSEDED: another request has removed it;
                                 LOCKS_DONE: it is the first now, */
     int64_t version; /* and was so behind a hold that it must wait for: the hold's version, */
-    uint64_t until;  /* and its end, as uv_now; version 0: for none that is known */
+    uint64_t until;  /* and its end, as uv_now; version 0: no such hold is known */
 };
 
-/* One worker's side of it. `called` runs on the loop's thread for each ticket of this desk that is
- * called. */
-struct desk {
+/* One worker's side. `notify` runs on the loop's thread for each notice. */
+struct ticket_worker {
     struct tickets *tickets;
     uv_async_t woken;
-    void (*called)(struct ticket *ticket, const struct call *call);
+    void (*notify)(struct ticket *ticket, const struct ticket_notice *notice);
     void *context; /* for its owner */
-    struct ticket *first_call;
+    LIST_HEAD(ticket_notices, ticket) notices;
 };
 
-/* One who waits; its owner embeds it, zeroed, and sets the first part before it is drawn. */
+/* One waiter. Its owner embeds it, zeroed, and sets the first members before it joins. */
 struct ticket {
     struct slice token; /* the first member: as base/tree.h wants */
     struct slice owner; /* both live for as long as the ticket, */
     uint64_t since;     /* as uv_now; */
     void *context;
-    enum lock_mode mode; /* and all these are constant */
-
-    bool is_present;   /* this and the rest are for tickets.c alone */
-    struct desk *desk; /* NULL: never drawn */
-    struct room *room; /* NULL: it has left */
-    struct ticket *next;
-    struct ticket *previous;
-    struct ticket *next_call;
-    struct ticket **call_place; /* what points to this one in the list of calls; NULL: not called */
-    struct call call;
+    enum lock_mode mode;          /* and all these are constant */
+    bool is_present;              /* this and the rest are for tickets.c alone */
+    struct ticket_worker *worker; /* NULL: it never joined */
+    struct ticket_queue *queue;   /* NULL: it has left */
+    TAILQ_ENTRY(ticket) others;
+    bool has_notice;
+    LIST_ENTRY(ticket) notified;
+    struct ticket_notice notice;
 };
 
-void desk_open(struct desk *desk, struct tickets *tickets, uv_loop_t *loop,
-               void (*called)(struct ticket *ticket, const struct call *call), void *context);
+void ticket_worker_open(struct ticket_worker *worker, struct tickets *tickets, uv_loop_t *loop,
+                        void (*notify)(struct ticket *ticket, const struct ticket_notice *notice),
+                        void *context);
 
-/* When all of its tickets have left; `closed` gets a handle whose data is the desk. */
-void desk_close(struct desk *desk, uv_close_cb closed);
+/* Call this when all tickets of the worker have left; `closed` gets a handle whose data is the
+ * worker. */
+void ticket_worker_close(struct ticket_worker *worker, uv_close_cb closed);
 
-/* The first who waits for the name, if it is of this desk; else NULL. */
-struct ticket *desk_first(const struct desk *desk, struct slice key);
+/* The first present waiter for the name, if it is this worker's; else NULL. */
+struct ticket *ticket_worker_first(const struct ticket_worker *worker, struct slice key);
 
-enum drawn { DRAWN_FIRST, DRAWN_BEHIND, DRAWN_FULL };
+enum ticket_joined { TICKET_FIRST, TICKET_BEHIND, TICKET_REFUSED };
 
-/* From now on it waits for the name: behind all others, or in the place of an earlier ticket with
- * its token, which is ended. DRAWN_FULL: `most` wait already, and it does not. */
-enum drawn ticket_draw(struct ticket *ticket, struct desk *desk, struct slice key, int64_t most);
+/* The ticket waits for the name from now on: behind all others, or in the place of an earlier
+ * ticket with its token, which is ended. TICKET_REFUSED: `most` tickets wait already. */
+enum ticket_joined ticket_join(struct ticket *ticket, struct ticket_worker *worker,
+                               struct slice key, int64_t most);
 
-/* Of this desk's own thread alone, like all that follow: it waits no longer; the next is called if
- * it was first. `got`: the hold that it has now, or NULL. May have left, or never been drawn. */
+/* Call this and the next three on the ticket's own thread. The ticket waits no longer; if it was
+ * the first, the next one is told. `got`: the hold that it has now, or NULL. It may have left
+ * before, or never have joined. */
 void ticket_leave(struct ticket *ticket, const struct hold *got);
 
-/* Its place is kept, but it is passed over. False where it has left. */
+/* The ticket keeps its place, but is passed over. Returns false if it has left. */
 bool ticket_step_aside(struct ticket *ticket);
 
-/* It stands in front of all others. */
+/* Moves the ticket in front of all others. */
 void ticket_come_first(struct ticket *ticket);
 bool ticket_is_first(const struct ticket *ticket);
 
-/* Whether anybody who waits for the name is there. */
+/* Whether any waiter for the name is present. */
 bool tickets_wait(struct tickets *tickets, struct slice key);
 
-/* Ends the ticket with this token, whose desk ever it is of. False where none waits with it. */
+/* Ends the ticket with this token, of any worker. Returns false if none waits with it. */
 bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice token);
 
 /* Sets queue_length and the waiters of the view, whose owners point to `ret_owners`. */

@@ -17,7 +17,7 @@ enum { INSISTENCE_MS = 60 }; /* a request without wait tries again for so long i
 /* A request from its first try to its answer, and its place for as long as that is kept. */
 struct quorum_waiter {
     struct parked parked;             /* the first member */
-    struct ticket ticket;             /* drawn by who waits */
+    struct ticket ticket;             /* of a waiter */
     LIST_ENTRY(quorum_waiter) others; /* that wait for the same name */
     struct awaited_name *awaited;
     locks_done *done; /* NULL: answered or given up */
@@ -45,7 +45,7 @@ static struct locks *quorum_waiter_locks(const struct quorum_waiter *waiter)
 
 static struct tickets *tickets_of(const struct quorum_waiter *waiter)
 {
-    return quorum_waiter_locks(waiter)->quorum->desk.tickets;
+    return quorum_waiter_locks(waiter)->quorum->ticket_worker.tickets;
 }
 
 static struct slice quorum_waiter_token(const struct quorum_waiter *waiter)
@@ -55,7 +55,7 @@ static struct slice quorum_waiter_token(const struct quorum_waiter *waiter)
 
 /* Queueing */
 
-static enum drawn get_in_line(struct quorum_waiter *waiter)
+static enum ticket_joined quorum_waiter_join(struct quorum_waiter *waiter)
 {
     struct awaited_name *awaited = waiter->awaited;
     waiter->ticket = (struct ticket){.token = quorum_waiter_token(waiter),
@@ -63,13 +63,13 @@ static enum drawn get_in_line(struct quorum_waiter *waiter)
                                      .mode = waiter->acquire.mode,
                                      .since = waiter->begun,
                                      .context = waiter};
-    enum drawn drawn = ticket_draw(&waiter->ticket, &awaited->locks->quorum->desk, awaited->key,
-                                   awaited->locks->most_waiters);
-    if (drawn == DRAWN_FULL)
-        return drawn;
+    enum ticket_joined joined = ticket_join(&waiter->ticket, &awaited->locks->quorum->ticket_worker,
+                                            awaited->key, awaited->locks->most_waiters);
+    if (joined == TICKET_REFUSED)
+        return joined;
     waiter->is_in_line = true;
     LIST_INSERT_HEAD(&awaited->waiters, waiter, others);
-    return drawn;
+    return joined;
 }
 
 /* `got`: the hold that it has now, or NULL. */
@@ -248,7 +248,8 @@ static void round_done(void *context, const struct locks_reply *reply, const str
 
 void quorum_waiters_ask(struct awaited_name *awaited)
 {
-    const struct ticket *first = desk_first(&awaited->locks->quorum->desk, awaited->key);
+    const struct ticket *first =
+        ticket_worker_first(&awaited->locks->quorum->ticket_worker, awaited->key);
     struct quorum_waiter *waiter = first ? first->context : NULL;
     if (!waiter)
         awaited_name_rest(awaited);
@@ -346,18 +347,18 @@ struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
                            const struct acquirer *acquirer, locks_done *done)
 {
     struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, acquirer, done);
-    enum drawn drawn = DRAWN_FULL;
+    enum ticket_joined joined = TICKET_REFUSED;
     waiter->waits = true;
     if (!locks->draining && acquirer->is_connected(acquirer->context)) {
-        drawn = get_in_line(waiter);
-        waiter->is_refused = drawn == DRAWN_FULL;
+        joined = quorum_waiter_join(waiter);
+        waiter->is_refused = joined == TICKET_REFUSED;
     }
     bool is_told_at_once = locks->draining || waiter->is_refused;
     uv_timer_start(&waiter->timer, quorum_waiter_on_over,
                    is_told_at_once ? 0 : (uint64_t)acquire->wait_ms, 0);
-    if (drawn == DRAWN_FIRST) {
+    if (joined == TICKET_FIRST) {
         try_now(waiter);
-    } else if (drawn == DRAWN_BEHIND) {
+    } else if (joined == TICKET_BEHIND) {
         awaited_name_enlist(waiter->awaited);
         quorum_waiter_read_name(waiter);
     }
@@ -383,16 +384,16 @@ void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_do
 
 /* What others do to them */
 
-void quorum_waiters_called(struct ticket *ticket, const struct call *call)
+void quorum_waiters_notified(struct ticket *ticket, const struct ticket_notice *notice)
 {
     struct quorum_waiter *waiter = ticket->context;
     uint64_t now = uv_now(quorum_waiter_locks(waiter)->loop);
-    if (call->ended != LOCKS_DONE && waiter->done)
-        quorum_waiter_finish(waiter, &(struct locks_reply){.result = call->ended});
-    else if (call->ended != LOCKS_DONE)
+    if (notice->ended != LOCKS_DONE && waiter->done)
+        quorum_waiter_finish(waiter, &(struct locks_reply){.result = notice->ended});
+    else if (notice->ended != LOCKS_DONE)
         let_go(waiter);
-    else if (call->version && call->until > now)
-        awaited_name_taken(waiter->awaited, call->version, (int64_t)(call->until - now));
+    else if (notice->version && notice->until > now)
+        awaited_name_taken(waiter->awaited, notice->version, (int64_t)(notice->until - now));
     else
         quorum_waiters_ask(waiter->awaited);
 }

@@ -6,7 +6,7 @@
 #include "locks/locks.h"
 
 struct awaited_name;
-struct call;
+struct ticket_notice;
 struct ticket;
 
 /* The operations of engine.h. */
@@ -19,7 +19,7 @@ struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
 void quorum_waiters_ask(struct awaited_name *awaited);
 void quorum_waiters_drain(struct awaited_name *awaited);
 
-/* The `called` of a desk. */
-void quorum_waiters_called(struct ticket *ticket, const struct call *call);
+/* The `notify` of a ticket worker. */
+void quorum_waiters_notified(struct ticket *ticket, const struct ticket_notice *notice);
 
 #endif

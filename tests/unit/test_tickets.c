@@ -12,9 +12,9 @@ enum { MOST = 6, WORKERS = 4, ROUNDS = 300 };
 struct scene {
     struct tickets *tickets;
     uv_loop_t loops[2];
-    struct desk desks[2];
+    struct ticket_worker desks[2];
     char called[200];
-    struct call last;
+    struct ticket_notice last;
 };
 
 static struct slice name(void)
@@ -22,9 +22,9 @@ static struct slice name(void)
     return slice_of("name");
 }
 
-static void note(struct ticket *ticket, const struct call *call)
+static void note(struct ticket *ticket, const struct ticket_notice *call)
 {
-    struct scene *scene = ticket->desk->context;
+    struct scene *scene = ticket->worker->context;
     const char *what = call->ended == LOCKS_CANCELLED    ? "-"
                        : call->ended == LOCKS_SUPERSEDED ? "="
                                                          : "+";
@@ -40,7 +40,7 @@ static int begin(void **state)
     scene->tickets = tickets_new();
     for (int i = 0; i < 2; i++) {
         uv_loop_init(&scene->loops[i]);
-        desk_open(&scene->desks[i], scene->tickets, &scene->loops[i], note, scene);
+        ticket_worker_open(&scene->desks[i], scene->tickets, &scene->loops[i], note, scene);
     }
     *state = scene;
     return 0;
@@ -50,7 +50,7 @@ static int finish(void **state)
 {
     struct scene *scene = *state;
     for (int i = 0; i < 2; i++) {
-        desk_close(&scene->desks[i], NULL);
+        ticket_worker_close(&scene->desks[i], NULL);
         uv_run(&scene->loops[i], UV_RUN_DEFAULT);
         assert_int_equal(uv_loop_close(&scene->loops[i]), 0);
     }
@@ -91,8 +91,8 @@ static void draw(struct scene *scene, struct ticket *tickets, int count)
     static const char *const TOKENS[] = {"a", "b", "c", "d", "e", "f"};
     for (int i = 0; i < count; i++) {
         tickets[i] = ticket_of(TOKENS[i]);
-        assert_int_equal(ticket_draw(&tickets[i], &scene->desks[i % 2], name(), MOST),
-                         i == 0 ? DRAWN_FIRST : DRAWN_BEHIND);
+        assert_int_equal(ticket_join(&tickets[i], &scene->desks[i % 2], name(), MOST),
+                         i == 0 ? TICKET_FIRST : TICKET_BEHIND);
     }
 }
 
@@ -106,12 +106,12 @@ static void the_first_is_called_wherever_it_waits(void **state)
     assert_false(tickets_wait(scene->tickets, slice_of("other")));
     shows(scene, "abcd");
     calls(scene, "");
-    assert_ptr_equal(desk_first(&scene->desks[0], name()), &tickets[0]);
-    assert_null(desk_first(&scene->desks[1], name()));
+    assert_ptr_equal(ticket_worker_first(&scene->desks[0], name()), &tickets[0]);
+    assert_null(ticket_worker_first(&scene->desks[1], name()));
     ticket_leave(&tickets[2], NULL);
     calls(scene, "");
     ticket_leave(&tickets[0], NULL);
-    assert_ptr_equal(desk_first(&scene->desks[1], name()), &tickets[1]);
+    assert_ptr_equal(ticket_worker_first(&scene->desks[1], name()), &tickets[1]);
     calls(scene, "b+");
     assert_true(ticket_is_first(&tickets[1]));
     ticket_leave(&tickets[1], NULL);
@@ -159,13 +159,13 @@ static void a_repetition_takes_the_place_of_the_earlier_one(void **state)
     struct ticket tickets[3];
     draw(scene, tickets, 3);
     struct ticket again = ticket_of("b"), first = ticket_of("a");
-    assert_int_equal(ticket_draw(&again, &scene->desks[0], name(), 3), DRAWN_BEHIND);
+    assert_int_equal(ticket_join(&again, &scene->desks[0], name(), 3), TICKET_BEHIND);
     calls(scene, "b=");
     shows(scene, "abc");
     assert_false(ticket_step_aside(&tickets[1]));
     ticket_step_aside(&tickets[0]);
     calls(scene, "b+");
-    assert_int_equal(ticket_draw(&first, &scene->desks[1], name(), 3), DRAWN_FIRST);
+    assert_int_equal(ticket_join(&first, &scene->desks[1], name(), 3), TICKET_FIRST);
     calls(scene, "a=");
     assert_false(ticket_is_first(&again));
     ticket_leave(&first, NULL);
@@ -179,10 +179,10 @@ static void no_more_wait_than_may(void **state)
     struct scene *scene = *state;
     struct ticket tickets[MOST], more = ticket_of("more"), again = ticket_of("b");
     draw(scene, tickets, MOST);
-    assert_int_equal(ticket_draw(&more, &scene->desks[0], name(), MOST), DRAWN_FULL);
+    assert_int_equal(ticket_join(&more, &scene->desks[0], name(), MOST), TICKET_REFUSED);
     assert_false(ticket_is_first(&more));
     ticket_leave(&more, NULL);
-    assert_int_equal(ticket_draw(&again, &scene->desks[0], name(), MOST), DRAWN_BEHIND);
+    assert_int_equal(ticket_join(&again, &scene->desks[0], name(), MOST), TICKET_BEHIND);
     for (int i = 0; i < MOST; i++)
         ticket_leave(&tickets[i], NULL);
     ticket_leave(&again, NULL);
@@ -235,8 +235,8 @@ static void the_next_hears_of_the_hold_before_it(void **state)
         struct hold hold = {
             .version = 7, .ttl_ms = 1000, .mode = CASES[i].mode, .owner = slice_of(CASES[i].owner)};
         next.mode = CASES[i].next_mode;
-        ticket_draw(&first, &scene->desks[0], name(), MOST);
-        ticket_draw(&next, &scene->desks[1], name(), MOST);
+        ticket_join(&first, &scene->desks[0], name(), MOST);
+        ticket_join(&next, &scene->desks[1], name(), MOST);
         uint64_t now = uv_now(&scene->loops[0]);
         ticket_leave(&first, &hold);
         calls(scene, "b+");
@@ -258,33 +258,33 @@ struct shared {
 struct worker {
     struct shared *shared;
     uv_loop_t loop;
-    struct desk desk;
+    struct ticket_worker desk;
     struct ticket ticket;
     char token[16];
     int rounds;
     uv_thread_t thread;
 };
 
-static void take_turns(struct worker *worker, enum drawn drawn)
+static void take_turns(struct worker *worker, enum ticket_joined drawn)
 {
-    while (drawn == DRAWN_FIRST) {
+    while (drawn == TICKET_FIRST) {
         assert_true(ticket_is_first(&worker->ticket));
         worker->shared->turns++;
         ticket_leave(&worker->ticket, NULL);
         if (++worker->rounds == ROUNDS) {
-            desk_close(&worker->desk, NULL);
+            ticket_worker_close(&worker->desk, NULL);
             return;
         }
         worker->ticket = ticket_of(worker->token);
         worker->ticket.context = worker;
-        drawn = ticket_draw(&worker->ticket, &worker->desk, name(), WORKERS);
+        drawn = ticket_join(&worker->ticket, &worker->desk, name(), WORKERS);
     }
 }
 
-static void turn_has_come(struct ticket *ticket, const struct call *call)
+static void turn_has_come(struct ticket *ticket, const struct ticket_notice *call)
 {
     assert_int_equal(call->ended, LOCKS_DONE);
-    take_turns(ticket->context, DRAWN_FIRST);
+    take_turns(ticket->context, TICKET_FIRST);
 }
 
 static void work(void *context)
@@ -292,7 +292,7 @@ static void work(void *context)
     struct worker *worker = context;
     worker->ticket = ticket_of(worker->token);
     worker->ticket.context = worker;
-    take_turns(worker, ticket_draw(&worker->ticket, &worker->desk, name(), WORKERS));
+    take_turns(worker, ticket_join(&worker->ticket, &worker->desk, name(), WORKERS));
     uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
@@ -306,7 +306,7 @@ static void one_at_a_time_over_all_threads(void **state)
         worker->shared = &shared;
         snprintf(worker->token, sizeof worker->token, "worker-%d", i);
         uv_loop_init(&worker->loop);
-        desk_open(&worker->desk, shared.tickets, &worker->loop, turn_has_come, worker);
+        ticket_worker_open(&worker->desk, shared.tickets, &worker->loop, turn_has_come, worker);
     }
     for (int i = 0; i < WORKERS; i++)
         uv_thread_create(&workers[i].thread, work, &workers[i]);
