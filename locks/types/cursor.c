@@ -5,8 +5,8 @@
 
 enum { POSITION_MOST = 99999 };
 
-/* What is encoded: for each shard but the first its position and a colon; SCAN's cursor; each name
- * with a NUL in front. */
+/* What is encoded: the position of the shard and a colon, unless it is the first; SCAN's cursor;
+ * each name with a NUL in front. */
 
 void cursor_encode(const struct cursor *cursor, char text[CURSOR_TEXT])
 {
