@@ -15,9 +15,8 @@ enum {
 struct shard *shard_at(struct guard *guard, unsigned number)
 {
     if (number >= guard->count) {
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers */
         guard->shards =
-            memory_checked(realloc(guard->shards, (number + 1) * sizeof *guard->shards));
+            memory_checked(realloc(guard->shards, (number + 1) * sizeof(struct shard *)));
         while (guard->count <= number)
             guard->shards[guard->count++] = NULL;
     }
