@@ -92,25 +92,30 @@ static struct slice identity_record_key(const struct guard *guard, const char *t
     return (struct slice){text, (size_t)length};
 }
 
+bool identity_record_has_moved(const struct shard *shard)
+{
+    char tag[STORE_TAG_SIZE];
+    store_first_tag(shard->guard->store, shard->number, tag);
+    return strcmp(tag, shard->key.tag) != 0;
+}
+
 /* If the first slot has gone to another shard, or a slot before it has come, the key changes.
  * Nothing is lost by that, and what is under the new key already may be another shard's record. */
 static void identity_record_choose_tag(struct shard *shard)
 {
-    char tag[STORE_TAG_SIZE];
-    store_first_tag(shard->guard->store, shard->number, tag);
-    if (strcmp(tag, shard->key.tag) == 0)
+    if (!identity_record_has_moved(shard))
         return;
     if (shard->identity.is_known && shard->identity.serves && !shard->key.before_tag[0]) {
         memcpy(shard->key.before_tag, shard->key.tag, sizeof shard->key.before_tag);
         memcpy(shard->key.before_id, shard->identity.id, sizeof shard->key.before_id);
     }
-    snprintf(shard->key.tag, sizeof shard->key.tag, "%s", tag);
+    store_first_tag(shard->guard->store, shard->number, shard->key.tag);
     shard->key.is_moved = shard->identity.is_known;
 }
 
-static void identity_record_ask_at(struct shard *shard, const char *tag,
-                                   const struct slice *arguments, size_t count, store_done *done,
-                                   void *context)
+static void identity_record_send(const struct shard *shard, const char *tag,
+                                 const struct slice *arguments, size_t count, store_done *done,
+                                 void *context)
 {
     struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
@@ -120,12 +125,6 @@ static void identity_record_ask_at(struct shard *shard, const char *tag,
                      identity_record_key(guard, tag, key), arguments, count, done, context);
 }
 
-static void identity_record_send(struct shard *shard, const struct slice *arguments, size_t count,
-                                 store_done *done, void *context)
-{
-    identity_record_ask_at(shard, shard->key.tag, arguments, count, done, context);
-}
-
 void identity_record_ask(struct shard *shard, store_done *done)
 {
     const struct slice arguments[] = {stamp_placeholder(), slice_of(""), slice_of(""), slice_of(""),
@@ -133,7 +132,7 @@ void identity_record_ask(struct shard *shard, store_done *done)
     bool may_ask = store_peer(shard->guard->store, shard->number)->run_id[0] != '\0';
     identity_record_choose_tag(shard);
     shard->connection.is_asking = true;
-    identity_record_send(shard, arguments, may_ask ? 5 : 4, done, shard);
+    identity_record_send(shard, shard->key.tag, arguments, may_ask ? 5 : 4, done, shard);
 }
 
 void identity_record_ask_without(struct shard *shard, store_done *done)
@@ -159,15 +158,8 @@ bool identity_record_ask_before(struct shard *shard, store_done *done)
         return false;
     }
     shard->connection.is_asking = true;
-    identity_record_ask_at(shard, shard->key.before_tag, arguments, 4, done, shard);
+    identity_record_send(shard, shard->key.before_tag, arguments, 4, done, shard);
     return true;
-}
-
-bool identity_record_has_moved(const struct shard *shard)
-{
-    char tag[STORE_TAG_SIZE];
-    store_first_tag(shard->guard->store, shard->number, tag);
-    return strcmp(tag, shard->key.tag) != 0;
 }
 
 /* Writing the record */
@@ -191,7 +183,8 @@ void identity_record_raise(struct shard *shard, store_done *done, void *context)
         identity_record_time(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
         number_text(shard->horizon.span, span),
     };
-    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
+    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
+                         done, context);
 }
 
 void identity_record_make_era(char era[IDENTITY_ERA_SIZE])
@@ -244,7 +237,8 @@ void identity_record_replace(struct shard *shard, const struct identity_record *
         slice_of(shard->guard->process),
     };
     shard->connection.is_asking = true;
-    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
+    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
+                         done, shard);
 }
 
 void identity_record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done)
@@ -258,7 +252,8 @@ void identity_record_extend(struct shard *shard, enum quarantine_reason reason, 
                                       slice_of(quarantine_word(reason)),
                                       number_text(shard->fences.floor, floor),
                                       number_text(shard->fences.level, level)};
-    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, shard);
+    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
+                         done, shard);
 }
 
 void identity_record_end(struct shard *shard, const char *era, store_done *done, void *context)
@@ -273,5 +268,6 @@ void identity_record_end(struct shard *shard, const char *era, store_done *done,
         slice_of(shard->guard->process),
     };
     identity_record_choose_tag(shard);
-    identity_record_send(shard, arguments, sizeof arguments / sizeof arguments[0], done, context);
+    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
+                         done, context);
 }

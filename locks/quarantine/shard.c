@@ -54,44 +54,42 @@ void shard_open_gate(struct shard *shard)
 
 /* The clock */
 
-/* Raises the numbers only if the clock is so far behind that it does not catch up before the next
- * grant. Numbers that ran ahead of all clocks without need would soon be undercut by a server that
- * does not know of it. */
-static void shard_note_ahead(struct shard *shard, const struct redis_clock *before, int64_t heard)
+/* Another clock than `before` gives the time now. Raises the numbers only if the clock is so far
+ * behind that it does not catch up before the next grant: numbers that ran ahead of all clocks
+ * without need would soon be undercut by a server that does not know of it. */
+static void shard_change_clock(struct shard *shard, const struct redis_clock *before)
 {
-    int64_t greatest = fence_floor_at(shard, clock_theirs(before, heard));
-    int64_t reached = fence_floor_at(shard, clock_theirs(&shard->clock, heard));
-    if (before->is_known && reached + CAUGHT_UP_US < greatest)
+    if (!before->is_known)
+        return;
+    int64_t greatest = fence_floor_at(shard, clock_theirs(before, shard->heard));
+    int64_t reached = fence_floor_at(shard, clock_theirs(&shard->clock, shard->heard));
+    if (reached + CAUGHT_UP_US < greatest)
         fence_floor_raise(shard, greatest + fence_floor_headroom(shard->guard));
+    if (!shard->clock_history.has_jumped)
+        shard->clock_history.before = *before;
+    /* A quarantine goes on for as long as it would have. */
+    if (shard->quarantine.opens)
+        shard->quarantine.opens += shard->clock.high - before->low;
 }
 
 bool shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
 {
-    struct redis_clock before = shard->clock;
+    const struct redis_clock before = shard->clock;
     shard->heard = heard;
     if (clock_measure(&shard->clock, sent, heard, time) == CLOCK_STEADY)
         return false;
-    shard_note_ahead(shard, &before, heard);
-    if (!shard->clock_history.has_jumped)
-        shard->clock_history.before = before;
+    shard_change_clock(shard, &before);
     shard->clock_history.has_jumped = true;
-    /* A quarantine goes on for as long as it would have. */
-    if (shard->quarantine.opens)
-        shard->quarantine.opens += shard->clock.high - before.low;
     return true;
 }
 
 void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
 {
-    struct redis_clock before = shard->clock;
+    const struct redis_clock before = shard->clock;
     shard->clock = (struct redis_clock){0};
-    clock_measure(&shard->clock, sent, heard, time);
     shard->heard = heard;
-    shard_note_ahead(shard, &before, heard);
-    if (before.is_known && !shard->clock_history.has_jumped)
-        shard->clock_history.before = before;
-    if (shard->quarantine.opens && before.is_known)
-        shard->quarantine.opens += shard->clock.high - before.low;
+    clock_measure(&shard->clock, sent, heard, time);
+    shard_change_clock(shard, &before);
 }
 
 static int64_t shard_slept_us(void)
