@@ -22,7 +22,7 @@ struct awaiting {
 /* A horizon that is being written, with the answers that wait for it. */
 struct raising {
     struct shard *shard;
-    STAILQ_HEAD(, awaiting) answers;
+    STAILQ_HEAD(awaiting_queue, awaiting) answers;
 };
 
 static void horizon_tell(struct raising *raising, const char *error)
