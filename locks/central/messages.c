@@ -3,7 +3,6 @@
 #include "locks/central/central.h"
 #include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
-#include "locks/watching/prefix.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -46,18 +46,12 @@ static void plan_heartbeat(struct locks *locks)
                    soon ? HEARTBEAT_PAUSE_MS : due - now, 0);
 }
 
-/* Returns how much Redis was asked. */
-static size_t subscription_check_users(struct subscription *subscription)
+size_t subscription_check(struct subscription *subscription)
 {
     subscription->unsure = false;
     subscription->registered = uv_now(subscription->locks->loop);
     watched_check(&subscription->watched);
     return 1 + subscription->locks->subscriptions->users->check_waiters(subscription);
-}
-
-void subscription_check(struct subscription *subscription)
-{
-    subscription_check_users(subscription);
 }
 
 bool subscription_can_ask(const struct subscription *subscription)
@@ -137,7 +131,7 @@ static void compare_with(struct subscription *subscription, const struct value *
     }
     const struct subscription_users *users = subscription->locks->subscriptions->users;
     if (waits < 0 || (uint64_t)waits < users->count_waiters(subscription))
-        subscription_check_users(subscription);
+        subscription_check(subscription);
     else if (version > subscription->watched.version)
         watched_check(&subscription->watched);
     subscription_plan(subscription, next_ms);
@@ -267,7 +261,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         subscription->unsure = false;
         subscription->watched.is_current &= !misses;
         if (misses && is_waited_for(subscription))
-            checked += subscription_check_users(subscription);
+            checked += subscription_check(subscription);
         else
             batch[count++] = subscription;
     }

@@ -84,7 +84,7 @@ void subscriptions_check(struct locks *locks);
 /* The same for the names that this shard serves. */
 void subscriptions_check_shard(struct locks *locks, unsigned shard);
 
-/* The same for one name, at once. */
-void subscription_check(struct subscription *subscription);
+/* The same for one name, at once. Returns how many scripts that takes, about. */
+size_t subscription_check(struct subscription *subscription);
 
 #endif

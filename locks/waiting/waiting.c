@@ -1,15 +1,14 @@
 #include "locks/waiting/waiting.h"
 
 #include "base/memory.h"
-#include "locks/waiting/expiries.h"
-#include "locks/waiting/leave.h"
-#include "locks/waiting/subscription.h"
-
 #include "locks/calls/confirm.h"
 #include "locks/calls/request.h"
 #include "locks/quarantine/pause.h"
 #include "locks/scripts/scripts.h"
+#include "locks/waiting/expiries.h"
+#include "locks/waiting/leave.h"
 #include "locks/waiting/parked.h"
+#include "locks/waiting/subscription.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -139,7 +138,6 @@ static void waiting_ask(struct waiter *waiter, enum request_kind kind)
 /* The wait has ended: Redis decides whether the grant or the end came first. */
 static void ask_to_go(struct waiter *waiter)
 {
-    struct locks *locks = waiting_locks(waiter);
     char keep[NUMBER_TEXT];
     const struct slice arguments[] = {
         stamp_placeholder(),
@@ -158,7 +156,7 @@ static void ask_to_go(struct waiter *waiter)
         .done = waiting_answered,
         .context = waiter,
     };
-    script_call_send(locks, &call);
+    script_call_send(waiting_locks(waiter), &call);
 }
 
 static void ask_again(struct waiter *waiter)
@@ -186,12 +184,11 @@ static void conclude(struct waiter *waiter, const struct store_result *result,
         reply->result = LOCKS_QUARANTINED;
     if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
         reply->result = LOCKS_CANCELLED;
-    bool in_doubt = request_is_in_doubt(result, answer) ||
-                    (answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued);
-    if (in_doubt)
+    if (request_is_in_doubt(result, answer) ||
+        (reply->result == LOCKS_UNAVAILABLE && waiter->queued))
         waiting_leave(waiter, LEAVE_GONE);
-    answer->reply.heard = waiter->heard;
-    waiting_tell(waiter, &answer->reply);
+    reply->heard = waiter->heard;
+    waiting_tell(waiter, reply);
 }
 
 static void waiting_note_queued(struct waiter *waiter)
@@ -199,14 +196,6 @@ static void waiting_note_queued(struct waiter *waiter)
     if (!waiter->queued && waiter->acquirer.queued)
         waiter->acquirer.queued(waiter->acquirer.context, waiter->acquire.name);
     waiter->queued = true;
-}
-
-static void go_on(struct waiter *waiter)
-{
-    if (waiter->over)
-        ask_to_go(waiter);
-    else if (waiter->again)
-        ask_again(waiter);
 }
 
 static void waiting_answered(void *context, const struct store_result *result)
@@ -225,7 +214,10 @@ static void waiting_answered(void *context, const struct store_result *result)
     if (answer.waits) {
         waiting_note_queued(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);
-        go_on(waiter);
+        if (waiter->over)
+            ask_to_go(waiter);
+        else if (waiter->again)
+            ask_again(waiter);
     } else if (can_stay(waiter, &answer)) {
         waiting_locks(waiter)->check_again = true;
     } else {
@@ -327,9 +319,8 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
     if (!waiter)
         return; /* it was abandoned before Redis answered: what it left is on its way back */
     if (!is_connected(waiter)) {
-        waiting_leave(
-            waiter,
-            LEAVE_GONE); /* its hang-up is about to be told, but the next one need not wait */
+        /* The server is about to notice that the client has gone; the next waiter need not wait. */
+        waiting_leave(waiter, LEAVE_GONE);
         return;
     }
     struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};

@@ -104,11 +104,6 @@ static void sleep_at_last(struct prefixes *prefixes)
     prefixes->wanted = false;
 }
 
-static void sweep_from_the_beginning(struct prefixes *prefixes)
-{
-    prefixes->sweeping = 0;
-}
-
 /* Forgets some of the names that are in no region. */
 static void sweep(struct prefixes *prefixes)
 {
@@ -135,7 +130,7 @@ static void prune(struct prefixes *prefixes)
         if (region->watches > 0 || prefix_now(prefixes) < region->idle + LINGER_MS)
             continue;
         region_close(region);
-        sweep_from_the_beginning(prefixes);
+        prefixes->sweeping = 0; /* from the oldest version on */
     }
 }
 
@@ -268,11 +263,10 @@ void prefixes_touched(struct locks *locks, struct slice key)
     struct prefixes *prefixes = locks->prefixes;
     if (!prefixes || !prefixes->tracking)
         return;
-    if (key.length == 0) {
+    if (key.length == 0)
         doubt(prefixes);
-    } else if (!prefix_round_takes(prefixes, key)) {
+    else if (!prefix_round_takes(prefixes, key))
         touch(prefixes, key);
-    }
     if (prefixes->round.phase == ROUND_RESTING)
         prefixes_plan(prefixes);
 }
@@ -283,10 +277,8 @@ static struct prefixes *prefixes_of(struct locks *locks)
 {
     if (locks->prefixes)
         return locks->prefixes;
-    struct prefixes *prefixes = calloc(1, sizeof *prefixes);
+    struct prefixes *prefixes = memory_checked(calloc(1, sizeof *prefixes));
     uint64_t id;
-    if (!prefixes)
-        abort();
     prefixes->locks = locks;
     prefixes->doubtful = prefixes->sweeping = INT64_MAX;
     random_bytes(&id, sizeof id);

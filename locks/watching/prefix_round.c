@@ -177,8 +177,8 @@ static void look_on(struct prefixes *prefixes)
         round->left = prefixes->known.touched_count;
     for (; round->left > 0 && round->looking < most; round->left--) {
         struct known *known = known_take_touched(&prefixes->known);
-        struct look *look = malloc(sizeof *look);
-        if (!known || !look)
+        struct look *look = memory_checked(malloc(sizeof *look));
+        if (!known)
             abort();
         *look = (struct look){prefixes, known, now_of(prefixes)};
         known->looking = true;
@@ -341,10 +341,8 @@ static void marked(void *context, const struct store_result *result)
 static void mark(struct prefixes *prefixes, unsigned shard)
 {
     struct locks *locks = prefixes->locks;
-    struct marking *marking = malloc(sizeof *marking);
+    struct marking *marking = memory_checked(malloc(sizeof *marking));
     char key[KEY_LENGTH], tag[STORE_TAG_SIZE], text[MARK_LENGTH];
-    if (!marking)
-        abort();
     marking->prefixes = prefixes;
     memcpy(marking->mark, prefixes->round.mark, sizeof marking->mark);
     snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - NUMBER_TEXT, prefixes->round.mark, shard);
