@@ -36,7 +36,7 @@ static struct count_cursor count_cursor_read(struct slice cursor)
     return from;
 }
 
-/* Where to go on after the answer of a shard; "0" at the end of the last one. */
+/* Where the next call goes on after a shard's reply; "0" after the last shard. */
 static struct slice count_cursor_write(const struct counting *counting, struct slice scan,
                                        char text[LOCKS_COUNT_CURSOR_LENGTH + 1])
 {

@@ -61,8 +61,8 @@ static void list_tell_skipped(const struct listing *listing, const struct value 
             list_skip(listing, key);
 }
 
-/* Tells the listener of one lock, or that it cannot be read, though the script could. False where
- * the reply is not of the expected shape. */
+/* Tells the listener of one lock, or logs that batond cannot read it. Returns false if the reply is
+ * not of the expected shape. */
 static bool list_tell(struct listing *listing, const struct value *entry)
 {
     struct slice key;

@@ -29,7 +29,7 @@ static void message_plan(struct locks *locks, struct slice key, int64_t next_ms)
         subscription_plan(subscription, next_ms);
 }
 
-/* g ATTEMPT TOKEN MS KEY: the waiter's turn has come. MS as of n. */
+/* g ATTEMPT TOKEN MS KEY: the waiter's turn has come. MS as in n. */
 static void message_granted(struct locks *locks, struct slice rest)
 {
     struct slice attempt = slice_take_word(&rest);
@@ -48,8 +48,8 @@ static void message_cancelled(struct locks *locks, struct slice rest)
     waiting_cancelled(locks, rest, attempt);
 }
 
-/* n MS KEY: the next hold of the name ends in MS milliseconds, sooner than planned; -1: there is
- * none. */
+/* n MS KEY: the next hold of the name ends in MS milliseconds, sooner than planned; -1: no hold
+ * ends. */
 static void message_next_end(struct locks *locks, struct slice rest)
 {
     int64_t next_ms = message_number(slice_take_word(&rest));

@@ -46,7 +46,8 @@ static void release_answered(void *context, const struct store_result *result)
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, release_read, &reply);
     operation_note_numbers(releasing->locks, &reply);
-    const struct release *release = &reply.release; /* a repeated one: somebody may hold it since */
+    /* After a repeated release another client may hold it. */
+    const struct release *release = &reply.release;
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)
         expiries_released(releasing->locks, key);

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* One of the names, once it is held. */
+/* A name that is held. */
 struct several_entry {
     struct several *several;
     struct renewer *renewer;

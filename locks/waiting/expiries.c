@@ -10,21 +10,21 @@
 
 enum {
     TABLE_AT_FIRST = 64,
-    ASKED_AT_ONCE = 200, /* names; a millisecond of Redis's time where few have ended */
+    ASKED_AT_ONCE = 200, /* names; a millisecond of Redis' time if few have ended */
     PAUSE_MS = 10,       /* between two batches, at least */
-    AGAIN_MS = 1000,     /* after one that Redis did not answer */
+    AGAIN_MS = 1000,     /* after a batch that Redis did not answer */
 };
 
-/* A name that is held, as far as is known here. */
+/* A name that is held, as far as this server knows. */
 struct ending {
     struct ending *next_in_table;
     struct ending *next;   /* in its slot */
-    struct ending **place; /* what points to it there; NULL while Redis is being asked */
+    struct ending **place; /* what points to it there; NULL while a script is under way */
     uint64_t hash;
     uint64_t due;   /* loop time, ms */
-    uint64_t until; /* the slot is over by then; `due` may be later, and is looked at again then */
-    bool several;   /* there may be holds that end earlier than the last that was told of */
-    bool renewed;   /* while Redis was being asked */
+    uint64_t until; /* end of its slot, loop time; `due` may be later: it moves on then */
+    bool several;   /* another hold may end earlier than the last one noted */
+    bool renewed;   /* while a script was under way */
     size_t key_length;
     char key[];
 };
@@ -45,7 +45,7 @@ static void expiries_grow(struct expiries *expiries)
     assert(size > 0);
     struct ending **table = calloc(size, sizeof(struct ending *));
     if (!table)
-        return; /* the chains get longer */
+        return; /* the chains get longer, no more */
     for (size_t i = 0; i < expiries->table_size; i++)
         for (struct ending *ending = expiries->table[i], *next; ending; ending = next) {
             next = ending->next_in_table;
@@ -76,8 +76,8 @@ static void unlink_ending(struct ending *ending)
 
 static void expiries_on_timer(uv_timer_t *timer);
 
-/* Into the slot in which it is due, or the last of all; not into the one before that, which may be
- * being emptied. */
+/* Puts it into the slot in which it is due, or into the last one. The slot after that is the one
+ * which take_due may be emptying. */
 static void expiries_put(struct locks *locks, struct ending *ending)
 {
     struct expiries *expiries = locks->expiries;
@@ -105,7 +105,7 @@ static void drop(struct expiries *expiries, struct ending **place)
     free(ending);
 }
 
-/* Names that Redis is being asked about: some may be forgotten by the time of its answer. */
+/* A script under way. A name may be forgotten before the reply, so it is found by key again. */
 struct batch {
     struct locks *locks;
     uint64_t sent;
@@ -120,7 +120,7 @@ static void expiries_plan(struct locks *locks, uint64_t in_ms)
         uv_timer_start(&locks->expiries->timer, expiries_on_timer, in_ms, 0);
 }
 
-/* `next_ms` -1: nothing is held. What was granted or renewed meanwhile counts as well. */
+/* `next_ms` -1: the name is free. A grant or renewal while the script was under way counts, too. */
 static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
 {
     struct expiries *expiries = locks->expiries;
@@ -155,7 +155,7 @@ static void asked(void *context, const struct store_result *result)
     expiries_plan(locks, PAUSE_MS);
 }
 
-/* All at one shard. */
+/* All names are at this shard. */
 static void expiries_ask(struct locks *locks, unsigned shard, struct ending *const *endings,
                          size_t count)
 {
@@ -190,7 +190,7 @@ static unsigned shard_of(const struct locks *locks, const struct ending *ending)
     return store_shard(locks->store, (struct slice){ending->key, ending->key_length});
 }
 
-/* Moves those of the first one's shard to the front. Returns how many they are. */
+/* Moves the names of the first one's shard to the front. Returns how many they are. */
 static size_t expiries_gather(const struct locks *locks, struct ending **endings, size_t count)
 {
     unsigned shard = shard_of(locks, endings[0]);
@@ -215,8 +215,8 @@ static void ask_all(struct locks *locks, struct ending **endings, size_t count)
     }
 }
 
-/* Takes those out of a slot that are due, as many as there is room for, and moves the others on.
- * Returns how many were taken. */
+/* Takes the names that are due out of a slot, `room` of them at most, and moves the others on.
+ * Returns how many it took. */
 static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, size_t room)
 {
     struct ending **first = &locks->expiries->slots[slot % EXPIRIES_SLOTS], *ending;
@@ -232,7 +232,7 @@ static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, 
     return count;
 }
 
-/* Looks at the slots that are over by now. */
+/* Goes through the slots that are over by now. */
 static void expiries_on_timer(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
@@ -244,7 +244,7 @@ static void expiries_on_timer(uv_timer_t *timer)
         return;
     while (expiries->slot <= over && count < ASKED_AT_ONCE) {
         uint64_t slot = expiries->slot;
-        expiries->slot = slot + 1; /* so that what is moved on goes elsewhere */
+        expiries->slot = slot + 1; /* so that names that move on go to another slot */
         count += take_due(locks, slot, due + count, ASKED_AT_ONCE - count);
         if (count == ASKED_AT_ONCE)
             expiries->slot = slot;
@@ -253,7 +253,7 @@ static void expiries_on_timer(uv_timer_t *timer)
     expiries_plan(locks, (over + 1) * EXPIRIES_SLOT_MS - uv_now(locks->loop));
 }
 
-/* What is held. */
+/* Grants, renewals and releases. */
 
 static struct ending *expiries_add(struct locks *locks, struct ending **place, uint64_t hash,
                                    struct slice key)
@@ -295,8 +295,7 @@ void expiries_note(struct locks *locks, struct slice key, const struct hold *hol
         expiries_put(locks, ending);
     } else if (!ending->place) {
         ending->renewed = true;
-    } else if (ending->due <
-               ending->until - EXPIRIES_SLOT_MS) { /* what is later moves when it comes */
+    } else if (ending->due < ending->until - EXPIRIES_SLOT_MS) { /* a later one moves then */
         unlink_ending(ending);
         expiries_put(locks, ending);
     }

@@ -1,5 +1,5 @@
-/* expiries.h: looks after the ends of holds that were granted or renewed here, so that an expiry is
- * noticed though nobody asks for the name again. Internal to locks/. */
+/* expiries.h: watches the ends of holds that this server has granted or renewed, so that an expiry
+ * is noticed even if no request for the name comes. Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_EXPIRIES_H
 #define BATON_LOCKS_WAITING_EXPIRIES_H
 
@@ -12,29 +12,29 @@ struct ending;
 struct hold;
 struct locks;
 
-/* An expiry runs no code in Redis. Whoever waits for a name sees to it that its end is noticed; for
- * the others there is this. When a hold may have ended by what is known here, Redis is asked, for
- * many names at once; where it was renewed by way of another server, again at its new end. What was
- * released here is forgotten, what was released elsewhere or broken costs one look. */
+/* An expiry runs no code in Redis. For a name with waiters the subscription's tick notices it; this
+ * module does so for all other names. When a hold may have ended, as far as this server knows, it
+ * asks Redis, for many names at once. If another server has renewed the hold, it asks again at the
+ * new end. A release by this server removes the name; a release elsewhere costs one script. */
 
 enum {
     EXPIRIES_SLOT_MS = 250,
-    EXPIRIES_SLOTS = 2048,     /* a name whose end is further away is moved on when they are over */
-    EXPIRIES_GRACE_MS = 150,   /* Redis's clock decides; and whoever comes anyway may come first */
+    EXPIRIES_SLOTS = 2048,     /* a later end waits in the last slot, and moves on from there */
+    EXPIRIES_GRACE_MS = 150,   /* Redis' clock decides; and a request may come first */
     EXPIRIES_BYTES = 16 << 20, /* at most; about a hundred thousand names */
 };
 
-/* Names by key, and a wheel of slots: those of one are due at about the same time. */
+/* Names by key, and a timer wheel: the names of one slot are due at about the same time. */
 struct expiries {
     struct siphash_key hash_key;
     struct ending **table;
     size_t table_size; /* a power of two */
     size_t count;
     size_t bytes;
-    uint64_t left_out; /* holds that there was no room for */
+    uint64_t left_out; /* holds that EXPIRIES_BYTES had no room for */
     struct ending *slots[EXPIRIES_SLOTS];
-    uint64_t slot; /* the number of the next slot to be looked at; they count from time 0 */
-    unsigned asking;
+    uint64_t slot;   /* number of the next slot to go through; slot 0 begins at loop time 0 */
+    unsigned asking; /* scripts under way */
     uv_timer_t timer;
 };
 

@@ -6,15 +6,15 @@
 
 /* How an attempt ended. */
 enum leaving {
-    LEAVE_GONE,  /* its client has gone, or cannot have learnt of a grant */
-    LEAVE_DRAIN, /* its client was sent away: the place is kept for the waiter lease at least */
-    LEAVE_STALE, /* no request has it any more: only a grant that was never claimed is taken back */
-    LEAVE_KINDS  /* how many there are */
+    LEAVE_GONE,  /* the client has gone, or cannot have learnt of a grant */
+    LEAVE_DRAIN, /* the server drains: Redis keeps the place for the waiter lease at least */
+    LEAVE_STALE, /* no request has the attempt any more: takes back only an unclaimed grant */
+    LEAVE_KINDS  /* how many kinds exist */
 };
 
-/* Asks Redis until it replies to take back what this attempt has, a grant or a place in the queue.
- * The token's later attempts keep what they have. With a `keep_ms` the place is kept that long.
- * All texts are copied. */
+/* Asks Redis, again and again until it replies, to take back what this attempt has: a grant or a
+ * place in the queue. The token's later attempts keep what they have. Redis keeps the place for
+ * `keep_ms` if that is not 0. Copies all texts. */
 void leave_queue(struct locks *locks, struct slice key, struct slice token,
                  const struct attempt *attempt, enum leaving how, int64_t keep_ms);
 

@@ -1,9 +1,8 @@
-/* parked.h: how a request that waits is given up, whichever engine serves it. Internal to locks/.
- */
+/* parked.h: how a waiting request is given up, for both engines. Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_PARKED_H
 #define BATON_LOCKS_WAITING_PARKED_H
 
-/* The first member of all that locks_wait returns. */
+/* The first member of every struct that locks_wait returns. */
 struct parked {
     void (*give_up)(struct parked *parked);
 };

@@ -6,14 +6,14 @@ struct renewer {
     struct locks *locks;
     struct renewer_events events;
     uv_timer_t timer;
-    /* By the loop's clock, in ms. A hold that is renewed ends no sooner than its TTL after the
-     * request was sent, so whoever believes in it until then is right. */
+    /* By the loop's clock, in ms. A renewed hold ends no sooner than its TTL after the request was
+     * sent, so `ends` is never too late. */
     uint64_t sent;
     uint64_t ends;
-    uint64_t ttl_ms; /* that it was last given */
+    uint64_t ttl_ms; /* of the last renewal */
     int64_t replicas;
     bool asking;  /* a renewal is under way */
-    bool stopped; /* nobody wants to hear any more */
+    bool stopped; /* the caller wants no more events */
     bool closed;  /* the timer is */
     size_t name_length;
     size_t token_length;
@@ -22,7 +22,7 @@ struct renewer {
 
 enum { AGAIN_PART = 10, RENEW_PART = 3 };
 
-/* Both the timer and a renewal under way know the renewer: it goes with the later of them. */
+/* Both the timer and a renewal under way point to the renewer: the later one to end frees it. */
 static void free_if_unknown(struct renewer *renewer)
 {
     if (renewer->closed && !renewer->asking)

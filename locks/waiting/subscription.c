@@ -6,7 +6,7 @@
 #include "locks/scripts/scripts.h"
 
 enum {
-    HEARTBEATS_IN_LEASE = 2, /* each writes to Redis; after a loss all is checked anyway */
+    HEARTBEATS_IN_LEASE = 2, /* each writes to Redis; a known loss is checked at once */
     HEARTBEAT_NAMES = 200,   /* names, or waiters to be checked; some milliseconds of Redis' time */
     HEARTBEAT_PAUSE_MS = 10, /* between two batches, at least */
     TICK_AGAIN_MS = 1000,    /* after one that failed */
@@ -60,7 +60,7 @@ bool subscription_can_ask(const struct subscription *subscription)
     return store_shard_is_up(store, store_shard(store, subscription->key));
 }
 
-/* Those that cannot be asked about now will be when their shard is up. */
+/* A name whose shard is down is checked when the shard is up. */
 void subscriptions_check(struct locks *locks)
 {
     bool any = false;
@@ -100,7 +100,8 @@ static void stop_minding(struct subscription *subscription)
 
 static void tick(struct subscription *subscription);
 
-/* Until the servers with waiters have sent their heartbeat, and know when a tick is due. */
+/* A name is minded until the servers with waiters have sent their heartbeats: then they know when a
+ * tick is due. */
 static void go_on_minding(struct subscription *subscription, int64_t next_ms)
 {
     if (next_ms == 0)
@@ -112,10 +113,9 @@ static void go_on_minding(struct subscription *subscription, int64_t next_ms)
         stop_minding(subscription);
 }
 
-/* What Redis has of a name: three numbers, see vouch.lua. Whoever waits or watches here and should
- * have heard of something looks again. All that was asked before was answered before, and what is
- * asked now has not been, so that a request that waits here and not there has been lost sight of.
- */
+/* Compares with what Redis has of a name: three numbers, see vouch.lua. A waiter or watch that has
+ * missed a message asks again. Scripts are answered in order, so a request that is queued here and
+ * not in Redis has been lost there. */
 static void compare_with(struct subscription *subscription, const struct value *numbers, size_t at)
 {
     int64_t waits, version, next_ms;
@@ -137,7 +137,7 @@ static void compare_with(struct subscription *subscription, const struct value *
     subscription_plan(subscription, next_ms);
 }
 
-/* The names that Redis was told of: some may be gone by the time of its answer. */
+/* A heartbeat under way. A subscription may end before the reply, so it is found by key again. */
 struct heartbeat {
     struct locks *locks;
     size_t count;
@@ -145,7 +145,7 @@ struct heartbeat {
     char bytes[];
 };
 
-/* Grants that were not claimed: each is the position of a name, an attempt and a token. */
+/* Unclaimed grants: each is the position of a name, an attempt and a token. */
 static void hear_grants(struct heartbeat *heartbeat, const struct value *grants)
 {
     for (size_t i = 0; i + 2 < value_count(grants); i += 3) {
@@ -175,7 +175,7 @@ static void heartbeat_answered(void *context, const struct store_result *result)
     free(heartbeat);
 }
 
-/* All at one shard. */
+/* All names are at this shard. */
 static void heartbeat_send(struct locks *locks, unsigned shard,
                            struct subscription *const *subscriptions, size_t count)
 {
@@ -205,7 +205,7 @@ static void heartbeat_send(struct locks *locks, unsigned shard,
     script_call_send_at(locks, shard, &call);
 }
 
-/* Moves those of the first one's shard to the front. Returns how many they are. */
+/* Moves the names of the first one's shard to the front. Returns how many they are. */
 static size_t subscription_gather(const struct locks *locks, struct subscription **subscriptions,
                                   size_t count)
 {
@@ -233,8 +233,8 @@ static void heartbeat_send_all(struct locks *locks, struct subscription **subscr
     }
 }
 
-/* After a lease without a word of this server, held up or asleep, Redis may have dropped its
- * waiters, and not report it once one of them has asked again. */
+/* After a lease without a heartbeat (this server was suspended) Redis may have dropped its waiters,
+ * and no longer reports that once one of them has asked again. */
 static bool needs_check(const struct subscription *subscription, uint64_t now)
 {
     const struct locks *locks = subscription->locks;
@@ -243,7 +243,7 @@ static bool needs_check(const struct subscription *subscription, uint64_t now)
            subscription->registered + (uint64_t)locks->retention_ms / 2 <= now;
 }
 
-/* Sends the heartbeats that are due, or will be soon: names that came together go together. */
+/* Sends the heartbeats that are due now or soon: names that came together stay in one batch. */
 static void subscriptions_on_heartbeat(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
@@ -297,7 +297,8 @@ static void tick(struct subscription *subscription)
 {
     struct locks *locks = subscription->locks;
     const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server)};
-    subscription->users += subscription->minded == 0; /* else it takes that one over */
+    /* The script is a user; `minded`, if set, has counted it. */
+    subscription->users += subscription->minded == 0;
     subscription->minded = 0;
     const struct script_call call = {
         .script = &script_tick,
@@ -310,7 +311,7 @@ static void tick(struct subscription *subscription)
     script_call_send(locks, &call);
 }
 
-/* Of names that nobody waits for here, many at once are looked at first: mostly all is well. */
+/* If a name has no waiter here, a heartbeat of many names asks first: mostly no tick is needed. */
 static void subscription_on_tick(uv_timer_t *timer)
 {
     struct subscription *subscription = timer->data;

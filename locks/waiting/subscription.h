@@ -1,5 +1,5 @@
-/* subscription.h: the names that this server has waiters or watches of: it sends heartbeats for
- * them, and runs their ticks. Internal to locks/. */
+/* subscription.h: the names that have waiters or watches at this server. Sends heartbeats for these
+ * names and runs their ticks. Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_SUBSCRIPTION_H
 #define BATON_LOCKS_WAITING_SUBSCRIPTION_H
 
@@ -10,9 +10,9 @@
 
 struct subscription;
 
-/* What is done for those who have subscribed to a name. */
+/* What waiters and watches do at the request of their subscription. */
 struct subscription_users {
-    /* As their namesakes of waiting.h. */
+    /* See waiting_check, waiting_count and waiting_granted. */
     size_t (*check_waiters)(struct subscription *subscription);
     size_t (*count_waiters)(const struct subscription *subscription);
     void (*granted)(struct locks *locks, struct slice key, struct slice attempt,
@@ -20,34 +20,33 @@ struct subscription_users {
     const struct watched_kind *watched;
 };
 
-/* All of them: found by key, and in the order in which Redis is to be told that this server is
- * still there for them. */
+/* All subscriptions, by key and in the order of their next heartbeat. */
 struct subscriptions {
     const struct subscription_users *users;
-    void *by_key;                                     /* of base/tree.h */
-    TAILQ_HEAD(subscription_list, subscription) list; /* in the order of their next heartbeat */
-    uv_timer_t heartbeat;                             /* when the first is due */
+    void *by_key; /* of base/tree.h */
+    TAILQ_HEAD(subscription_list, subscription) list;
+    uv_timer_t heartbeat; /* when the first is due */
 };
 
 struct subscription {
     struct slice key; /* the first member: as base/tree.h wants */
     TAILQ_ENTRY(subscription) others;
     struct locks *locks;
-    unsigned users; /* waiters, watches, scripts under way, and `minded`; without any it goes */
-    TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order in which they came here */
+    unsigned users; /* waiters, watches, scripts under way, and `minded`; freed at 0 */
+    TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order of arrival at this server */
     struct watched watched;
-    uint64_t minded;       /* until then, in loop time, ms; 0: not; see subscription_mind */
-    uv_timer_t tick;       /* runs out when the next hold of the name ends */
-    uint64_t heartbeat_at; /* loop time, ms */
-    uint64_t registered;
-    bool unsure; /* something may have been missed: all is to be registered again */
+    uint64_t minded;       /* see subscription_mind: until this loop time, ms; 0: not minded */
+    uv_timer_t tick;       /* fires when the next hold of the name ends */
+    uint64_t heartbeat_at; /* the last one; loop time, ms */
+    uint64_t registered;   /* the last check of all users; loop time, ms */
+    bool unsure;           /* a message may have been missed: all users must be checked */
     char key_bytes[];
 };
 
 /* `locks` has its loop and its times already. */
 void subscriptions_open(struct locks *locks, const struct subscription_users *users);
 
-/* To be called from the loop, when there are no subscriptions any more: `closed` will be. */
+/* Call this from the loop, when all subscriptions have ended. `closed` is called later. */
 void subscriptions_close(struct locks *locks, uv_close_cb closed);
 
 /* Finds or makes the subscription of a name, and counts one more user. Each user calls
@@ -61,24 +60,24 @@ struct subscription *subscription_find(const struct locks *locks, struct slice k
 /* Whether the shard of the name is up. */
 bool subscription_can_ask(const struct subscription *subscription);
 
-/* The next hold of the name ends in `next_ms` milliseconds: then its tick runs. An earlier one that
- * is planned already stays, since messages and replies overtake each other. -1: there is none. */
+/* The next hold of the name ends in `next_ms` milliseconds: then its tick runs. An earlier tick
+ * that is planned stays, since messages and replies overtake each other. -1: no hold ends. */
 void subscription_plan(struct subscription *subscription, int64_t next_ms);
 
-/* A script of this server has told others of something that they have to do by then, such as to
- * claim a grant. The message may be lost: in so many milliseconds this server sees to it that it
- * was done, whether it has waiters of that name or not. What is further ahead than they take to
- * look by themselves is left to them. */
+/* A script of this server has told another server to act within `in_ms`, such as to claim a grant.
+ * The message may be lost, so this server runs a tick after `in_ms`, even without a waiter of that
+ * name. If `in_ms` is longer than the period of the heartbeats, the other server's own heartbeat
+ * comes first; then this server plans a tick only if it has the subscription anyway. */
 void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms);
 
-/* No name is minded any more, and none will be: their waiters find out by themselves. */
+/* Ends all minding: other servers' heartbeats find out what was lost. */
 void subscriptions_drain(struct locks *locks);
 
 /* Answers all watches with the present state of their names. */
 void subscriptions_drain_watches(struct locks *locks);
 
-/* What was heard of them may have been incomplete: each waiter and watch is checked again, as many
- * at once as Redis answers well before its deadline. */
+/* Call this if messages may have been lost: checks each waiter and watch again, in batches that
+ * Redis answers well before its deadline. */
 void subscriptions_check(struct locks *locks);
 
 /* The same for the names that this shard serves. */

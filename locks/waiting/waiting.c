@@ -13,21 +13,21 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* A request from its first try to its answer. It asks Redis one thing at a time: for the lock or a
- * place in the queue, whether its turn has come, and at the end of its wait to be let go. */
+/* A request from its first try to its answer. It runs one script at a time: for the lock or a place
+ * in the queue, then whether its turn has come, and at the end of its wait to leave the queue. */
 struct waiter {
     struct parked parked; /* the first member */
     TAILQ_ENTRY(waiter) others;
     struct subscription *subscription;
-    locks_done *done; /* NULL: answered or abandoned, and only waits for Redis' last answer */
+    locks_done *done; /* NULL: answered or abandoned; only Redis' last reply is still to come */
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait */
-    bool asking;
-    bool again;      /* to be asked again after that */
-    bool confirming; /* it is held, but its client may not be told yet: see confirm.h */
-    bool queued;     /* Redis has said that it waits */
-    bool over;       /* the wait has ended */
-    uint64_t heard;  /* when this server heard that its turn has come; 0: not yet */
+    bool asking;      /* a script is under way */
+    bool again;       /* ask again after its reply */
+    bool confirming;  /* it holds, but its client may not be told yet: see confirm.h */
+    bool queued;      /* Redis has replied that it is in the queue */
+    bool over;        /* the wait has ended */
+    uint64_t heard;   /* uv_hrtime when the news of its grant came; 0: not yet */
     struct attempt attempt;
     struct acquire acquire;
     char bytes[];
@@ -48,7 +48,7 @@ static void waiter_on_closed(uv_handle_t *timer)
     free(timer->data);
 }
 
-/* The memory goes when Redis has answered what is still being asked. */
+/* A script under way still needs the memory. */
 static void let_go_if_idle(struct waiter *waiter)
 {
     if (waiter->asking || waiter->confirming)
@@ -57,7 +57,7 @@ static void let_go_if_idle(struct waiter *waiter)
     subscription_leave(waiter->subscription);
 }
 
-/* From here on nobody finds it any more. */
+/* Takes it off the list: no message finds it any more. */
 static void waiting_end(struct waiter *waiter)
 {
     TAILQ_REMOVE(&waiter->subscription->waiters, waiter, others);
@@ -66,7 +66,6 @@ static void waiting_end(struct waiter *waiter)
     let_go_if_idle(waiter);
 }
 
-/* Whatever Redis has of this attempt is to be taken back. */
 static void waiting_leave(struct waiter *waiter, enum leaving how)
 {
     leave_queue(waiting_locks(waiter), waiter->subscription->key, waiter->acquire.token,
@@ -97,8 +96,8 @@ static void confirmed(void *context, const struct locks_reply *reply)
     waiting_finish(waiter, reply);
 }
 
-/* Redis has said what has become of it, by the answer that is just being read. Its client may not
- * be told at once of a hold; until then it is in nobody's way. */
+/* Answers the client with the reply that is just being read. Replicas may have to confirm a hold
+ * before that; meanwhile the waiter is not in the way of others. */
 static void waiting_tell(struct waiter *waiter, const struct locks_reply *reply)
 {
     struct locks *locks = waiting_locks(waiter);
@@ -112,7 +111,7 @@ static void waiting_tell(struct waiter *waiter, const struct locks_reply *reply)
 
 static void waiting_answered(void *context, const struct store_result *result);
 
-/* What an abandoned one has is being taken back: it must not be asked for again after that. */
+/* A leave is under way for an abandoned waiter: no script may ask for the lock after that. */
 static bool waiting_is_wanted(const void *context)
 {
     const struct waiter *waiter = context;
@@ -135,7 +134,7 @@ static void waiting_ask(struct waiter *waiter, enum request_kind kind)
     request_send(waiting_locks(waiter), &request);
 }
 
-/* The wait has ended: Redis decides whether the grant or the end came first. */
+/* The wait has ended. Redis decides whether the grant or the end came first. */
 static void ask_to_go(struct waiter *waiter)
 {
     char keep[NUMBER_TEXT];
@@ -167,14 +166,14 @@ static void ask_again(struct waiter *waiter)
         waiting_ask(waiter, REQUEST_AGAIN);
 }
 
-/* Redis cannot be asked now. Whoever is in its queue already stays there: when Redis is back, or
- * listens again, or after a second, it is asked again. */
+/* Redis cannot be asked now. A waiter in the queue stays there: it asks again when Redis is back,
+ * when this server listens to messages again, or after a second. */
 static bool can_stay(const struct waiter *waiter, const struct request_answer *answer)
 {
     return answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued && !waiter->over;
 }
 
-/* What is told to the client of a waiter that Redis has answered for good. */
+/* Redis has replied with a final result. */
 static void conclude(struct waiter *waiter, const struct store_result *result,
                      struct request_answer *answer)
 {
@@ -206,7 +205,7 @@ static void waiting_answered(void *context, const struct store_result *result)
         let_go_if_idle(waiter);
         return;
     }
-    if (waiter->confirming) /* a release has told of its hold before this came */
+    if (waiter->confirming) /* the reply to a release brought the hold before this reply */
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
@@ -260,7 +259,7 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     waiter->timer.data = waiter;
     uv_timer_start(&waiter->timer, waiter_on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms,
                    0);
-    /* A request that was read late, of a client that has gone and perhaps asked elsewhere by now,
+    /* The client of a request that was read late may have gone and asked elsewhere: this request
      * must not take the place over. */
     if (!locks->draining && is_connected(waiter))
         waiting_ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
@@ -273,7 +272,7 @@ size_t waiting_check(struct subscription *subscription)
     for (struct waiter *waiter = TAILQ_FIRST(&subscription->waiters); waiter;
          waiter = TAILQ_NEXT(waiter, others)) {
         if (!is_connected(waiter))
-            continue; /* its hang-up is about to be told: it must not claim before that */
+            continue; /* the server is about to notice that it has gone: it must not claim */
         ask_again(waiter);
         count++;
     }
@@ -289,7 +288,7 @@ size_t waiting_count(const struct subscription *subscription)
     return count;
 }
 
-/* The first in the queue is the first here, too, so this rarely goes far. */
+/* The first in the queue is the first here, too, so the search is short. */
 static struct waiter *waiting_find(const struct subscription *subscription, struct slice attempt)
 {
     struct waiter *waiter = subscription ? TAILQ_FIRST(&subscription->waiters) : NULL;
@@ -302,14 +301,14 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
                      struct slice token)
 {
     struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
-    if (!waiter) { /* it may have claimed by itself and been answered: the message came later */
+    if (!waiter) { /* it may have claimed without the message, which came later */
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
         leave_queue(locks, key, token, &stale, LEAVE_STALE, 0);
     } else if (is_connected(waiter)) {
         waiter->heard = uv_hrtime();
         ask_again(waiter);
-    } /* else its hang-up is about to be told, and gives the grant to the next */
+    } /* else the server is about to notice, which passes the grant on */
 }
 
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
@@ -317,7 +316,7 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
 {
     struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
     if (!waiter)
-        return; /* it was abandoned before Redis answered: what it left is on its way back */
+        return; /* it was abandoned meanwhile: a leave is under way */
     if (!is_connected(waiter)) {
         /* The server is about to notice that the client has gone; the next waiter need not wait. */
         waiting_leave(waiter, LEAVE_GONE);

@@ -10,22 +10,21 @@ struct subscription;
 struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
                              const struct acquirer *acquirer, locks_done *done);
 
-/* Each of them whose client is there looks again what has become of it, which claims a grant that
- * it did not hear of, and queues it anew where Redis has lost it. Returns how many did. */
+/* Each waiter whose client is connected asks Redis again. That claims a grant whose message was
+ * lost, and queues the waiter anew if Redis has lost it. Returns how many waiters asked. */
 size_t waiting_check(struct subscription *subscription);
 
-/* How many of them Redis has said to wait, and has not answered since. */
+/* How many waiters are in the queue, by the last reply of Redis. */
 size_t waiting_count(const struct subscription *subscription);
 
-/* Messages about one attempt. */
+/* News of one attempt. */
 
-/* Its turn has come. Where nobody waits by this attempt any more, the grant is given back. */
+/* Its turn has come. If no waiter has this attempt any more, the grant is taken back. */
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token);
 
-/* A release that was asked for here has given it this hold, and claimed it: owner and mode are
- * those it has queued with first, the TTL is that of its token's last request, be it another one.
- */
+/* A release that this server sent has granted this hold to the attempt and claimed it. Owner and
+ * mode are those of the first request in the queue, the TTL that of the token's last request. */
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
                      const struct hold *hold);
 

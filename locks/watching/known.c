@@ -5,7 +5,7 @@
 
 #include <search.h>
 
-/* No two are alike. */
+/* Names of one version are ordered by address: no two entries are equal. */
 static int compare_versions(const void *one, const void *other)
 {
     const struct known *a = one, *b = other;
@@ -14,14 +14,16 @@ static int compare_versions(const void *one, const void *other)
     return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
 }
 
-/* Behind which the next one is sought: one that is to be inserted, or all of a version. */
+/* A place in the order of versions, and the entry after it: the place of one entry, or the end of a
+ * version. */
 struct place {
     int64_t version;
-    const struct known *known; /* NULL: all */
+    const struct known *known; /* NULL: after all entries of the version */
     struct known *next;
 };
 
-/* The way down the tree to where it would be: the last one that it goes to the left of is next. */
+/* Compares for tfind(3). On the way down the tree to the place, the last entry that the search
+ * passes on the left is the next one. */
 static int pass(const void *key, const void *other)
 {
     struct place *place = (struct place *)(uintptr_t)key;

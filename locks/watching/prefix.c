@@ -9,7 +9,7 @@
 
 enum {
     LINGER_MS = 10000,
-    UNSEEN_MOST = 4096,  /* names touched while nobody watches */
+    UNSEEN_MOST = 4096,  /* names touched while there is no watch */
     SWEPT_AT_ONCE = 250, /* names, in one turn of the loop */
 };
 
@@ -66,7 +66,7 @@ void locks_unwatch_prefix(struct prefix_watch *watch)
     prefixes_plan(prefixes);
 }
 
-/* What is left out for the limit is told next time. */
+/* The client hears of what the limit has left out when it asks again. */
 void prefix_watch_answer(struct prefix_watch *watch, int64_t time)
 {
     struct prefix_listener listener = watch->listener;
@@ -94,7 +94,7 @@ static bool any_region_has(const struct prefixes *prefixes, struct slice name)
     return false;
 }
 
-/* The last region is closed, and all of its names but a few have been forgotten. */
+/* The last region is closed: frees the table and ends the tracking of keys. */
 static void sleep_at_last(struct prefixes *prefixes)
 {
     known_forget_all(&prefixes->known);
@@ -104,7 +104,7 @@ static void sleep_at_last(struct prefixes *prefixes)
     prefixes->wanted = false;
 }
 
-/* Forgets some of the names that are in no region. */
+/* Forgets names that are in no region, some in each turn of the loop. */
 static void sweep(struct prefixes *prefixes)
 {
     struct known *known = known_after(&prefixes->known, prefixes->sweeping), *next;
@@ -121,7 +121,7 @@ static void sweep(struct prefixes *prefixes)
         sleep_at_last(prefixes);
 }
 
-/* Closes regions that nobody has watched for a while. */
+/* Closes regions that have had no watch for a while. */
 static void prune(struct prefixes *prefixes)
 {
     struct region *next;
@@ -134,7 +134,7 @@ static void prune(struct prefixes *prefixes)
     }
 }
 
-/* Has the region scanned for the watch, unless that was done or is not necessary. */
+/* Starts a scan of the region for the watch if the table does not have what it needs. */
 static void prepare(struct prefix_watch *watch)
 {
     if (region_covers(watch->region, watch->since) || (watch->region->ready && watch->scanned))
@@ -163,7 +163,7 @@ static void prefixes_on_scanned(void *context, struct region *region, const char
     prefixes_plan(prefixes);
 }
 
-/* When there is something to do. */
+/* The timer. */
 
 static uint64_t least(uint64_t one, uint64_t other)
 {
@@ -178,7 +178,7 @@ static uint64_t next_time(const struct prefixes *prefixes)
                    prefixes->sweeping < INT64_MAX;
     if (round->phase == ROUND_MARKED)
         at = 0;
-    else if (goes_on) /* in libuv 1.44 a timer that sets itself to now rings in the same turn */
+    else if (goes_on) /* in libuv 1.44 a timer that sets itself to now fires in the same turn */
         at = prefix_now(prefixes) + 1;
     else if (round->phase == ROUND_MARKING)
         at = round->overdue;
@@ -222,10 +222,10 @@ void prefixes_plan(struct prefixes *prefixes)
         uv_timer_start(&prefixes->timer, prefixes_on_timer, at > now ? at - now : 0, 0);
 }
 
-/* What Redis tells. */
+/* Changes that Redis tells of. */
 
-/* Something may have been missed: all that is held is looked at, and all else scanned anew. Each
- * watch begins again, with what it waits for. */
+/* Changes may have been missed: the next round inspects all held names, and each watched region is
+ * scanned anew. Each watch begins again from its version. */
 static void doubt(struct prefixes *prefixes)
 {
     for (struct region *region = prefixes->regions; region; region = region->next)
@@ -271,7 +271,7 @@ void prefixes_touched(struct locks *locks, struct slice key)
         prefixes_plan(prefixes);
 }
 
-/* The beginning of a watch, and the end of all. */
+/* Watches begin, and all of them end. */
 
 static struct prefixes *prefixes_of(struct locks *locks)
 {

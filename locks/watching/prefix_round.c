@@ -1,4 +1,4 @@
-/* Rounds: from the mark to the answers, told here from their end to their beginning. */
+/* Rounds, from the mark to the answers. The last step comes first in this file. */
 #include "base/memory.h"
 #include "locks/scripts/scripts.h"
 #include "locks/watching/prefix.h"
@@ -8,14 +8,13 @@
 #include <stdlib.h>
 
 enum {
-    TOGETHER_MS = 2, /* changes so close to each other are looked at together */
+    TOGETHER_MS = 2, /* changes within this time are inspected together */
     AGAIN_MS = 200,  /* after a round that failed */
     MARK_LONGEST_MS = 1000,
-    /* What is done in one turn of the loop, so that none of them takes more than some
-     * milliseconds: */
-    LOOKS_AT_ONCE = 32,     /* names of which Redis may tell... */
-    TELLS_AT_ONCE = 16384,  /* ...times the watches that may hear of each */
-    TOUCHES_AT_ONCE = 1000, /* names gone through */
+    /* Bounds of one turn of the loop, which keep it to some milliseconds: */
+    LOOKS_AT_ONCE = 32,     /* inspects under way... */
+    TELLS_AT_ONCE = 16384,  /* ...and these times the watches that may hear of each */
+    TOUCHES_AT_ONCE = 1000, /* names that a step goes through */
     ANSWERS_AT_ONCE = 256,
 };
 
@@ -41,7 +40,7 @@ static bool concerns(const struct prefix_watch *watch, const struct known *known
     return known->version > known_up_to;
 }
 
-/* Names that changed in the same microsecond are not torn apart by the limit. */
+/* The limit does not separate names that changed in the same microsecond. */
 static void prefix_round_tell(struct prefix_watch *watch, struct slice name,
                               const struct lock_view *view, char **shared)
 {
@@ -73,7 +72,7 @@ static void tell_all(struct prefixes *prefixes, const struct known *known,
 static void come_further(struct prefix_watch *watch)
 {
     struct prefixes *prefixes = watch->prefixes;
-    if (watch->horizon < INT64_MAX) { /* what was to be told has changed: its time will come */
+    if (watch->horizon < INT64_MAX) { /* names have changed again: a later round tells of them */
         watch->after = watch->horizon;
         watch->horizon = INT64_MAX;
         prefixes->wanted = true;
@@ -127,7 +126,7 @@ static void end_round(struct prefixes *prefixes)
 
 static void look_on(struct prefixes *prefixes);
 
-/* A name of which Redis knows nothing tells nothing, unless it was held when it was last seen. */
+/* A name that Redis has no record of is no news, unless it was held when it was last seen. */
 static void see(struct prefixes *prefixes, const struct look *look, const struct lock_view *view)
 {
     struct known *known = look->known;
@@ -156,7 +155,7 @@ static void looked(void *context, const struct locks_reply *reply)
         free(known);
     } else if (reply->result == LOCKS_DONE) {
         see(prefixes, look, &reply->view);
-    } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it is changed */
+    } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it changes */
         if (!known->touched)
             known_forget(&prefixes->known, known);
     } else {
@@ -167,7 +166,7 @@ static void looked(void *context, const struct locks_reply *reply)
     look_on(prefixes);
 }
 
-/* Asks about the next names, or ends the round. */
+/* Inspects the next names, or ends the round. */
 static void look_on(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
@@ -190,7 +189,7 @@ static void look_on(struct prefixes *prefixes)
         end_round(prefixes);
 }
 
-/* Goes through names that are held, and touches them: after a doubt. False: there are more. */
+/* Touches all held names, since changes may have been missed. Returns false if there are more. */
 static bool touch_doubtful(struct prefixes *prefixes, size_t *left)
 {
     if (prefixes->doubtful == INT64_MAX)
@@ -208,8 +207,8 @@ static bool touch_doubtful(struct prefixes *prefixes, size_t *left)
     return true;
 }
 
-/* Goes through the names from the watch's version on, and touches those that are news for it, up to
- * its limit. False: there are more. */
+/* Touches the names that are news for the watch, from its version on, up to its limit. Returns
+ * false if there are more. */
 static bool touch_news(struct prefix_watch *watch, size_t *left)
 {
     struct known_table *table = &watch->prefixes->known;
@@ -233,7 +232,7 @@ static bool touch_news(struct prefix_watch *watch, size_t *left)
     return true;
 }
 
-/* What was asked for long ago may have been forgotten: all that is held is told. */
+/* Changes as old as the client asks for may be forgotten: it hears of all held names. */
 static void begin_anew(struct prefix_watch *watch)
 {
     watch->complete = false;
@@ -261,7 +260,7 @@ static void enter_round(struct prefix_watch *watch)
     watch->cursor = watch->after - (watch->torn_length > 0);
 }
 
-/* False: there are more. */
+/* Returns false if there are more. */
 static bool gather(struct prefixes *prefixes, size_t *left)
 {
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
@@ -277,7 +276,7 @@ static bool gather(struct prefixes *prefixes, size_t *left)
     return true;
 }
 
-/* Redis has told all that was changed before the mark. */
+/* Redis has told of every change before the mark. */
 void prefix_round_gather(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
@@ -302,8 +301,8 @@ void prefix_round_fail(struct prefixes *prefixes, const char *error)
     end_round(prefixes);
 }
 
-/* The keys that were changed together are told together, and one of them may come after the mark:
- * the loop is let go on first. */
+/* Redis tells together of keys that changed together, and one of them may come after the mark: the
+ * loop takes one more turn first. */
 static void round_on_mark(struct prefixes *prefixes)
 {
     if (--prefixes->round.due > 0)
@@ -336,8 +335,8 @@ static void marked(void *context, const struct store_result *result)
     round_on_mark(prefixes);
 }
 
-/* By a key beside the main key of a name that no lock has, or, where the shard's own slots are to
- * be hit, one that has nothing else called so beside it. */
+/* The mark's key stands beside the main key of the empty name, which no lock has, or in a Cluster
+ * of a tag that leads to the shard. No lock has a key of this kind. */
 static void mark(struct prefixes *prefixes, unsigned shard)
 {
     struct locks *locks = prefixes->locks;
@@ -376,7 +375,7 @@ void prefix_round_begin(struct prefixes *prefixes)
         mark(prefixes, shard);
 }
 
-/* …:mark:MARK.SHARD; -1 where it is no mark of this round. */
+/* Reads …:mark:MARK.SHARD. Returns -1 if the key is no mark of this round. */
 static int shard_of_mark(const struct prefixes *prefixes, struct slice key)
 {
     char end[MARK_LENGTH + sizeof ":mark:."], digits[16];

@@ -82,7 +82,7 @@ static void region_begin(struct region *region)
     region_ask(region, slice_of("0"));
 }
 
-/* Returns false where the entry is not of the expected shape. */
+/* Returns false if the entry is not of the expected shape. */
 static bool note(struct region *region, const struct value *entry)
 {
     struct slice prefix = {region->locks->key_prefix, region->locks->key_prefix_length};
@@ -136,7 +136,7 @@ static bool read_part(struct region *region, const struct value *part)
         return true;
     }
     if (region->scan_since == 0)
-        region->scan_since = region->began; /* of later changes Redis tells */
+        region->scan_since = region->began; /* Redis tells of later changes */
     region_finish(region, NULL);
     return true;
 }

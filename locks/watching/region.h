@@ -1,5 +1,5 @@
-/* region.h: all names under a prefix that is being watched: once it has been scanned, each that is
- * held and each that has changed since some version is in the table. Internal to locks/. */
+/* region.h: the names under a watched prefix. After a scan the table has every name that is held,
+ * and every name that has changed since some version. Internal to locks/. */
 #ifndef BATON_LOCKS_WATCHING_REGION_H
 #define BATON_LOCKS_WATCHING_REGION_H
 
@@ -8,29 +8,29 @@
 
 struct region;
 
-/* What a region tells, from the loop: it has been scanned to the end (`error` NULL), or not. */
+/* Called from the loop when a scan has ended; `error` is NULL if it reached the end. */
 typedef void region_scanned(void *context, struct region *region, const char *error);
 
 struct region {
     struct region *next;
-    struct region **place; /* what points to this one */
-    struct region **list;  /* the first of all */
+    struct region **place; /* what points to this region */
+    struct region **list;  /* the head of the list of regions */
     struct locks *locks;
     struct known_table *known;
     region_scanned *scanned;
     void *context;
-    bool ready;         /* the table has what it is to have */
-    int64_t since;      /* of free names, all versions after this one */
+    bool ready;         /* the table has all names that it must have */
+    int64_t since;      /* the table has all free names that are newer than this version */
     int64_t forgotten;  /* the greatest version of a free name that the table has forgotten */
-    size_t watches;     /* of it */
-    uint64_t idle;      /* since when it has none; loop time */
+    size_t watches;     /* how many watches use the region */
+    uint64_t idle;      /* since when no watch uses it; loop time, ms */
     bool scanning;      /* a script is under way */
-    uint64_t asked;     /* when it was sent; loop time */
-    bool scan_again;    /* all that was found so far may have changed */
-    bool ended;         /* to be freed when the scan ends */
+    uint64_t asked;     /* when the script was sent; loop time, ms */
+    bool scan_again;    /* what the scan has found so far may have changed */
+    bool ended;         /* closed; the end of the scan frees it */
     unsigned position;  /* of the shard that is being scanned */
-    int64_t scan_since; /* 0: what is held; later the time when the scan began, */
-    int64_t began;      /* by the clock of the shard that is most behind; 0: not known yet */
+    int64_t scan_since; /* the scan's first version; 0: only names that are held */
+    int64_t began; /* time of the scan by the shard whose clock is behind most, us; 0: unknown */
     size_t prefix_length;
     char prefix[];
 };
@@ -42,18 +42,18 @@ struct region *region_open(struct region **list, struct locks *locks, struct kno
                            struct slice prefix, region_scanned *scanned, void *context);
 void region_close(struct region *region);
 
-/* Forgets free names beyond the number that is to be remembered, those first that were seen longest
- * ago: whoever asks for older changes than what is left has them scanned. */
+/* Keeps the table small: forgets the free names that were seen longest ago. A watch that asks for
+ * older changes than the table has causes a scan. */
 void regions_forget_oldest(struct region *list, struct known_table *known);
 
-/* Whether it has all that has changed since; 0: all that is held. */
+/* Whether the table has all names that have changed since this version; 0: all that are held. */
 bool region_covers(const struct region *region, int64_t since);
 
-/* Looks for all that is held, and all that has changed since. Where it is being scanned already,
- * nothing happens. */
+/* Scans for the names that are held and the names that have changed since this version. Does
+ * nothing while a scan is under way. */
 void region_scan(struct region *region, int64_t since);
 
-/* The table was not told of all changes: scans anew, for what has changed since. */
+/* Call this if changes may have been missed: scans anew for what has changed since this version. */
 void region_doubt(struct region *region, int64_t since);
 
 #endif

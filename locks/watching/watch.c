@@ -4,21 +4,21 @@
 #include "locks/calls/engine.h"
 #include "locks/calls/operation.h"
 
-/* How long a name is kept after its last watch was answered, so that the next round of the same
- * stream, or the next poll, finds it. */
+/* How long a name is kept after the answer to its last watch: the next watch of the same stream, or
+ * the next poll, finds it. */
 enum { LINGER_MS = 200 };
 
-/* A watch that asks whether its token holds the lock inspects the name for itself when it is due.
- */
+/* A watch with a token must say whether the token holds the lock: it inspects the name for itself
+ * when it is due. */
 struct watch {
     LIST_ENTRY(watch) others; /* of the same name */
     struct watched *watched;
-    locks_done *done; /* NULL: the client has gone, or was answered */
+    locks_done *done; /* NULL: the client has gone or has its answer */
     void *context;
     uv_timer_t timer; /* the end of the wait, then of lingering */
     int64_t after;
-    uint64_t needs; /* the number of the first look that was sent after the request came */
-    bool is_over;   /* the wait has ended: the next look is told, whatever it shows */
+    uint64_t needs; /* number of the first look after the request came */
+    bool is_over;   /* the wait has ended: the next look answers it in any case */
     bool is_inspecting;
     bool is_changed;
     size_t token_length;
@@ -43,7 +43,7 @@ static void watch_on_lingered(uv_timer_t *timer)
     watch_end(watch);
 }
 
-/* Instead of ending: the engine goes on hearing of changes. */
+/* One answered watch stays for a while, so that the engine goes on hearing of changes. */
 static void watch_linger(struct watch *watch)
 {
     struct watch *first = watch->watched->lingering;
@@ -74,7 +74,7 @@ static void watch_on_inspected(void *context, const struct locks_reply *reply)
     watch_answer(context, &told);
 }
 
-/* All but whether the token holds is known. */
+/* The look answers all questions except whether the token holds the lock. */
 static void watch_settle(struct watch *watch, struct locks_reply *reply)
 {
     const struct watched *watched = watch->watched;
@@ -112,7 +112,7 @@ static void watched_look(struct watched *watched)
     watched->kind->look(watched);
 }
 
-/* A watch that begins meanwhile comes to the head of the list. */
+/* A watch that begins in a callback comes to the head of the list, which the loop has passed. */
 void watched_seen(struct watched *watched, struct locks_reply *reply)
 {
     watched->is_looking = false;
@@ -163,7 +163,7 @@ void locks_unwatch(struct watch *watch)
 {
     watch->done = NULL;
     if (watch->is_inspecting)
-        return; /* it ends when Redis has answered */
+        return; /* the reply of Redis ends it */
     LIST_REMOVE(watch, others);
     watch_end(watch);
 }

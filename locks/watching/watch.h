@@ -1,5 +1,4 @@
-/* watch.h: the requests that wait for a name to change, whichever engine serves them. Internal to
- * locks/. */
+/* watch.h: the requests that wait for a name to change, for both engines. Internal to locks/. */
 #ifndef BATON_LOCKS_WATCHING_WATCH_H
 #define BATON_LOCKS_WATCHING_WATCH_H
 
@@ -11,17 +10,18 @@ struct watched;
 
 /* What an engine does for the watches of a name. */
 struct watched_kind {
-    /* Asks Redis for the name, later calls watched_seen. */
+    /* Asks Redis for the state of the name; calls watched_seen later. */
     void (*look)(struct watched *watched);
     /* The name has one user less. */
     void (*leave)(struct watched *watched);
+    /* Whether Redis can be asked now. */
     bool (*can_ask)(const struct watched *watched);
-    /* A look that has failed answers every watch; else only those that have never been looked at:
-     * the engine looks again when Redis is back. */
+    /* A failed look answers every watch. If false, it answers only new watches; the others wait,
+     * and the engine looks again when Redis is back. */
     bool tells_failures;
 };
 
-/* The watches of a name, and what was seen of it last: a member of what the engine keeps of a name.
+/* The watches of a name and its last known version. Each engine has one in its record of a name.
  * One look serves all watches. */
 struct watched {
     const struct watched_kind *kind;
@@ -32,23 +32,23 @@ struct watched {
     struct watch *lingering; /* keeps the name for the next watch; NULL: none */
     uint64_t looks;          /* that have begun */
     int64_t version;         /* that was seen last */
-    bool is_current;         /* as far as Redis has told, it is the latest */
+    bool is_current;         /* Redis has told of no later version */
     bool is_looking;
     bool look_again;
 };
 
-/* As locks_watch, for a name of which the watch becomes a user. Without a look if the version that
- * was seen last is current: the watch hears of each later one. */
+/* As locks_watch; the watch becomes a user of the name. Sends no script if the last known version
+ * is current: the watch hears of each later one. */
 struct watch *watch_begin(struct watched *watched, struct slice token, int64_t after,
                           int64_t wait_ms, locks_done *done, void *context);
 
-/* The name may have changed: looks at it, if anybody watches it. */
+/* Call this if the name may have changed: looks at it if it has a watch. */
 void watched_check(struct watched *watched);
 
-/* The name has this version now: looks at it, unless that is known. */
+/* The name has this version now: looks at it unless the version is known. */
 void watched_changed(struct watched *watched, int64_t version);
 
-/* The result of a look: `view`, or why Redis could not be asked. */
+/* Takes the result of a look: `view`, or why Redis could not be asked. */
 void watched_seen(struct watched *watched, struct locks_reply *reply);
 
 /* Answers all watches of the name with its present state. */
