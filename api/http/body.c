@@ -1,6 +1,7 @@
 #include "api/http/body.h"
 
 #include "api/http/problem.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,9 +196,7 @@ char *body_member(const struct exchange *exchange, const char *key)
 {
     struct slice source = find_member(exchange, key);
     const char *at = source.bytes, *const end = source.bytes + source.length;
-    char *text = malloc(source.length + 1), *to = text;
-    if (!text)
-        abort();
+    char *text = memory_checked(malloc(source.length + 1)), *to = text;
     while (at < end) {
         const char *piece = at;
         if (is_space(*at)) {

@@ -1,8 +1,8 @@
 #include "redis/pubsub/tracking.h"
 
+#include "base/memory.h"
 #include "redis/wire/errors.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool tracking_is_possible(const struct link *link, const struct inbox *inbox)
@@ -24,9 +24,7 @@ void tracking_begin(struct tracking *tracking, struct link *link, const struct i
                     struct slice prefix)
 {
     free(tracking->prefix);
-    tracking->prefix = malloc(prefix.length + 1);
-    if (!tracking->prefix)
-        abort(); /* as for a call: see call.c */
+    tracking->prefix = memory_checked(malloc(prefix.length + 1));
     memcpy(tracking->prefix, prefix.bytes, prefix.length);
     tracking->prefix_length = prefix.length;
     tracking->wanted = true;

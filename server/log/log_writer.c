@@ -272,10 +272,8 @@ struct log_writer *log_writer_open(int fd, enum log_format format)
     log_writer->fd = fd;
     log_writer->format = format;
     log_writer->piece = piece_for(fd);
-    log_writer->filling = calloc(1, sizeof *log_writer->filling);
-    log_writer->writing = calloc(1, sizeof *log_writer->writing);
-    if (!log_writer->filling || !log_writer->writing)
-        abort();
+    log_writer->filling = memory_checked(calloc(1, sizeof *log_writer->filling));
+    log_writer->writing = memory_checked(calloc(1, sizeof *log_writer->writing));
     pthread_mutex_init(&log_writer->mutex, NULL);
     init_condition(&log_writer->news);
     init_condition(&log_writer->ended);
