@@ -24,7 +24,8 @@ struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
 
 void locks_abandon(struct waiter *waiter)
 {
-    parked_give_up((struct parked *)waiter);
+    struct parked *parked = (struct parked *)waiter;
+    parked->give_up(parked);
 }
 
 struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,

@@ -57,11 +57,6 @@ static void expiries_grow(struct expiries *expiries)
     expiries->table_size = size;
 }
 
-static size_t size_of(const struct ending *ending)
-{
-    return sizeof *ending + ending->key_length;
-}
-
 /* The wheel. */
 
 static void unlink_ending(struct ending *ending)
@@ -101,7 +96,7 @@ static void drop(struct expiries *expiries, struct ending **place)
     *place = ending->next_in_table;
     unlink_ending(ending);
     expiries->count--;
-    expiries->bytes -= size_of(ending);
+    expiries->bytes -= sizeof *ending + ending->key_length;
     free(ending);
 }
 

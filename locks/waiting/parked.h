@@ -7,9 +7,4 @@ struct parked {
     void (*give_up)(struct parked *parked);
 };
 
-static inline void parked_give_up(struct parked *parked)
-{
-    parked->give_up(parked);
-}
-
 #endif

@@ -165,11 +165,6 @@ static void prefixes_on_scanned(void *context, struct region *region, const char
 
 /* The timer. */
 
-static uint64_t least(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
 static uint64_t next_time(const struct prefixes *prefixes)
 {
     const struct round *round = &prefixes->round;
@@ -189,8 +184,8 @@ static uint64_t next_time(const struct prefixes *prefixes)
         at = at > prefixes->not_before ? at : prefixes->not_before;
     }
     for (const struct region *region = prefixes->regions; region; region = region->next)
-        if (region->watches == 0)
-            at = least(at, region->idle + LINGER_MS);
+        if (region->watches == 0 && region->idle + LINGER_MS < at)
+            at = region->idle + LINGER_MS;
     return at;
 }
 

@@ -18,11 +18,6 @@ enum {
     ANSWERS_AT_ONCE = 256,
 };
 
-static uint64_t now_of(const struct prefixes *prefixes)
-{
-    return uv_now(prefixes->locks->loop);
-}
-
 static bool is_beyond(struct slice name, struct slice other)
 {
     size_t common = name.length < other.length ? name.length : other.length;
@@ -117,7 +112,7 @@ static void end_round(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
     round->phase = ROUND_ANSWERING;
-    prefixes->not_before = now_of(prefixes) + (round->error ? AGAIN_MS : TOGETHER_MS);
+    prefixes->not_before = uv_now(prefixes->locks->loop) + (round->error ? AGAIN_MS : TOGETHER_MS);
     regions_forget_oldest(prefixes->regions, &prefixes->known);
     find_due(prefixes);
     prefix_round_answer(prefixes);
@@ -179,7 +174,7 @@ static void look_on(struct prefixes *prefixes)
         struct look *look = memory_checked(malloc(sizeof *look));
         if (!known)
             abort();
-        *look = (struct look){prefixes, known, now_of(prefixes)};
+        *look = (struct look){prefixes, known, uv_now(prefixes->locks->loop)};
         known->looking = true;
         round->looking++;
         locks_inspect(prefixes->locks, known->name, slice_of(NULL), LOCK_WAITERS_SHOWN, looked,
@@ -283,8 +278,8 @@ void prefix_round_gather(struct prefixes *prefixes)
     struct known_table *known = &prefixes->known;
     size_t left = TOUCHES_AT_ONCE;
     round->phase = ROUND_GATHERING;
-    if (!known_touch_ended(known, now_of(prefixes) + 1, left) || !touch_doubtful(prefixes, &left) ||
-        !gather(prefixes, &left))
+    if (!known_touch_ended(known, uv_now(prefixes->locks->loop) + 1, left) ||
+        !touch_doubtful(prefixes, &left) || !gather(prefixes, &left))
         return;
     round->phase = ROUND_LOOKING;
     round->left = known->touched_count;
@@ -367,7 +362,7 @@ void prefix_round_begin(struct prefixes *prefixes)
     prefixes->wanted = false;
     free(round->touched);
     *round = (struct round){.phase = ROUND_MARKING,
-                            .overdue = now_of(prefixes) + MARK_LONGEST_MS,
+                            .overdue = uv_now(locks->loop) + MARK_LONGEST_MS,
                             .shards = store_shard_count(locks->store)};
     snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, prefixes->mark_id, ++prefixes->marks);
     round->touched = memory_checked(calloc(round->shards + 1, sizeof *round->touched));
