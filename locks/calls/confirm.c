@@ -8,9 +8,9 @@ struct confirm {
     struct locks *locks;
     locks_done *done;
     void *context;
-    struct store_mark mark; /* where Redis has told of the hold, */
+    struct store_mark mark; /* the reply of Redis that tells of the hold, */
     int64_t replicas;
-    uint64_t told; /* and when, by the loop's clock */
+    uint64_t told; /* and when it came; loop time, ms */
     struct locks_reply reply;
     char owner[OWNER_LENGTH];
 };

@@ -24,18 +24,17 @@ struct locks {
     char key_prefix[KEY_PREFIX_LENGTH];
     size_t key_prefix_length;
     char server[SERVER_LENGTH + 1]; /* the name of this worker among all that share Redis */
-    char waiter_lease[NUMBER_TEXT]; /* this and the next two: arguments of scripts; milliseconds */
+    char waiter_lease[NUMBER_TEXT]; /* this and the next two as arguments of scripts; ms */
     char claim_window[NUMBER_TEXT];
     char max_waiters[NUMBER_TEXT];
-    int64_t most_waiters; /* of one name: the same as a number */
+    int64_t most_waiters; /* of one name: max_waiters as a number */
     int64_t retention_ms;
     int64_t waiter_lease_ms;
     int64_t claim_window_ms;
     int64_t confirm_timeout_ms;
     struct locks_events events;
     uint64_t damages;              /* see locks_damages */
-    char rights[STORE_ERROR_TEXT]; /* what is missing, by the last answer of script_ready; "": none
-                                    */
+    char rights[STORE_ERROR_TEXT]; /* the missing right, by script_ready's last reply; "": none */
     bool draining;
     bool check_again; /* Redis has not answered a check, which is due again */
     uint64_t next_attempt;
@@ -43,8 +42,8 @@ struct locks {
     struct redeliveries redeliveries;
     struct subscriptions *subscriptions;
     struct expiries *expiries;
-    struct quorum_state *quorum; /* what the engine of quorums keeps: see quorum/state.h */
-    struct prefixes *prefixes;   /* NULL while no prefix was ever watched */
+    struct quorum_state *quorum; /* of the quorum engine: see quorum/state.h */
+    struct prefixes *prefixes;   /* NULL until a prefix is watched */
 };
 
 #endif

@@ -60,8 +60,8 @@ static void identity_judge_adopt(struct shard *shard, const struct identity_reco
     shard->clock_history.has_jumped = shard->key.is_moved = false;
 }
 
-/* Until when holds may run that the shard should have taken over from others that are away; at
- * least `until`. */
+/* The later of `until` and the end of the holds that the shard should have taken over from shards
+ * that are away. */
 static int64_t identity_judge_add_owed(const struct shard *shard, int64_t until,
                                        enum quarantine_reason *reason)
 {
@@ -80,7 +80,7 @@ static void identity_judge_begin_era(struct shard *shard, const struct identity_
     succession_learn(shard);
     if (!shard->identity.is_known && !shard->guard->options.members_share_holds)
         clock_skew_begin(shard);
-    /* All lost numbers were given until now. */
+    /* All lost numbers were given before now. */
     if (reason != QUARANTINE_NONE && !shard->guard->options.keeps_all)
         shard->fences.floor = fence_floor_at(shard, record->time);
     if (shard->guard->options.members_share_holds && reason == QUARANTINE_NONE)
@@ -218,7 +218,7 @@ void identity_judge(struct shard *shard, const struct identity_record *record)
                      shard->clock_history.before.is_known;
     identity_judge_remember_holds(shard, record,
                                   is_before ? &shard->clock_history.before : &shard->clock);
-    /* The server has told its history when it was connected to, and not since. */
+    /* The server told its history when batond connected to it, and not since. */
     if (identity_record_is_another_run(record->run, peer->run_id) ||
         (shard->connection.gate_is_closed && identity_record_was_replica(record->history, peer))) {
         identity_judge_begin_era(shard, record, QUARANTINE_IDENTITY, false);
