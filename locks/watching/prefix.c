@@ -88,8 +88,8 @@ void prefix_watch_give_up(struct prefix_watch *watch, const char *error)
 
 static bool any_region_has(const struct prefixes *prefixes, struct slice name)
 {
-    for (const struct region *region = prefixes->regions; region; region = region->next)
-        if (region_has(region, name))
+    for (const struct watched_prefix *region = prefixes->regions; region; region = region->next)
+        if (watched_prefix_has(region, name))
             return true;
     return false;
 }
@@ -97,7 +97,7 @@ static bool any_region_has(const struct prefixes *prefixes, struct slice name)
 /* The last region is closed: frees the table and ends the tracking of keys. */
 static void sleep_at_last(struct prefixes *prefixes)
 {
-    known_forget_all(&prefixes->known);
+    prefix_name_forget_all(&prefixes->known);
     if (prefixes->tracking)
         store_untrack(prefixes->locks->store);
     prefixes->tracking = false;
@@ -107,14 +107,14 @@ static void sleep_at_last(struct prefixes *prefixes)
 /* Forgets names that are in no region, some in each turn of the loop. */
 static void sweep(struct prefixes *prefixes)
 {
-    struct known *known = known_after(&prefixes->known, prefixes->sweeping), *next;
+    struct prefix_name *known = prefix_name_after(&prefixes->known, prefixes->sweeping), *next;
     for (size_t i = 0; known; known = next, i++) {
         if (i >= SWEPT_AT_ONCE && known->version != prefixes->sweeping)
             return;
         next = known->newer;
         prefixes->sweeping = known->version;
         if (!known->touched && !any_region_has(prefixes, known->name))
-            known_forget(&prefixes->known, known);
+            prefix_name_forget(&prefixes->known, known);
     }
     prefixes->sweeping = INT64_MAX;
     if (!prefixes->regions)
@@ -124,12 +124,12 @@ static void sweep(struct prefixes *prefixes)
 /* Closes regions that have had no watch for a while. */
 static void prune(struct prefixes *prefixes)
 {
-    struct region *next;
-    for (struct region *region = prefixes->regions; region; region = next) {
+    struct watched_prefix *next;
+    for (struct watched_prefix *region = prefixes->regions; region; region = next) {
         next = region->next;
         if (region->watches > 0 || prefix_now(prefixes) < region->idle + LINGER_MS)
             continue;
-        region_close(region);
+        watched_prefix_close(region);
         prefixes->sweeping = 0; /* from the oldest version on */
     }
 }
@@ -137,13 +137,14 @@ static void prune(struct prefixes *prefixes)
 /* Starts a scan of the region for the watch if the table does not have what it needs. */
 static void prepare(struct prefix_watch *watch)
 {
-    if (region_covers(watch->region, watch->since) || (watch->region->ready && watch->scanned))
+    if (watched_prefix_covers(watch->region, watch->since) ||
+        (watch->region->ready && watch->scanned))
         watch->prefixes->wanted = true;
     else if (!watch->region->scanning)
-        region_scan(watch->region, watch->since);
+        watched_prefix_scan(watch->region, watch->since);
 }
 
-static void prefixes_on_scanned(void *context, struct region *region, const char *error)
+static void prefixes_on_scanned(void *context, struct watched_prefix *region, const char *error)
 {
     struct prefixes *prefixes = context;
     struct prefix_watch *next;
@@ -159,7 +160,7 @@ static void prefixes_on_scanned(void *context, struct region *region, const char
             prepare(watch);
         }
     }
-    regions_forget_oldest(prefixes->regions, &prefixes->known);
+    watched_prefixes_forget_oldest(prefixes->regions, &prefixes->known);
     prefixes_plan(prefixes);
 }
 
@@ -179,11 +180,11 @@ static uint64_t next_time(const struct prefixes *prefixes)
         at = round->overdue;
     else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0) {
         bool now = prefixes->wanted || prefixes->known.touched_count > 0;
-        uint64_t end = known_next_end(&prefixes->known);
+        uint64_t end = prefix_name_next_end(&prefixes->known);
         at = now ? 0 : end < UINT64_MAX ? end + 1 : UINT64_MAX;
         at = at > prefixes->not_before ? at : prefixes->not_before;
     }
-    for (const struct region *region = prefixes->regions; region; region = region->next)
+    for (const struct watched_prefix *region = prefixes->regions; region; region = region->next)
         if (region->watches == 0 && region->idle + LINGER_MS < at)
             at = region->idle + LINGER_MS;
     return at;
@@ -223,16 +224,16 @@ void prefixes_plan(struct prefixes *prefixes)
  * scanned anew. Each watch begins again from its version. */
 static void doubt(struct prefixes *prefixes)
 {
-    for (struct region *region = prefixes->regions; region; region = region->next)
+    for (struct watched_prefix *region = prefixes->regions; region; region = region->next)
         region->since = INT64_MAX;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
         watch->begun = watch->scanned = watch->in_round = watch->gathering = false;
         if (watch->since < watch->region->since)
             watch->region->since = watch->since;
     }
-    for (struct region *region = prefixes->regions; region; region = region->next) {
+    for (struct watched_prefix *region = prefixes->regions; region; region = region->next) {
         if (region->watches > 0)
-            region_doubt(region, region->since);
+            watched_prefix_doubt(region, region->since);
         else
             region->idle = 0; /* it is closed at once */
     }
@@ -247,9 +248,9 @@ static void touch(struct prefixes *prefixes, struct slice key)
     char bytes[NAME_LENGTH];
     struct slice name = {bytes, name_from_key(prefix, key, bytes)};
     if (name.length > 0 && any_region_has(prefixes, name))
-        known_touch(&prefixes->known, known_get(&prefixes->known, name));
+        prefix_name_touch(&prefixes->known, prefix_name_get(&prefixes->known, name));
     if (prefixes->watch_count == 0 && prefixes->known.touched_count > UNSEEN_MOST)
-        for (struct region *region = prefixes->regions; region; region = region->next)
+        for (struct watched_prefix *region = prefixes->regions; region; region = region->next)
             region->idle = 0; /* it is closed at once */
 }
 
@@ -294,13 +295,13 @@ static void prefix_track(struct prefixes *prefixes)
     store_track(prefixes->locks->store, (struct slice){prefix, length});
 }
 
-static struct region *find_region(struct prefixes *prefixes, struct slice prefix)
+static struct watched_prefix *find_region(struct prefixes *prefixes, struct slice prefix)
 {
-    for (struct region *region = prefixes->regions; region; region = region->next)
-        if (region_has(region, prefix))
+    for (struct watched_prefix *region = prefixes->regions; region; region = region->next)
+        if (watched_prefix_has(region, prefix))
             return region;
-    return region_open(&prefixes->regions, prefixes->locks, &prefixes->known, prefix,
-                       prefixes_on_scanned, prefixes);
+    return watched_prefix_open(&prefixes->regions, prefixes->locks, &prefixes->known, prefix,
+                               prefixes_on_scanned, prefixes);
 }
 
 static void prefix_watch_on_over(uv_timer_t *timer)
@@ -379,7 +380,7 @@ void prefixes_close(struct prefixes *prefixes)
         return;
     prefixes->tracking = false; /* the store is closed by now */
     while (prefixes->regions)
-        region_close(prefixes->regions);
+        watched_prefix_close(prefixes->regions);
     sleep_at_last(prefixes);
     uv_close((uv_handle_t *)&prefixes->timer, prefixes_on_closed);
 }

@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_WATCHING_PREFIX_H
 #define BATON_LOCKS_WATCHING_PREFIX_H
 
-#include "locks/watching/region.h"
+#include "locks/watching/watched_prefix.h"
 
 /* Redis tells which keys change, without their content, and in no order with its other replies. So
  * watches are served in rounds:
@@ -40,7 +40,7 @@ enum round_phase {
 /* One name that Redis is asked about. */
 struct look {
     struct prefixes *prefixes;
-    struct known *known;
+    struct prefix_name *known;
     uint64_t sent;
 };
 
@@ -60,8 +60,8 @@ struct round {
 struct prefixes {
     struct locks *locks;
     uv_timer_t timer;
-    struct known_table known;
-    struct region *regions;
+    struct prefix_names known;
+    struct watched_prefix *regions;
     struct prefix_watch *watches;
     struct prefix_watch *due; /* the watches that the round answers */
     size_t watch_count;       /* in both lists */
@@ -79,7 +79,7 @@ struct prefix_watch {
     struct prefix_watch *next;
     struct prefix_watch **place; /* what points to this watch */
     struct prefixes *prefixes;
-    struct region *region;
+    struct watched_prefix *region;
     struct prefix_listener listener;
     uv_timer_t timer; /* the end of the wait */
     int64_t after;    /* see struct prefix_position */

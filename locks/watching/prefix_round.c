@@ -26,7 +26,7 @@ static bool is_beyond(struct slice name, struct slice other)
 }
 
 /* Whether this is news for the watch. */
-static bool concerns(const struct prefix_watch *watch, const struct known *known)
+static bool concerns(const struct prefix_watch *watch, const struct prefix_name *known)
 {
     int64_t known_up_to = known->held ? watch->after : watch->since;
     if (watch->torn_length > 0 && known->version == watch->after)
@@ -50,7 +50,7 @@ static void prefix_round_tell(struct prefix_watch *watch, struct slice name,
     watch->listener.each(watch->listener.context, name, view, shared);
 }
 
-static void tell_all(struct prefixes *prefixes, const struct known *known,
+static void tell_all(struct prefixes *prefixes, const struct prefix_name *known,
                      const struct lock_view *view)
 {
     struct prefix_watch *next;
@@ -113,7 +113,7 @@ static void end_round(struct prefixes *prefixes)
     struct round *round = &prefixes->round;
     round->phase = ROUND_ANSWERING;
     prefixes->not_before = uv_now(prefixes->locks->loop) + (round->error ? AGAIN_MS : TOGETHER_MS);
-    regions_forget_oldest(prefixes->regions, &prefixes->known);
+    watched_prefixes_forget_oldest(prefixes->regions, &prefixes->known);
     find_due(prefixes);
     prefix_round_answer(prefixes);
     prefixes_plan(prefixes);
@@ -124,17 +124,17 @@ static void look_on(struct prefixes *prefixes);
 /* A name that Redis has no record of is no news, unless it was held when it was last seen. */
 static void see(struct prefixes *prefixes, const struct look *look, const struct lock_view *view)
 {
-    struct known *known = look->known;
+    struct prefix_name *known = look->known;
     bool is_held = view->hold_count > 0;
     if (!is_held && view->last_release.fence == 0 && !known->held) {
         if (!known->touched)
-            known_forget(&prefixes->known, known);
+            prefix_name_forget(&prefixes->known, known);
         return;
     }
     uint64_t end = look->sent;
     if (view->holder_count > 0)
         end += (uint64_t)view->holders[0].ttl_ms;
-    known_seen(&prefixes->known, known, view->version, is_held, end);
+    prefix_name_seen(&prefixes->known, known, view->version, is_held, end);
     tell_all(prefixes, known, view);
 }
 
@@ -143,7 +143,7 @@ static void looked(void *context, const struct locks_reply *reply)
     struct look *look = context;
     struct prefixes *prefixes = look->prefixes;
     struct round *round = &prefixes->round;
-    struct known *known = look->known;
+    struct prefix_name *known = look->known;
     round->looking--;
     known->looking = false;
     if (known->forgotten) {
@@ -152,9 +152,9 @@ static void looked(void *context, const struct locks_reply *reply)
         see(prefixes, look, &reply->view);
     } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it changes */
         if (!known->touched)
-            known_forget(&prefixes->known, known);
+            prefix_name_forget(&prefixes->known, known);
     } else {
-        known_touch(&prefixes->known, known);
+        prefix_name_touch(&prefixes->known, known);
         round->error = reply->error;
     }
     free(look);
@@ -170,7 +170,7 @@ static void look_on(struct prefixes *prefixes)
     if (prefixes->known.touched_count < round->left) /* all were forgotten meanwhile */
         round->left = prefixes->known.touched_count;
     for (; round->left > 0 && round->looking < most; round->left--) {
-        struct known *known = known_take_touched(&prefixes->known);
+        struct prefix_name *known = prefix_name_take_touched(&prefixes->known);
         struct look *look = memory_checked(malloc(sizeof *look));
         if (!known)
             abort();
@@ -189,14 +189,14 @@ static bool touch_doubtful(struct prefixes *prefixes, size_t *left)
 {
     if (prefixes->doubtful == INT64_MAX)
         return true;
-    struct known *known = known_after(&prefixes->known, prefixes->doubtful);
+    struct prefix_name *known = prefix_name_after(&prefixes->known, prefixes->doubtful);
     for (; known; known = known->newer) {
         if (*left == 0 && known->version != prefixes->doubtful)
             return false;
         *left -= *left > 0;
         prefixes->doubtful = known->version;
         if (known->held)
-            known_touch(&prefixes->known, known);
+            prefix_name_touch(&prefixes->known, known);
     }
     prefixes->doubtful = INT64_MAX;
     return true;
@@ -206,8 +206,8 @@ static bool touch_doubtful(struct prefixes *prefixes, size_t *left)
  * false if there are more. */
 static bool touch_news(struct prefix_watch *watch, size_t *left)
 {
-    struct known_table *table = &watch->prefixes->known;
-    struct known *known = known_after(table, watch->cursor);
+    struct prefix_names *table = &watch->prefixes->known;
+    struct prefix_name *known = prefix_name_after(table, watch->cursor);
     for (; known; known = known->newer) {
         bool is_tie = known->version == watch->cursor;
         if (*left == 0 && !is_tie)
@@ -218,7 +218,7 @@ static bool touch_news(struct prefix_watch *watch, size_t *left)
                 watch->horizon = known->version - 1;
                 break;
             }
-            known_touch(table, known);
+            prefix_name_touch(table, known);
             watch->gathered++;
         }
         watch->cursor = known->version;
@@ -241,7 +241,7 @@ static void enter_round(struct prefix_watch *watch)
     struct prefixes *prefixes = watch->prefixes;
     int64_t time = prefixes->round.time;
     int64_t oldest = time - prefixes->locks->retention_ms * 1000;
-    bool covered = region_covers(watch->region, watch->since);
+    bool covered = watched_prefix_covers(watch->region, watch->since);
     watch->entered = prefixes->marks;
     watch->in_round = watch->region->ready && (watch->begun || watch->scanned || covered);
     if (!watch->in_round || watch->begun)
@@ -275,10 +275,10 @@ static bool gather(struct prefixes *prefixes, size_t *left)
 void prefix_round_gather(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
-    struct known_table *known = &prefixes->known;
+    struct prefix_names *known = &prefixes->known;
     size_t left = TOUCHES_AT_ONCE;
     round->phase = ROUND_GATHERING;
-    if (!known_touch_ended(known, uv_now(prefixes->locks->loop) + 1, left) ||
+    if (!prefix_name_touch_ended(known, uv_now(prefixes->locks->loop) + 1, left) ||
         !touch_doubtful(prefixes, &left) || !gather(prefixes, &left))
         return;
     round->phase = ROUND_LOOKING;

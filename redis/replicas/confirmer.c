@@ -2,10 +2,10 @@
 
 #include "base/memory.h"
 #include "redis/replicas/durability.h"
-#include "redis/replicas/questions.h"
+#include "redis/replicas/pending.h"
 #include "redis/types/result.h"
 #include "redis/wire/errors.h"
-#include "redis/wire/facts.h"
+#include "redis/wire/server_info.h"
 #include "redis/wire/session.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct confirmer {
     int replicas;
     bool warns;
     bool closing;
-    struct questions questions;
+    struct pending_list questions;
     int replies_due;  /* of the round under way; 0: there is none */
     uint64_t overdue; /* when its connection counts as lost */
     int64_t reached;  /* replicas, at the end of the last one; -1: none has ended so far */
@@ -48,7 +48,7 @@ static void confirmer_timer(uv_timer_t *timer);
 
 static void confirmer_plan(struct confirmer *confirmer)
 {
-    uint64_t now = uv_now(confirmer->loop), due = questions_due(&confirmer->questions);
+    uint64_t now = uv_now(confirmer->loop), due = pending_due(&confirmer->questions);
     if (confirmer->replies_due > 0 && confirmer->overdue < due)
         due = confirmer->overdue;
     if (confirmer->closing)
@@ -75,7 +75,7 @@ static void confirmer_answer_short(struct confirmer *confirmer)
 {
     char text[TEXT_SIZE];
     uint64_t now = uv_now(confirmer->loop);
-    if (questions_due(&confirmer->questions) > now)
+    if (pending_due(&confirmer->questions) > now)
         return;
     if (confirmer->reached == 0)
         snprintf(text, sizeof text,
@@ -89,7 +89,7 @@ static void confirmer_answer_short(struct confirmer *confirmer)
         snprintf(text, sizeof text, "Redis did not say in time whether %d replicas have it",
                  confirmer->replicas);
     confirmer_complain(confirmer, text);
-    questions_answer_due(&confirmer->questions, now, text);
+    pending_answer_due(&confirmer->questions, now, text);
 }
 
 /* Rounds */
@@ -126,14 +126,14 @@ static void confirmer_begin_round(struct confirmer *confirmer)
         confirmer_complain(confirmer,
                            "this user of Redis may not ask which server it is: allow it with `ACL "
                            "SETUSER … +info`");
-        questions_answer_all(&confirmer->questions, "Redis does not say which server it is");
+        pending_answer_all(&confirmer->questions, "Redis does not say which server it is");
         return;
     }
-    if (!questions_cover(&confirmer->questions, confirmer->run_id, confirmer->history)) {
+    if (!pending_cover(&confirmer->questions, confirmer->run_id, confirmer->history)) {
         session_lose(confirmer->session, -EAGAIN, "it is another server than the scripts' one");
         return;
     }
-    uint64_t due = questions_covered_due(&confirmer->questions);
+    uint64_t due = pending_covered_due(&confirmer->questions);
     uint64_t timeout = due - now;
     if (timeout > 2 * WAIT_LATENESS_MS) /* so that how many there were is known by then */
         timeout -= WAIT_LATENESS_MS;
@@ -164,15 +164,14 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
     else
         snprintf(text, sizeof text, "Redis answered with an error: %s", error);
     confirmer_complain(confirmer, text);
-    questions_answer_covered(&confirmer->questions,
-                             "Redis refused to say whether replicas have it");
+    pending_answer_covered(&confirmer->questions, "Redis refused to say whether replicas have it");
 }
 
 /* The marker was not written. Whatever is said of this round, it is said of nobody's grant; those
  * who ask are in the next one, which goes by another key. */
 static void confirmer_marker_astray(struct confirmer *confirmer)
 {
-    questions_uncover(&confirmer->questions);
+    pending_uncover(&confirmer->questions);
     confirmer->events.astray(confirmer->events.context);
 }
 
@@ -195,10 +194,10 @@ static void confirmer_replied(void *context, const redisReply *reply)
         uv_update_time(confirmer->loop); /* a yes that is read too late is none */
         confirmer_answer_short(confirmer);
         if (reply->integer >= confirmer->replicas)
-            questions_answer_covered(&confirmer->questions, NULL);
+            pending_answer_covered(&confirmer->questions, NULL);
     }
     if (is_last) {
-        questions_uncover(&confirmer->questions);
+        pending_uncover(&confirmer->questions);
         session_request_turn(confirmer->session);
     }
 }
@@ -227,10 +226,10 @@ static void confirmer_ready(void *context, const struct session_peer *peer)
 {
     struct confirmer *confirmer = context;
     snprintf(confirmer->run_id, sizeof confirmer->run_id, "%s", peer->run_id);
-    snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->facts->history);
+    snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->info->history);
     confirmer->events.connected(confirmer->events.context, confirmer->run_id, confirmer->history);
     if (confirmer->warns)
-        durability_warn(peer->facts, confirmer->replicas, confirmer_warn, confirmer);
+        durability_warn(peer->info, confirmer->replicas, confirmer_warn, confirmer);
     session_request_turn(confirmer->session);
 }
 
@@ -239,9 +238,9 @@ static void confirmer_lost(void *context, const struct session_loss *loss)
 {
     struct confirmer *confirmer = context;
     confirmer->replies_due = 0;
-    questions_uncover(&confirmer->questions);
+    pending_uncover(&confirmer->questions);
     if (loss->code == -ECANCELED)
-        questions_answer_all(&confirmer->questions, "batond is stopping");
+        pending_answer_all(&confirmer->questions, "batond is stopping");
 }
 
 static void confirmer_woken(void *context)
@@ -255,7 +254,7 @@ static void confirmer_part_closed(void *context)
     if (--confirmer->parts_open > 0)
         return;
     /* Some may have asked on the way out. */
-    questions_answer_all(&confirmer->questions, "batond is stopping");
+    pending_answer_all(&confirmer->questions, "batond is stopping");
     void (*closed)(void *context) = confirmer->closed;
     void *closed_context = confirmer->closed_context;
     free(confirmer->marker);
@@ -285,7 +284,7 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     confirmer->replicas = options->replicas;
     confirmer->warns = options->warns;
     confirmer->reached = -1;
-    questions_init(&confirmer->questions);
+    pending_init(&confirmer->questions);
     confirmer_mark_by(confirmer, options->marker);
     uv_timer_init(options->loop, &confirmer->timer);
     confirmer->timer.data = confirmer;
@@ -317,14 +316,14 @@ void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context),
     if (confirmer->session)
         session_close(confirmer->session);
     else
-        questions_answer_all(&confirmer->questions, "batond is stopping");
+        pending_answer_all(&confirmer->questions, "batond is stopping");
     uv_close((uv_handle_t *)&confirmer->timer, confirmer_timer_closed);
 }
 
 void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, uint64_t due,
                    store_confirmed *done, void *context)
 {
-    questions_add(&confirmer->questions, peer, due, done, context);
+    pending_add(&confirmer->questions, peer, due, done, context);
     if (confirmer->session)
         session_request_turn(confirmer->session);
     else

@@ -2,20 +2,22 @@
 
 /* Each fills `ret` and returns true where there is something to tell. */
 
-static bool durability_lacks_replicas(const struct facts *facts, int replicas, struct failure *ret)
+static bool durability_lacks_replicas(const struct server_info *info, int replicas,
+                                      struct failure *ret)
 {
-    if (facts->replicas >= replicas)
+    if (info->replicas >= replicas)
         return false;
     failure_set(ret, 0,
                 "confirm is replicas:%d, but Redis has %d: no lock is granted until there are as "
                 "many; start them with replicaof, or set confirm to fewer",
-                replicas, facts->replicas);
+                replicas, info->replicas);
     return true;
 }
 
-static bool durability_writes_alone(const struct facts *facts, int replicas, struct failure *ret)
+static bool durability_writes_alone(const struct server_info *info, int replicas,
+                                    struct failure *ret)
 {
-    if (facts->needs_replicas)
+    if (info->needs_replicas)
         return false;
     failure_set(ret, 0,
                 "a primary that is cut off goes on taking writes that are lost when a replica is "
@@ -25,10 +27,10 @@ static bool durability_writes_alone(const struct facts *facts, int replicas, str
     return true;
 }
 
-static bool durability_forgets(const struct facts *facts, int replicas, struct failure *ret)
+static bool durability_forgets(const struct server_info *info, int replicas, struct failure *ret)
 {
     (void)replicas;
-    if (!facts->has_no_file)
+    if (!info->has_no_file)
         return false;
     failure_set(ret, 0,
                 "Redis keeps no append-only file: a primary that restarts comes back empty, and "
@@ -36,16 +38,16 @@ static bool durability_forgets(const struct facts *facts, int replicas, struct f
     return true;
 }
 
-void durability_warn(const struct facts *facts, int replicas,
+void durability_warn(const struct server_info *info, int replicas,
                      void (*tell)(void *context, const char *text), void *context)
 {
-    static bool (*const FINDINGS[])(const struct facts *facts, int replicas,
+    static bool (*const FINDINGS[])(const struct server_info *info, int replicas,
                                     struct failure *ret) = {
         durability_lacks_replicas, durability_writes_alone, durability_forgets};
     struct failure found;
-    if (facts->version[0] == '\0') /* it may not be asked; the link has told that */
+    if (info->version[0] == '\0') /* it may not be asked; the link has told that */
         return;
     for (size_t i = 0; i < sizeof FINDINGS / sizeof FINDINGS[0]; i++)
-        if (FINDINGS[i](facts, replicas, &found))
+        if (FINDINGS[i](info, replicas, &found))
             tell(context, found.text);
 }

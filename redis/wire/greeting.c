@@ -70,16 +70,16 @@ static int greeting_id_answered(struct greeting *greeting, const redisReply *rep
 /* What answers is another kind of server than was asked for. */
 static const char *greeting_misplaced(const struct greeting *greeting)
 {
-    const struct facts *facts = &greeting->facts;
-    if (facts->sentinel && greeting->kind != REDIS_SENTINEL)
+    const struct server_info *info = &greeting->info;
+    if (info->sentinel && greeting->kind != REDIS_SENTINEL)
         return "it is a sentinel: write redis+sentinel://host:26379/MASTER";
-    if (!facts->sentinel && greeting->kind == REDIS_SENTINEL)
+    if (!info->sentinel && greeting->kind == REDIS_SENTINEL)
         return "it is no sentinel: redis+sentinel:// names sentinels (port 26379 as a rule), "
                "which know where Redis is";
-    if (facts->clustered && greeting->kind == REDIS_SERVER)
+    if (info->clustered && greeting->kind == REDIS_SERVER)
         return "it is a node of a Redis Cluster, which has a part of the locks at most: write "
                "redis+cluster://host:port";
-    if (!facts->clustered && greeting->kind == REDIS_NODE)
+    if (!info->clustered && greeting->kind == REDIS_NODE)
         return "it is no node of a Redis Cluster: write redis://host:port, or set cluster-enabled "
                "to yes";
     return NULL;
@@ -89,24 +89,24 @@ static int greeting_judge(struct greeting *greeting, const redisReply *reply,
                           struct failure *failure)
 {
     struct failure why;
-    struct facts *facts = &greeting->facts;
-    facts_read((struct slice){reply->str, reply->len}, facts);
+    struct server_info *info = &greeting->info;
+    server_info_read((struct slice){reply->str, reply->len}, info);
     const char *wrong = greeting_misplaced(greeting);
     if (wrong)
         return failure_set(failure, -EPROTO, "cannot use %s: %s", greeting->place, wrong);
-    if (greeting->primary_only && facts->replica)
+    if (greeting->primary_only && info->replica)
         return failure_set(failure, -EAGAIN,
                            "cannot use %s: %s call it the primary, but it is a replica "
                            "(yet, or again)",
                            greeting->place,
                            greeting->kind == REDIS_NODE ? "other nodes" : "the sentinels");
-    struct facts judged = *facts;
+    struct server_info judged = *info;
     judged.replica &= !greeting->replica_will_do;
-    int result = facts_check(&judged, &why);
+    int result = server_info_check(&judged, &why);
     if (result < 0)
         return failure_set(failure, result, "cannot use %s: %s", greeting->place, why.text);
     if (greeting->kind != REDIS_SENTINEL)
-        facts_warn(&judged, &greeting->warning);
+        server_info_warn(&judged, &greeting->warning);
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #define BATON_REDIS_WIRE_GREETING_H
 
 #include "redis/address/url.h"
-#include "redis/wire/facts.h"
+#include "redis/wire/server_info.h"
 
 #include <stdint.h>
 
@@ -18,9 +18,9 @@ struct greeting {
     bool replica_will_do;                     /* or any replica will */
     enum greeting_step steps[GREETING_STEPS]; /* in the order in which replies will come */
     size_t answered;
-    int64_t client_id;      /* of this connection, as Redis calls it; 0 where it does not say */
-    struct facts facts;     /* zeroed where it does not say */
-    struct failure warning; /* how it can lose locks; "" where it cannot */
+    int64_t client_id;       /* of this connection, as Redis calls it; 0 where it does not say */
+    struct server_info info; /* zeroed where it does not say */
+    struct failure warning;  /* how it can lose locks; "" where it cannot */
 };
 
 /* Makes `send` send AUTH, SELECT (where the URL asks for them), CLIENT ID and INFO. `place` must

@@ -1,9 +1,9 @@
 #include "redis/wire/link.h"
 
 #include "base/table.h"
-#include "redis/wire/counterpart.h"
 #include "redis/wire/errors.h"
-#include "redis/wire/loaded.h"
+#include "redis/wire/link_server.h"
+#include "redis/wire/loaded_scripts.h"
 #include "redis/wire/pipeline.h"
 
 #include <errno.h>
@@ -24,9 +24,9 @@ struct link {
     struct pipeline *pipeline;
     const struct endpoint *endpoint; /* NULL: none */
     struct link_events events;
-    struct loaded loaded;
+    struct loaded_scripts loaded;
     bool gate_is_closed;
-    struct counterpart counterpart;
+    struct link_server server;
     uint64_t complaint_due; /* errors are told of from then on */
     uint64_t answering;     /* uv_hrtime at which the script was sent that was answered last */
     uint64_t calls;         /* sent, but those that were first */
@@ -68,12 +68,12 @@ bool link_is_idle(const struct link *link)
 
 struct store_mark link_mark(const struct link *link)
 {
-    return (struct store_mark){.connection = link->counterpart.connects, .sent = link->answering};
+    return (struct store_mark){.connection = link->server.connects, .sent = link->answering};
 }
 
 const struct store_peer *link_peer(const struct link *link)
 {
-    return &link->counterpart.peer;
+    return &link->server.peer;
 }
 
 const char *link_trouble(const struct link *link)
@@ -88,8 +88,7 @@ const char *link_place(const struct link *link)
 
 struct store_figures link_figures(const struct link *link)
 {
-    return (struct store_figures){link->calls, link->counterpart.connects,
-                                  link->counterpart.switches};
+    return (struct store_figures){link->calls, link->server.connects, link->server.switches};
 }
 
 /* Sending */
@@ -111,7 +110,7 @@ static void link_run(struct link *link, struct call *call)
 
 static void link_send_load(struct link *link, const struct script *script)
 {
-    loaded_begin(&link->loaded, script);
+    loaded_scripts_begin(&link->loaded, script);
     struct call *load = call_new_load(script);
     load->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
     pipeline_send_ahead(link->pipeline, load);
@@ -121,7 +120,7 @@ static void link_send_script(struct link *link, struct call *call)
 {
     /* Each connection is given a script before its first use, so that after a reconnect no call is
      * overtaken by later ones because its script alone was forgotten. */
-    const struct loaded_script *known = loaded_find(&link->loaded, call->script);
+    const struct loaded_script *known = loaded_scripts_find(&link->loaded, call->script);
     if (!known || known->refused)
         link_send_load(link, call->script);
     call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
@@ -204,7 +203,7 @@ static void call_damaged(struct call *call, const char *error)
  * dropped after some hundreds of others, but those that were loaded stay. */
 static void link_load_again(struct link *link, struct call *call, const char *error)
 {
-    const struct loaded_script *known = loaded_find(&link->loaded, call->script);
+    const struct loaded_script *known = loaded_scripts_find(&link->loaded, call->script);
     if (known && known->refused) {
         call_refused(call, known->error);
         return;
@@ -316,7 +315,8 @@ static void link_script_answered(struct link *link, struct call *call, const red
 
 static void link_load_answered(struct link *link, struct call *call, const redisReply *reply)
 {
-    loaded_end(&link->loaded, call->script, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
+    loaded_scripts_end(&link->loaded, call->script,
+                       reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
     free(call);
 }
 
@@ -351,9 +351,9 @@ static void link_bury_predecessor(struct link *link, int64_t client_id)
 static void link_ready(void *context, const struct session_peer *peer)
 {
     struct link *link = context;
-    int64_t predecessor = counterpart_note(&link->counterpart, peer, link_place(link));
+    int64_t predecessor = link_server_note(&link->server, peer, link_place(link));
     link->gate_is_closed = false;
-    link->loaded = (struct loaded){0};
+    link->loaded = (struct loaded_scripts){0};
     if (predecessor != 0)
         link_bury_predecessor(link, predecessor);
     link->events.up(link->events.context);

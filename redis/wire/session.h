@@ -18,15 +18,15 @@ enum {
 
 struct session;
 
-struct facts;
+struct server_info;
 struct redisReply;
 
 /* The server at the other end. */
 struct session_peer {
     const char *run_id; /* of this run of the server; "" where it does not say */
     int64_t client_id;  /* of this connection, as Redis calls it; 0 where it does not say */
-    const struct failure *warning; /* Redis is set up in a way that can lose locks, else NULL */
-    const struct facts *facts;     /* valid during the call */
+    const struct failure *warning;  /* Redis is set up in a way that can lose locks, else NULL */
+    const struct server_info *info; /* valid during the call */
 };
 
 struct session_loss {

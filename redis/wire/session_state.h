@@ -4,9 +4,9 @@
 #define BATON_REDIS_WIRE_SESSION_STATE_H
 
 #include "redis/wire/connection.h"
+#include "redis/wire/deferred.h"
 #include "redis/wire/greeting.h"
 #include "redis/wire/session.h"
-#include "redis/wire/turn.h"
 
 #include <sys/un.h>
 
@@ -36,7 +36,7 @@ struct session {
     /* The pause, the time to connect and what the owner wants to be woken for never overlap. */
     uv_timer_t timer;
     uint64_t timer_due;
-    struct turn turn;
+    struct deferred turn;
     uv_getaddrinfo_t resolver;
     bool resolving;
     int parts_open; /* the timer, the turn, the resolver's request, connections being closed */

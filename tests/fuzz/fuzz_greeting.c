@@ -40,7 +40,7 @@ static int answer(struct greeting *greeting, struct slice *rest, bool is_last)
     CLAIM(result == 0 || result == -EINPROGRESS || failure.text[0]);
     CLAIM((result == -EINPROGRESS) == (!is_last && !failure.text[0]));
     if (result == 0 && !greeting->warning.text[0])
-        CLAIM(greeting->facts.major >= 6 && !greeting->facts.loading);
+        CLAIM(greeting->info.major >= 6 && !greeting->info.loading);
     freeReplyObject(reply);
     return result;
 }

@@ -533,7 +533,7 @@ static int64_t forget(struct site *site)
 {
     struct prefixes *prefixes = site->locks->prefixes;
     int64_t longest = 0, deadline = clock_ms() + 20000;
-    for (struct region *region = prefixes->regions; region; region = region->next)
+    for (struct watched_prefix *region = prefixes->regions; region; region = region->next)
         region->idle = 0;
     prefixes_plan(prefixes);
     while (prefixes->tracking && clock_ms() < deadline) {
@@ -553,9 +553,9 @@ static void know(struct site *site, int64_t count)
     char name[24];
     for (int64_t i = 0; i < count; i++) {
         int length = snprintf(name, sizeof name, "many/%" PRId64, i * 7919 % count);
-        struct known *known =
-            known_get(&site->locks->prefixes->known, (struct slice){name, (size_t)length});
-        known_seen(&site->locks->prefixes->known, known, 1000 + i, true, UINT64_MAX - 1);
+        struct prefix_name *known =
+            prefix_name_get(&site->locks->prefixes->known, (struct slice){name, (size_t)length});
+        prefix_name_seen(&site->locks->prefixes->known, known, 1000 + i, true, UINT64_MAX - 1);
     }
 }
 

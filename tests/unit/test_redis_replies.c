@@ -2,8 +2,8 @@
 #include "redis/store.h"
 #include "redis/types/value.h"
 #include "redis/wire/errors.h"
-#include "redis/wire/facts.h"
-#include "redis/wire/loaded.h"
+#include "redis/wire/loaded_scripts.h"
+#include "redis/wire/server_info.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>
@@ -154,19 +154,19 @@ static void info_is_read(void **state)
         "# Memory\r\nmaxmemory_policy:volatile-ttl\r\n"
         "# Replication\r\nrole:slave\r\nslave_read_only:0\r\nno colon\r\n:\r\n"
         "role";
-    struct facts facts;
+    struct server_info info;
     struct failure text;
     (void)state;
-    facts_read((struct slice){INFO, sizeof INFO - 1}, &facts);
-    assert_string_equal(facts.version, "7.0.15");
-    assert_int_equal(facts.major, 7);
-    assert_int_equal(facts.minor, 0);
-    assert_false(facts.loading);
-    assert_true(facts.replica);
-    assert_true(facts.replica_writable);
-    assert_string_equal(facts.eviction, "volatile-ttl");
-    assert_int_equal(facts_check(&facts, &text), 0);
-    assert_true(facts_warn(&facts, &text));
+    server_info_read((struct slice){INFO, sizeof INFO - 1}, &info);
+    assert_string_equal(info.version, "7.0.15");
+    assert_int_equal(info.major, 7);
+    assert_int_equal(info.minor, 0);
+    assert_false(info.loading);
+    assert_true(info.replica);
+    assert_true(info.replica_writable);
+    assert_string_equal(info.eviction, "volatile-ttl");
+    assert_int_equal(server_info_check(&info, &text), 0);
+    assert_true(server_info_warn(&info, &text));
 }
 
 static void versions_are_compared_as_numbers(void **state)
@@ -183,37 +183,38 @@ static void versions_are_compared_as_numbers(void **state)
     };
     (void)state;
     for (size_t i = 0; i < LENGTH(CASES); i++) {
-        struct facts facts;
-        facts_read(slice_of(CASES[i].info), &facts);
-        assert_int_equal(facts_check(&facts, NULL), CASES[i].result);
+        struct server_info info;
+        server_info_read(slice_of(CASES[i].info), &info);
+        assert_int_equal(server_info_check(&info, NULL), CASES[i].result);
     }
 }
 
 static void values_in_info_are_bounded(void **state)
 {
-    char info[400] = "redis_version:";
-    struct facts facts;
+    char text[400] = "redis_version:";
+    struct server_info info;
     (void)state;
-    memset(info + strlen(info), '7', 300);
-    facts_read(slice_of(info), &facts);
-    assert_int_equal(strlen(facts.version), sizeof facts.version - 1);
-    facts_read((struct slice){NULL, 0}, &facts);
-    assert_string_equal(facts.version, "");
+    memset(text + strlen(text), '7', 300);
+    server_info_read(slice_of(text), &info);
+    assert_int_equal(strlen(info.version), sizeof info.version - 1);
+    server_info_read((struct slice){NULL, 0}, &info);
+    assert_string_equal(info.version, "");
 }
 
 static void a_full_table_of_scripts_forgets_none(void **state)
 {
     static const struct script SCRIPTS[LOADED_MOST + 1];
-    struct loaded loaded = {0};
+    struct loaded_scripts loaded = {0};
     (void)state;
     for (size_t i = 0; i <= LOADED_MOST; i++) {
-        assert_null(loaded_find(&loaded, &SCRIPTS[i]));
-        loaded_begin(&loaded, &SCRIPTS[i]);
-        loaded_end(&loaded, &SCRIPTS[i], NULL);
+        assert_null(loaded_scripts_find(&loaded, &SCRIPTS[i]));
+        loaded_scripts_begin(&loaded, &SCRIPTS[i]);
+        loaded_scripts_end(&loaded, &SCRIPTS[i], NULL);
     }
     for (size_t i = 0; i < LOADED_MOST; i++)
-        assert_false(loaded_find(&loaded, &SCRIPTS[i])->on_its_way);
-    assert_null(loaded_find(&loaded, &SCRIPTS[LOADED_MOST])); /* so it is sent again each time */
+        assert_false(loaded_scripts_find(&loaded, &SCRIPTS[i])->on_its_way);
+    assert_null(
+        loaded_scripts_find(&loaded, &SCRIPTS[LOADED_MOST])); /* so it is sent again each time */
 }
 
 int main(void)

@@ -1,23 +1,24 @@
-/* region.h: the names under a watched prefix. After a scan the table has every name that is held,
- * and every name that has changed since some version. Internal to locks/. */
-#ifndef BATON_LOCKS_WATCHING_REGION_H
-#define BATON_LOCKS_WATCHING_REGION_H
+/* watched_prefix.h: the names under a watched prefix. After a scan the table has every name that is
+ * held, and every name that has changed since some version. Internal to locks/. */
+#ifndef BATON_LOCKS_WATCHING_WATCHED_PREFIX_H
+#define BATON_LOCKS_WATCHING_WATCHED_PREFIX_H
 
 #include "locks/calls/operation.h"
-#include "locks/watching/known.h"
+#include "locks/watching/prefix_name.h"
 
-struct region;
+struct watched_prefix;
 
 /* Called from the loop when a scan has ended; `error` is NULL if it reached the end. */
-typedef void region_scanned(void *context, struct region *region, const char *error);
+typedef void watched_prefix_scanned(void *context, struct watched_prefix *region,
+                                    const char *error);
 
-struct region {
-    struct region *next;
-    struct region **place; /* what points to this region */
-    struct region **list;  /* the head of the list of regions */
+struct watched_prefix {
+    struct watched_prefix *next;
+    struct watched_prefix **place; /* what points to this region */
+    struct watched_prefix **list;  /* the head of the list of regions */
     struct locks *locks;
-    struct known_table *known;
-    region_scanned *scanned;
+    struct prefix_names *known;
+    watched_prefix_scanned *scanned;
     void *context;
     bool ready;         /* the table has all names that it must have */
     int64_t since;      /* the table has all free names that are newer than this version */
@@ -35,25 +36,26 @@ struct region {
     char prefix[];
 };
 
-bool region_has(const struct region *region, struct slice name);
+bool watched_prefix_has(const struct watched_prefix *region, struct slice name);
 
 /* Copies the prefix and puts the region into the list. */
-struct region *region_open(struct region **list, struct locks *locks, struct known_table *known,
-                           struct slice prefix, region_scanned *scanned, void *context);
-void region_close(struct region *region);
+struct watched_prefix *watched_prefix_open(struct watched_prefix **list, struct locks *locks,
+                                           struct prefix_names *known, struct slice prefix,
+                                           watched_prefix_scanned *scanned, void *context);
+void watched_prefix_close(struct watched_prefix *region);
 
 /* Keeps the table small: forgets the free names that were seen longest ago. A watch that asks for
  * older changes than the table has causes a scan. */
-void regions_forget_oldest(struct region *list, struct known_table *known);
+void watched_prefixes_forget_oldest(struct watched_prefix *list, struct prefix_names *known);
 
 /* Whether the table has all names that have changed since this version; 0: all that are held. */
-bool region_covers(const struct region *region, int64_t since);
+bool watched_prefix_covers(const struct watched_prefix *region, int64_t since);
 
 /* Scans for the names that are held and the names that have changed since this version. Does
  * nothing while a scan is under way. */
-void region_scan(struct region *region, int64_t since);
+void watched_prefix_scan(struct watched_prefix *region, int64_t since);
 
 /* Call this if changes may have been missed: scans anew for what has changed since this version. */
-void region_doubt(struct region *region, int64_t since);
+void watched_prefix_doubt(struct watched_prefix *region, int64_t since);
 
 #endif

@@ -1,4 +1,4 @@
-#include "locks/watching/known.h"
+#include "locks/watching/prefix_name.h"
 
 #include "base/memory.h"
 #include "base/tree.h"
@@ -8,7 +8,7 @@
 /* Names of one version are ordered by address: no two entries are equal. */
 static int compare_versions(const void *one, const void *other)
 {
-    const struct known *a = one, *b = other;
+    const struct prefix_name *a = one, *b = other;
     if (a->version != b->version)
         return a->version < b->version ? -1 : 1;
     return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
@@ -18,8 +18,8 @@ static int compare_versions(const void *one, const void *other)
  * version. */
 struct place {
     int64_t version;
-    const struct known *known; /* NULL: after all entries of the version */
-    struct known *next;
+    const struct prefix_name *known; /* NULL: after all entries of the version */
+    struct prefix_name *next;
 };
 
 /* Compares for tfind(3). On the way down the tree to the place, the last entry that the search
@@ -27,7 +27,7 @@ struct place {
 static int pass(const void *key, const void *other)
 {
     struct place *place = (struct place *)(uintptr_t)key;
-    struct known *known = (struct known *)(uintptr_t)other;
+    struct prefix_name *known = (struct prefix_name *)(uintptr_t)other;
     bool is_behind = known->version != place->version
                          ? known->version > place->version
                          : place->known && (uintptr_t)known > (uintptr_t)place->known;
@@ -36,21 +36,21 @@ static int pass(const void *key, const void *other)
     return is_behind ? -1 : 1;
 }
 
-static struct known *next_of(const struct known_table *table, struct place place)
+static struct prefix_name *next_of(const struct prefix_names *table, struct place place)
 {
     tfind(&place, (void *const *)&table->by_version, pass);
     return place.next;
 }
 
-struct known *known_after(const struct known_table *table, int64_t version)
+struct prefix_name *prefix_name_after(const struct prefix_names *table, int64_t version)
 {
     return next_of(table, (struct place){version, NULL, NULL});
 }
 
-static void enter_order(struct known_table *table, struct known *known)
+static void enter_order(struct prefix_names *table, struct prefix_name *known)
 {
-    struct known *newer = next_of(table, (struct place){known->version, known, NULL});
-    struct known *older = newer ? newer->older : table->newest;
+    struct prefix_name *newer = next_of(table, (struct place){known->version, known, NULL});
+    struct prefix_name *older = newer ? newer->older : table->newest;
     known->newer = newer;
     known->older = older;
     if (newer)
@@ -63,7 +63,7 @@ static void enter_order(struct known_table *table, struct known *known)
         abort();
 }
 
-static void leave_order(struct known_table *table, struct known *known)
+static void leave_order(struct prefix_names *table, struct prefix_name *known)
 {
     if (known->version == 0)
         return;
@@ -76,12 +76,12 @@ static void leave_order(struct known_table *table, struct known *known)
         known->older->newer = known->newer;
 }
 
-static struct known_list *list_of(struct known_table *table, const struct known *known)
+static struct prefix_name_list *list_of(struct prefix_names *table, const struct prefix_name *known)
 {
     return known->held ? &table->held : &table->free;
 }
 
-static void append(struct known_list *list, struct known *known)
+static void append(struct prefix_name_list *list, struct prefix_name *known)
 {
     known->next = NULL;
     known->previous = list->last;
@@ -93,7 +93,7 @@ static void append(struct known_list *list, struct known *known)
     list->count++;
 }
 
-static void detach(struct known_list *list, struct known *known)
+static void detach(struct prefix_name_list *list, struct prefix_name *known)
 {
     if (known->previous)
         known->previous->next = known->next;
@@ -108,23 +108,23 @@ static void detach(struct known_list *list, struct known *known)
 
 /* The heap: a parent at i ends no later than its children at 2i and 2i+1. */
 
-static void put(struct known_table *table, size_t place, struct known *known)
+static void put(struct prefix_names *table, size_t place, struct prefix_name *known)
 {
     table->heap[place] = known;
     known->place = place;
 }
 
-static void rise(struct known_table *table, size_t place)
+static void rise(struct prefix_names *table, size_t place)
 {
-    struct known *known = table->heap[place];
+    struct prefix_name *known = table->heap[place];
     for (; place > 1 && table->heap[place / 2]->end > known->end; place /= 2)
         put(table, place, table->heap[place / 2]);
     put(table, place, known);
 }
 
-static void sink(struct known_table *table, size_t place)
+static void sink(struct prefix_names *table, size_t place)
 {
-    struct known *known = table->heap[place];
+    struct prefix_name *known = table->heap[place];
     for (size_t child; (child = 2 * place) <= table->heap_count; place = child) {
         if (child < table->heap_count && table->heap[child + 1]->end < table->heap[child]->end)
             child++;
@@ -135,13 +135,13 @@ static void sink(struct known_table *table, size_t place)
     put(table, place, known);
 }
 
-static void unplan(struct known_table *table, struct known *known)
+static void unplan(struct prefix_names *table, struct prefix_name *known)
 {
     size_t place = known->place;
     if (place == 0)
         return;
     known->place = 0;
-    struct known *last = table->heap[table->heap_count--];
+    struct prefix_name *last = table->heap[table->heap_count--];
     if (last == known)
         return;
     put(table, place, last);
@@ -149,37 +149,37 @@ static void unplan(struct known_table *table, struct known *known)
     sink(table, last->place);
 }
 
-static void plan(struct known_table *table, struct known *known)
+static void plan(struct prefix_names *table, struct prefix_name *known)
 {
     if (table->heap_count + 1 >= table->heap_room) {
         table->heap_room = table->heap_room ? 2 * table->heap_room : 64;
         table->heap =
-            memory_checked(realloc(table->heap, table->heap_room * sizeof(struct known *)));
+            memory_checked(realloc(table->heap, table->heap_room * sizeof(struct prefix_name *)));
     }
     put(table, ++table->heap_count, known);
     rise(table, table->heap_count);
 }
 
-uint64_t known_next_end(const struct known_table *table)
+uint64_t prefix_name_next_end(const struct prefix_names *table)
 {
     return table->heap_count > 0 ? table->heap[1]->end : UINT64_MAX;
 }
 
-bool known_touch_ended(struct known_table *table, uint64_t now, size_t most)
+bool prefix_name_touch_ended(struct prefix_names *table, uint64_t now, size_t most)
 {
-    for (; known_next_end(table) <= now; most--) {
-        struct known *known = table->heap[1];
+    for (; prefix_name_next_end(table) <= now; most--) {
+        struct prefix_name *known = table->heap[1];
         if (most == 0)
             return false;
         unplan(table, known);
-        known_touch(table, known);
+        prefix_name_touch(table, known);
     }
     return true;
 }
 
-struct known *known_get(struct known_table *table, struct slice name)
+struct prefix_name *prefix_name_get(struct prefix_names *table, struct slice name)
 {
-    struct known *known = tree_find(&table->by_name, name);
+    struct prefix_name *known = tree_find(&table->by_name, name);
     if (known)
         return known;
     known = memory_checked(calloc(1, sizeof *known + name.length));
@@ -190,8 +190,8 @@ struct known *known_get(struct known_table *table, struct slice name)
     return known;
 }
 
-void known_seen(struct known_table *table, struct known *known, int64_t version, bool held,
-                uint64_t end)
+void prefix_name_seen(struct prefix_names *table, struct prefix_name *known, int64_t version,
+                      bool held, uint64_t end)
 {
     detach(list_of(table, known), known);
     unplan(table, known);
@@ -206,7 +206,7 @@ void known_seen(struct known_table *table, struct known *known, int64_t version,
         plan(table, known);
 }
 
-void known_touch(struct known_table *table, struct known *known)
+void prefix_name_touch(struct prefix_names *table, struct prefix_name *known)
 {
     if (known->touched)
         return;
@@ -220,18 +220,18 @@ void known_touch(struct known_table *table, struct known *known)
     table->touched_count++;
 }
 
-struct known *known_take_touched(struct known_table *table)
+struct prefix_name *prefix_name_take_touched(struct prefix_names *table)
 {
     if (table->touched_count == 0)
         return NULL;
-    struct known *known = table->first_touched;
+    struct prefix_name *known = table->first_touched;
     table->first_touched = known->next_touched;
     table->touched_count--;
     known->touched = false;
     return known;
 }
 
-void known_forget(struct known_table *table, struct known *known)
+void prefix_name_forget(struct prefix_names *table, struct prefix_name *known)
 {
     tree_remove(&table->by_name, known);
     leave_order(table, known);
@@ -242,14 +242,14 @@ void known_forget(struct known_table *table, struct known *known)
         free(known);
 }
 
-void known_forget_all(struct known_table *table)
+void prefix_name_forget_all(struct prefix_names *table)
 {
-    while (known_take_touched(table))
+    while (prefix_name_take_touched(table))
         ;
     while (table->held.first)
-        known_forget(table, table->held.first);
+        prefix_name_forget(table, table->held.first);
     while (table->free.first)
-        known_forget(table, table->free.first);
+        prefix_name_forget(table, table->free.first);
     free(table->heap);
     table->heap = NULL;
     table->heap_room = 0;

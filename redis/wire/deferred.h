@@ -1,12 +1,13 @@
-/* turn.h: runs something once at the end of a loop's turn, right before the loop would sleep. */
-#ifndef BATON_REDIS_WIRE_TURN_H
-#define BATON_REDIS_WIRE_TURN_H
+/* deferred.h: runs something once at the end of a loop's turn, right before the loop would sleep.
+ */
+#ifndef BATON_REDIS_WIRE_DEFERRED_H
+#define BATON_REDIS_WIRE_DEFERRED_H
 
 #include <stdbool.h>
 #include <uv.h>
 
 /* Embedded in its owner. Used on the loop's thread alone. */
-struct turn {
+struct deferred {
     uv_prepare_t prepare;
     uv_idle_t idle;
     bool requested;
@@ -16,12 +17,13 @@ struct turn {
     void *context;
 };
 
-void turn_open(struct turn *turn, uv_loop_t *loop, void (*run)(void *context), void *context);
+void deferred_open(struct deferred *deferred, uv_loop_t *loop, void (*run)(void *context),
+                   void *context);
 
 /* Calls `run` once before the loop sleeps next, however often it was requested. */
-void turn_request(struct turn *turn);
+void deferred_request(struct deferred *deferred);
 
 /* Does not call `run` again. Calls `closed` when the owner may free the memory. */
-void turn_close(struct turn *turn, void (*closed)(void *context));
+void deferred_close(struct deferred *deferred, void (*closed)(void *context));
 
 #endif

@@ -1,6 +1,6 @@
-/* loaded.h: which scripts Redis has received on this connection. */
-#ifndef BATON_REDIS_WIRE_LOADED_H
-#define BATON_REDIS_WIRE_LOADED_H
+/* loaded_scripts.h: which scripts Redis has received on this connection. */
+#ifndef BATON_REDIS_WIRE_LOADED_SCRIPTS_H
+#define BATON_REDIS_WIRE_LOADED_SCRIPTS_H
 
 #include "redis/types/script.h"
 
@@ -9,7 +9,7 @@
 enum { LOADED_MOST = 32 }; /* with more scripts than this, some are sent more often than needed */
 
 /* Zeroed for each new connection. */
-struct loaded {
+struct loaded_scripts {
     size_t count;
     struct loaded_script {
         const struct script *script;
@@ -20,12 +20,14 @@ struct loaded {
 };
 
 /* Returns NULL if Redis has not received the script yet. */
-struct loaded_script *loaded_find(struct loaded *loaded, const struct script *script);
+struct loaded_script *loaded_scripts_find(struct loaded_scripts *loaded,
+                                          const struct script *script);
 
 /* A SCRIPT LOAD is on its way. */
-void loaded_begin(struct loaded *loaded, const struct script *script);
+void loaded_scripts_begin(struct loaded_scripts *loaded, const struct script *script);
 
 /* Redis has answered the SCRIPT LOAD; `error` is NULL or the error reply. */
-void loaded_end(struct loaded *loaded, const struct script *script, const char *error);
+void loaded_scripts_end(struct loaded_scripts *loaded, const struct script *script,
+                        const char *error);
 
 #endif

@@ -1,74 +1,74 @@
-#include "locks/watching/known.h"
+#include "locks/watching/prefix_name.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct known *get(struct known_table *table, const char *name)
+static struct prefix_name *get(struct prefix_names *table, const char *name)
 {
-    return known_get(table, slice_of(name));
+    return prefix_name_get(table, slice_of(name));
 }
 
 static void a_name_is_there_once(void **state)
 {
-    struct known_table table = {0};
+    struct prefix_names table = {0};
     (void)state;
-    struct known *known = get(&table, "a");
+    struct prefix_name *known = get(&table, "a");
     assert_ptr_equal(get(&table, "a"), known);
     assert_ptr_not_equal(get(&table, "b"), known);
     assert_ptr_not_equal(get(&table, ""), known);
     assert_ptr_not_equal(get(&table, "aa"), known);
     assert_int_equal(table.free.count, 4);
-    known_forget(&table, known);
+    prefix_name_forget(&table, known);
     assert_int_equal(table.free.count, 3);
     assert_int_equal(get(&table, "a")->version, 0);
-    known_forget_all(&table);
+    prefix_name_forget_all(&table);
     assert_int_equal(table.free.count, 0);
 }
 
 static void what_is_touched_comes_in_that_order_and_once(void **state)
 {
-    struct known_table table = {0};
+    struct prefix_names table = {0};
     (void)state;
-    known_touch(&table, get(&table, "b"));
-    known_touch(&table, get(&table, "a"));
-    known_touch(&table, get(&table, "b"));
-    known_touch(&table, get(&table, "c"));
+    prefix_name_touch(&table, get(&table, "b"));
+    prefix_name_touch(&table, get(&table, "a"));
+    prefix_name_touch(&table, get(&table, "b"));
+    prefix_name_touch(&table, get(&table, "c"));
     assert_int_equal(table.touched_count, 3);
-    assert_ptr_equal(known_take_touched(&table), get(&table, "b"));
-    known_touch(&table, get(&table, "b"));
-    assert_ptr_equal(known_take_touched(&table), get(&table, "a"));
-    assert_ptr_equal(known_take_touched(&table), get(&table, "c"));
-    assert_ptr_equal(known_take_touched(&table), get(&table, "b"));
-    assert_null(known_take_touched(&table));
-    known_forget_all(&table);
+    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "b"));
+    prefix_name_touch(&table, get(&table, "b"));
+    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "a"));
+    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "c"));
+    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "b"));
+    assert_null(prefix_name_take_touched(&table));
+    prefix_name_forget_all(&table);
 }
 
 static void the_free_ones_are_in_the_order_they_were_seen(void **state)
 {
-    struct known_table table = {0};
+    struct prefix_names table = {0};
     (void)state;
-    known_seen(&table, get(&table, "a"), 1, false, 0);
-    known_seen(&table, get(&table, "b"), 2, true, 5);
-    known_seen(&table, get(&table, "c"), 3, false, 0);
-    known_seen(&table, get(&table, "a"), 4, false, 0);
+    prefix_name_seen(&table, get(&table, "a"), 1, false, 0);
+    prefix_name_seen(&table, get(&table, "b"), 2, true, 5);
+    prefix_name_seen(&table, get(&table, "c"), 3, false, 0);
+    prefix_name_seen(&table, get(&table, "a"), 4, false, 0);
     assert_int_equal(table.held.count, 1);
     assert_ptr_equal(table.free.first, get(&table, "c"));
     assert_ptr_equal(table.free.last, get(&table, "a"));
-    known_seen(&table, get(&table, "b"), 5, false, 0);
+    prefix_name_seen(&table, get(&table, "b"), 5, false, 0);
     assert_ptr_equal(table.free.last, get(&table, "b"));
-    assert_int_equal(known_next_end(&table), UINT64_MAX);
-    known_forget_all(&table);
+    assert_int_equal(prefix_name_next_end(&table), UINT64_MAX);
+    prefix_name_forget_all(&table);
 }
 
 /* Whatever a forgotten name is still needed for, whoever looks frees it. */
 static void a_name_being_looked_at_outlives_its_place(void **state)
 {
-    struct known_table table = {0};
+    struct prefix_names table = {0};
     (void)state;
-    struct known *known = get(&table, "a");
+    struct prefix_name *known = get(&table, "a");
     known->looking = true;
-    known_forget_all(&table);
+    prefix_name_forget_all(&table);
     assert_true(known->forgotten);
     free(known);
 }
@@ -77,7 +77,7 @@ static void a_name_being_looked_at_outlives_its_place(void **state)
 static void the_first_end_is_always_known(void **state)
 {
     enum { NAMES = 60, CHANGES = 20000 };
-    struct known_table table = {0};
+    struct prefix_names table = {0};
     uint64_t ends[NAMES], seed = 1;
     (void)state;
     memset(ends, 0xff, sizeof ends);
@@ -88,59 +88,59 @@ static void the_first_end_is_always_known(void **state)
         char name[8];
         snprintf(name, sizeof name, "%zu", i);
         ends[i] = is_held ? (seed >> 20) % 1000 : UINT64_MAX;
-        known_seen(&table, get(&table, name), 1, is_held, ends[i]);
+        prefix_name_seen(&table, get(&table, name), 1, is_held, ends[i]);
         uint64_t first = UINT64_MAX;
         for (size_t k = 0; k < NAMES; k++)
             first = ends[k] < first ? ends[k] : first;
-        assert_int_equal(known_next_end(&table), first);
+        assert_int_equal(prefix_name_next_end(&table), first);
     }
     size_t ended = 0;
     for (size_t i = 0; i < NAMES; i++)
         ended += ends[i] <= 500;
     assert_true(ended > 2);
-    assert_false(known_touch_ended(&table, 500, 2));
+    assert_false(prefix_name_touch_ended(&table, 500, 2));
     assert_int_equal(table.touched_count, 2);
-    assert_false(known_touch_ended(&table, 500, ended - 3));
-    assert_true(known_touch_ended(&table, 500, 1));
+    assert_false(prefix_name_touch_ended(&table, 500, ended - 3));
+    assert_true(prefix_name_touch_ended(&table, 500, 1));
     assert_int_equal(table.touched_count, ended);
-    assert_true(known_next_end(&table) > 500);
-    known_forget_all(&table);
+    assert_true(prefix_name_next_end(&table) > 500);
+    prefix_name_forget_all(&table);
 }
 
 /* From each version on, all that are newer come in their order, whatever became of them before. */
 static void names_are_found_by_their_versions(void **state)
 {
     enum { NAMES = 60, CHANGES = 3000, VERSIONS = 40 };
-    struct known_table table = {0};
+    struct prefix_names table = {0};
     int64_t versions[NAMES] = {0};
     uint64_t seed = 7;
     (void)state;
-    assert_null(known_after(&table, 0));
+    assert_null(prefix_name_after(&table, 0));
     for (int change = 0; change < CHANGES; change++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         size_t i = (size_t)(seed >> 33) % NAMES;
         char name[8];
         snprintf(name, sizeof name, "%zu", i);
-        struct known *known = get(&table, name);
+        struct prefix_name *known = get(&table, name);
         if (seed >> 61 == 0) {
-            known_forget(&table, known);
+            prefix_name_forget(&table, known);
             versions[i] = 0;
         } else {
             versions[i] = 1 + (int64_t)((seed >> 20) % VERSIONS);
-            known_seen(&table, known, versions[i], seed >> 63 != 0, 1);
+            prefix_name_seen(&table, known, versions[i], seed >> 63 != 0, 1);
         }
         int64_t after = (int64_t)((seed >> 50) % VERSIONS), last = after;
         size_t newer = 0, found = 0;
         for (size_t k = 0; k < NAMES; k++)
             newer += versions[k] > after;
-        for (known = known_after(&table, after); known; known = known->newer, found++) {
+        for (known = prefix_name_after(&table, after); known; known = known->newer, found++) {
             assert_true(known->version >= last && known->version > after);
             last = known->version;
         }
         assert_int_equal(found, newer);
     }
-    known_forget_all(&table);
-    assert_null(known_after(&table, 0));
+    prefix_name_forget_all(&table);
+    assert_null(prefix_name_after(&table, 0));
 }
 
 int main(void)

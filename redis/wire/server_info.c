@@ -1,4 +1,4 @@
-#include "redis/wire/facts.h"
+#include "redis/wire/server_info.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,90 +14,90 @@ static void copy(struct slice value, char *text, size_t size)
     text[length] = '\0';
 }
 
-static void read_version(struct facts *facts, struct slice value)
+static void read_version(struct server_info *info, struct slice value)
 {
-    copy(value, facts->version, sizeof facts->version);
-    sscanf(facts->version, "%4d.%4d", &facts->major, &facts->minor);
+    copy(value, info->version, sizeof info->version);
+    sscanf(info->version, "%4d.%4d", &info->major, &info->minor);
 }
 
 /* Valkey keeps redis_version for those who ask for it, and may drop it some day. All its versions
  * are new enough. */
-static void read_valkey_version(struct facts *facts, struct slice value)
+static void read_valkey_version(struct server_info *info, struct slice value)
 {
-    if (facts->version[0] == '\0')
-        read_version(facts, value);
+    if (info->version[0] == '\0')
+        read_version(info, value);
 }
 
-static void read_loading(struct facts *facts, struct slice value)
+static void read_loading(struct server_info *info, struct slice value)
 {
-    facts->loading = !slice_equals(value, "0");
+    info->loading = !slice_equals(value, "0");
 }
 
-static void read_mode(struct facts *facts, struct slice value)
+static void read_mode(struct server_info *info, struct slice value)
 {
-    facts->sentinel = slice_equals(value, "sentinel");
-    facts->clustered = slice_equals(value, "cluster");
+    info->sentinel = slice_equals(value, "sentinel");
+    info->clustered = slice_equals(value, "cluster");
 }
 
-static void read_role(struct facts *facts, struct slice value)
+static void read_role(struct server_info *info, struct slice value)
 {
-    facts->replica = slice_equals(value, "slave");
+    info->replica = slice_equals(value, "slave");
 }
 
-static void read_read_only(struct facts *facts, struct slice value)
+static void read_read_only(struct server_info *info, struct slice value)
 {
-    facts->replica_writable = slice_equals(value, "0");
+    info->replica_writable = slice_equals(value, "0");
 }
 
-static void read_eviction(struct facts *facts, struct slice value)
+static void read_eviction(struct server_info *info, struct slice value)
 {
-    copy(value, facts->eviction, sizeof facts->eviction);
+    copy(value, info->eviction, sizeof info->eviction);
 }
 
-static void read_run_id(struct facts *facts, struct slice value)
+static void read_run_id(struct server_info *info, struct slice value)
 {
-    copy(value, facts->run_id, sizeof facts->run_id);
+    copy(value, info->run_id, sizeof info->run_id);
 }
 
-static void read_history(struct facts *facts, struct slice value)
+static void read_history(struct server_info *info, struct slice value)
 {
-    copy(value, facts->history, sizeof facts->history);
+    copy(value, info->history, sizeof info->history);
 }
 
-static void read_history_before(struct facts *facts, struct slice value)
+static void read_history_before(struct server_info *info, struct slice value)
 {
-    copy(value, facts->history_before, sizeof facts->history_before);
+    copy(value, info->history_before, sizeof info->history_before);
 }
 
-static void read_up(struct facts *facts, struct slice value)
+static void read_up(struct server_info *info, struct slice value)
 {
     char digits[24];
     copy(value, digits, sizeof digits);
-    facts->up_s = strtoll(digits, NULL, 10);
+    info->up_s = strtoll(digits, NULL, 10);
 }
 
-static void read_replicas(struct facts *facts, struct slice value)
+static void read_replicas(struct server_info *info, struct slice value)
 {
     char digits[16];
     copy(value, digits, sizeof digits);
-    facts->replicas = (int)strtol(digits, NULL, 10);
+    info->replicas = (int)strtol(digits, NULL, 10);
 }
 
 /* The line is only there where the setting is not 0. */
-static void read_needs_replicas(struct facts *facts, struct slice value)
+static void read_needs_replicas(struct server_info *info, struct slice value)
 {
     (void)value;
-    facts->needs_replicas = true;
+    info->needs_replicas = true;
 }
 
-static void read_append_only(struct facts *facts, struct slice value)
+static void read_append_only(struct server_info *info, struct slice value)
 {
-    facts->has_no_file = slice_equals(value, "0");
+    info->has_no_file = slice_equals(value, "0");
 }
 
 static const struct field {
     const char *name;
-    void (*read)(struct facts *facts, struct slice value);
+    void (*read)(struct server_info *info, struct slice value);
 } FIELDS[] = {
     {"redis_version", read_version},
     {"valkey_version", read_valkey_version},
@@ -116,7 +116,7 @@ static const struct field {
     {"aof_enabled", read_append_only},
 };
 
-static void read_line(struct facts *facts, struct slice line)
+static void read_line(struct server_info *info, struct slice line)
 {
     const char *colon = line.length > 0 ? memchr(line.bytes, ':', line.length) : NULL;
     if (!colon)
@@ -126,12 +126,12 @@ static void read_line(struct facts *facts, struct slice line)
     struct slice value = {colon + 1, line.length - name_length - 1};
     for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++)
         if (slice_equals(name, FIELDS[i].name))
-            FIELDS[i].read(facts, value);
+            FIELDS[i].read(info, value);
 }
 
-void facts_read(struct slice info, struct facts *ret)
+void server_info_read(struct slice info, struct server_info *ret)
 {
-    *ret = (struct facts){0};
+    *ret = (struct server_info){0};
     const char *end = info.bytes + info.length;
     for (const char *at = info.bytes; at < end;) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
@@ -144,39 +144,39 @@ void facts_read(struct slice info, struct facts *ret)
     }
 }
 
-static bool is_too_old(const struct facts *facts)
+static bool is_too_old(const struct server_info *info)
 {
-    return facts->major < OLDEST_MAJOR ||
-           (facts->major == OLDEST_MAJOR && facts->minor < OLDEST_MINOR);
+    return info->major < OLDEST_MAJOR ||
+           (info->major == OLDEST_MAJOR && info->minor < OLDEST_MINOR);
 }
 
-int facts_check(const struct facts *facts, struct failure *failure)
+int server_info_check(const struct server_info *info, struct failure *failure)
 {
-    if (facts->version[0] == '\0')
+    if (info->version[0] == '\0')
         return failure_set(failure, -EPROTO, "it does not tell its version; is it a Redis?");
-    if (is_too_old(facts))
+    if (is_too_old(info))
         return failure_set(failure, -EPROTO,
                            "it is version %s, but 6.2 or newer is needed: upgrade it",
-                           facts->version);
-    if (facts->loading)
+                           info->version);
+    if (info->loading)
         return failure_set(failure, -EAGAIN, "it is still loading its data");
-    if (facts->replica && !facts->replica_writable)
+    if (info->replica && !info->replica_writable)
         return failure_set(failure, -EAGAIN,
                            "it is a read-only replica: point redis-url to the primary");
     return 0;
 }
 
-bool facts_warn(const struct facts *facts, struct failure *warning)
+bool server_info_warn(const struct server_info *info, struct failure *warning)
 {
-    if (facts->replica)
+    if (info->replica)
         failure_set(warning, 0,
                     "Redis is a writable replica: its primary may overwrite locks at any time; "
                     "point redis-url to the primary");
-    else if (facts->eviction[0] != '\0' && strcmp(facts->eviction, "noeviction") != 0)
+    else if (info->eviction[0] != '\0' && strcmp(info->eviction, "noeviction") != 0)
         failure_set(warning, 0,
                     "Redis may evict locks when its memory is full (maxmemory-policy %s): set "
                     "maxmemory-policy to noeviction",
-                    facts->eviction);
+                    info->eviction);
     else
         return false;
     return true;

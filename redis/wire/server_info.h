@@ -1,6 +1,6 @@
-/* facts.h: what a Redis says of itself in INFO, and whether Baton can rely on it. */
-#ifndef BATON_REDIS_WIRE_FACTS_H
-#define BATON_REDIS_WIRE_FACTS_H
+/* server_info.h: what a Redis says of itself in INFO, and whether Baton can rely on it. */
+#ifndef BATON_REDIS_WIRE_SERVER_INFO_H
+#define BATON_REDIS_WIRE_SERVER_INFO_H
 
 #include "base/failure.h"
 #include "base/slice.h"
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct facts {
+struct server_info {
     char version[32]; /* as Redis writes it; "" where it does not say */
     int major;
     int minor;
@@ -28,13 +28,13 @@ struct facts {
 };
 
 /* Reads the text that INFO answers; what is missing stays empty. */
-void facts_read(struct slice info, struct facts *ret);
+void server_info_read(struct slice info, struct server_info *ret);
 
 /* Returns 0 where Redis can be used; -EAGAIN where it will be by itself (loading, a replica that
  * may be promoted); -EPROTO where somebody has to act (a version below 6.2). */
-int facts_check(const struct facts *facts, struct failure *failure);
+int server_info_check(const struct server_info *info, struct failure *failure);
 
 /* Fills `warning` and returns true where locks may be lost. */
-bool facts_warn(const struct facts *facts, struct failure *warning);
+bool server_info_warn(const struct server_info *info, struct failure *warning);
 
 #endif

@@ -1,11 +1,11 @@
-#include "redis/wire/turn.h"
+#include "redis/wire/deferred.h"
 #include "tests/support/cmocka.h"
 
 enum { LONG_MS = 5000 };
 
 struct world {
     uv_loop_t loop;
-    struct turn turn;
+    struct deferred deferred;
     uv_prepare_t early; /* libuv runs the one that was started last first */
     uv_prepare_t late;
     uv_prepare_t *asking;
@@ -37,7 +37,7 @@ static void on_prepare(uv_prepare_t *prepare)
     if (world->asking != prepare)
         return;
     world->asking = NULL;
-    turn_request(&world->turn);
+    deferred_request(&world->deferred);
     assert_int_equal(world->runs, 0); /* not from within the request */
 }
 
@@ -53,7 +53,7 @@ static void open_world(struct world *world)
     *world = (struct world){.runs = 0};
     uv_loop_init(&world->loop);
     start_prepare(world, &world->early);
-    turn_open(&world->turn, &world->loop, on_run, world);
+    deferred_open(&world->deferred, &world->loop, on_run, world);
     start_prepare(world, &world->late);
     uv_timer_init(&world->loop, &world->timer);
     uv_timer_start(&world->timer, on_timer, LONG_MS, 0);
@@ -61,7 +61,7 @@ static void open_world(struct world *world)
 
 static void close_world(struct world *world)
 {
-    turn_close(&world->turn, on_closed);
+    deferred_close(&world->deferred, on_closed);
     assert_int_equal(world->closed, 0);
     uv_close((uv_handle_t *)&world->early, NULL);
     uv_close((uv_handle_t *)&world->late, NULL);
@@ -77,7 +77,7 @@ static void many_requests_are_one_run(void **state)
     (void)state;
     open_world(&world);
     for (int i = 0; i < 5; i++)
-        turn_request(&world.turn);
+        deferred_request(&world.deferred);
     assert_int_equal(world.runs, 0);
     uv_run(&world.loop, UV_RUN_NOWAIT);
     assert_int_equal(world.runs, 1);
@@ -110,7 +110,7 @@ static void the_loop_would_not_sleep(void **state)
     open_world(&world);
     uv_run(&world.loop, UV_RUN_NOWAIT);
     assert_true(uv_backend_timeout(&world.loop) > 0);
-    turn_request(&world.turn);
+    deferred_request(&world.deferred);
     assert_int_equal(uv_backend_timeout(&world.loop), 0);
     uv_run(&world.loop, UV_RUN_NOWAIT);
     assert_true(uv_backend_timeout(&world.loop) > 0); /* and sleeps again afterwards */

@@ -1,25 +1,24 @@
-#include "redis/wire/counterpart.h"
-#include "redis/wire/facts.h"
+#include "redis/wire/link_server.h"
+#include "redis/wire/server_info.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
 
-static struct counterpart counterpart;
+static struct link_server server;
 
 static int64_t note(const char *run_id, const char *history, int64_t client_id, const char *place)
 {
-    struct facts facts = {.up_s = 7, .replicas = 2};
-    snprintf(facts.run_id, sizeof facts.run_id, "%s", run_id);
-    snprintf(facts.history, sizeof facts.history, "%s", history);
-    const struct session_peer peer = {
-        .run_id = facts.run_id, .client_id = client_id, .facts = &facts};
-    return counterpart_note(&counterpart, &peer, place);
+    struct server_info info = {.up_s = 7, .replicas = 2};
+    snprintf(info.run_id, sizeof info.run_id, "%s", run_id);
+    snprintf(info.history, sizeof info.history, "%s", history);
+    const struct session_peer peer = {.run_id = info.run_id, .client_id = client_id, .info = &info};
+    return link_server_note(&server, &peer, place);
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    counterpart = (struct counterpart){0};
+    server = (struct link_server){0};
     return 0;
 }
 
@@ -46,11 +45,11 @@ static void switches_are_counted(void **state)
     (void)state;
     note("run", "", 1, "a");
     note("run", "", 2, "a");
-    assert_int_equal(counterpart.switches, 0);
+    assert_int_equal(server.switches, 0);
     note("other", "", 1, "b");
     note("run", "", 3, "a");
-    assert_int_equal(counterpart.switches, 2);
-    assert_int_equal(counterpart.connects, 4);
+    assert_int_equal(server.switches, 2);
+    assert_int_equal(server.connects, 4);
 }
 
 static void the_peer_is_the_last(void **state)
@@ -58,10 +57,10 @@ static void the_peer_is_the_last(void **state)
     (void)state;
     note("run", "old", 1, "a");
     note("other", "new", 2, "b");
-    assert_string_equal(counterpart.peer.run_id, "other");
-    assert_string_equal(counterpart.peer.history, "new");
-    assert_int_equal(counterpart.peer.up_s, 7);
-    assert_int_equal(counterpart.peer.replicas, 2);
+    assert_string_equal(server.peer.run_id, "other");
+    assert_string_equal(server.peer.history, "new");
+    assert_int_equal(server.peer.up_s, 7);
+    assert_int_equal(server.peer.replicas, 2);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "locks/watching/region.h"
+#include "locks/watching/watched_prefix.h"
 
 #include "base/memory.h"
 #include "locks/scripts/scripts.h"
@@ -16,17 +16,18 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-bool region_has(const struct region *region, struct slice name)
+bool watched_prefix_has(const struct watched_prefix *region, struct slice name)
 {
     size_t length = region->prefix_length;
     return length == 0 ||
            (name.length >= length && memcmp(name.bytes, region->prefix, length) == 0);
 }
 
-struct region *region_open(struct region **list, struct locks *locks, struct known_table *known,
-                           struct slice prefix, region_scanned *scanned, void *context)
+struct watched_prefix *watched_prefix_open(struct watched_prefix **list, struct locks *locks,
+                                           struct prefix_names *known, struct slice prefix,
+                                           watched_prefix_scanned *scanned, void *context)
 {
-    struct region *region = memory_checked(calloc(1, sizeof *region + prefix.length));
+    struct watched_prefix *region = memory_checked(calloc(1, sizeof *region + prefix.length));
     region->locks = locks;
     region->known = known;
     region->scanned = scanned;
@@ -43,7 +44,7 @@ struct region *region_open(struct region **list, struct locks *locks, struct kno
     return region;
 }
 
-void region_close(struct region *region)
+void watched_prefix_close(struct watched_prefix *region)
 {
     *region->place = region->next;
     if (region->next)
@@ -53,37 +54,37 @@ void region_close(struct region *region)
         free(region);
 }
 
-void regions_forget_oldest(struct region *list, struct known_table *known)
+void watched_prefixes_forget_oldest(struct watched_prefix *list, struct prefix_names *known)
 {
-    struct known *oldest;
+    struct prefix_name *oldest;
     while (known->free.count > FREE_MOST && (oldest = known->free.first) && !oldest->touched) {
-        for (struct region *region = list; region; region = region->next) {
-            if (!region_has(region, oldest->name))
+        for (struct watched_prefix *region = list; region; region = region->next) {
+            if (!watched_prefix_has(region, oldest->name))
                 continue;
             region->forgotten = later(region->forgotten, oldest->version);
             region->since = later(region->since, oldest->version);
         }
-        known_forget(known, oldest);
+        prefix_name_forget(known, oldest);
     }
 }
 
-bool region_covers(const struct region *region, int64_t since)
+bool watched_prefix_covers(const struct watched_prefix *region, int64_t since)
 {
     return region->ready && (since == 0 || region->since <= since);
 }
 
-static void region_ask(struct region *region, struct slice cursor);
+static void watched_prefix_ask(struct watched_prefix *region, struct slice cursor);
 
-static void region_begin(struct region *region)
+static void watched_prefix_begin(struct watched_prefix *region)
 {
     region->forgotten = 0;
     region->position = 0;
     region->began = 0;
-    region_ask(region, slice_of("0"));
+    watched_prefix_ask(region, slice_of("0"));
 }
 
 /* Returns false if the entry is not of the expected shape. */
-static bool note(struct region *region, const struct value *entry)
+static bool note(struct watched_prefix *region, const struct value *entry)
 {
     struct slice prefix = {region->locks->key_prefix, region->locks->key_prefix_length};
     struct slice key;
@@ -95,14 +96,14 @@ static bool note(struct region *region, const struct value *entry)
     size_t length = name_from_key(prefix, key, name);
     if (length == 0)
         return true;
-    struct known *known = known_get(region->known, (struct slice){name, length});
+    struct prefix_name *known = prefix_name_get(region->known, (struct slice){name, length});
     bool is_held = next_ms >= 0;
     uint64_t end = region->asked + (uint64_t)(is_held ? next_ms : 0);
-    known_seen(region->known, known, version, is_held, end);
+    prefix_name_seen(region->known, known, version, is_held, end);
     return true;
 }
 
-static void region_finish(struct region *region, const char *error)
+static void watched_prefix_finish(struct watched_prefix *region, const char *error)
 {
     region->scanning = false;
     if (!error) {
@@ -112,7 +113,7 @@ static void region_finish(struct region *region, const char *error)
     region->scanned(region->context, region, error);
 }
 
-static bool read_part(struct region *region, const struct value *part)
+static bool read_part(struct watched_prefix *region, const struct value *part)
 {
     struct slice cursor;
     int64_t time;
@@ -125,35 +126,35 @@ static bool read_part(struct region *region, const struct value *part)
             return false;
     if (region->began == 0 || time < region->began)
         region->began = time;
-    regions_forget_oldest(*region->list, region->known);
+    watched_prefixes_forget_oldest(*region->list, region->known);
     if (cursor.length > 0) {
-        region_ask(region, cursor);
+        watched_prefix_ask(region, cursor);
         return true;
     }
     region->position++;
     if (store_seek_shard(region->locks->store, &region->position, &(unsigned){0})) {
-        region_ask(region, slice_of("0"));
+        watched_prefix_ask(region, slice_of("0"));
         return true;
     }
     if (region->scan_since == 0)
         region->scan_since = region->began; /* Redis tells of later changes */
-    region_finish(region, NULL);
+    watched_prefix_finish(region, NULL);
     return true;
 }
 
-static void region_answered(void *context, const struct store_result *result)
+static void watched_prefix_answered(void *context, const struct store_result *result)
 {
-    struct region *region = context;
+    struct watched_prefix *region = context;
     if (region->ended)
         free(region);
     else if (result->outcome == STORE_REPLIED && region->scan_again) {
         region->scan_again = false;
-        region_begin(region);
+        watched_prefix_begin(region);
     } else if (result->outcome != STORE_REPLIED || !read_part(region, result->reply))
-        region_finish(region, operation_unavailable_because(result));
+        watched_prefix_finish(region, operation_unavailable_because(result));
 }
 
-static void region_ask(struct region *region, struct slice cursor)
+static void watched_prefix_ask(struct watched_prefix *region, struct slice cursor)
 {
     struct locks *locks = region->locks;
     struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
@@ -175,28 +176,28 @@ static void region_ask(struct region *region, struct slice cursor)
         .key = key_prefix,
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
-        .done = region_answered,
+        .done = watched_prefix_answered,
         .context = region,
     };
     script_call_send_at(locks, shard, &call);
 }
 
-void region_scan(struct region *region, int64_t since)
+void watched_prefix_scan(struct watched_prefix *region, int64_t since)
 {
     if (region->scanning)
         return;
     region->scanning = true;
     region->scan_since = since;
-    region_begin(region);
+    watched_prefix_begin(region);
 }
 
-void region_doubt(struct region *region, int64_t since)
+void watched_prefix_doubt(struct watched_prefix *region, int64_t since)
 {
     region->ready = false;
     if (region->scanning) {
         region->scan_again = true;
         region->scan_since = since;
     } else {
-        region_scan(region, since);
+        watched_prefix_scan(region, since);
     }
 }
