@@ -90,7 +90,7 @@ static void expiries_put(struct locks *locks, struct ending *ending)
     *first = ending;
 }
 
-static void drop(struct expiries *expiries, struct ending **place)
+static void expiries_drop(struct expiries *expiries, struct ending **place)
 {
     struct ending *ending = *place;
     *place = ending->next_in_table;
@@ -116,7 +116,7 @@ static void expiries_plan(struct locks *locks, uint64_t in_ms)
 }
 
 /* `next_ms` -1: the name is free. A grant or renewal while the script was under way counts, too. */
-static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
+static void expiries_settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
 {
     struct expiries *expiries = locks->expiries;
     struct ending **place = expiries_find(expiries, siphash(&expiries->hash_key, key), key);
@@ -128,14 +128,14 @@ static void settle(struct locks *locks, struct slice key, int64_t next_ms, uint6
         if (!ending->renewed || due < ending->due)
             ending->due = due;
     } else if (!ending->renewed) {
-        drop(expiries, place);
+        expiries_drop(expiries, place);
         return;
     }
     ending->renewed = false;
     expiries_put(locks, ending);
 }
 
-static void asked(void *context, const struct store_result *result)
+static void expiries_asked(void *context, const struct store_result *result)
 {
     struct batch *batch = context;
     struct locks *locks = batch->locks;
@@ -144,7 +144,7 @@ static void asked(void *context, const struct store_result *result)
         int64_t next_ms = AGAIN_MS;
         if (result->outcome == STORE_REPLIED)
             value_integer(value_at(result->reply, i), &next_ms);
-        settle(locks, batch->keys[i], next_ms, batch->sent);
+        expiries_settle(locks, batch->keys[i], next_ms, batch->sent);
     }
     free(batch);
     expiries_plan(locks, PAUSE_MS);
@@ -174,7 +174,7 @@ static void expiries_ask(struct locks *locks, unsigned shard, struct ending *con
         .key = batch->keys[0],
         .arguments = arguments,
         .argument_count = 1 + count,
-        .done = asked,
+        .done = expiries_asked,
         .context = batch,
     };
     script_call_send_at(locks, shard, &call);
@@ -301,7 +301,7 @@ void expiries_released(struct locks *locks, struct slice key)
     struct expiries *expiries = locks->expiries;
     struct ending **place = expiries_find(expiries, siphash(&expiries->hash_key, key), key);
     if (*place && !(*place)->several)
-        drop(expiries, place);
+        expiries_drop(expiries, place);
 }
 
 void expiries_open(struct locks *locks)
@@ -319,7 +319,7 @@ void expiries_close(struct locks *locks, uv_close_cb closed)
     struct expiries *expiries = locks->expiries;
     for (size_t i = 0; i < expiries->table_size; i++)
         while (expiries->table[i])
-            drop(expiries, &expiries->table[i]);
+            expiries_drop(expiries, &expiries->table[i]);
     free(expiries->table);
     uv_close((uv_handle_t *)&expiries->timer, closed);
 }

@@ -26,7 +26,7 @@ static uint64_t heartbeat_period(const struct locks *locks)
 
 static void subscriptions_on_heartbeat(uv_timer_t *timer);
 
-static bool is_due(const struct subscription *subscription, uint64_t now)
+static bool subscription_is_due(const struct subscription *subscription, uint64_t now)
 {
     return subscription->unsure ||
            subscription->heartbeat_at + heartbeat_period(subscription->locks) <= now;
@@ -41,7 +41,7 @@ static void plan_heartbeat(struct locks *locks)
         return;
     }
     uint64_t now = uv_now(locks->loop), due = first->heartbeat_at + heartbeat_period(locks);
-    bool soon = is_due(first, now + HEARTBEAT_PAUSE_MS);
+    bool soon = subscription_is_due(first, now + HEARTBEAT_PAUSE_MS);
     uv_timer_start(&subscriptions->heartbeat, subscriptions_on_heartbeat,
                    soon ? HEARTBEAT_PAUSE_MS : due - now, 0);
 }
@@ -98,14 +98,14 @@ static void stop_minding(struct subscription *subscription)
     subscription_leave(subscription);
 }
 
-static void tick(struct subscription *subscription);
+static void subscription_tick(struct subscription *subscription);
 
 /* A name is minded until the servers with waiters have sent their heartbeats: then they know when a
  * tick is due. */
 static void go_on_minding(struct subscription *subscription, int64_t next_ms)
 {
     if (next_ms == 0)
-        tick(subscription);
+        subscription_tick(subscription);
     else if (next_ms > 0 &&
              uv_now(subscription->locks->loop) + (uint64_t)next_ms <= subscription->minded)
         subscription_plan(subscription, next_ms);
@@ -253,7 +253,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
     if (store_is_closing(locks->store)) /* it takes no calls any more */
         return;
     while ((subscription = TAILQ_FIRST(&locks->subscriptions->list)) &&
-           is_due(subscription, soon) && count + checked < HEARTBEAT_NAMES) {
+           subscription_is_due(subscription, soon) && count + checked < HEARTBEAT_NAMES) {
         bool misses = needs_check(subscription, now);
         TAILQ_REMOVE(&locks->subscriptions->list, subscription, others);
         TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
@@ -283,7 +283,7 @@ void subscription_plan(struct subscription *subscription, int64_t next_ms)
         uv_timer_start(&subscription->tick, subscription_on_tick, in, 0);
 }
 
-static void ticked(void *context, const struct store_result *result)
+static void subscription_ticked(void *context, const struct store_result *result)
 {
     struct subscription *subscription = context;
     int64_t next_ms = TICK_AGAIN_MS;
@@ -293,7 +293,7 @@ static void ticked(void *context, const struct store_result *result)
     subscription_leave(subscription);
 }
 
-static void tick(struct subscription *subscription)
+static void subscription_tick(struct subscription *subscription)
 {
     struct locks *locks = subscription->locks;
     const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server)};
@@ -305,7 +305,7 @@ static void tick(struct subscription *subscription)
         .key = subscription->key,
         .arguments = arguments,
         .argument_count = 2,
-        .done = ticked,
+        .done = subscription_ticked,
         .context = subscription,
     };
     script_call_send(locks, &call);
@@ -317,11 +317,11 @@ static void subscription_on_tick(uv_timer_t *timer)
     struct subscription *subscription = timer->data;
     struct subscriptions *subscriptions = subscription->locks->subscriptions;
     if (is_waited_for(subscription) || !subscription->minded) {
-        tick(subscription);
+        subscription_tick(subscription);
         return;
     }
-    bool is_planned =
-        is_due(TAILQ_FIRST(&subscriptions->list), uv_now(timer->loop) + HEARTBEAT_PAUSE_MS);
+    bool is_planned = subscription_is_due(TAILQ_FIRST(&subscriptions->list),
+                                          uv_now(timer->loop) + HEARTBEAT_PAUSE_MS);
     subscription->unsure = true;
     TAILQ_REMOVE(&subscriptions->list, subscription, others);
     TAILQ_INSERT_HEAD(&subscriptions->list, subscription, others);

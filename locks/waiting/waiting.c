@@ -83,7 +83,7 @@ static void waiting_finish(struct waiter *waiter, const struct locks_reply *repl
     waiting_end(waiter);
 }
 
-static void confirmed(void *context, const struct locks_reply *reply)
+static void waiting_confirmed(void *context, const struct locks_reply *reply)
 {
     struct waiter *waiter = context;
     waiter->confirming = false;
@@ -102,7 +102,7 @@ static void waiting_tell(struct waiter *waiter, const struct locks_reply *reply)
 {
     struct locks *locks = waiting_locks(waiter);
     waiter->confirming = confirm_reply(locks, reply, store_mark(locks->store),
-                                       waiter->acquire.replicas, confirmed, waiter);
+                                       waiter->acquire.replicas, waiting_confirmed, waiter);
     if (waiter->confirming)
         uv_timer_stop(&waiter->timer);
     else
@@ -158,7 +158,7 @@ static void ask_to_go(struct waiter *waiter)
     script_call_send(waiting_locks(waiter), &call);
 }
 
-static void ask_again(struct waiter *waiter)
+static void waiting_ask_again(struct waiter *waiter)
 {
     if (waiter->asking)
         waiter->again = true;
@@ -174,8 +174,8 @@ static bool can_stay(const struct waiter *waiter, const struct request_answer *a
 }
 
 /* Redis has replied with a final result. */
-static void conclude(struct waiter *waiter, const struct store_result *result,
-                     struct request_answer *answer)
+static void waiting_conclude(struct waiter *waiter, const struct store_result *result,
+                             struct request_answer *answer)
 {
     struct locks_reply *reply = &answer->reply;
     if (reply->result == LOCKS_TIMEOUT && reply->view.hold_count == 0 &&
@@ -216,11 +216,11 @@ static void waiting_answered(void *context, const struct store_result *result)
         if (waiter->over)
             ask_to_go(waiter);
         else if (waiter->again)
-            ask_again(waiter);
+            waiting_ask_again(waiter);
     } else if (can_stay(waiter, &answer)) {
         waiting_locks(waiter)->check_again = true;
     } else {
-        conclude(waiter, result, &answer);
+        waiting_conclude(waiter, result, &answer);
     }
 }
 
@@ -236,7 +236,7 @@ static void waiter_on_over(uv_timer_t *timer)
         ask_to_go(waiter);
 }
 
-static void abandon(struct parked *parked)
+static void waiting_abandon(struct parked *parked)
 {
     struct waiter *waiter = (struct waiter *)parked;
     waiting_leave(waiter, LEAVE_GONE);
@@ -249,7 +249,7 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     struct waiter *waiter = memory_checked(calloc(1, sizeof *waiter + request_length(acquire)));
     char key[KEY_LENGTH];
     waiter->subscription = subscription_join(locks, operation_key(locks, acquire->name, key));
-    waiter->parked.give_up = abandon;
+    waiter->parked.give_up = waiting_abandon;
     waiter->done = done;
     waiter->acquirer = *acquirer;
     waiter->attempt = request_attempt(locks, acquire->of_connection);
@@ -273,7 +273,7 @@ size_t waiting_check(struct subscription *subscription)
          waiter = TAILQ_NEXT(waiter, others)) {
         if (!is_connected(waiter))
             continue; /* the server is about to notice that it has gone: it must not claim */
-        ask_again(waiter);
+        waiting_ask_again(waiter);
         count++;
     }
     return count;
@@ -307,7 +307,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
         leave_queue(locks, key, token, &stale, LEAVE_STALE, 0);
     } else if (is_connected(waiter)) {
         waiter->heard = uv_hrtime();
-        ask_again(waiter);
+        waiting_ask_again(waiter);
     } /* else the server is about to notice, which passes the grant on */
 }
 

@@ -60,8 +60,8 @@ void locks_unwatch_prefix(struct prefix_watch *watch)
     struct prefixes *prefixes = watch->prefixes;
     unlink_watch(watch);
     prefixes->watch_count--;
-    if (--watch->region->watches == 0)
-        watch->region->idle = prefix_now(prefixes);
+    if (--watch->watched->watches == 0)
+        watch->watched->idle = prefix_now(prefixes);
     uv_close((uv_handle_t *)&watch->timer, prefix_watch_on_closed);
     prefixes_plan(prefixes);
 }
@@ -86,15 +86,15 @@ void prefix_watch_give_up(struct prefix_watch *watch, const char *error)
 
 /* Regions and the table. */
 
-static bool any_region_has(const struct prefixes *prefixes, struct slice name)
+static bool prefixes_have(const struct prefixes *prefixes, struct slice name)
 {
-    for (const struct watched_prefix *region = prefixes->regions; region; region = region->next)
-        if (watched_prefix_has(region, name))
+    for (const struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+        if (watched_prefix_has(watched, name))
             return true;
     return false;
 }
 
-/* The last region is closed: frees the table and ends the tracking of keys. */
+/* The last watched prefix is closed: frees the table and ends the tracking of keys. */
 static void sleep_at_last(struct prefixes *prefixes)
 {
     prefix_name_forget_all(&prefixes->known);
@@ -104,8 +104,8 @@ static void sleep_at_last(struct prefixes *prefixes)
     prefixes->wanted = false;
 }
 
-/* Forgets names that are in no region, some in each turn of the loop. */
-static void sweep(struct prefixes *prefixes)
+/* Forgets names that are in no watched prefix, some in each turn of the loop. */
+static void prefixes_sweep(struct prefixes *prefixes)
 {
     struct prefix_name *known = prefix_name_after(&prefixes->known, prefixes->sweeping), *next;
     for (size_t i = 0; known; known = next, i++) {
@@ -113,54 +113,54 @@ static void sweep(struct prefixes *prefixes)
             return;
         next = known->newer;
         prefixes->sweeping = known->version;
-        if (!known->touched && !any_region_has(prefixes, known->name))
+        if (!known->touched && !prefixes_have(prefixes, known->name))
             prefix_name_forget(&prefixes->known, known);
     }
     prefixes->sweeping = INT64_MAX;
-    if (!prefixes->regions)
+    if (!prefixes->watched)
         sleep_at_last(prefixes);
 }
 
-/* Closes regions that have had no watch for a while. */
-static void prune(struct prefixes *prefixes)
+/* Closes watched prefixes that have had no watch for a while. */
+static void prefixes_prune(struct prefixes *prefixes)
 {
     struct watched_prefix *next;
-    for (struct watched_prefix *region = prefixes->regions; region; region = next) {
-        next = region->next;
-        if (region->watches > 0 || prefix_now(prefixes) < region->idle + LINGER_MS)
+    for (struct watched_prefix *watched = prefixes->watched; watched; watched = next) {
+        next = watched->next;
+        if (watched->watches > 0 || prefix_now(prefixes) < watched->idle + LINGER_MS)
             continue;
-        watched_prefix_close(region);
+        watched_prefix_close(watched);
         prefixes->sweeping = 0; /* from the oldest version on */
     }
 }
 
-/* Starts a scan of the region for the watch if the table does not have what it needs. */
-static void prepare(struct prefix_watch *watch)
+/* Starts a scan of the prefix for the watch if the table does not have what it needs. */
+static void prefixes_prepare(struct prefix_watch *watch)
 {
-    if (watched_prefix_covers(watch->region, watch->since) ||
-        (watch->region->ready && watch->scanned))
+    if (watched_prefix_covers(watch->watched, watch->since) ||
+        (watch->watched->ready && watch->scanned))
         watch->prefixes->wanted = true;
-    else if (!watch->region->scanning)
-        watched_prefix_scan(watch->region, watch->since);
+    else if (!watch->watched->scanning)
+        watched_prefix_scan(watch->watched, watch->since);
 }
 
-static void prefixes_on_scanned(void *context, struct watched_prefix *region, const char *error)
+static void prefixes_on_scanned(void *context, struct watched_prefix *watched, const char *error)
 {
     struct prefixes *prefixes = context;
     struct prefix_watch *next;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
         next = watch->next;
-        if (watch->region != region || watch->begun)
+        if (watch->watched != watched || watch->begun)
             continue;
         if (error) {
             prefix_watch_give_up(watch, error);
         } else {
-            if (watch->since == 0 || region->scan_since <= watch->since)
+            if (watch->since == 0 || watched->scan_since <= watch->since)
                 watch->scanned = true;
-            prepare(watch);
+            prefixes_prepare(watch);
         }
     }
-    watched_prefixes_forget_oldest(prefixes->regions, &prefixes->known);
+    watched_prefixes_forget_oldest(prefixes->watched, &prefixes->known);
     prefixes_plan(prefixes);
 }
 
@@ -184,9 +184,9 @@ static uint64_t next_time(const struct prefixes *prefixes)
         at = now ? 0 : end < UINT64_MAX ? end + 1 : UINT64_MAX;
         at = at > prefixes->not_before ? at : prefixes->not_before;
     }
-    for (const struct watched_prefix *region = prefixes->regions; region; region = region->next)
-        if (region->watches == 0 && region->idle + LINGER_MS < at)
-            at = region->idle + LINGER_MS;
+    for (const struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+        if (watched->watches == 0 && watched->idle + LINGER_MS < at)
+            at = watched->idle + LINGER_MS;
     return at;
 }
 
@@ -194,9 +194,9 @@ static void prefixes_on_timer(uv_timer_t *timer)
 {
     struct prefixes *prefixes = timer->data;
     const struct round *round = &prefixes->round;
-    prune(prefixes);
+    prefixes_prune(prefixes);
     if (prefixes->sweeping < INT64_MAX)
-        sweep(prefixes);
+        prefixes_sweep(prefixes);
     if (round->phase == ROUND_MARKED || round->phase == ROUND_GATHERING)
         prefix_round_gather(prefixes);
     else if (round->phase == ROUND_ANSWERING)
@@ -220,38 +220,38 @@ void prefixes_plan(struct prefixes *prefixes)
 
 /* Changes that Redis tells of. */
 
-/* Changes may have been missed: the next round inspects all held names, and each watched region is
+/* Changes may have been missed: the next round inspects all held names, and each watched prefix is
  * scanned anew. Each watch begins again from its version. */
-static void doubt(struct prefixes *prefixes)
+static void prefixes_doubt(struct prefixes *prefixes)
 {
-    for (struct watched_prefix *region = prefixes->regions; region; region = region->next)
-        region->since = INT64_MAX;
+    for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+        watched->since = INT64_MAX;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
         watch->begun = watch->scanned = watch->in_round = watch->gathering = false;
-        if (watch->since < watch->region->since)
-            watch->region->since = watch->since;
+        if (watch->since < watch->watched->since)
+            watch->watched->since = watch->since;
     }
-    for (struct watched_prefix *region = prefixes->regions; region; region = region->next) {
-        if (region->watches > 0)
-            watched_prefix_doubt(region, region->since);
+    for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next) {
+        if (watched->watches > 0)
+            watched_prefix_doubt(watched, watched->since);
         else
-            region->idle = 0; /* it is closed at once */
+            watched->idle = 0; /* it is closed at once */
     }
     prefixes->doubtful = 0;
     if (prefixes->round.phase == ROUND_MARKING)
         prefixes->round.phase = ROUND_RESTING;
 }
 
-static void touch(struct prefixes *prefixes, struct slice key)
+static void prefixes_touch(struct prefixes *prefixes, struct slice key)
 {
     struct slice prefix = {prefixes->locks->key_prefix, prefixes->locks->key_prefix_length};
     char bytes[NAME_LENGTH];
     struct slice name = {bytes, name_from_key(prefix, key, bytes)};
-    if (name.length > 0 && any_region_has(prefixes, name))
+    if (name.length > 0 && prefixes_have(prefixes, name))
         prefix_name_touch(&prefixes->known, prefix_name_get(&prefixes->known, name));
     if (prefixes->watch_count == 0 && prefixes->known.touched_count > UNSEEN_MOST)
-        for (struct watched_prefix *region = prefixes->regions; region; region = region->next)
-            region->idle = 0; /* it is closed at once */
+        for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+            watched->idle = 0; /* it is closed at once */
 }
 
 void prefixes_touched(struct locks *locks, struct slice key)
@@ -260,9 +260,9 @@ void prefixes_touched(struct locks *locks, struct slice key)
     if (!prefixes || !prefixes->tracking)
         return;
     if (key.length == 0)
-        doubt(prefixes);
+        prefixes_doubt(prefixes);
     else if (!prefix_round_takes(prefixes, key))
-        touch(prefixes, key);
+        prefixes_touch(prefixes, key);
     if (prefixes->round.phase == ROUND_RESTING)
         prefixes_plan(prefixes);
 }
@@ -295,12 +295,12 @@ static void prefix_track(struct prefixes *prefixes)
     store_track(prefixes->locks->store, (struct slice){prefix, length});
 }
 
-static struct watched_prefix *find_region(struct prefixes *prefixes, struct slice prefix)
+static struct watched_prefix *prefixes_find(struct prefixes *prefixes, struct slice prefix)
 {
-    for (struct watched_prefix *region = prefixes->regions; region; region = region->next)
-        if (watched_prefix_has(region, prefix))
-            return region;
-    return watched_prefix_open(&prefixes->regions, prefixes->locks, &prefixes->known, prefix,
+    for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+        if (watched_prefix_has(watched, prefix))
+            return watched;
+    return watched_prefix_open(&prefixes->watched, prefixes->locks, &prefixes->known, prefix,
                                prefixes_on_scanned, prefixes);
 }
 
@@ -339,8 +339,8 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
     struct prefix_watch *watch = make_watch(prefixes, prefix, from);
     if (!prefixes->tracking)
         prefix_track(prefixes); /* on the same connection as the scan, and before it */
-    watch->region = find_region(prefixes, prefix);
-    watch->region->watches++;
+    watch->watched = prefixes_find(prefixes, prefix);
+    watch->watched->watches++;
     watch->listener = *listener;
     watch->limit = limit;
     uv_timer_init(locks->loop, &watch->timer);
@@ -350,7 +350,7 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
     watch->over = wait_ms == 0 || locks->draining;
     if (!watch->over)
         uv_timer_start(&watch->timer, prefix_watch_on_over, (uint64_t)wait_ms, 0);
-    prepare(watch);
+    prefixes_prepare(watch);
     prefixes_plan(prefixes);
     return watch;
 }
@@ -379,8 +379,8 @@ void prefixes_close(struct prefixes *prefixes)
     if (!prefixes)
         return;
     prefixes->tracking = false; /* the store is closed by now */
-    while (prefixes->regions)
-        watched_prefix_close(prefixes->regions);
+    while (prefixes->watched)
+        watched_prefix_close(prefixes->watched);
     sleep_at_last(prefixes);
     uv_close((uv_handle_t *)&prefixes->timer, prefixes_on_closed);
 }

@@ -61,12 +61,12 @@ struct prefixes {
     struct locks *locks;
     uv_timer_t timer;
     struct prefix_names known;
-    struct watched_prefix *regions;
+    struct watched_prefix *watched;
     struct prefix_watch *watches;
     struct prefix_watch *due; /* the watches that the round answers */
     size_t watch_count;       /* in both lists */
     int64_t doubtful; /* the next round touches held names newer than this; INT64_MAX: none */
-    int64_t sweeping; /* names newer than this may have lost their region; INT64_MAX: none */
+    int64_t sweeping; /* names newer than this may have lost their prefix; INT64_MAX: none */
     bool tracking;
     bool wanted;         /* a watch waits for a round, even if no name was touched */
     uint64_t not_before; /* loop time of the next round, ms, at the earliest */
@@ -79,7 +79,7 @@ struct prefix_watch {
     struct prefix_watch *next;
     struct prefix_watch **place; /* what points to this watch */
     struct prefixes *prefixes;
-    struct watched_prefix *region;
+    struct watched_prefix *watched;
     struct prefix_listener listener;
     uv_timer_t timer; /* the end of the wait */
     int64_t after;    /* see struct prefix_position */
@@ -94,7 +94,7 @@ struct prefix_watch {
     int64_t last_told; /* a version */
     int64_t horizon;   /* up to this version the limit has left nothing out */
     bool begun;        /* its first round is over: it waits for changes */
-    bool scanned;      /* the region was scanned for it */
+    bool scanned;      /* its prefix was scanned for it */
     bool complete;
     bool over; /* the wait has ended */
     bool in_round;

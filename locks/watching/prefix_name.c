@@ -81,7 +81,7 @@ static struct prefix_name_list *list_of(struct prefix_names *table, const struct
     return known->held ? &table->held : &table->free;
 }
 
-static void append(struct prefix_name_list *list, struct prefix_name *known)
+static void prefix_name_append(struct prefix_name_list *list, struct prefix_name *known)
 {
     known->next = NULL;
     known->previous = list->last;
@@ -93,7 +93,7 @@ static void append(struct prefix_name_list *list, struct prefix_name *known)
     list->count++;
 }
 
-static void detach(struct prefix_name_list *list, struct prefix_name *known)
+static void prefix_name_detach(struct prefix_name_list *list, struct prefix_name *known)
 {
     if (known->previous)
         known->previous->next = known->next;
@@ -108,7 +108,7 @@ static void detach(struct prefix_name_list *list, struct prefix_name *known)
 
 /* The heap: a parent at i ends no later than its children at 2i and 2i+1. */
 
-static void put(struct prefix_names *table, size_t place, struct prefix_name *known)
+static void prefix_name_put(struct prefix_names *table, size_t place, struct prefix_name *known)
 {
     table->heap[place] = known;
     known->place = place;
@@ -118,8 +118,8 @@ static void rise(struct prefix_names *table, size_t place)
 {
     struct prefix_name *known = table->heap[place];
     for (; place > 1 && table->heap[place / 2]->end > known->end; place /= 2)
-        put(table, place, table->heap[place / 2]);
-    put(table, place, known);
+        prefix_name_put(table, place, table->heap[place / 2]);
+    prefix_name_put(table, place, known);
 }
 
 static void sink(struct prefix_names *table, size_t place)
@@ -130,9 +130,9 @@ static void sink(struct prefix_names *table, size_t place)
             child++;
         if (table->heap[child]->end >= known->end)
             break;
-        put(table, place, table->heap[child]);
+        prefix_name_put(table, place, table->heap[child]);
     }
-    put(table, place, known);
+    prefix_name_put(table, place, known);
 }
 
 static void unplan(struct prefix_names *table, struct prefix_name *known)
@@ -144,19 +144,19 @@ static void unplan(struct prefix_names *table, struct prefix_name *known)
     struct prefix_name *last = table->heap[table->heap_count--];
     if (last == known)
         return;
-    put(table, place, last);
+    prefix_name_put(table, place, last);
     rise(table, place);
     sink(table, last->place);
 }
 
-static void plan(struct prefix_names *table, struct prefix_name *known)
+static void prefix_name_plan(struct prefix_names *table, struct prefix_name *known)
 {
     if (table->heap_count + 1 >= table->heap_room) {
         table->heap_room = table->heap_room ? 2 * table->heap_room : 64;
         table->heap =
             memory_checked(realloc(table->heap, table->heap_room * sizeof(struct prefix_name *)));
     }
-    put(table, ++table->heap_count, known);
+    prefix_name_put(table, ++table->heap_count, known);
     rise(table, table->heap_count);
 }
 
@@ -186,14 +186,14 @@ struct prefix_name *prefix_name_get(struct prefix_names *table, struct slice nam
     memcpy(known->bytes, name.bytes, name.length);
     known->name = (struct slice){known->bytes, name.length};
     tree_add(&table->by_name, known);
-    append(&table->free, known);
+    prefix_name_append(&table->free, known);
     return known;
 }
 
 void prefix_name_seen(struct prefix_names *table, struct prefix_name *known, int64_t version,
                       bool held, uint64_t end)
 {
-    detach(list_of(table, known), known);
+    prefix_name_detach(list_of(table, known), known);
     unplan(table, known);
     leave_order(table, known);
     known->version = version;
@@ -201,9 +201,9 @@ void prefix_name_seen(struct prefix_names *table, struct prefix_name *known, int
         enter_order(table, known);
     known->held = held;
     known->end = end;
-    append(list_of(table, known), known);
+    prefix_name_append(list_of(table, known), known);
     if (held)
-        plan(table, known);
+        prefix_name_plan(table, known);
 }
 
 void prefix_name_touch(struct prefix_names *table, struct prefix_name *known)
@@ -235,7 +235,7 @@ void prefix_name_forget(struct prefix_names *table, struct prefix_name *known)
 {
     tree_remove(&table->by_name, known);
     leave_order(table, known);
-    detach(list_of(table, known), known);
+    prefix_name_detach(list_of(table, known), known);
     unplan(table, known);
     known->forgotten = true;
     if (!known->looking)

@@ -26,7 +26,7 @@ static bool is_beyond(struct slice name, struct slice other)
 }
 
 /* Whether this is news for the watch. */
-static bool concerns(const struct prefix_watch *watch, const struct prefix_name *known)
+static bool prefix_round_concerns(const struct prefix_watch *watch, const struct prefix_name *known)
 {
     int64_t known_up_to = known->held ? watch->after : watch->since;
     if (watch->torn_length > 0 && known->version == watch->after)
@@ -50,14 +50,15 @@ static void prefix_round_tell(struct prefix_watch *watch, struct slice name,
     watch->listener.each(watch->listener.context, name, view, shared);
 }
 
-static void tell_all(struct prefixes *prefixes, const struct prefix_name *known,
-                     const struct lock_view *view)
+static void prefix_round_tell_all(struct prefixes *prefixes, const struct prefix_name *known,
+                                  const struct lock_view *view)
 {
     struct prefix_watch *next;
     char *shared = NULL;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
         next = watch->next;
-        if (watch->in_round && concerns(watch, known) && prefix_watch_has(watch, known->name))
+        if (watch->in_round && prefix_round_concerns(watch, known) &&
+            prefix_watch_has(watch, known->name))
             prefix_round_tell(watch, known->name, view, &shared);
     }
     free(shared);
@@ -79,7 +80,7 @@ static void come_further(struct prefix_watch *watch)
     watch->torn_length = 0;
 }
 
-static void find_due(struct prefixes *prefixes)
+static void prefix_round_find_due(struct prefixes *prefixes)
 {
     struct prefix_watch *next;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
@@ -113,16 +114,17 @@ static void end_round(struct prefixes *prefixes)
     struct round *round = &prefixes->round;
     round->phase = ROUND_ANSWERING;
     prefixes->not_before = uv_now(prefixes->locks->loop) + (round->error ? AGAIN_MS : TOGETHER_MS);
-    watched_prefixes_forget_oldest(prefixes->regions, &prefixes->known);
-    find_due(prefixes);
+    watched_prefixes_forget_oldest(prefixes->watched, &prefixes->known);
+    prefix_round_find_due(prefixes);
     prefix_round_answer(prefixes);
     prefixes_plan(prefixes);
 }
 
-static void look_on(struct prefixes *prefixes);
+static void prefix_round_look_on(struct prefixes *prefixes);
 
 /* A name that Redis has no record of is no news, unless it was held when it was last seen. */
-static void see(struct prefixes *prefixes, const struct look *look, const struct lock_view *view)
+static void prefix_round_see(struct prefixes *prefixes, const struct look *look,
+                             const struct lock_view *view)
 {
     struct prefix_name *known = look->known;
     bool is_held = view->hold_count > 0;
@@ -135,10 +137,10 @@ static void see(struct prefixes *prefixes, const struct look *look, const struct
     if (view->holder_count > 0)
         end += (uint64_t)view->holders[0].ttl_ms;
     prefix_name_seen(&prefixes->known, known, view->version, is_held, end);
-    tell_all(prefixes, known, view);
+    prefix_round_tell_all(prefixes, known, view);
 }
 
-static void looked(void *context, const struct locks_reply *reply)
+static void prefix_round_looked(void *context, const struct locks_reply *reply)
 {
     struct look *look = context;
     struct prefixes *prefixes = look->prefixes;
@@ -149,7 +151,7 @@ static void looked(void *context, const struct locks_reply *reply)
     if (known->forgotten) {
         free(known);
     } else if (reply->result == LOCKS_DONE) {
-        see(prefixes, look, &reply->view);
+        prefix_round_see(prefixes, look, &reply->view);
     } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it changes */
         if (!known->touched)
             prefix_name_forget(&prefixes->known, known);
@@ -158,11 +160,11 @@ static void looked(void *context, const struct locks_reply *reply)
         round->error = reply->error;
     }
     free(look);
-    look_on(prefixes);
+    prefix_round_look_on(prefixes);
 }
 
 /* Inspects the next names, or ends the round. */
-static void look_on(struct prefixes *prefixes)
+static void prefix_round_look_on(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
     size_t share = TELLS_AT_ONCE / (prefixes->watch_count + 1) + 1;
@@ -177,8 +179,8 @@ static void look_on(struct prefixes *prefixes)
         *look = (struct look){prefixes, known, uv_now(prefixes->locks->loop)};
         known->looking = true;
         round->looking++;
-        locks_inspect(prefixes->locks, known->name, slice_of(NULL), LOCK_WAITERS_SHOWN, looked,
-                      look);
+        locks_inspect(prefixes->locks, known->name, slice_of(NULL), LOCK_WAITERS_SHOWN,
+                      prefix_round_looked, look);
     }
     if (round->looking == 0)
         end_round(prefixes);
@@ -213,7 +215,7 @@ static bool touch_news(struct prefix_watch *watch, size_t *left)
         if (*left == 0 && !is_tie)
             return false;
         *left -= *left > 0;
-        if (concerns(watch, known) && prefix_watch_has(watch, known->name)) {
+        if (prefix_round_concerns(watch, known) && prefix_watch_has(watch, known->name)) {
             if (watch->gathered >= watch->limit && !is_tie) {
                 watch->horizon = known->version - 1;
                 break;
@@ -241,9 +243,9 @@ static void enter_round(struct prefix_watch *watch)
     struct prefixes *prefixes = watch->prefixes;
     int64_t time = prefixes->round.time;
     int64_t oldest = time - prefixes->locks->retention_ms * 1000;
-    bool covered = watched_prefix_covers(watch->region, watch->since);
+    bool covered = watched_prefix_covers(watch->watched, watch->since);
     watch->entered = prefixes->marks;
-    watch->in_round = watch->region->ready && (watch->begun || watch->scanned || covered);
+    watch->in_round = watch->watched->ready && (watch->begun || watch->scanned || covered);
     if (!watch->in_round || watch->begun)
         return;
     if (!watch->is_new && (watch->since < oldest || !covered))
@@ -284,7 +286,7 @@ void prefix_round_gather(struct prefixes *prefixes)
     round->phase = ROUND_LOOKING;
     round->left = known->touched_count;
     round->looking = 0;
-    look_on(prefixes);
+    prefix_round_look_on(prefixes);
 }
 
 void prefix_round_fail(struct prefixes *prefixes, const char *error)
@@ -292,7 +294,7 @@ void prefix_round_fail(struct prefixes *prefixes, const char *error)
     prefixes->round.error = error;
     prefixes->round.time = 0;
     for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next)
-        watch->in_round = watch->begun || watch->region->ready;
+        watch->in_round = watch->begun || watch->watched->ready;
     end_round(prefixes);
 }
 
@@ -311,7 +313,7 @@ struct marking {
     char mark[MARK_LENGTH];
 };
 
-static void marked(void *context, const struct store_result *result)
+static void prefix_round_marked(void *context, const struct store_result *result)
 {
     struct marking *marking = context;
     struct prefixes *prefixes = marking->prefixes;
@@ -332,7 +334,7 @@ static void marked(void *context, const struct store_result *result)
 
 /* The mark's key stands beside the main key of the empty name, which no lock has, or in a Cluster
  * of a tag that leads to the shard. No lock has a key of this kind. */
-static void mark(struct prefixes *prefixes, unsigned shard)
+static void prefix_round_mark(struct prefixes *prefixes, unsigned shard)
 {
     struct locks *locks = prefixes->locks;
     struct marking *marking = memory_checked(malloc(sizeof *marking));
@@ -348,7 +350,7 @@ static void mark(struct prefixes *prefixes, unsigned shard)
         .key = operation_key(locks, slice_of(tag), key),
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
-        .done = marked,
+        .done = prefix_round_marked,
         .context = marking,
     };
     script_call_send(locks, &call);
@@ -367,7 +369,7 @@ void prefix_round_begin(struct prefixes *prefixes)
     snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, prefixes->mark_id, ++prefixes->marks);
     round->touched = memory_checked(calloc(round->shards + 1, sizeof *round->touched));
     for (; store_seek_shard(locks->store, &position, &shard); position++)
-        mark(prefixes, shard);
+        prefix_round_mark(prefixes, shard);
 }
 
 /* Reads …:mark:MARK.SHARD. Returns -1 if the key is no mark of this round. */

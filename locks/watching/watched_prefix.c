@@ -16,77 +16,77 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-bool watched_prefix_has(const struct watched_prefix *region, struct slice name)
+bool watched_prefix_has(const struct watched_prefix *watched, struct slice name)
 {
-    size_t length = region->prefix_length;
+    size_t length = watched->prefix_length;
     return length == 0 ||
-           (name.length >= length && memcmp(name.bytes, region->prefix, length) == 0);
+           (name.length >= length && memcmp(name.bytes, watched->prefix, length) == 0);
 }
 
 struct watched_prefix *watched_prefix_open(struct watched_prefix **list, struct locks *locks,
                                            struct prefix_names *known, struct slice prefix,
                                            watched_prefix_scanned *scanned, void *context)
 {
-    struct watched_prefix *region = memory_checked(calloc(1, sizeof *region + prefix.length));
-    region->locks = locks;
-    region->known = known;
-    region->scanned = scanned;
-    region->context = context;
-    region->prefix_length = prefix.length;
+    struct watched_prefix *watched = memory_checked(calloc(1, sizeof *watched + prefix.length));
+    watched->locks = locks;
+    watched->known = known;
+    watched->scanned = scanned;
+    watched->context = context;
+    watched->prefix_length = prefix.length;
     if (prefix.length > 0)
-        memcpy(region->prefix, prefix.bytes, prefix.length);
-    region->list = list;
-    region->next = *list;
-    region->place = list;
-    if (region->next)
-        region->next->place = &region->next;
-    *list = region;
-    return region;
+        memcpy(watched->prefix, prefix.bytes, prefix.length);
+    watched->list = list;
+    watched->next = *list;
+    watched->place = list;
+    if (watched->next)
+        watched->next->place = &watched->next;
+    *list = watched;
+    return watched;
 }
 
-void watched_prefix_close(struct watched_prefix *region)
+void watched_prefix_close(struct watched_prefix *watched)
 {
-    *region->place = region->next;
-    if (region->next)
-        region->next->place = region->place;
-    region->ended = true;
-    if (!region->scanning)
-        free(region);
+    *watched->place = watched->next;
+    if (watched->next)
+        watched->next->place = watched->place;
+    watched->ended = true;
+    if (!watched->scanning)
+        free(watched);
 }
 
 void watched_prefixes_forget_oldest(struct watched_prefix *list, struct prefix_names *known)
 {
     struct prefix_name *oldest;
     while (known->free.count > FREE_MOST && (oldest = known->free.first) && !oldest->touched) {
-        for (struct watched_prefix *region = list; region; region = region->next) {
-            if (!watched_prefix_has(region, oldest->name))
+        for (struct watched_prefix *watched = list; watched; watched = watched->next) {
+            if (!watched_prefix_has(watched, oldest->name))
                 continue;
-            region->forgotten = later(region->forgotten, oldest->version);
-            region->since = later(region->since, oldest->version);
+            watched->forgotten = later(watched->forgotten, oldest->version);
+            watched->since = later(watched->since, oldest->version);
         }
         prefix_name_forget(known, oldest);
     }
 }
 
-bool watched_prefix_covers(const struct watched_prefix *region, int64_t since)
+bool watched_prefix_covers(const struct watched_prefix *watched, int64_t since)
 {
-    return region->ready && (since == 0 || region->since <= since);
+    return watched->ready && (since == 0 || watched->since <= since);
 }
 
-static void watched_prefix_ask(struct watched_prefix *region, struct slice cursor);
+static void watched_prefix_ask(struct watched_prefix *watched, struct slice cursor);
 
-static void watched_prefix_begin(struct watched_prefix *region)
+static void watched_prefix_begin(struct watched_prefix *watched)
 {
-    region->forgotten = 0;
-    region->position = 0;
-    region->began = 0;
-    watched_prefix_ask(region, slice_of("0"));
+    watched->forgotten = 0;
+    watched->position = 0;
+    watched->began = 0;
+    watched_prefix_ask(watched, slice_of("0"));
 }
 
 /* Returns false if the entry is not of the expected shape. */
-static bool note(struct watched_prefix *region, const struct value *entry)
+static bool watched_prefix_note(struct watched_prefix *watched, const struct value *entry)
 {
-    struct slice prefix = {region->locks->key_prefix, region->locks->key_prefix_length};
+    struct slice prefix = {watched->locks->key_prefix, watched->locks->key_prefix_length};
     struct slice key;
     int64_t version, next_ms;
     if (!value_text(value_at(entry, 0), &key) || !value_integer(value_at(entry, 1), &version) ||
@@ -96,24 +96,24 @@ static bool note(struct watched_prefix *region, const struct value *entry)
     size_t length = name_from_key(prefix, key, name);
     if (length == 0)
         return true;
-    struct prefix_name *known = prefix_name_get(region->known, (struct slice){name, length});
+    struct prefix_name *known = prefix_name_get(watched->known, (struct slice){name, length});
     bool is_held = next_ms >= 0;
-    uint64_t end = region->asked + (uint64_t)(is_held ? next_ms : 0);
-    prefix_name_seen(region->known, known, version, is_held, end);
+    uint64_t end = watched->asked + (uint64_t)(is_held ? next_ms : 0);
+    prefix_name_seen(watched->known, known, version, is_held, end);
     return true;
 }
 
-static void watched_prefix_finish(struct watched_prefix *region, const char *error)
+static void watched_prefix_finish(struct watched_prefix *watched, const char *error)
 {
-    region->scanning = false;
+    watched->scanning = false;
     if (!error) {
-        region->ready = true;
-        region->since = later(region->scan_since, region->forgotten);
+        watched->ready = true;
+        watched->since = later(watched->scan_since, watched->forgotten);
     }
-    region->scanned(region->context, region, error);
+    watched->scanned(watched->context, watched, error);
 }
 
-static bool read_part(struct watched_prefix *region, const struct value *part)
+static bool watched_prefix_read_part(struct watched_prefix *watched, const struct value *part)
 {
     struct slice cursor;
     int64_t time;
@@ -122,82 +122,83 @@ static bool read_part(struct watched_prefix *region, const struct value *part)
         return false;
     const struct value *found = value_at(part, 2);
     for (size_t i = 0; i < value_count(found); i++)
-        if (!note(region, value_at(found, i)))
+        if (!watched_prefix_note(watched, value_at(found, i)))
             return false;
-    if (region->began == 0 || time < region->began)
-        region->began = time;
-    watched_prefixes_forget_oldest(*region->list, region->known);
+    if (watched->began == 0 || time < watched->began)
+        watched->began = time;
+    watched_prefixes_forget_oldest(*watched->list, watched->known);
     if (cursor.length > 0) {
-        watched_prefix_ask(region, cursor);
+        watched_prefix_ask(watched, cursor);
         return true;
     }
-    region->position++;
-    if (store_seek_shard(region->locks->store, &region->position, &(unsigned){0})) {
-        watched_prefix_ask(region, slice_of("0"));
+    watched->position++;
+    if (store_seek_shard(watched->locks->store, &watched->position, &(unsigned){0})) {
+        watched_prefix_ask(watched, slice_of("0"));
         return true;
     }
-    if (region->scan_since == 0)
-        region->scan_since = region->began; /* Redis tells of later changes */
-    watched_prefix_finish(region, NULL);
+    if (watched->scan_since == 0)
+        watched->scan_since = watched->began; /* Redis tells of later changes */
+    watched_prefix_finish(watched, NULL);
     return true;
 }
 
 static void watched_prefix_answered(void *context, const struct store_result *result)
 {
-    struct watched_prefix *region = context;
-    if (region->ended)
-        free(region);
-    else if (result->outcome == STORE_REPLIED && region->scan_again) {
-        region->scan_again = false;
-        watched_prefix_begin(region);
-    } else if (result->outcome != STORE_REPLIED || !read_part(region, result->reply))
-        watched_prefix_finish(region, operation_unavailable_because(result));
+    struct watched_prefix *watched = context;
+    if (watched->ended)
+        free(watched);
+    else if (result->outcome == STORE_REPLIED && watched->scan_again) {
+        watched->scan_again = false;
+        watched_prefix_begin(watched);
+    } else if (result->outcome != STORE_REPLIED ||
+               !watched_prefix_read_part(watched, result->reply))
+        watched_prefix_finish(watched, operation_unavailable_because(result));
 }
 
-static void watched_prefix_ask(struct watched_prefix *region, struct slice cursor)
+static void watched_prefix_ask(struct watched_prefix *watched, struct slice cursor)
 {
-    struct locks *locks = region->locks;
+    struct locks *locks = watched->locks;
     struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
-    struct slice prefix = {region->prefix, region->prefix_length};
+    struct slice prefix = {watched->prefix, watched->prefix_length};
     char pattern[KEY_PATTERN_LENGTH], since[NUMBER_TEXT], keys[NUMBER_TEXT], names[NUMBER_TEXT];
     const struct slice arguments[] = {
         stamp_placeholder(),
         cursor,
         {pattern, name_to_pattern(key_prefix, prefix, pattern)},
-        region->scan_since ? number_text(region->scan_since, since) : slice_of(""),
+        watched->scan_since ? number_text(watched->scan_since, since) : slice_of(""),
         number_text(KEYS_LOOKED_AT, keys),
         number_text(NAMES_FOUND, names),
     };
     unsigned shard = 0;
-    store_seek_shard(locks->store, &region->position, &shard);
-    region->asked = uv_now(locks->loop);
+    store_seek_shard(locks->store, &watched->position, &shard);
+    watched->asked = uv_now(locks->loop);
     const struct script_call call = {
         .script = &script_changes,
         .key = key_prefix,
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
         .done = watched_prefix_answered,
-        .context = region,
+        .context = watched,
     };
     script_call_send_at(locks, shard, &call);
 }
 
-void watched_prefix_scan(struct watched_prefix *region, int64_t since)
+void watched_prefix_scan(struct watched_prefix *watched, int64_t since)
 {
-    if (region->scanning)
+    if (watched->scanning)
         return;
-    region->scanning = true;
-    region->scan_since = since;
-    watched_prefix_begin(region);
+    watched->scanning = true;
+    watched->scan_since = since;
+    watched_prefix_begin(watched);
 }
 
-void watched_prefix_doubt(struct watched_prefix *region, int64_t since)
+void watched_prefix_doubt(struct watched_prefix *watched, int64_t since)
 {
-    region->ready = false;
-    if (region->scanning) {
-        region->scan_again = true;
-        region->scan_since = since;
+    watched->ready = false;
+    if (watched->scanning) {
+        watched->scan_again = true;
+        watched->scan_since = since;
     } else {
-        watched_prefix_scan(region, since);
+        watched_prefix_scan(watched, since);
     }
 }

@@ -9,13 +9,13 @@
 struct watched_prefix;
 
 /* Called from the loop when a scan has ended; `error` is NULL if it reached the end. */
-typedef void watched_prefix_scanned(void *context, struct watched_prefix *region,
+typedef void watched_prefix_scanned(void *context, struct watched_prefix *watched,
                                     const char *error);
 
 struct watched_prefix {
     struct watched_prefix *next;
-    struct watched_prefix **place; /* what points to this region */
-    struct watched_prefix **list;  /* the head of the list of regions */
+    struct watched_prefix **place; /* what points to this one */
+    struct watched_prefix **list;  /* the head of the list */
     struct locks *locks;
     struct prefix_names *known;
     watched_prefix_scanned *scanned;
@@ -23,7 +23,7 @@ struct watched_prefix {
     bool ready;         /* the table has all names that it must have */
     int64_t since;      /* the table has all free names that are newer than this version */
     int64_t forgotten;  /* the greatest version of a free name that the table has forgotten */
-    size_t watches;     /* how many watches use the region */
+    size_t watches;     /* how many watches use it */
     uint64_t idle;      /* since when no watch uses it; loop time, ms */
     bool scanning;      /* a script is under way */
     uint64_t asked;     /* when the script was sent; loop time, ms */
@@ -36,26 +36,26 @@ struct watched_prefix {
     char prefix[];
 };
 
-bool watched_prefix_has(const struct watched_prefix *region, struct slice name);
+bool watched_prefix_has(const struct watched_prefix *watched, struct slice name);
 
-/* Copies the prefix and puts the region into the list. */
+/* Copies the prefix and puts it into the list. */
 struct watched_prefix *watched_prefix_open(struct watched_prefix **list, struct locks *locks,
                                            struct prefix_names *known, struct slice prefix,
                                            watched_prefix_scanned *scanned, void *context);
-void watched_prefix_close(struct watched_prefix *region);
+void watched_prefix_close(struct watched_prefix *watched);
 
 /* Keeps the table small: forgets the free names that were seen longest ago. A watch that asks for
  * older changes than the table has causes a scan. */
 void watched_prefixes_forget_oldest(struct watched_prefix *list, struct prefix_names *known);
 
 /* Whether the table has all names that have changed since this version; 0: all that are held. */
-bool watched_prefix_covers(const struct watched_prefix *region, int64_t since);
+bool watched_prefix_covers(const struct watched_prefix *watched, int64_t since);
 
 /* Scans for the names that are held and the names that have changed since this version. Does
  * nothing while a scan is under way. */
-void watched_prefix_scan(struct watched_prefix *region, int64_t since);
+void watched_prefix_scan(struct watched_prefix *watched, int64_t since);
 
 /* Call this if changes may have been missed: scans anew for what has changed since this version. */
-void watched_prefix_doubt(struct watched_prefix *region, int64_t since);
+void watched_prefix_doubt(struct watched_prefix *watched, int64_t since);
 
 #endif
