@@ -18,8 +18,8 @@
 
 enum { METHOD_SHOWN = 32 };
 
-/* Whether the client would rather have this media type than JSON: it comes first of those in Accept
- * that we can answer with. */
+/* Whether the client prefers this media type to JSON: it is the first one in Accept that batond can
+ * send. */
 static bool prefers(const char *accept, const char *type)
 {
     const char *const TYPES[] = {type, "application/json", "application/problem+json",
@@ -34,7 +34,7 @@ static bool prefers(const char *accept, const char *type)
     return false;
 }
 
-/* Those that HTTP itself has (RFC 9110 and 5789): another one is nobody's. */
+/* The methods of HTTP itself (RFC 9110 and 5789). */
 static bool is_method(const char *method)
 {
     static const char *const METHODS[] = {"GET",     "HEAD",  "POST",    "PUT",  "DELETE",
@@ -96,7 +96,7 @@ refuse:;
     return false;
 }
 
-/* Finds the exchange's route. False where it has been answered because there is none. */
+/* Finds the exchange's route. Returns false if it has answered because there is none. */
 static bool find_route(struct exchange *exchange)
 {
     struct slice path, query;

@@ -45,7 +45,7 @@ const struct route ROUTES[] = {
 
 const size_t ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0];
 
-/* Whether the path fits the route's, and which segment stands for {name}. */
+/* Whether the path fits the pattern; sets the segment for {name}. */
 static bool path_fits(const char *pattern, struct slice path, struct slice *ret_name)
 {
     const char *brace = strchr(pattern, '{');

@@ -42,8 +42,8 @@ static bool is_json_type(const char *content_type)
            (content_type[length] == '\0' || strchr("; \t", content_type[length]));
 }
 
-/* An integer that has no room in 64 bits is out of a field's range, though jansson sees bad JSON:
- * this names the field. False, with nothing answered, where no field itself is such a number. */
+/* Jansson takes an integer beyond 64 bits for bad JSON. It is out of its field's range, so this
+ * names the field. Returns false, without an answer, if no field is such a number. */
 static bool refuse_number_too_large(struct exchange *exchange)
 {
     const char *key;
@@ -62,7 +62,7 @@ static bool refuse_number_too_large(struct exchange *exchange)
     return false;
 }
 
-/* What jansson lets pass: any depth, and a NUL behind a number or a word. */
+/* Refuses what jansson accepts: any depth, and a NUL after a number or a word. */
 static bool check_text(struct exchange *exchange)
 {
     bool has_nul = memchr(exchange->body.bytes, '\0', exchange->body.length);
@@ -76,7 +76,7 @@ static bool check_text(struct exchange *exchange)
     return !has_nul && !is_deep;
 }
 
-/* What jansson has to say of some errors is for who calls it: this is for who sends the body. */
+/* Jansson describes some errors for its caller; this describes them for the client. */
 static const char *body_describe(const json_error_t *error)
 {
     switch (json_error_code(error)) {
@@ -148,7 +148,7 @@ bool body_parse(struct exchange *exchange)
     return true;
 }
 
-/* Where the string ends that begins here: at its closing quote. */
+/* The closing quote of the string that begins here. */
 static const char *string_end(const char *at)
 {
     for (at++; *at != '"'; at++)
@@ -156,7 +156,7 @@ static const char *string_end(const char *at)
     return at;
 }
 
-/* Where the value ends in which this is: at the comma behind it, or at the bracket around it. */
+/* The end of the value around this place: its comma, or the bracket around it. */
 static const char *value_end(const char *at)
 {
     for (int depth = 0;; at++) {
@@ -171,7 +171,7 @@ static const char *value_end(const char *at)
     }
 }
 
-/* Jansson keeps members in their order, and refuses a key that is there twice. */
+/* Jansson keeps the order of members, and refuses a repeated key. */
 static struct slice find_member(const struct exchange *exchange, const char *key)
 {
     const char *at = (const char *)rawmemchr(exchange->body.bytes, '{') + 1;
@@ -184,7 +184,7 @@ static struct slice find_member(const struct exchange *exchange, const char *key
             return (struct slice){at, (size_t)(end - at)};
         at = end + 1;
     }
-    abort(); /* the key is that of a member */
+    abort(); /* the key is a member's */
 }
 
 static bool is_space(char c)

@@ -23,7 +23,7 @@ static bool is_safe(const char *method)
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* Whether an origin is that of the pages at this host, be it over HTTPS, which a proxy may end. */
+/* Whether an origin is this host's, over HTTP or over HTTPS, which a proxy may terminate. */
 static bool cross_site_is_own(const char *origin, const char *host)
 {
     const char *authority = strstr(origin, "://");
@@ -51,7 +51,7 @@ static bool ends_in(struct slice text, const char *end)
     return text.length > length && strncasecmp(text.bytes + text.length - length, end, length) == 0;
 }
 
-/* The last label of an address is a number, and that of no name in the DNS is. */
+/* An address ends in a number; no name in the DNS does. */
 static bool is_address(struct slice host)
 {
     size_t digits = 0;
@@ -62,8 +62,8 @@ static bool is_address(struct slice host)
            (digits > 0 && digits < host.length && host.bytes[host.length - 1 - digits] == '.');
 }
 
-/* The names that no public DNS has: of a machine, of containers beside each other, of Kubernetes.
- */
+/* Names that public DNS cannot resolve: of a machine, of containers beside each other, of
+ * Kubernetes. */
 static bool is_beyond_others(struct slice host)
 {
     static const char *const ENDS[] = {".localhost", ".internal", ".svc", ".cluster.local"};
@@ -73,7 +73,7 @@ static bool is_beyond_others(struct slice host)
     return host.length == 0 || is_address(host) || !memchr(host.bytes, '.', host.length);
 }
 
-/* Takes the next name off a list, as well as the space in front of it. */
+/* Removes the first name from a list, with the space before it. */
 static struct slice next_name(const char **list)
 {
     *list += strspn(*list, " ");

@@ -1,4 +1,4 @@
-/* cross_site.h: whether a page of another site may be behind a request. */
+/* cross_site.h: refuses requests that a page of another site may have caused. */
 #ifndef BATON_API_HTTP_CROSS_SITE_H
 #define BATON_API_HTTP_CROSS_SITE_H
 
@@ -6,21 +6,23 @@
 
 struct exchange;
 
-/* A browser sends what a page tells it to, along with the password or certificate that it has for
- * this batond, and to addresses that only its own machine can reach. So two things are refused with
- * 403 `untrusted_origin`, where the route is not for everybody; false: it has been answered.
+/* A page can make a browser send requests with the password or certificate that the browser has for
+ * this batond, and to addresses that only the browser's machine can reach. So, on routes that are
+ * not open to everybody, two kinds of request get 403 `untrusted_origin`:
  *
- * What changes something and does not come from a page of this batond, as the browser says in
- * Sec-Fetch-Site, or in Origin where it does not send that. Who sends neither is no browser.
+ * A request that changes something and does not come from a page of this batond, by Sec-Fetch-Site,
+ * or by Origin if the browser does not send that. A client that sends neither is not a browser.
  *
- * Where whoever can connect may do all: a Host that the DNS of others could have pointed here, so
- * that their page would count as one of this batond ("DNS rebinding"). What cannot be so is an
- * address, a name without a dot, one below .localhost, .internal, .svc or .cluster.local, and what
- * struct api's allowed_hosts lists. */
+ * If every client has every right: a request whose Host another site's DNS could point here, so
+ * that its page would count as batond's own ("DNS rebinding"). Allowed are an address, a name
+ * without a dot, a name below .localhost, .internal, .svc or .cluster.local, and the names in
+ * struct api's allowed_hosts.
+ *
+ * Returns false if it has answered. */
 bool cross_site_check(struct exchange *exchange);
 
-/* Whether a text can be that list: names with commas between, without ports; one that begins with a
- * dot is for all below it, and * for any. The empty text is an empty list. */
+/* Whether a text is a valid allowed_hosts: names without ports, separated by commas. A name that
+ * begins with a dot allows all names below it; * allows any. The empty text is an empty list. */
 bool cross_site_hosts_are_valid(const char *list);
 
 #endif

@@ -6,9 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* json_dumps with JSON_COMPACT writes the same and takes four times as long: it looks in every
- * object and array whether it is inside of itself, which none of ours is, and passes each piece of
- * text on through three functions. */
+/* json_dumps with JSON_COMPACT writes the same and takes four times as long: it looks for loops in
+ * every object and array, and passes each piece of text through three functions. */
 
 enum { ROOM = 512, REAL_LONGEST = 64 };
 
@@ -18,7 +17,7 @@ struct text {
     size_t room;
 };
 
-/* Where the next so many bytes go. */
+/* Room for `length` more bytes. */
 static char *dump_reserve(struct text *text, size_t length)
 {
     if (text->room - text->length < length) {
@@ -71,8 +70,8 @@ static void put_string(struct text *text, const char *bytes, size_t length)
     dump_put_char(text, '"');
 }
 
-/* What stands in front of JSON that is written as it is. Nothing else here begins with a NUL: no
- * text of a client has one. */
+/* Marks JSON that is written unchanged. Nothing else begins with a NUL: no client's text has one.
+ * */
 static const char VERBATIM[] = "\0JSON:";
 
 enum { VERBATIM_LENGTH = sizeof VERBATIM - 1 };
@@ -85,7 +84,7 @@ static void put_text(struct text *text, const char *bytes, size_t length)
         put_string(text, bytes, length);
 }
 
-/* As compact JSON has none: the line would end there, or the text. */
+/* A control character could end the line or the text; compact JSON has none. */
 static bool has_control(struct slice text)
 {
     for (size_t i = 0; i < text.length; i++)
@@ -115,7 +114,7 @@ static void put_real(struct text *text, const json_t *real)
     text->length += json_dumpb(real, at, REAL_LONGEST, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
-/* Room is made before anything points to it: it may move the text. */
+/* Making room may move the text, so it comes before any pointer into it. */
 static void put_integer(struct text *text, int64_t number)
 {
     char *at = dump_reserve(text, DECIMAL_LONGEST);
@@ -151,7 +150,7 @@ static void put_array(struct text *text, const json_t *array)
     dump_put_char(text, ']');
 }
 
-/* As deep as the document is: what comes from a client is at most 1 KiB of it. */
+/* Recursion goes as deep as the document, of which at most 1 KiB comes from a client. */
 static void put_value(struct text *text, const json_t *value) // NOLINT(misc-no-recursion)
 {
     switch (json_typeof(value)) {
@@ -182,7 +181,7 @@ static void put_value(struct text *text, const json_t *value) // NOLINT(misc-no-
     }
 }
 
-/* With a newline at the end, since people read it in terminals. */
+/* People read it in terminals, so it ends with a newline. */
 char *dump_line(json_t *document)
 {
     struct text text = {NULL, 0, 0};

@@ -6,10 +6,9 @@
 
 #include <jansson.h>
 
-/* A value that dump_line writes as it stands here: for JSON that a client sent, whose numbers and
- * escapes are to stay as they were. NULL where it is no JSON object on one
- * line. Nothing but dump_line knows
- * what it is. */
+/* A value that dump_line writes unchanged: for a client's JSON, whose numbers and escapes must stay
+ * as they are. NULL if it is not a JSON object on one line. Only dump_line understands the value.
+ * */
 json_t *dump_verbatim(struct slice object);
 
 /* The document as one line, newline included, for free(3). Takes the document over. */

@@ -5,7 +5,7 @@
 
 enum { TAG_LONGEST = DECIMAL_LONGEST + 2 };
 
-/* Returns its length; there is a NUL behind it. */
+/* Returns the length without the NUL. */
 static size_t etag_write_tag(int64_t version, char tag[TAG_LONGEST + 1])
 {
     char *end = stpcpy(decimal_put(stpcpy(tag, "\""), version), "\"");

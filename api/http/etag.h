@@ -10,11 +10,11 @@ struct exchange;
 /* Adds the ETag header. */
 void etag_reply(struct exchange *exchange, int64_t version);
 
-/* Whether If-None-Match, NULL where absent, lists this version: then nothing has changed. Compares
- * weakly, as the RFC wants it for GET; `*` fits any version. */
+/* Whether If-None-Match (NULL if absent) lists this version, so that nothing has changed. Compares
+ * weakly, as the RFC asks for GET; `*` fits any version. */
 bool etag_matches(const char *if_none_match, int64_t version);
 
-/* The same for any other ETag, its quotes included. */
+/* The same for any other ETag, including its quotes. */
 bool etag_is_among(const char *if_none_match, const char *tag);
 
 #endif

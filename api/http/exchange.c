@@ -5,9 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { STREAM_LEAST = 512 }; /* bytes of room for what is unsent */
+enum { STREAM_LEAST = 512 }; /* bytes, at first, for what is unsent */
 
-/* Adds one whose value has been written where the next one has its place. */
+/* Adds a header whose value is already at the end of header_text. */
 static void add_header(struct exchange *exchange, const char *name, size_t length)
 {
     struct reply *reply = &exchange->reply;
@@ -86,11 +86,11 @@ void exchange_stream(struct exchange *exchange, unsigned status, const char *con
     exchange->reply.content_type = content_type;
     exchange->stream.is_stream = true;
     reply_header(exchange, "Cache-Control", "no-store");
-    reply_header(exchange, "X-Accel-Buffering", "no"); /* nginx would keep lines back */
+    reply_header(exchange, "X-Accel-Buffering", "no"); /* nginx would buffer lines */
 }
 
-/* Room for so many bytes behind those that are unsent. What was taken makes room once it is as much
- * as what would have to be moved, so that a byte is moved once at most, as it were. */
+/* Room for `length` bytes after the unsent ones. Reuses the taken bytes' room once there are at
+ * least as many of them as unsent ones to move: so each byte moves about once at most. */
 static char *stream_reserve(struct stream *stream, size_t length)
 {
     size_t needed = stream->length + length;
@@ -110,7 +110,7 @@ static char *stream_reserve(struct stream *stream, size_t length)
     return stream->bytes + stream->taken + stream->length;
 }
 
-/* One write may be longer than the bound: what counts is how much the client has left unread. */
+/* One write may exceed the bound: it limits what the client left unread before. */
 void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct stream *stream = &exchange->stream;

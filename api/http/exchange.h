@@ -8,14 +8,14 @@
 #include "locks/locks.h"
 
 enum {
-    /* 64 names of 255 bytes, all that is beyond ASCII escaped as JSON allows it. */
+    /* Room for 64 names of 255 bytes, with every character beyond ASCII escaped. */
     EXCHANGE_BODY_LONGEST = 65536,
-    EXCHANGE_FIELD_COST = 64, /* bytes that each header field takes beside its text, about */
+    EXCHANGE_FIELD_COST = 64, /* bytes of memory for each header field beside its text, roughly */
     EXCHANGE_REQUEST_ID_LENGTH = 64,
     EXCHANGE_TRACE_ID_LENGTH = 32,
     EXCHANGE_HEADERS = 8,
     EXCHANGE_HEADER_TEXT = 1024,
-    EXCHANGE_STREAM_LONGEST = 64 * 1024, /* bytes unsent before a client is taken for gone */
+    EXCHANGE_STREAM_LONGEST = 64 * 1024, /* unsent bytes at which the client counts as gone */
 };
 
 struct api;
@@ -27,15 +27,15 @@ struct header {
     const char *value;
 };
 
-/* A hold that the answer tells of. */
+/* A hold in the reply. */
 struct grant {
     struct slice name;
     int64_t fence;
-    struct attempt attempt; /* "" where there is none */
-    bool is_new;            /* by this request; else the token had it already */
+    struct attempt attempt; /* "" without one */
+    bool is_new;            /* this request made it; else the token had it already */
 };
 
-/* What goes back. `body` is either constant or owned by the exchange. */
+/* The reply. `body` is constant, or the exchange owns it. */
 struct reply {
     unsigned status; /* 0 until answered */
     const char *content_type;
@@ -45,24 +45,24 @@ struct reply {
     size_t header_count;
 };
 
-/* A reply that goes on: what was written and not yet sent, `length` bytes behind those that were
- * taken. There is memory for it only while there is something unsent. */
+/* The unsent bytes of a streamed reply: `length` bytes, after the first `taken` ones. `bytes` is
+ * allocated only while some are unsent. */
 struct stream {
-    bool is_stream; /* the reply is one */
+    bool is_stream; /* the reply is a stream */
     bool finished;  /* nothing more will be written */
-    bool overflown; /* the client does not read: it is to be taken for gone */
+    bool overflown; /* the client does not read: the server treats it as gone */
     char *bytes;
     size_t taken;
     size_t length;
     size_t room;
 };
 
-/* Belongs to the server, which zeroes it, fills the first part, calls api_admit and, with the body,
- * api_handle, sends the reply and ends with exchange_clear. While an exchange is parked, it must
- * stay. */
+/* The server owns an exchange. It zeroes it, fills the first part, calls api_admit and, with the
+ * body, api_handle; then it sends the reply and calls exchange_clear. A parked exchange must stay
+ * where it is. */
 struct exchange {
     const char *method;
-    const char *target; /* as it stood in the request line */
+    const char *target; /* as the request line has it */
     struct slice body;
     const char *content_type; /* header fields; NULL where absent */
     const char *content_encoding;
@@ -74,72 +74,72 @@ struct exchange {
     const char *origin;
     const char *fetch_site; /* Sec-Fetch-Site */
     const char *authorization;
-    const char *certificate;  /* the common name of the client's certificate, which was verified */
-    bool lock_token_repeated; /* there is another Lock-Token field */
-    bool authorization_repeated; /* there is another Authorization field */
-    bool is_from_script;         /* a page asks that deals with 401 itself: X-Requested-With */
-    bool has_body;               /* one is announced */
-    bool is_admin;               /* health and figures may be asked for, and nothing else */
+    const char *certificate;     /* the common name in the client's verified certificate */
+    bool lock_token_repeated;    /* the request has more than one Lock-Token field */
+    bool authorization_repeated; /* the request has more than one Authorization field */
+    bool is_from_script;         /* X-Requested-With: a page's script handles 401 itself */
+    bool has_body;               /* the head announces a body */
+    bool is_admin;               /* came in at admin-listen, which serves health and metrics only */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
-    char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1]; /* of the trace that it is a part of, or "" */
+    char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1]; /* "": no trace */
     /* Called from the loop when a parked exchange has its reply. */
     void (*answered)(struct exchange *exchange);
-    /* Whether the client is still connected, by a look at its socket. */
+    /* Looks at the client's socket: whether it is still connected. */
     bool (*is_connected)(struct exchange *exchange);
-    /* A stream has more to send, or is complete. */
+    /* Called when a stream has more to send, or is complete. */
     void (*streamed)(struct exchange *exchange);
 
     struct reply reply;
-    struct stream stream; /* in place of a body, where `is_stream` is set */
+    struct stream stream; /* replaces the body if `is_stream` is set */
 
-    /* Set by an operation that returns WAITING or answers with a stream, as long as there is
-     * anything to let go of: the client has gone. The operation lets go of all that it waits for
-     * and answers no more; the server ends the exchange. exchange_clear calls it where nobody has.
-     */
+    /* An operation that returns WAITING or answers with a stream sets it while it has something to
+     * release. The server calls it when the client has gone, and exchange_clear if it is still set.
+     * The operation then releases all that it waits for and does not answer; the server ends the
+     * exchange. */
     void (*hung_up)(struct exchange *exchange);
-    /* May be set by an operation that answers with a stream: all that it wrote has been sent, so it
-     * may look for more. Called from inside the HTTP library: it must not write yet. */
+    /* An operation that answers with a stream may set it. Called when all that it wrote has been
+     * sent, so that it can look for more. The HTTP library is the caller, so do not write from
+     * here. */
     void (*drained)(struct exchange *exchange);
 
-    /* The API's own. */
+    /* The rest belongs to the API. */
     struct api *api;
-    const struct route *route; /* NULL where none fits */
-    /* Who asks: a reference of the exchange's own, so that it lasts however long the request waits
-     * and whatever is read on SIGHUP. NULL while nobody has asked who it is, and for the routes
-     * that are for everybody. */
+    const struct route *route; /* NULL if no route fits */
+    /* The caller. The exchange holds a reference, so that a SIGHUP does not free it while the
+     * request waits. NULL before credentials_check, and for routes open to everybody. */
     struct principal *principal;
-    bool drops_body;        /* the operation takes none: what comes is to be counted, not kept */
-    bool receives;          /* among those whose bodies are on their way, until limits_received */
-    bool counted;           /* among those that wait, until limits_leave */
-    struct slice name_sent; /* the segment of the path that stands for {name}; absent without */
+    bool drops_body; /* the operation takes no body: the server counts its bytes and drops them */
+    bool receives;   /* counts among the bodies being received, until limits_received */
+    bool counted;    /* counts among the waiting requests, until limits_leave */
+    struct slice name_sent; /* the path's segment for {name}; absent if the route has none */
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;
     bool wants_text;           /* acquire: the bare token */
-    bool wants_events;         /* watching: as text/event-stream */
-    struct slice stored_token; /* what the locks know the token and the owner as: ownership.h */
+    bool wants_events;         /* watching: the reply is text/event-stream */
+    struct slice stored_token; /* the token and the owner as the locks keep them: ownership.h */
     struct slice stored_owner;
     struct ownership *ownership;
     char made_token[TOKEN_SHORTEST + 1];
     char made_owner[TOKEN_SHORTEST + 1];
-    struct grant grant;   /* what the answer tells of */
-    struct grant *grants; /* the same where several names were acquired */
+    struct grant grant;   /* the hold in the reply */
+    struct grant *grants; /* the same if several names were acquired */
     size_t grant_count;
-    int64_t queued_us; /* since when it waits, of the monotonic clock; 0: it does not */
+    int64_t queued_us; /* when the wait began, by the monotonic clock; 0: it does not wait */
     struct slice queued_name;
-    uint64_t heard; /* when its turn had come, as of struct locks_reply */
-    /* Of what happened, for whoever writes down how the request went. */
+    uint64_t heard; /* when its turn came: struct locks_reply */
+    /* For the request's line in the log. */
     struct {
         int64_t fence; /* 0: none */
         bool waited;
         int64_t waited_us;
     } noted;
-    void *below;     /* what it waits for; hung_up knows what that is */
-    int64_t keep_ms; /* for how long the place of an undelivered grant is kept */
-    json_t *json;    /* the request's body, or a list while it is made */
-    size_t skipped;  /* locks that the list leaves out because they cannot be read */
-    char *decoded;   /* the query's values */
-    char *meta;      /* as it was sent, without the space between */
+    void *below;     /* the operation's own state; hung_up knows its type */
+    int64_t keep_ms; /* how long to keep the place of an undelivered grant */
+    json_t *json;    /* the request's body, or a list that is being built */
+    size_t skipped;  /* damaged locks, which the list leaves out */
+    char *decoded;   /* the decoded values of the query */
+    char *meta;      /* the client's text without the white space */
     char *owned_body;
     char header_text[EXCHANGE_HEADER_TEXT];
     size_t header_text_length;
@@ -152,8 +152,8 @@ void reply_header(struct exchange *exchange, const char *name, const char *value
 /* The same with a value as it is, which is copied. */
 void reply_header_text(struct exchange *exchange, const char *name, struct slice value);
 
-/* Each of these answers the exchange. The document and the owned body, which goes to free(3), are
- * taken over; the text is copied; the constant must last for ever. */
+/* Each of these answers the exchange. reply_json and reply_owned take over the document and the
+ * body (for free(3)); reply_text copies; the constant must never be freed. */
 void reply_json(struct exchange *exchange, unsigned status, const char *content_type,
                 json_t *document);
 void reply_owned(struct exchange *exchange, unsigned status, const char *content_type, char *body);
@@ -162,24 +162,24 @@ void reply_constant(struct exchange *exchange, unsigned status, const char *cont
                     const char *body, size_t length);
 void reply_nothing(struct exchange *exchange, unsigned status);
 
-/* Answers with a stream: status and headers now, the body as it comes. exchange_resume sends it on
- * its way; what is written before that goes with it. */
+/* Answers with a stream: status and headers now, the body as it comes. exchange_resume starts
+ * sending, with what was written until then. */
 void exchange_stream(struct exchange *exchange, unsigned status, const char *content_type);
 
-/* Appends to the stream; the bytes are copied. From the loop only, and not after hung_up. */
+/* Appends to the stream and copies the bytes. Call it from the loop only, and not after hung_up. */
 void exchange_write(struct exchange *exchange, const char *bytes, size_t length);
 
-/* For the server: moves at most so many bytes from the front of the stream into the buffer. Returns
+/* For the server: moves up to `size` bytes from the front of the stream into the buffer. Returns
  * how many. */
 size_t exchange_take(struct exchange *exchange, char *buffer, size_t size);
 
-/* For the server: the stream is empty, and its client has been sent all of it. */
+/* For the server: tells the operation that everything written so far has been sent. */
 void exchange_drained(struct exchange *exchange);
 
 /* The stream ends when what was written has been sent. */
 void exchange_finish(struct exchange *exchange);
 
-/* Whether the client of an exchange is still there, as the locks ask it. */
+/* Whether the client is still connected, in the form of struct acquirer's callback. */
 bool exchange_is_connected(void *exchange);
 
 #endif

@@ -42,7 +42,7 @@ void field_refuse(struct exchange *exchange, enum field_id id, const char *expec
     problem_parameter(exchange, field->json ? field->json : field->query, expected);
 }
 
-/* Which of the accepted fields has this name there; FIELD_COUNT for none. */
+/* The accepted field with this name; FIELD_COUNT for none. */
 static enum field_id field_find(unsigned accepted, struct slice name, bool in_query)
 {
     for (unsigned id = 0; id < FIELD_COUNT; id++) {
@@ -65,7 +65,7 @@ static void list_names(unsigned accepted, bool in_query, char *text, size_t size
     }
 }
 
-/* How much of a name a problem shows; no character is cut in two. */
+/* How many bytes of a name a problem shows, in whole characters. */
 static int shown_length(struct slice name)
 {
     size_t length = name.length > NAME_SHOWN ? NAME_SHOWN : name.length;
@@ -103,7 +103,7 @@ static bool refuse_repeated(const struct input *input)
     return false;
 }
 
-/* Marks the field as given. False where it was given before. */
+/* Marks the field as given. Returns false if it was given before. */
 static bool claim(const struct input *input)
 {
     struct parameters *parameters = &input->exchange->parameters;
@@ -140,7 +140,7 @@ static bool read_query(struct exchange *exchange, unsigned accepted)
     exchange->decoded = memory_checked(malloc(query.length));
     const char *start = query.bytes;
     while (query_next(&query, &name, &value)) {
-        /* A value is decoded to where it stands in the query: it only gets shorter. */
+        /* Decodes in place: a value only gets shorter. */
         char *place = exchange->decoded + (value.bytes ? value.bytes - start : 0);
         if (!read_pair(exchange, accepted, name, value, place))
             return false;
@@ -181,8 +181,8 @@ static bool read_header(struct exchange *exchange, unsigned accepted)
     return claim(&input) && input_set_text(&input, slice_of(exchange->lock_token));
 }
 
-/* A client of an event stream that connects again repeats its query as it was: where it stopped is
- * in the header, and counts more. For names under a prefix that may be two versions. */
+/* When an event stream's client reconnects, it repeats its query. The header says where it stopped,
+ * and so takes precedence. For a prefix it may have two versions. */
 static bool read_last_event(struct exchange *exchange)
 {
     if (!exchange->wants_events || !exchange->last_event_id)
@@ -217,7 +217,7 @@ int64_t fields_longest_ttl(const struct exchange *exchange)
     return shortest;
 }
 
-/* Of several names, each may have a rule of its own, and some were read after the TTL. */
+/* Runs last: each of several names may have its own rule, and the TTL may be read before them. */
 static bool check_ttl(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;

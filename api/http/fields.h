@@ -17,9 +17,9 @@ enum field_kind {
     FIELD_TEXT,     /* without control characters; the range is its length in bytes */
     FIELD_TOKEN,    /* never in the query */
     FIELD_OBJECT,   /* a JSON object; the range is its length in bytes as compact text */
-    FIELD_FLAG,     /* true or false, or in the query nothing but its name, which is true */
-    FIELD_CHOICE,   /* the only word that may stand there, which is `expected` */
-    FIELD_LIST,     /* of different names; the range is how many */
+    FIELD_FLAG,     /* true or false; in the query its bare name is true */
+    FIELD_CHOICE,   /* the only valid word is `expected` */
+    FIELD_LIST,     /* of different names; the range is their number */
     FIELD_REPLICAS, /* "none", which is 0, or "replicas:N"; the range is N */
 };
 
@@ -47,12 +47,12 @@ enum field_id {
 };
 
 struct field {
-    const char *json;  /* its name in the body; NULL where it may not stand there */
-    const char *query; /* its name in the query; NULL where it may not stand there */
+    const char *json;  /* its name in the body; NULL if the body may not have it */
+    const char *query; /* its name in the query; NULL if the query may not have it */
     enum field_kind kind;
     int64_t lowest;
     int64_t highest;
-    const char *expected; /* what to tell who gave something else */
+    const char *expected; /* what a problem tells the client to send */
 };
 
 extern const struct field FIELDS[FIELD_COUNT];
@@ -61,14 +61,15 @@ extern const struct field FIELDS[FIELD_COUNT];
 
 enum { REASON_LENGTH = 256 }; /* bytes */
 
-#define VERSION_HIGHEST INT64_C(9007199254740991) /* what JSON numbers carry exactly */
+#define VERSION_HIGHEST                                                                            \
+    INT64_C(9007199254740991) /* the highest integer that is exact in every JSON reader */
 
-/* The values, by field. Those not given are 0, LOCK_EXCLUSIVE, absent or false. `names` has so many
- * as the number of its field says. */
+/* The values, by field. A field that was not given is 0, LOCK_EXCLUSIVE, absent or false. `names`
+ * has numbers[FIELD_NAMES] entries. */
 struct parameters {
     unsigned given; /* FIELD_BIT of each */
     int64_t numbers[FIELD_COUNT];
-    int64_t since; /* of Last-Event-ID, where it is AFTER-SINCE: see struct prefix_position */
+    int64_t since; /* of a Last-Event-ID of the form AFTER-SINCE: see struct prefix_position */
     struct slice texts[FIELD_COUNT];
     struct slice *names;
 };

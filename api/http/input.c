@@ -76,7 +76,7 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
     }
 }
 
-/* Why a value is too much that others may give. */
+/* Why a value that other callers may give is too high for this one. */
 static const char *why_no_more(const struct input *input)
 {
     bool is_ruled = input->id == FIELD_TTL && highest_of(input) != input->exchange->api->max_ttl_ms;

@@ -26,7 +26,7 @@ static bool is_before(const struct page_lock *one, const struct page_lock *other
     return compare_names(one->name, other->name) < 0;
 }
 
-/* They come nearly in order. */
+/* Locks arrive nearly in order, so an insertion sort is cheap. */
 static void insert(struct page *page, struct page_lock *lock)
 {
     size_t at = page->count;
@@ -62,7 +62,7 @@ static void take_last(struct page *page)
     leave_out(page, last);
 }
 
-/* Those that changed together with the first that was left out are left out, too. */
+/* Also leaves out the locks that changed together with the first one left out. */
 static void mend(struct page *page)
 {
     while (page->count > 0 && page->locks[page->count - 1]->version == page->left_out->version)

@@ -1,6 +1,4 @@
-/* page.h: what one round of a watch tells: locks in the order in which they changed, as many as
- * fit.
- */
+/* page.h: the locks that one round of a watch reports: those that changed first, as many as fit. */
 #ifndef BATON_API_HTTP_PAGE_H
 #define BATON_API_HTTP_PAGE_H
 
@@ -14,28 +12,29 @@ struct page_lock {
     char bytes[];
 };
 
-/* Whatever comes, in whatever order, it keeps those that changed first: so each page brings its
- * reader further, and has so much memory at most. Set the limits; the rest is zeroed. */
+/* Keeps the locks that changed first, in whatever order they are added: so each page brings its
+ * reader further, in bounded memory. Set the limits and zero the rest. */
 struct page {
     size_t most;       /* locks */
-    size_t most_bytes; /* of text; a page has one lock at least, however long */
-    /* Whether locks that changed in the same microsecond may be told apart. Where not, the first
-     * such group is in the page as a whole. */
+    size_t most_bytes; /* of text; a page has at least one lock, however long */
+    /* Whether a page may end between locks that changed in the same microsecond. If not, the page
+     * has the whole of the first such group. */
     bool tears;
     struct page_lock **locks;
     size_t count;
     size_t room;
     size_t bytes;
-    struct page_lock *left_out; /* the first of those that did not fit; NULL: all did */
+    struct page_lock *left_out; /* the first lock that did not fit; NULL if all did */
 };
 
-/* The texts are copied. */
+/* Copies the texts. */
 void page_add(struct page *page, int64_t version, struct slice name, struct slice text);
 
-/* What the round has reached is lowered to what the page has of it: its name is the page's then. */
+/* Lowers the position that the round has reached to what the page covers. Its name may point into
+ * the page then. */
 void page_limit(const struct page *page, struct prefix_position *reached);
 
-/* Forgets all that is in it. */
+/* Frees and removes all locks in the page. */
 void page_clear(struct page *page);
 
 #endif

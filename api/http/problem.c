@@ -41,7 +41,7 @@ static json_t *document_new(const struct exchange *exchange, enum problem proble
 
     struct slice path, query;
     target_split(exchange->target, &path, &query);
-    /* What comes from the client need not be UTF-8; then it is left out. */
+    /* The client's path may not be UTF-8; then the instance is empty. */
     json_t *instance = json_stringn(path.bytes, path.length);
     json_t *document = json_object();
     problem_set(document, "type", json_string_nocheck(type));
@@ -74,7 +74,7 @@ static void answer_line(struct exchange *exchange, const struct kind *kind, cons
 void problem_answer(struct exchange *exchange, enum problem problem, json_t *document)
 {
     const struct kind *kind = &KINDS[problem];
-    if (kind->status == 503 && problem != PROBLEM_QUARANTINED) /* which knows better */
+    if (kind->status == 503 && problem != PROBLEM_QUARANTINED) /* acquisition.c knows the time */
         reply_header(exchange, "Retry-After", "1");
     if (exchange->wants_text) {
         answer_line(exchange, kind, document);

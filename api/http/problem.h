@@ -38,7 +38,7 @@ struct exchange;
     X(PROBLEM_DRAINING, "draining", 503, "This batond is stopping")                                \
     X(PROBLEM_STUCK, "stuck", 503, "A worker of this batond is stuck")
 
-/* Those that any operation may get: of its connection, of its head, of a body on its way. */
+/* The problems of a connection, a head or a body, which any operation may get. */
 #define CONNECTION_PROBLEMS(X)                                                                     \
     X(PROBLEM_HEAD_TOO_LARGE, "head_too_large", 431, "The head of the request is too large")       \
     X(PROBLEM_TOO_MANY_BODIES, "too_many_bodies", 429, "Too many bodies are on their way")         \
@@ -49,35 +49,35 @@ struct exchange;
 enum problem { PROBLEMS(PROBLEM_NAME) PROBLEM_COUNT, CONNECTION_PROBLEMS(PROBLEM_NAME) };
 #undef PROBLEM_NAME
 
-/* Begins a problem document with `detail`, written as printf does: what was wrong and what to do.
- * The caller may add members, and ends with problem_answer. */
+/* Begins a problem document. `detail`, a printf format, says what is wrong and what to do. Add
+ * members if you need some, then call problem_answer. */
 json_t *problem_new(const struct exchange *exchange, enum problem problem, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Answers with the document, which it takes over; as one line `code: detail` where the client asked
- * for text. Every 503 tells when to try again. */
+/* Answers with the document and takes it over. If the client asked for text, the reply is one line
+ * `code: detail`. A 503 gets Retry-After; that of `quarantined` is the caller's. */
 void problem_answer(struct exchange *exchange, enum problem problem, json_t *document);
 
-/* The two in one, for a problem without further members. */
+/* problem_new and problem_answer, for a problem without further members. */
 void problem_simply(struct exchange *exchange, enum problem problem, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* invalid_parameter, of the one with this name. */
+/* Answers invalid_parameter for the parameter `name`. */
 void problem_parameter(struct exchange *exchange, const char *name, const char *detail);
 
-/* The answer to a renewal that replicas have not confirmed. */
+/* Answers a renewal that too few replicas have confirmed. */
 void problem_unconfirmed_renewal(struct exchange *exchange, const char *error);
 
-/* The answer when Redis could not be asked. */
+/* Answers store_unavailable: Redis could not be asked. */
 void problem_unavailable(struct exchange *exchange, const char *error);
 
-/* The same, or that what Redis keeps of the lock is damaged: LOCKS_UNAVAILABLE or _DAMAGED. */
+/* Answers store_unavailable or damaged, for LOCKS_UNAVAILABLE or LOCKS_DAMAGED. */
 void problem_unanswered(struct exchange *exchange, enum locks_result result, const char *error);
 
-/* The detail of the latter, written as snprintf does. */
+/* Writes the detail of `damaged`, as snprintf does. */
 void problem_damage(char *ret, size_t size, const char *error);
 
-/* The document of a connection's problem, as one line for free(3). */
+/* A problem without an exchange, as one line of JSON for free(3). */
 char *problem_line(enum problem problem, const char *detail);
 
 #endif

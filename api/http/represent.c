@@ -3,7 +3,7 @@
 #include "base/decimal.h"
 #include "base/memory.h"
 
-/* Bytes of these as text beside name, token and owner. */
+/* Bytes of the text of each, beside name, token and owner. */
 enum { HOLD_REST = 160, RELEASE_REST = 128 };
 
 static json_t *required(json_t *json)
@@ -31,7 +31,7 @@ static void set_limit(json_t *object, int64_t limit)
         represent_set(object, "limit", json_integer(limit));
 }
 
-/* An owner without its realm, which is the principal that it belongs to. */
+/* Splits an owner into its name and its realm, the principal that it belongs to. */
 static struct slice represent_name_of(struct slice owner, struct slice *ret_realm)
 {
     struct slice name;
@@ -64,16 +64,10 @@ json_t *represent_hold_document(struct slice name, struct slice token, const str
     return object;
 }
 
-/* Whether a JSON string can hold it as it is: the texts of a hold have no control characters. */
+/* Whether a JSON string needs no escapes for it: a hold's texts have no control characters. */
 static bool is_plain(struct slice text)
 {
     return !memchr(text.bytes, '"', text.length) && !memchr(text.bytes, '\\', text.length);
-}
-
-static char *required_text(size_t size)
-{
-    char *text = memory_checked(malloc(size));
-    return text;
 }
 
 static char *represent_put(char *at, struct slice text)
@@ -81,15 +75,15 @@ static char *represent_put(char *at, struct slice text)
     return mempcpy(at, text.bytes, text.length);
 }
 
-/* This is the body of every granted acquire. Where nothing needs escaping, which is nearly always,
- * it is written in one go: a document costs twenty times as much, and printf leaves a copy of the
- * token on the stack. */
+/* This is the body of every granted acquire. If nothing needs escapes, which is usual, this writes
+ * the text directly: a document costs twenty times as much, and printf leaves a copy of the token
+ * on the stack. */
 char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
 {
     struct slice realm, owner = represent_name_of(hold->owner, &realm);
     if (hold->limit > 0 || !is_plain(name) || !is_plain(owner))
         return dump_line(represent_hold_document(name, token, hold));
-    char *text = required_text(name.length + token.length + owner.length + HOLD_REST);
+    char *text = memory_checked(malloc(name.length + token.length + owner.length + HOLD_REST));
     char *at = represent_put(stpcpy(text, "{\"name\":\""), name);
     at = represent_put(stpcpy(at, "\",\"token\":\""), token);
     at = represent_put(stpcpy(at, "\",\"owner\":\""), owner);
@@ -116,12 +110,13 @@ json_t *represent_release_document(struct slice name, const struct release *rele
     return object;
 }
 
-/* In one go for the same reason as a hold; a client that has waited may be answered behind it. */
+/* Written directly for the same reason as a hold; a waiting client may be answered right after it.
+ * */
 char *represent_release(struct slice name, const struct release *release)
 {
     if (release->cancelled || !is_plain(name))
         return dump_line(represent_release_document(name, release));
-    char *text = required_text(name.length + RELEASE_REST);
+    char *text = memory_checked(malloc(name.length + RELEASE_REST));
     char *at = represent_put(stpcpy(text, "{\"name\":\""), name);
     at = decimal_put(stpcpy(at, "\",\"released\":true,\"fence\":"), release->fence);
     at = decimal_put(stpcpy(at, ",\"held_ms\":"), release->held_ms);
@@ -130,14 +125,14 @@ char *represent_release(struct slice name, const struct release *release)
     return text;
 }
 
-/* What its holder wrote, checked when it came in; null where it wrote nothing. */
+/* The holder's meta, which was checked when it came in; null if it gave none. */
 static json_t *meta(struct slice text)
 {
     json_t *object = text.length > 0 ? dump_verbatim(text) : NULL;
     return object ? object : json_null();
 }
 
-/* Who holds or waits, to others: their name and whose it is, and how they share. */
+/* A holder or waiter as others see it: its owner, its principal and its mode. */
 static json_t *represent_other(struct slice stored_owner, enum lock_mode mode)
 {
     json_t *object = required(json_object());

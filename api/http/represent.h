@@ -6,30 +6,30 @@
 
 #include <jansson.h>
 
-/* Each returns a new reference and ends the process when there is no memory. */
+/* Each returns a new reference (or text), and aborts if memory has run out. */
 
-/* What the owner of a hold is told, as text for free(3). */
+/* A hold as its owner sees it, as text for free(3). */
 char *represent_hold(struct slice name, struct slice token, const struct hold *hold);
 
-/* The same as a document, to be part of another. */
+/* The same as a JSON value, for use in another document. */
 json_t *represent_hold_document(struct slice name, struct slice token, const struct hold *hold);
 
-/* What whoever has released it is told of the end of a hold. */
+/* A release, as the client that released sees it. */
 json_t *represent_release_document(struct slice name, const struct release *release);
 
 /* The same as a line of text, for free(3). */
 char *represent_release(struct slice name, const struct release *release);
 
-/* What anybody is told of a lock. */
+/* A lock as every reader sees it. */
 json_t *represent_view(struct slice name, const struct lock_view *view);
 
-/* The holders, to be told to whoever is refused. */
+/* The holders alone, for the client that is refused. */
 json_t *represent_holders(const struct lock_view *view);
 
-/* The owner as its client calls it. */
+/* The owner by the client's name, without its realm. */
 json_t *represent_owner(struct slice owner);
 
-/* Text that Redis kept; as valid UTF-8 as it was when it came in. */
+/* Text from Redis; if it is not valid UTF-8, an empty string. */
 json_t *represent_text(struct slice text);
 
 #endif

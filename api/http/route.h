@@ -11,15 +11,15 @@ struct exchange;
 enum handling {
     ANSWERED, /* its reply is complete */
     PARKED,   /* exchange_resume will be called, from the loop */
-    WAITING,  /* parked, for as long as its client stays: the server watches for its hang-up */
+    WAITING,  /* parked while its client stays: the server watches for a hang-up */
 };
 
 struct route {
     const char *method;
-    const char *path; /* "{name}" stands for one segment */
+    const char *path; /* "{name}" is one segment */
     const char *operation_id;
-    unsigned fields; /* FIELD_BIT of each that it accepts */
-    enum verb needs; /* what one has to be allowed; VERB_NONE: it is for everybody */
+    unsigned fields; /* FIELD_BIT of each field that it accepts */
+    enum verb needs; /* the right that the caller needs; VERB_NONE: open to everybody */
     enum handling (*handle)(struct exchange *exchange);
 };
 

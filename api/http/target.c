@@ -78,7 +78,7 @@ size_t percent_encode(struct slice text, char *ret)
     return length;
 }
 
-/* The bytes up to the first `c`, and what comes after it; absent where there is no `c`. */
+/* The bytes before the first `c`, and those after it; absent if there is no `c`. */
 static void target_cut(struct slice text, char c, struct slice *ret_before, struct slice *ret_after)
 {
     const char *found = text.length > 0 ? memchr(text.bytes, c, text.length) : NULL;

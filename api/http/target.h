@@ -1,4 +1,4 @@
-/* target.h: takes the target of a request line apart, as it was sent. */
+/* target.h: splits and decodes the target of a request line. */
 #ifndef BATON_API_HTTP_TARGET_H
 #define BATON_API_HTTP_TARGET_H
 
@@ -13,12 +13,12 @@ void target_split(const char *target, struct slice *ret_path, struct slice *ret_
  * or -EINVAL for a % without two hexadecimal digits. */
 int percent_decode(struct slice text, char *bytes, size_t *ret_length);
 
-/* Writes all but unreserved characters (RFC 3986) as %XX, and a NUL: at most 3 * text.length + 1
- * characters. Returns the length without the NUL. */
+/* Writes the text and a NUL, every character that is not unreserved (RFC 3986) as %XX: at most 3 *
+ * text.length + 1 bytes. Returns the length without the NUL. */
 size_t percent_encode(struct slice text, char *ret);
 
-/* Takes the next name=value off the front of a query, undecoded. False at the end. A name without
- * a "=" has an absent value. */
+/* Removes the first name=value from a query, undecoded. Returns false at the end. A name without
+ * "=" has an absent value. */
 bool query_next(struct slice *query, struct slice *ret_name, struct slice *ret_value);
 
 #endif

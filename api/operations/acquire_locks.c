@@ -8,7 +8,7 @@
 #include "api/stats/lock_event.h"
 #include "base/memory.h"
 
-/* The name as the exchange has it, which lasts as long as the exchange does. */
+/* The exchange's own copy of the name, which lasts as long as the exchange. */
 static struct slice own_name(const struct exchange *exchange, struct slice name)
 {
     const struct slice *names = exchange->parameters.names;
@@ -18,7 +18,7 @@ static struct slice own_name(const struct exchange *exchange, struct slice name)
     return names[i];
 }
 
-/* Keeps what has to be taken back should the reply not reach the client. */
+/* Keeps what must be taken back if the reply does not reach the client. */
 static void keep_grant(struct exchange *exchange, struct slice name,
                        const struct locks_reply *reply)
 {
@@ -29,13 +29,13 @@ static void keep_grant(struct exchange *exchange, struct slice name,
         (struct grant){name, reply->hold.fence, reply->attempt, reply->result == LOCKS_DONE};
 }
 
-/* One of the names is held: for others that is so, whatever becomes of the rest. */
+/* One name is granted. Others see this hold at once, whether or not the rest follow. */
 static void granted(void *context, struct slice name, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     struct slice own = own_name(exchange, name);
     struct hold hold = reply->hold;
-    /* Until all are held it has a short TTL that is renewed, and then what was asked for. */
+    /* Until all names are held, the hold has a short TTL that is renewed: report the client's. */
     if (reply->result == LOCKS_DONE)
         hold.ttl_ms = exchange->parameters.numbers[FIELD_TTL];
     keep_grant(exchange, own, reply);

@@ -14,7 +14,7 @@
 static const char LOCKS[] = "/locks/";
 
 enum {
-    WAIT_SHOWN_MS = 30000, /* as an example, where it may be so long */
+    WAIT_SHOWN_MS = 30000, /* the example in a problem, if max-wait allows it */
     DAMAGE_LENGTH = 768,
 };
 
@@ -29,7 +29,7 @@ int64_t acquisition_replicas(const struct exchange *exchange)
     return asked > set ? asked : set;
 }
 
-/* Whether the fields go together; else the exchange has been answered. */
+/* Returns false if it has answered, because two fields exclude each other. */
 static bool are_compatible(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
@@ -96,8 +96,7 @@ static void add_token(const struct exchange *exchange, json_t *document)
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
 }
 
-/* Adds who holds the lock, and when it may be worth while to ask again: when the first hold ends.
- */
+/* Adds the holders, and when to ask again: when the first hold ends. */
 static void add_holders(struct exchange *exchange, json_t *document, const struct lock_view *view)
 {
     int64_t retry_ms = view->holder_count > 0 ? view->holders[0].ttl_ms + 1 : 1;
@@ -109,14 +108,14 @@ static void add_holders(struct exchange *exchange, json_t *document, const struc
 
 #define TO_WAIT "to wait for the lock, ask again with wait=%s (wait_ms in a body)"
 
-/* Only who has not asked to wait hears this. */
+/* The answer to a request without a wait. */
 static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 {
     int64_t most_ms = exchange->api->max_wait_ms;
     char wait[DURATION_TEXT];
     json_t *document;
     duration_format(most_ms < WAIT_SHOWN_MS ? most_ms : WAIT_SHOWN_MS, wait);
-    if (view->hold_count == 0) /* a newcomer does not pass those who wait */
+    if (view->hold_count == 0) /* a new request does not overtake waiters */
         document =
             problem_new(exchange, PROBLEM_LOCKED, "%lld already wait for their turn; " TO_WAIT,
                         (long long)view->queue_length, wait);
@@ -196,7 +195,7 @@ static json_t *damaged(struct exchange *exchange, const char *error)
     return problem_new(exchange, PROBLEM_DAMAGED, "%s", detail);
 }
 
-/* Of a hold that the token had before, nothing was given back. */
+/* A hold that the token had before was not given back. */
 static json_t *unconfirmed(struct exchange *exchange, const char *error)
 {
     json_t *document =
@@ -208,8 +207,8 @@ static json_t *unconfirmed(struct exchange *exchange, const char *error)
     return document;
 }
 
-/* It tells until when; a wait that is longer is granted then. Where it is this name alone, its last
- * hold ended by a clock that was ahead, which nobody but Redis may have noticed. */
+/* Says when the quarantine ends; a longer wait is granted then. If only this name is quarantined, a
+ * clock that was ahead ended its last hold, and only Redis may have noticed. */
 static json_t *quarantined(struct exchange *exchange, struct slice name,
                            const struct lock_view *view)
 {
@@ -235,7 +234,7 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
     return document;
 }
 
-/* The document, and which problem it is. */
+/* Returns the document, and sets which problem it is. */
 static json_t *problem_of(struct exchange *exchange, enum locks_result result,
                           const struct lock_view *view, const char *error, struct slice name,
                           enum problem *ret)

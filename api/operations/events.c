@@ -8,9 +8,9 @@
 #include "base/monotonic.h"
 
 enum {
-    BEHIND = 1024, /* bytes that a client has not read, from which on it gets no such event */
+    BEHIND = 1024, /* unread bytes from which a client gets no `store` event */
     WAIT_DEFAULT_MS = 30000,
-    SIGN_OF_LIFE_MS = 15000, /* proxies take a silent connection for dead after a minute or so */
+    SIGN_OF_LIFE_MS = 15000, /* proxies close a silent connection after about a minute */
 };
 
 void events_read(struct events *events, struct exchange *exchange)
@@ -34,7 +34,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The first round of a stream does not wait, so that its client soon knows that it is served. */
+/* The first round of a stream does not wait, so that the client soon gets the reply's head. */
 int64_t events_wait(const struct events *events)
 {
     const struct exchange *exchange = events->exchange;
@@ -59,7 +59,7 @@ static void events_write_id(const struct events *events, const char *id)
     events_write_text(events, slice_of("\n"));
 }
 
-/* What is written first goes with the head of the reply. */
+/* The first bytes written go out with the reply's head. */
 static void events_begin_round(struct events *events)
 {
     if (!events->begun)
@@ -117,9 +117,9 @@ void events_fail(struct events *events, const char *error)
 {
     struct exchange *exchange = events->exchange;
     if (events->begun) {
-        if (!locks_has_store(exchange->api->locks)) /* all streams hear why this one ends */
+        if (!locks_has_store(exchange->api->locks)) /* tells all streams why this one ends */
             events_set_store(exchange->api, false);
-        exchange_finish(exchange); /* clients of event streams come again by themselves */
+        exchange_finish(exchange); /* event-stream clients reconnect by themselves */
         return;
     }
     problem_unavailable(exchange, error);

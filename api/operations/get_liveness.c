@@ -4,8 +4,8 @@
 #include "api/operations/operations.h"
 #include "api/stats/health.h"
 
-/* Whoever answers is alive, and speaks for the other workers, too: the kernel goes on to give one
- * that is stuck its share of connections. Redis is readiness' affair. */
+/* The worker that answers reports on the others, too: the kernel still gives a stuck worker its
+ * share of connections. Redis belongs to readiness. */
 enum handling get_liveness(struct exchange *exchange)
 {
     static const char BODY[] = "{\"status\":\"ok\"}\n";

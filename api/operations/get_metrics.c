@@ -16,8 +16,8 @@ static void metrics_on_counted(void *context)
     exchange_resume(context);
 }
 
-/* How many holds there are, Redis alone knows: where it is away, the figures tell what was last
- * known of that. */
+/* Only Redis knows the number of holds; while Redis is away, the metrics have the last known
+ * number. */
 enum handling get_metrics(struct exchange *exchange)
 {
     struct api *api = exchange->api;

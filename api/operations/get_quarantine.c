@@ -8,7 +8,7 @@
 
 enum { MS_PER_SECOND = 1000, US_PER_MS = 1000, SECONDS_PER_DAY = 86400, MOMENT_TEXT = 48 };
 
-/* As RFC 3339 has it. */
+/* In the format of RFC 3339. */
 static json_t *moment_of(int64_t us)
 {
     char text[MOMENT_TEXT];
@@ -26,7 +26,7 @@ static void add_why(json_t *object, enum quarantine_reason reason)
     json_object_set_new(object, "because", json_string(quarantine_text(reason)));
 }
 
-/* Where Redis is, is for those who run batond: whoever may see its figures. */
+/* Only callers with the right to metrics see the address of Redis. */
 static json_t *server_of(const struct quarantine_state *state, bool may_know_place)
 {
     json_t *server = json_object();

@@ -10,16 +10,16 @@
 
 enum { DETAIL_SIZE = 640 };
 
-/* What has been checked so far. The first check that fails is the one that the reply tells of. */
+/* The checks so far. The reply reports the first one that fails. */
 struct verdict {
-    json_t *checks; /* each of them, for `verbose`; else NULL */
+    json_t *checks; /* every check, for `verbose`; else NULL */
     bool fails;
     enum problem problem;
     char detail[DETAIL_SIZE];
 };
 
-/* `detail` says why it is not well, or may be told of what is; "" for nothing. Returns what stands
- * in the list, borrowed, or NULL where there is none. */
+/* Adds a check to the list without an effect on the verdict. `detail` may be "". Returns the entry,
+ * borrowed, or NULL if there is no list. */
 static json_t *readiness_list(struct verdict *verdict, const char *name, bool is_well,
                               const char *detail)
 {
@@ -32,7 +32,7 @@ static json_t *readiness_list(struct verdict *verdict, const char *name, bool is
     return entry;
 }
 
-/* The same of what makes this batond ready or not. */
+/* The same for a check that decides whether this batond is ready. */
 static void readiness_check(struct verdict *verdict, const char *name, bool is_well,
                             enum problem problem, const char *detail)
 {
@@ -44,7 +44,7 @@ static void readiness_check(struct verdict *verdict, const char *name, bool is_w
     snprintf(verdict->detail, sizeof verdict->detail, "%s", detail);
 }
 
-/* All that can be told without asking Redis. */
+/* The checks that do not need Redis. */
 static struct verdict check_process(const struct exchange *exchange)
 {
     const struct api *api = exchange->api;
@@ -65,7 +65,7 @@ static struct verdict check_process(const struct exchange *exchange)
     return verdict;
 }
 
-/* The version is for those who run batond, as its figures are. */
+/* Only callers with the right to metrics see the version. */
 static void readiness_answer(struct exchange *exchange, const struct verdict *verdict)
 {
     json_t *document = verdict->fails
@@ -81,8 +81,8 @@ static void readiness_answer(struct exchange *exchange, const struct verdict *ve
         reply_json(exchange, 200, "application/json", document);
 }
 
-/* All batonds of this Redis are in it, and serve all but grants: none is to be taken out for it, so
- * it is told and does not count. */
+/* All batonds of this Redis share the quarantine and serve everything but grants. A load balancer
+ * should not remove them, so the check is listed but has no effect on the verdict. */
 static void check_quarantine(const struct exchange *exchange, struct verdict *verdict)
 {
     const struct locks *locks = exchange->api->locks;
@@ -109,8 +109,8 @@ static void check_quarantine(const struct exchange *exchange, struct verdict *ve
         json_object_set_new(entry, "servers", json_integer(servers));
 }
 
-/* Where Redis is, and what is wrong there, is for those who run batond: whoever may see its
- * figures. `trouble` is what everybody may know; NULL: Redis is well. */
+/* Only callers with the right to metrics see the address of Redis and its error. `trouble` is for
+ * everybody; NULL: Redis is well. */
 static void describe_redis(const struct exchange *exchange, const char *trouble,
                            char text[DETAIL_SIZE])
 {
@@ -124,7 +124,7 @@ static void describe_redis(const struct exchange *exchange, const char *trouble,
     snprintf(text + length, DETAIL_SIZE - (size_t)length, "%s%s", length > 0 ? "; " : "", trouble);
 }
 
-/* It is no trouble while no slot moves. */
+/* A difference does no harm while no slot moves. */
 static void check_clocks(const struct exchange *exchange, struct verdict *verdict)
 {
     char detail[192];
@@ -155,7 +155,7 @@ static void readiness_on_asked(void *context, const struct locks_reply *reply)
     exchange_resume(exchange);
 }
 
-/* Whoever is to go elsewhere is told so at once, however slow Redis may be. */
+/* If this batond is not ready anyway, it says so at once, however slow Redis is. */
 enum handling get_readiness(struct exchange *exchange)
 {
     struct verdict verdict = check_process(exchange);

@@ -27,7 +27,7 @@ static bool stats_wants(void *context, struct slice name)
     return permission_to_read(context, name);
 }
 
-/* Who may not read a name is not told of it. */
+/* Leaves out the names that the caller may not read. */
 static json_t *get_stats_list(const struct exchange *exchange, const struct contention_view *view,
                               enum contention_list list, size_t limit)
 {

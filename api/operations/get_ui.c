@@ -3,8 +3,8 @@
 #include "api/operations/operations.h"
 #include "api/ui/ui.h"
 
-/* The page itself tells nothing, so everybody may have it. What it shows it asks for as whoever
- * looks at it. */
+/* The page contains no data, so everybody may have it. It asks for its data with the credentials of
+ * its user. */
 enum handling get_ui(struct exchange *exchange)
 {
     reply_header(exchange, "Content-Security-Policy", "%s", ui_policy);

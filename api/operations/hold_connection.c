@@ -15,9 +15,9 @@
 #include <stdio.h>
 
 struct connection_hold {
-    LIST_ENTRY(connection_hold) entry; /* of the API's list, while there is a renewer */
-    struct exchange *exchange;         /* NULL where the client went before the stream began */
-    struct renewer *renewer;           /* NULL before that */
+    LIST_ENTRY(connection_hold) entry; /* in the API's list while there is a renewer */
+    struct exchange *exchange;         /* NULL if the client went before the stream began */
+    struct renewer *renewer;           /* NULL before the stream begins */
     struct attempt attempt;            /* of the request whose connection this is */
 };
 
@@ -37,7 +37,7 @@ static void hold_connection_write_line(struct exchange *exchange, const char *fo
     free(line);
 }
 
-/* The line is that of the hold, with the event in front. */
+/* The JSON of the hold with the event as its first member. */
 static void write_granted(struct exchange *exchange, const struct hold *hold)
 {
     static const char EVENT[] = "{\"event\":\"granted\",";
@@ -47,7 +47,7 @@ static void write_granted(struct exchange *exchange, const struct hold *hold)
     free(line);
 }
 
-/* The stream has ended, or its client has gone; the renewer is no more. */
+/* Call this when the stream has ended or its client has gone, and the renewer has stopped. */
 static void hold_connection_end(struct connection_hold *held)
 {
     held->exchange->hung_up = NULL;
@@ -67,7 +67,7 @@ static void lost(void *context, const char *why)
     exchange_finish(exchange);
 }
 
-/* The tokens-file may have been read again: what would refuse a renewal by PUT ends the stream. */
+/* After SIGHUP read a new tokens-file, a caller whose PUT would be refused loses the stream. */
 static void hold_connection_on_renewed(void *context, const struct hold *hold)
 {
     struct connection_hold *held = context;
@@ -82,14 +82,14 @@ static void hold_connection_on_renewed(void *context, const struct hold *hold)
         hold->fence, hold->ttl_ms);
 }
 
-/* A release that is asked for in place of a client that has gone. */
+/* A release on behalf of a client that has gone. */
 struct parting {
     struct asker asker;
     struct slice name;
     char name_bytes[NAME_LENGTH];
 };
 
-/* There is no client left to answer; at worst the hold ends by its TTL. */
+/* No client is left to answer. If the release failed, the hold ends by its TTL. */
 static void hold_connection_on_released(void *context, const struct locks_reply *reply)
 {
     struct parting *parting = context;
@@ -102,7 +102,7 @@ static void hold_connection_on_released(void *context, const struct locks_reply 
     free(parting);
 }
 
-/* Where the client has come again by another connection, that one has the hold by now. */
+/* `attempt` protects the hold if the client has reconnected: the new connection has it by now. */
 static void release(struct exchange *exchange, const struct attempt *attempt)
 {
     struct parting *parting = memory_checked(malloc(sizeof *parting));
@@ -160,8 +160,7 @@ static void hung_up_early(struct exchange *exchange)
     release(exchange, &held->attempt);
 }
 
-/* A hold that the token has had before gets its whole TTL first, so that the renewer has its time.
- */
+/* A hold from an earlier request gets its whole TTL first, so that the renewer has time enough. */
 static void prolonged(void *context, const struct locks_reply *reply)
 {
     struct connection_hold *held = context;

@@ -1,15 +1,15 @@
-/* hold_connection.h: a lock that is held by a connection: a stream of JSON lines, for as long as
- * which the hold is renewed. */
+/* hold_connection.h: a hold that lasts as long as its connection: batond renews it while a stream
+ * of JSON lines is open. */
 #ifndef BATON_API_OPERATIONS_HOLD_CONNECTION_H
 #define BATON_API_OPERATIONS_HOLD_CONNECTION_H
 
 #include "api/http/exchange.h"
 
-/* The exchange's token has the hold, newly or as before (`repeated`): answers with the stream, and
+/* Call this when the token has the hold, a new one or a repeated one. Answers with the stream, and
  * releases the hold when the client goes. */
 void hold_connection(struct exchange *exchange, const struct locks_reply *reply);
 
-/* Ends every stream with a last line; the holds stay for what remains of their TTL. */
+/* Ends every stream with a last line. The holds stay until their TTL ends. */
 void hold_connection_drain(struct api *api);
 
 #endif

@@ -15,7 +15,7 @@ static void list_add_lock(void *context, struct slice name, const struct lock_vi
     json_array_append_new(exchange->json, represent_view(name, view));
 }
 
-/* How many they are stands in the reply. */
+/* The reply has the number of skipped locks. */
 static void count_skipped(void *context, struct slice name)
 {
     struct exchange *exchange = context;

@@ -5,7 +5,7 @@
 #include "api/http/problem.h"
 #include "api/http/route.h"
 
-/* What a quorum (redis+quorum://) cannot keep, or batond's own Redis, and why. */
+/* What a quorum (redis+quorum://) or batond's own Redis does not offer, and why. */
 static const struct refusal {
     enum field_id field;
     bool by_quorum, by_embedded;

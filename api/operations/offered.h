@@ -1,4 +1,4 @@
-/* offered.h: refuses requests that a quorum, or batond's own Redis, cannot fulfil as a whole. */
+/* offered.h: refuses what a quorum, or batond's own Redis, does not offer. */
 #ifndef BATON_API_OPERATIONS_OFFERED_H
 #define BATON_API_OPERATIONS_OFFERED_H
 
@@ -6,8 +6,8 @@
 
 struct exchange;
 
-/* Returns false if it has refused the request, because the store of the locks cannot do what it
- * asks for. The fields have been read. */
+/* Returns false if it has refused the request, because the store lacks what the request asks for.
+ * Call it after fields_read. */
 bool offered_check(struct exchange *exchange);
 
 #endif

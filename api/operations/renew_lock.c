@@ -37,7 +37,7 @@ enum handling renew_lock(struct exchange *exchange)
                      "is missing; send it in the Lock-Token header or as \"token\" in the body");
         return ANSWERED;
     }
-    /* A TTL that was not given is 0: the one that the hold had last. */
+    /* Without a TTL in the request this is 0: the hold keeps its TTL. */
     locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
                 parameters->numbers[FIELD_TTL], acquisition_replicas(exchange), renew_on_done,
                 exchange);

@@ -36,7 +36,7 @@ enum handling renew_locks(struct exchange *exchange)
 {
     if (!several_is_complete(exchange, true))
         return ANSWERED;
-    /* A TTL that was not given is 0: the one that each hold had last. */
+    /* Without a TTL in the request this is 0: each hold keeps its TTL. */
     locks_renew_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
                         exchange->stored_token, exchange->parameters.numbers[FIELD_TTL],
                         acquisition_replicas(exchange), renew_locks_on_done, exchange);

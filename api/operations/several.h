@@ -1,17 +1,17 @@
-/* several.h: what the operations on several names have in common. */
+/* several.h: shared by the operations on several names. */
 #ifndef BATON_API_OPERATIONS_SEVERAL_H
 #define BATON_API_OPERATIONS_SEVERAL_H
 
 #include "api/http/exchange.h"
 
-/* Whether the exchange has what the operation needs: names, and a token where `needs_token`. False
- * where it has been answered because something is missing. */
+/* Whether the request has names, and a token if `needs_token`. Returns false if it has answered
+ * that one of them is missing. */
 bool several_is_complete(struct exchange *exchange, bool needs_token);
 
 /* How many names there are: exchange->parameters.names. */
 size_t several_count(const struct exchange *exchange);
 
-/* The holds as a list, each as for its name alone. */
+/* The holds as a list of documents, each as in the reply to one name. */
 json_t *several_holds(const struct exchange *exchange, const struct several_reply *reply);
 
 /* Answers not_held with the names that the token does not hold. */

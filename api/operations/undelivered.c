@@ -5,7 +5,7 @@
 #include "api/stats/lock_event.h"
 #include "base/memory.h"
 
-/* Its texts stand behind the grants. */
+/* The texts are stored after the grants. */
 struct undelivered {
     struct asker asker;
     int64_t keep_ms;

@@ -16,7 +16,7 @@ struct watching {
 
 static void watch_lock_look(struct watching *watching);
 
-/* The exchange has ended, or the client has gone. */
+/* Frees the watch: the exchange has ended, or the client has gone. */
 static void watch_lock_let_go(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
@@ -79,7 +79,7 @@ static void watch_lock_look(struct watching *watching)
                                   watch_lock_on_looked, watching);
 }
 
-/* The stream has been read, so there may be more. */
+/* The client has read the last round, so the next one begins. */
 static void watch_lock_on_drained(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;

@@ -13,9 +13,9 @@ enum {
     ID_LONGEST = 2 * DECIMAL_LONGEST + 1,
     REPLY_REST = 128,          /* bytes of a reply beside the locks */
     REPLY_BYTES = 1024 * 1024, /* of locks in a reply */
-    PORTION = 128,             /* locks that a stream is told before it has to be read... */
+    PORTION = 128,             /* locks that one round of a stream sends, at most... */
     PORTION_BYTES = 16 * 1024, /* ...and bytes of them */
-    PORTION_FIRST = 16,        /* locks asked for as long as it is not known how long they are */
+    PORTION_FIRST = 16,        /* locks to ask for while their length is unknown */
 };
 
 struct watching {
@@ -24,12 +24,12 @@ struct watching {
     struct prefix_position position;
     char name[NAME_LENGTH]; /* of the position */
     struct page page;       /* what this round has brought so far */
-    size_t ahead;           /* locks to be asked for, of which most should fit into the page */
+    size_t ahead;           /* how many locks to ask for, so that most fit into the page */
 };
 
 static void watch_locks_look(struct watching *watching);
 
-/* The exchange has ended, or the client has gone. */
+/* Frees the watch: the exchange has ended, or the client has gone. */
 static void watch_locks_let_go(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
@@ -42,7 +42,7 @@ static void watch_locks_let_go(struct exchange *exchange)
     free(watching);
 }
 
-/* However many watch it, a lock is written as text once. */
+/* All watchers share one text of a lock. */
 static void watch_locks_add_lock(void *context, struct slice name, const struct lock_view *view,
                                  char **shared)
 {
@@ -64,8 +64,8 @@ static char *watch_locks_put(char *at, struct slice text)
     return mempcpy(at, text.bytes, text.length);
 }
 
-/* A reply can say one version only: where all that is held was to be told from the beginning, and
- * not all of it was, it is told by GET /locks. */
+/* A reply has one version only. If the client asked for everything held and not all of it fits, it
+ * must use GET /locks for that; the reply has the version to go on from. */
 static void watch_locks_answer(struct watching *watching, bool complete)
 {
     struct exchange *exchange = watching->events.exchange;
@@ -88,7 +88,7 @@ static void watch_locks_answer(struct watching *watching, bool complete)
     exchange_resume(exchange);
 }
 
-/* AFTER, or AFTER-SINCE in the midst of telling what is held. */
+/* Writes AFTER, or AFTER-SINCE while the list of held locks is not complete. */
 static void watch_locks_write_id(int64_t after, int64_t since, char id[ID_LONGEST + 1])
 {
     char *end = decimal_put(id, after);
@@ -99,8 +99,8 @@ static void watch_locks_write_id(int64_t after, int64_t since, char id[ID_LONGES
     *end = '\0';
 }
 
-/* Whether all that changed up to this lock has been told when it has: then its version is where to
- * go on. Of what the round has not reached, something else may have changed before. */
+/* Whether a client that has this lock has every earlier change, so that it can resume at its
+ * version. Beyond the position of the round, an unseen lock may have changed earlier. */
 static bool is_a_stop(const struct page *page, size_t i, const struct prefix_position *position)
 {
     int64_t version = page->locks[i]->version;
@@ -125,7 +125,7 @@ static void send_locks(struct watching *watching)
         events_nothing(&watching->events, id);
 }
 
-/* Redis is not to be asked again and again for what has no room. */
+/* Adapts `ahead`, so that Redis is not asked again for locks that do not fit. */
 static void look_ahead(struct watching *watching)
 {
     const struct page *page = &watching->page;
@@ -150,7 +150,7 @@ static void watch_locks_send_round(struct watching *watching, bool complete)
     events_end_round(&watching->events);
 }
 
-/* Its name is the page's until now. */
+/* Copies the position's name, which page_limit points into the page. */
 static void go_to(struct watching *watching, const struct prefix_position *reached)
 {
     struct prefix_position position = *reached;
@@ -184,14 +184,14 @@ static void watch_locks_look(struct watching *watching)
     const struct exchange *exchange = watching->events.exchange;
     const struct prefix_listener listener = {watching, watch_locks_wants, watch_locks_add_lock,
                                              watch_locks_on_looked};
-    /* Who knows nothing yet is told at once what is held, be it nothing. */
+    /* A client without a version gets the held locks at once, even if there are none. */
     int64_t wait_ms = watching->position.after > 0 ? events_wait(&watching->events) : 0;
     watching->watch =
         locks_watch_prefix(exchange->api->locks, exchange->parameters.texts[FIELD_PREFIX],
                            &watching->position, wait_ms, watching->ahead, &listener);
 }
 
-/* The stream has been read, so there may be more. */
+/* The client has read the last round, so the next one begins. */
 static void watch_locks_on_drained(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
