@@ -70,8 +70,7 @@ static void put_string(struct text *text, const char *bytes, size_t length)
     dump_put_char(text, '"');
 }
 
-/* Marks JSON that is written unchanged. Nothing else begins with a NUL: no client's text has one.
- * */
+/* Marks JSON that is written unchanged. Nothing else begins with a NUL: no client's text does. */
 static const char VERBATIM[] = "\0JSON:";
 
 enum { VERBATIM_LENGTH = sizeof VERBATIM - 1 };

@@ -7,8 +7,7 @@
 #include <jansson.h>
 
 /* A value that dump_line writes unchanged: for a client's JSON, whose numbers and escapes must stay
- * as they are. NULL if it is not a JSON object on one line. Only dump_line understands the value.
- * */
+ * as they are. NULL if it is not a JSON object on one line. Only dump_line understands it. */
 json_t *dump_verbatim(struct slice object);
 
 /* The document as one line, newline included, for free(3). Takes the document over. */

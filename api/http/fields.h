@@ -61,8 +61,7 @@ extern const struct field FIELDS[FIELD_COUNT];
 
 enum { REASON_LENGTH = 256 }; /* bytes */
 
-#define VERSION_HIGHEST                                                                            \
-    INT64_C(9007199254740991) /* the highest integer that is exact in every JSON reader */
+#define VERSION_HIGHEST INT64_C(9007199254740991) /* the highest exact integer in JSON */
 
 /* The values, by field. A field that was not given is 0, LOCK_EXCLUSIVE, absent or false. `names`
  * has numbers[FIELD_NAMES] entries. */

@@ -110,8 +110,7 @@ json_t *represent_release_document(struct slice name, const struct release *rele
     return object;
 }
 
-/* Written directly for the same reason as a hold; a waiting client may be answered right after it.
- * */
+/* Written directly, for the same reason as a hold: a waiting client may get its answer next. */
 char *represent_release(struct slice name, const struct release *release)
 {
     if (release->cancelled || !is_plain(name))
