@@ -17,7 +17,7 @@
 
 enum { EXIT_SETTINGS = 2 };
 
-static char *write_metrics(void *context)
+static char *main_write_metrics(void *context)
 {
     const struct process *process = context;
     return exposition_text(&(struct exposition){.metrics = process->metrics,
@@ -27,7 +27,7 @@ static char *write_metrics(void *context)
                                                 .started = process->started});
 }
 
-static int start_workers(struct process *process, struct failure *failure)
+static int main_start_workers(struct process *process, struct failure *failure)
 {
     size_t count = process->health.loops = process->worker_count;
     process->tickets = tickets_new();
@@ -46,7 +46,7 @@ static int start_workers(struct process *process, struct failure *failure)
         .connection_limits = process->connection_limits,
         .admin_connection_limits = process->admin_connection_limits,
         .admin_fd = -1,
-        .metrics = write_metrics,
+        .metrics = main_write_metrics,
         .context = process,
     };
     hold_counter_begin(&process->hold_counter);
@@ -79,7 +79,7 @@ static int start_workers(struct process *process, struct failure *failure)
 }
 
 /* Those that have started: all of them end side by side. */
-static void stop_workers(struct process *process)
+static void main_stop_workers(struct process *process)
 {
     for (size_t i = 0; i < process->worker_count; i++)
         if (process->workers[i])
@@ -89,13 +89,13 @@ static void stop_workers(struct process *process)
             worker_join(process->workers[i]);
 }
 
-static void close_handle(uv_handle_t *handle, void *context)
+static void main_close_handle(uv_handle_t *handle, void *context)
 {
     (void)context;
     uv_close(handle, NULL);
 }
 
-static void tell_of_admin(const struct process *process)
+static void main_log_admin(const struct process *process)
 {
     char url[96];
     if (!process->settings.admin_listen)
@@ -112,7 +112,7 @@ static int main_serve(struct process *process, struct failure *failure)
     if (result < 0)
         return result;
     supervisor_begin(process); /* before anybody can connect: who is served is served to the end */
-    result = start_workers(process, failure);
+    result = main_start_workers(process, failure);
     if (result == 0) {
         char redis[256];
         snprintf(process->url, sizeof process->url, "%s://%s", process->https ? "https" : "http",
@@ -120,15 +120,15 @@ static int main_serve(struct process *process, struct failure *failure)
         redis_url_describe(&process->redis_url, redis, sizeof redis);
         log_line(&process->log, LOG_INFO, "listening", "url", process->url, "redis", redis,
                  "version", BATON_VERSION, NULL);
-        tell_of_admin(process);
+        main_log_admin(process);
         supervisor_serve(process);
     }
-    stop_workers(process);
+    main_stop_workers(process);
     return result;
 }
 
 /* 2 where a setting has to be changed, as for a flag that does not exist; 1 for all else. */
-static int exit_code(int result)
+static int main_exit_code(int result)
 {
     if (result == -EINVAL || result == -ENOTSUP)
         return EXIT_SETTINGS;
@@ -147,7 +147,7 @@ static void keep_standard_descriptors(void)
 }
 
 /* Does what ends batond at once. False where it is to serve. */
-static bool obey(const struct settings *settings, int *ret_result, struct failure *failure)
+static bool main_obey(const struct settings *settings, int *ret_result, struct failure *failure)
 {
     if (settings->wants_help)
         settings_help(stdout);
@@ -179,9 +179,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "batond: %s\n", failure.text);
         return EXIT_SETTINGS;
     }
-    if (obey(&process.settings, &result, &failure)) {
+    if (main_obey(&process.settings, &result, &failure)) {
         settings_free(&process.settings);
-        return exit_code(result);
+        return main_exit_code(result);
     }
     process.started = time(NULL);
     process.log = (struct log){.fd = STDERR_FILENO,
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "batond: %s\n", failure.text);
 
     embedded_stop(process.embedded);
-    uv_walk(&process.loop, close_handle, NULL);
+    uv_walk(&process.loop, main_close_handle, NULL);
     uv_run(&process.loop, UV_RUN_DEFAULT);
     uv_loop_close(&process.loop);
     contention_close(&process.contention);
@@ -211,5 +211,5 @@ int main(int argc, char **argv)
     connection_limits_free(process.connection_limits);
     connection_limits_free(process.admin_connection_limits);
     settings_free(&process.settings);
-    return exit_code(result);
+    return main_exit_code(result);
 }

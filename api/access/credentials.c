@@ -15,7 +15,7 @@ enum {
 
 /* What follows the scheme and its spaces, without those at the end; absent where it is another
  * scheme. */
-static struct slice after_scheme(const char *authorization, const char *scheme)
+static struct slice credentials_after_scheme(const char *authorization, const char *scheme)
 {
     size_t length = strlen(scheme);
     if (strncasecmp(authorization, scheme, length) != 0 || authorization[length] != ' ')
@@ -27,7 +27,7 @@ static struct slice after_scheme(const char *authorization, const char *scheme)
     return credentials;
 }
 
-static struct principal *find_token(const struct exchange *exchange, struct slice token)
+static struct principal *credentials_find_token(const struct exchange *exchange, struct slice token)
 {
     if (token.length < CREDENTIALS_TOKEN_SHORTEST || token.length > CREDENTIALS_TOKEN_LONGEST)
         return NULL;
@@ -42,7 +42,8 @@ static bool is_name_of(const struct principal *principal, struct slice name)
 
 /* Basic: the token is the password. The user may be left empty; another name than the token's would
  * stand in the logs of proxies as the one who asked, so it is refused. */
-static struct principal *find_password(const struct exchange *exchange, struct slice encoded)
+static struct principal *credentials_find_password(const struct exchange *exchange,
+                                                   struct slice encoded)
 {
     char decoded[BASIC_LONGEST];
     struct slice text = {decoded, 0};
@@ -54,7 +55,7 @@ static struct principal *find_password(const struct exchange *exchange, struct s
     if (colon) {
         struct slice user = {text.bytes, (size_t)(colon - text.bytes)};
         struct slice token = {colon + 1, text.length - user.length - 1};
-        found = find_token(exchange, token);
+        found = credentials_find_token(exchange, token);
         if (found && user.length > 0 && !is_name_of(found, user))
             found = NULL;
     }
@@ -63,10 +64,11 @@ static struct principal *find_password(const struct exchange *exchange, struct s
 }
 
 /* Who has sent this header; NULL where that cannot be said, and *ret_why is the reason. */
-static struct principal *find_authorized(const struct exchange *exchange, const char **ret_why)
+static struct principal *credentials_find_authorized(const struct exchange *exchange,
+                                                     const char **ret_why)
 {
-    struct slice bearer = after_scheme(exchange->authorization, "Bearer");
-    struct slice basic = after_scheme(exchange->authorization, "Basic");
+    struct slice bearer = credentials_after_scheme(exchange->authorization, "Bearer");
+    struct slice basic = credentials_after_scheme(exchange->authorization, "Basic");
     if (exchange->authorization_repeated) {
         *ret_why = "Authorization is there more than once; send it once";
         return NULL;
@@ -77,7 +79,8 @@ static struct principal *find_authorized(const struct exchange *exchange, const 
     }
     *ret_why = "nobody here has this token: it may have been replaced, or cut when it was copied "
                "(with Basic, the user is empty or the name that belongs to the token)";
-    return bearer.bytes ? find_token(exchange, bearer) : find_password(exchange, basic);
+    return bearer.bytes ? credentials_find_token(exchange, bearer)
+                        : credentials_find_password(exchange, basic);
 }
 
 static struct principal *credentials_find(const struct exchange *exchange, const char **ret_why)
@@ -91,7 +94,7 @@ static struct principal *credentials_find(const struct exchange *exchange, const
     if (principals_everybody(principals))
         return principals_everybody(principals);
     if (exchange->authorization && !exchange->api->asks_certificates)
-        return find_authorized(exchange, ret_why);
+        return credentials_find_authorized(exchange, ret_why);
     if (!exchange->certificate)
         return NULL;
     *ret_why =

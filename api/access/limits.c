@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-static int64_t limit_of(int64_t own, int64_t common)
+static int64_t limits_own(int64_t own, int64_t common)
 {
     return own == PRINCIPAL_LIMIT_UNSET ? common : own;
 }
@@ -25,18 +25,18 @@ static int64_t now_ns(void)
  * holds many locks renews often. */
 enum { KEEPING_FACTOR = 10 };
 
-static bool keeps_holds(const struct route *route)
+static bool limits_keeps_holds(const struct route *route)
 {
     return strcmp(route->method, "PUT") == 0 || strcmp(route->method, "DELETE") == 0;
 }
 
 /* 0: there is none. */
-static int64_t rate_limit_of(const struct exchange *exchange)
+static int64_t limits_rate(const struct exchange *exchange)
 {
     const struct principal *principal = exchange->principal;
     const struct limits *limits = exchange->api->limits;
     return principal && limits && !exchange->is_admin
-               ? limit_of(principal->rate_limit, limits->rate)
+               ? limits_own(principal->rate_limit, limits->rate)
                : 0;
 }
 
@@ -49,11 +49,11 @@ static void limits_add_headers(struct exchange *exchange, int64_t limit, int64_t
 
 bool limits_count(struct exchange *exchange)
 {
-    int64_t limit = rate_limit_of(exchange), now;
+    int64_t limit = limits_rate(exchange), now;
     if (limit == 0)
         return true;
     struct account *account = exchange->principal->account;
-    bool keeps = keeps_holds(exchange->route);
+    bool keeps = limits_keeps_holds(exchange->route);
     now = now_ns();
     struct rate rate = rate_count(&account->rate_ns, limit, now, keeps);
     limits_add_headers(exchange, limit, rate.left);
@@ -73,13 +73,13 @@ bool limits_count(struct exchange *exchange)
 
 void limits_charge_miss(const struct exchange *exchange)
 {
-    int64_t limit = rate_limit_of(exchange);
-    if (limit > 0 && keeps_holds(exchange->route))
+    int64_t limit = limits_rate(exchange);
+    if (limit > 0 && limits_keeps_holds(exchange->route))
         rate_charge(&exchange->principal->account->keeping_ns, limit * KEEPING_FACTOR, now_ns(),
                     KEEPING_FACTOR - 1);
 }
 
-static bool may_wait(const struct exchange *exchange)
+static bool limits_may_wait(const struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
     bool watches = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) != 0;
@@ -89,7 +89,7 @@ static bool may_wait(const struct exchange *exchange)
     return field_given(parameters, FIELD_WAIT) ? parameters->numbers[FIELD_WAIT] > 0 : watches;
 }
 
-static bool take_place(_Atomic int64_t *taken, int64_t most)
+static bool limits_take_place(_Atomic int64_t *taken, int64_t most)
 {
     if (atomic_fetch_add_explicit(taken, 1, memory_order_relaxed) < most || most == 0)
         return true;
@@ -103,7 +103,7 @@ bool limits_receive(struct exchange *exchange)
     if (!exchange->has_body || exchange->drops_body || !limits || !exchange->principal)
         return true;
     exchange->receives =
-        take_place(&exchange->principal->account->bodies, limits->principal_bodies);
+        limits_take_place(&exchange->principal->account->bodies, limits->principal_bodies);
     if (exchange->receives)
         return true;
     reply_header(exchange, "Retry-After", "1");
@@ -142,25 +142,25 @@ static void limits_refuse(struct exchange *exchange, const struct places *places
 }
 
 /* The same at the end of a request as at its beginning. */
-static size_t places_of(const struct exchange *exchange, struct places ret[PLACES_MOST])
+static size_t limits_places(const struct exchange *exchange, struct places ret[PLACES_MOST])
 {
     struct limits *limits = exchange->api->limits;
     const struct principal *principal = exchange->principal;
     struct account *account = principal->account;
     size_t count = 0;
     ret[count++] = (struct places){
-        &account->waiters, limit_of(principal->max_waiters, limits->principal_waiters), "principal",
-        "your requests may wait at once; come again later, or ask without waiting"};
+        &account->waiters, limits_own(principal->max_waiters, limits->principal_waiters),
+        "principal", "your requests may wait at once; come again later, or ask without waiting"};
     if (exchange->wants_events)
         ret[count++] = (struct places){
-            &account->streams, limit_of(principal->max_streams, limits->principal_streams),
+            &account->streams, limits_own(principal->max_streams, limits->principal_streams),
             "streams",
             "your streams of events may be open at once (max-streams-per-principal); close one, or "
             "ask for application/json with `after`"};
     else if (field_given(&exchange->parameters, FIELD_HOLD))
         ret[count++] = (struct places){
             &account->connection_holds,
-            limit_of(principal->max_connection_holds, limits->principal_connection_holds),
+            limits_own(principal->max_connection_holds, limits->principal_connection_holds),
             "connection_holds",
             "your locks may be held by their connections at once "
             "(max-connection-holds-per-principal); release one, or acquire without hold=connection "
@@ -171,7 +171,7 @@ static size_t places_of(const struct exchange *exchange, struct places ret[PLACE
     return count;
 }
 
-static void give_back(const struct places *places, size_t count)
+static void limits_give_back(const struct places *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         atomic_fetch_sub_explicit(places[i].taken, 1, memory_order_relaxed);
@@ -180,13 +180,13 @@ static void give_back(const struct places *places, size_t count)
 bool limits_enter(struct exchange *exchange)
 {
     struct places places[PLACES_MOST];
-    if (!exchange->api->limits || !exchange->principal || !may_wait(exchange))
+    if (!exchange->api->limits || !exchange->principal || !limits_may_wait(exchange))
         return true;
-    size_t count = places_of(exchange, places);
+    size_t count = limits_places(exchange, places);
     for (size_t i = 0; i < count; i++) {
-        if (take_place(places[i].taken, places[i].most))
+        if (limits_take_place(places[i].taken, places[i].most))
             continue;
-        give_back(places, i);
+        limits_give_back(places, i);
         limits_refuse(exchange, &places[i]);
         return false;
     }
@@ -200,5 +200,5 @@ void limits_leave(struct exchange *exchange)
     if (!exchange->counted)
         return;
     exchange->counted = false;
-    give_back(places, places_of(exchange, places));
+    limits_give_back(places, limits_places(exchange, places));
 }

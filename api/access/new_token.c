@@ -15,7 +15,7 @@
 
 enum { TOKEN_BYTES = 32, TOKEN_TEXT = sizeof TOKEN_PREFIX + BASE64URL_LENGTH(TOKEN_BYTES) };
 
-static void make_token(char token[TOKEN_TEXT])
+static void new_token_make(char token[TOKEN_TEXT])
 {
     unsigned char bytes[TOKEN_BYTES];
     random_bytes(bytes, sizeof bytes);
@@ -25,7 +25,7 @@ static void make_token(char token[TOKEN_TEXT])
 }
 
 /* The rule is for names like its own: whoever pastes it as it is has not given away too much. */
-static char *entry_of(struct slice name, const char *token)
+static char *new_token_entry(struct slice name, const char *token)
 {
     struct digest digest = digest_of(slice_of(token));
     char hex[DIGEST_HEX_LENGTH + 1];
@@ -48,8 +48,8 @@ int new_token_print(FILE *out, struct slice name, struct failure *failure)
                            "--new-token: expected a name of 1 to %d bytes of UTF-8 without control "
                            "characters",
                            PRINCIPAL_NAME_LENGTH);
-    make_token(token);
-    char *entry = entry_of(name, token);
+    new_token_make(token);
+    char *entry = new_token_entry(name, token);
     int result = fprintf(out, "%s\n%s\n", token, entry) < 0 || fflush(out) != 0
                      ? failure_set(failure, -EIO, "--new-token: cannot print the token")
                      : 0;

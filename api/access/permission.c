@@ -5,7 +5,7 @@
 #include "api/http/route.h"
 
 /* Breaking needs another verb than releasing. */
-static enum verb verb_of(const struct exchange *exchange)
+static enum verb permission_verb(const struct exchange *exchange)
 {
     if (exchange->parameters.numbers[FIELD_FORCE])
         return VERB_BREAK;
@@ -28,7 +28,7 @@ static bool permission_refuse(struct exchange *exchange, enum verb verb, struct 
     return false;
 }
 
-static bool check_names(struct exchange *exchange, enum verb verb)
+static bool permission_check_names(struct exchange *exchange, enum verb verb)
 {
     const struct parameters *parameters = &exchange->parameters;
     for (int64_t i = 0; i < parameters->numbers[FIELD_NAMES]; i++)
@@ -37,13 +37,13 @@ static bool check_names(struct exchange *exchange, enum verb verb)
     return true;
 }
 
-static bool check_name(struct exchange *exchange, enum verb verb)
+static bool permission_check_name(struct exchange *exchange, enum verb verb)
 {
     return principal_may(exchange->principal, verb, exchange->name) ||
            permission_refuse(exchange, verb, exchange->name, " for this name");
 }
 
-static bool check_prefix(struct exchange *exchange, enum verb verb)
+static bool permission_check_prefix(struct exchange *exchange, enum verb verb)
 {
     struct slice *prefix = &exchange->parameters.texts[FIELD_PREFIX];
     return principal_narrow(exchange->principal, verb, prefix) ||
@@ -59,13 +59,13 @@ bool permission_check(struct exchange *exchange)
 {
     if (exchange->route->needs == VERB_NONE)
         return true;
-    enum verb verb = verb_of(exchange);
+    enum verb verb = permission_verb(exchange);
     if (exchange->name.length > 0)
-        return check_name(exchange, verb);
+        return permission_check_name(exchange, verb);
     if (exchange->route->fields & FIELD_BIT(FIELD_NAMES))
-        return check_names(exchange, verb);
+        return permission_check_names(exchange, verb);
     if (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))
-        return check_prefix(exchange, verb);
+        return permission_check_prefix(exchange, verb);
     /* What is broken for no name is broken for all of them. */
     if (verb == VERB_BREAK)
         return principal_may(exchange->principal, verb, slice_of("")) ||

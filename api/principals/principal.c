@@ -8,28 +8,28 @@ const char *const VERB_WORDS[VERB_COUNT] = {
 #undef VERB_WORD
 };
 
-static void *cleared(size_t count, size_t size)
+static void *principal_allocate(size_t count, size_t size)
 {
     void *memory = memory_checked(calloc(count ? count : 1, size));
     return memory;
 }
 
-static struct slice copy_of(struct slice text)
+static struct slice principal_copy(struct slice text)
 {
-    char *bytes = cleared(text.length, 1);
+    char *bytes = principal_allocate(text.length, 1);
     if (text.length > 0)
         memcpy(bytes, text.bytes, text.length);
     return (struct slice){bytes, text.length};
 }
 
-static void free_copy(struct slice copy)
+static void principal_free_copy(struct slice copy)
 {
     free((void *)(uintptr_t)copy.bytes);
 }
 
-static struct account *account_of(const struct principal *before)
+static struct account *principal_account(const struct principal *before)
 {
-    struct account *account = before ? before->account : cleared(1, sizeof *account);
+    struct account *account = before ? before->account : principal_allocate(1, sizeof *account);
     atomic_fetch_add(&account->references, 1);
     return account;
 }
@@ -37,22 +37,22 @@ static struct account *account_of(const struct principal *before)
 struct principal *principal_new(struct slice name, size_t rule_count,
                                 const struct principal *before)
 {
-    struct principal *principal = cleared(1, sizeof *principal);
+    struct principal *principal = principal_allocate(1, sizeof *principal);
     atomic_store(&principal->references, 1);
-    principal->name = copy_of(name);
+    principal->name = principal_copy(name);
     principal->rate_limit = principal->max_waiters = PRINCIPAL_LIMIT_UNSET;
     principal->max_streams = principal->max_connection_holds = PRINCIPAL_LIMIT_UNSET;
-    principal->account = account_of(before);
+    principal->account = principal_account(before);
     principal->rule_count = rule_count;
-    principal->rules = cleared(rule_count, sizeof *principal->rules);
+    principal->rules = principal_allocate(rule_count, sizeof *principal->rules);
     return principal;
 }
 
 void principal_set_rule(struct principal *principal, size_t index, struct slice prefix,
                         unsigned verbs, int64_t max_ttl_ms)
 {
-    free_copy(principal->rules[index].prefix);
-    principal->rules[index] = (struct rule){copy_of(prefix), verbs, max_ttl_ms};
+    principal_free_copy(principal->rules[index].prefix);
+    principal->rules[index] = (struct rule){principal_copy(prefix), verbs, max_ttl_ms};
 }
 
 struct principal *principal_keep(struct principal *principal)
@@ -72,8 +72,8 @@ void principal_drop(struct principal *principal)
     if (!principal || atomic_fetch_sub(&principal->references, 1) > 1)
         return;
     for (size_t i = 0; i < principal->rule_count; i++)
-        free_copy(principal->rules[i].prefix);
-    free_copy(principal->name);
+        principal_free_copy(principal->rules[i].prefix);
+    principal_free_copy(principal->name);
     free(principal->rules);
     account_drop(principal->account);
     free(principal);
@@ -107,7 +107,7 @@ int64_t principal_longest_ttl(const struct principal *principal, struct slice na
     return longest ? longest : setting;
 }
 
-static struct slice common_part(struct slice one, struct slice other)
+static struct slice principal_common_part(struct slice one, struct slice other)
 {
     size_t length = 0;
     while (length < one.length && length < other.length && one.bytes[length] == other.bytes[length])
@@ -123,7 +123,7 @@ bool principal_narrow(const struct principal *principal, enum verb verb, struct 
     for (size_t i = 0; principal && i < principal->rule_count; i++) {
         const struct rule *rule = &principal->rules[i];
         if ((rule->verbs & VERB_BIT(verb)) && begins_with(rule->prefix, *prefix))
-            common = common.bytes ? common_part(common, rule->prefix) : rule->prefix;
+            common = common.bytes ? principal_common_part(common, rule->prefix) : rule->prefix;
     }
     if (common.bytes)
         *prefix = common;

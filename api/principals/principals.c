@@ -52,7 +52,7 @@ struct principals *principals_certified(void)
 }
 
 /* Negative, 0 or positive, as the bytes of the one are before those of the other. */
-static int compare(struct slice one, struct slice other)
+static int principals_compare(struct slice one, struct slice other)
 {
     size_t length = one.length < other.length ? one.length : other.length;
     int order = length > 0 ? memcmp(one.bytes, other.bytes, length) : 0;
@@ -60,12 +60,12 @@ static int compare(struct slice one, struct slice other)
 }
 
 /* Where the first is whose name is not before this one. */
-static size_t find_place(const struct principals *principals, struct slice name)
+static size_t principals_find_place(const struct principals *principals, struct slice name)
 {
     size_t low = 0, high = principals->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(principals->each[middle]->name, name) < 0)
+        if (principals_compare(principals->each[middle]->name, name) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -73,15 +73,17 @@ static size_t find_place(const struct principals *principals, struct slice name)
     return low;
 }
 
-static struct principal *find_named(const struct principals *principals, struct slice name)
+static struct principal *principals_find_named(const struct principals *principals,
+                                               struct slice name)
 {
-    size_t place = find_place(principals, name);
-    bool found = place < principals->count && compare(principals->each[place]->name, name) == 0;
+    size_t place = principals_find_place(principals, name);
+    bool found =
+        place < principals->count && principals_compare(principals->each[place]->name, name) == 0;
     return found ? principals->each[place] : NULL;
 }
 
 /* An array with room for one more; its room is a power of two. */
-static void *with_room(void *array, size_t count, size_t size)
+static void *principals_with_room(void *array, size_t count, size_t size)
 {
     if ((count & (count - 1)) == 0)
         array = reallocarray(array, count ? 2 * count : 1, size);
@@ -92,12 +94,13 @@ static void *with_room(void *array, size_t count, size_t size)
 
 bool principals_add(struct principals *principals, struct principal *principal)
 {
-    size_t place = find_place(principals, principal->name);
-    if (find_named(principals, principal->name)) {
+    size_t place = principals_find_place(principals, principal->name);
+    if (principals_find_named(principals, principal->name)) {
         principal_drop(principal);
         return false;
     }
-    principals->each = with_room(principals->each, principals->count, sizeof(struct principal *));
+    principals->each =
+        principals_with_room(principals->each, principals->count, sizeof(struct principal *));
     memmove(principals->each + place + 1, principals->each + place,
             (principals->count - place) * sizeof(struct principal *));
     principals->each[place] = principal;
@@ -105,16 +108,16 @@ bool principals_add(struct principals *principals, struct principal *principal)
     return true;
 }
 
-static bool is_principal_name(struct slice text)
+static bool principals_is_name(struct slice text)
 {
     return text.length > 0 && text.length <= PRINCIPAL_NAME_LENGTH && utf8_is_clean(text);
 }
 
-static struct principal *find_or_add(struct principals *principals, struct slice name)
+static struct principal *principals_find_or_add(struct principals *principals, struct slice name)
 {
     pthread_mutex_lock(&principals->mutex);
-    struct principal *found = find_named(principals, name);
-    if (!found && is_principal_name(name)) {
+    struct principal *found = principals_find_named(principals, name);
+    if (!found && principals_is_name(name)) {
         found = new_almighty(name);
         principals_add(principals, found);
     }
@@ -124,7 +127,8 @@ static struct principal *find_or_add(struct principals *principals, struct slice
 
 struct principal *principals_by_name(struct principals *principals, struct slice name)
 {
-    return principals->open ? find_or_add(principals, name) : find_named(principals, name);
+    return principals->open ? principals_find_or_add(principals, name)
+                            : principals_find_named(principals, name);
 }
 
 /* Whoever measures how long this takes learns nothing of the digests, not even which one came
@@ -150,8 +154,8 @@ bool principals_add_token(struct principals *principals, const struct digest *di
 {
     if (principals_find(principals, digest))
         return false;
-    principals->tokens =
-        with_room(principals->tokens, principals->token_count, sizeof *principals->tokens);
+    principals->tokens = principals_with_room(principals->tokens, principals->token_count,
+                                              sizeof *principals->tokens);
     principals->tokens[principals->token_count++] = (struct known_token){*digest, principal};
     return true;
 }

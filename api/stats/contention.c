@@ -54,7 +54,7 @@ void contention_open(struct contention *contention, size_t count)
     }
 }
 
-static void remove_waited(struct contention_part *part, struct waited **place)
+static void contention_remove(struct contention_part *part, struct waited **place)
 {
     struct waited *waited = *place;
     *place = waited->next;
@@ -68,7 +68,7 @@ void contention_close(struct contention *contention)
         struct contention_part *part = contention->parts[i];
         for (size_t j = 0; j < BUCKETS; j++)
             while (part->waited[j])
-                remove_waited(part, &part->waited[j]);
+                contention_remove(part, &part->waited[j]);
         pthread_mutex_destroy(&part->mutex);
         free(part);
     }
@@ -87,8 +87,8 @@ static struct waited **contention_find(struct contention_part *part, uint64_t ha
     return place;
 }
 
-static void queue(struct contention_part *part, struct window *window, uint64_t hash,
-                  struct slice name)
+static void contention_queue(struct contention_part *part, struct window *window, uint64_t hash,
+                             struct slice name)
 {
     struct waited **place = contention_find(part, hash, name), *waited = *place;
     if (!waited) {
@@ -105,17 +105,17 @@ static void queue(struct contention_part *part, struct window *window, uint64_t 
     peaks_note(&window->most_waiters, hash, name, waited->waiters);
 }
 
-static void end_wait(struct contention_part *part, struct window *window, uint64_t hash,
-                     const struct lock_event *event)
+static void contention_end_wait(struct contention_part *part, struct window *window, uint64_t hash,
+                                const struct lock_event *event)
 {
     struct waited **place = contention_find(part, hash, event->name);
     if (*place && --(*place)->waiters == 0)
-        remove_waited(part, place);
+        contention_remove(part, place);
     peaks_note(&window->longest_waits, hash, event->name, (uint64_t)event->waited_us / 1000);
 }
 
 /* What is older than two windows is forgotten. */
-static struct window *current(struct contention_part *part)
+static struct window *contention_window(struct contention_part *part)
 {
     uint64_t now = (uint64_t)monotonic_ms();
     struct window *window = &part->windows[0];
@@ -136,12 +136,12 @@ void contention_add(struct contention_part *part, const struct lock_event *event
     if (!queued && !waited && !expired && !held)
         return;
     pthread_mutex_lock(&part->mutex);
-    struct window *window = current(part);
+    struct window *window = contention_window(part);
     uint64_t hash = siphash(&part->key, event->name);
     if (queued)
-        queue(part, window, hash, event->name);
+        contention_queue(part, window, hash, event->name);
     if (waited)
-        end_wait(part, window, hash, event);
+        contention_end_wait(part, window, hash, event);
     if (expired)
         heavy_hitters_add(&window->expirations, hash, event->name, (uint64_t)event->count);
     if (held)
@@ -167,7 +167,8 @@ static void contention_grow(struct gathering *gathering, size_t room)
     view->waiting = memory_checked(realloc(view->waiting, room * sizeof *view->waiting));
 }
 
-static void gather_one(struct gathering *gathering, const struct waited *waited, uint64_t now)
+static void contention_gather_one(struct gathering *gathering, const struct waited *waited,
+                                  uint64_t now)
 {
     struct contention_view *view = &gathering->view;
     struct slice name = {waited->name, waited->length};
@@ -183,14 +184,15 @@ static void gather_one(struct gathering *gathering, const struct waited *waited,
 }
 
 /* From this bucket on, until there were enough names. Returns the next bucket. */
-static size_t gather_some(struct gathering *gathering, struct contention_part *part, size_t bucket)
+static size_t contention_gather_some(struct gathering *gathering, struct contention_part *part,
+                                     size_t bucket)
 {
     size_t seen = 0;
     pthread_mutex_lock(&part->mutex);
     uint64_t now = (uint64_t)monotonic_ms(); /* nobody has begun to wait after that */
     for (; bucket < BUCKETS && seen < AT_ONCE; bucket++)
         for (const struct waited *waited = part->waited[bucket]; waited; waited = waited->next) {
-            gather_one(gathering, waited, now);
+            contention_gather_one(gathering, waited, now);
             seen++;
         }
     pthread_mutex_unlock(&part->mutex);
@@ -201,7 +203,7 @@ static size_t gather_some(struct gathering *gathering, struct contention_part *p
 static void contention_gather(struct gathering *gathering, struct contention_part *part)
 {
     pthread_mutex_lock(&part->mutex);
-    current(part);
+    contention_window(part);
     for (size_t i = 0; i < 2; i++)
         if (part->windows[i].begun)
             gathering->windows[gathering->count++] = part->windows[i];
@@ -209,10 +211,10 @@ static void contention_gather(struct gathering *gathering, struct contention_par
     pthread_mutex_unlock(&part->mutex);
     contention_grow(gathering, gathering->view.waiting_count + names + AT_ONCE);
     for (size_t bucket = 0; bucket < BUCKETS;)
-        bucket = gather_some(gathering, part, bucket);
+        bucket = contention_gather_some(gathering, part, bucket);
 }
 
-static int by_name(const void *left, const void *right)
+static int contention_by_name(const void *left, const void *right)
 {
     const struct contention_waiting *one = left, *other = right;
     if (one->length != other->length)
@@ -220,7 +222,7 @@ static int by_name(const void *left, const void *right)
     return memcmp(one->name, other->name, one->length);
 }
 
-static int by_waiters(const void *left, const void *right)
+static int contention_by_waiters(const void *left, const void *right)
 {
     const struct contention_waiting *one = left, *other = right;
     if (one->waiters != other->waiters)
@@ -229,15 +231,15 @@ static int by_waiters(const void *left, const void *right)
 }
 
 /* The waiters of a name may be at several workers. */
-static void fold_waiting(struct contention_view *view)
+static void contention_fold(struct contention_view *view)
 {
     size_t used = 0;
     if (view->waiting_count == 0)
         return;
-    qsort(view->waiting, view->waiting_count, sizeof *view->waiting, by_name);
+    qsort(view->waiting, view->waiting_count, sizeof *view->waiting, contention_by_name);
     for (size_t i = 0; i < view->waiting_count; i++) {
         const struct contention_waiting *next = &view->waiting[i];
-        if (used == 0 || by_name(&view->waiting[used - 1], next) != 0) {
+        if (used == 0 || contention_by_name(&view->waiting[used - 1], next) != 0) {
             view->waiting[used++] = *next;
             continue;
         }
@@ -247,7 +249,7 @@ static void fold_waiting(struct contention_view *view)
             last->since_ms = next->since_ms;
     }
     view->waiting_count = used;
-    qsort(view->waiting, used, sizeof *view->waiting, by_waiters);
+    qsort(view->waiting, used, sizeof *view->waiting, contention_by_waiters);
 }
 
 /* Where each list is in a window; the last ones are heavy hitters. */
@@ -261,7 +263,7 @@ static void fold_waiting(struct contention_view *view)
 static const size_t PLACES[] = {LISTS(TABLE_ROW)};
 TABLE_IS_COMPLETE(LISTS, CONTENTION_LISTS);
 
-static void merge(struct gathering *gathering, enum contention_list list)
+static void contention_merge(struct gathering *gathering, enum contention_list list)
 {
     const void *all[2 * CONTENTION_PARTS];
     size_t *count = &gathering->view.lists[list].count;
@@ -289,9 +291,9 @@ struct contention_view contention_view(const struct contention *contention,
     for (size_t i = 0; i < gathering.count; i++)
         if (now - gathering.windows[i].begun > view->window_ms)
             view->window_ms = now - gathering.windows[i].begun;
-    fold_waiting(view);
+    contention_fold(view);
     for (enum contention_list list = 0; list < CONTENTION_LISTS; list++)
-        merge(&gathering, list);
+        contention_merge(&gathering, list);
     free(gathering.windows);
     return *view;
 }

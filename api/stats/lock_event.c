@@ -129,7 +129,7 @@ static int64_t now_us(void)
 }
 
 /* How long it has waited; from now on it does not. */
-static int64_t take_wait(struct exchange *exchange)
+static int64_t lock_event_take_wait(struct exchange *exchange)
 {
     int64_t waited = exchange->queued_us ? now_us() - exchange->queued_us : -1;
     exchange->queued_us = 0;
@@ -172,7 +172,7 @@ void lock_event_acquired(struct exchange *exchange, struct slice name, enum lock
     struct lock_event event = lock_event_begin_acquire(exchange, END_OF[result], name);
     if (hold)
         lock_event_set_hold(&event, hold);
-    event.waited_us = take_wait(exchange);
+    event.waited_us = lock_event_take_wait(exchange);
     lock_event_tell_and_note(exchange, &event);
 }
 
@@ -184,7 +184,7 @@ void lock_event_abandoned(struct exchange *exchange)
     else if (exchange->parameters.names)
         name = exchange->parameters.names[0];
     struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_ABANDONED, name);
-    event.waited_us = take_wait(exchange);
+    event.waited_us = lock_event_take_wait(exchange);
     lock_event_tell_and_note(exchange, &event);
 }
 

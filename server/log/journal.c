@@ -7,31 +7,31 @@ enum { MARK_DIGITS = 12, METHOD_LONGEST = 32, PATH_LONGEST = 256, STATUS_REFUSED
 
 static const char *const MODES[] = {[LOCK_EXCLUSIVE] = "exclusive", [LOCK_SHARED] = "shared"};
 
-static void add_if_any(struct line *line, const char *name, struct slice text)
+static void journal_add_text(struct line *line, const char *name, struct slice text)
 {
     if (text.length > 0)
         line_text(line, name, text);
 }
 
-static void add_word_if_any(struct line *line, const char *name, struct slice word)
+static void journal_add_word(struct line *line, const char *name, struct slice word)
 {
     if (word.length > 0)
         line_word(line, name, word);
 }
 
-static void add_if_known(struct line *line, const char *name, int64_t number)
+static void journal_add_number(struct line *line, const char *name, int64_t number)
 {
     if (number >= 0)
         line_number(line, name, number);
 }
 
-static void add_ms_if_known(struct line *line, const char *name, int64_t us)
+static void journal_add_ms(struct line *line, const char *name, int64_t us)
 {
     if (us >= 0)
         line_ms(line, name, us);
 }
 
-static void add_mark(struct line *line, struct slice token)
+static void journal_add_token(struct line *line, struct slice token)
 {
     char hex[DIGEST_HEX_LENGTH + 1];
     if (token.length == 0)
@@ -56,44 +56,44 @@ static struct slice journal_cut(const char *text, size_t most)
 
 /* Of a path that is none of ours, without its query. A target of another form may hold a password.
  */
-static struct slice path_of(const char *target)
+static struct slice journal_path(const char *target)
 {
     size_t length = target[0] == '/' ? strcspn(target, "?") : 0;
     return (struct slice){target, length < PATH_LONGEST ? length : PATH_LONGEST};
 }
 
-static void add_target(struct line *line, const struct exchange *exchange)
+static void journal_add_target(struct line *line, const struct exchange *exchange)
 {
     if (exchange->route)
         line_word(line, "route", slice_of(exchange->route->path));
     else
-        add_if_any(line, "path", path_of(exchange->target));
+        journal_add_text(line, "path", journal_path(exchange->target));
 }
 
-static void add_lock(struct line *line, const struct exchange *exchange)
+static void journal_add_lock(struct line *line, const struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    add_if_any(line, "lock", exchange->name);
+    journal_add_text(line, "lock", exchange->name);
     if (parameters->names)
         line_number(line, "locks", parameters->numbers[FIELD_NAMES]);
-    add_if_any(line, "owner", parameters->texts[FIELD_OWNER]);
+    journal_add_text(line, "owner", parameters->texts[FIELD_OWNER]);
     if (exchange->noted.fence > 0 && !parameters->names)
         line_number(line, "fence", exchange->noted.fence);
     if (exchange->noted.waited)
         line_ms(line, "waited_ms", exchange->noted.waited_us);
     if (exchange->reply.status >= STATUS_REFUSED) /* of the others the audit log tells it */
-        add_mark(line, parameters->texts[FIELD_LOCK_TOKEN]);
+        journal_add_token(line, parameters->texts[FIELD_LOCK_TOKEN]);
 }
 
-static void add_asker(struct line *line, const struct outcome *outcome)
+static void journal_add_asker(struct line *line, const struct outcome *outcome)
 {
     const struct exchange *exchange = outcome->exchange;
     line_word(line, "request_id", slice_of(exchange->request_id));
-    add_word_if_any(line, "trace_id", slice_of(exchange->trace_id));
+    journal_add_word(line, "trace_id", slice_of(exchange->trace_id));
     if (exchange->principal)
-        add_if_any(line, "principal", exchange->principal->name);
-    add_word_if_any(line, "client", slice_of(outcome->client));
-    add_word_if_any(line, "forwarded_for", slice_of(outcome->forwarded_for));
+        journal_add_text(line, "principal", exchange->principal->name);
+    journal_add_word(line, "client", slice_of(outcome->client));
+    journal_add_word(line, "forwarded_for", slice_of(outcome->forwarded_for));
 }
 
 void journal_answered(const struct log *log, const struct outcome *outcome)
@@ -104,14 +104,14 @@ void journal_answered(const struct log *log, const struct outcome *outcome)
         !log_begin(log, route_is_probe(exchange->route) ? LOG_DEBUG : LOG_INFO, "request", &line))
         return;
     line_text(&line, "method", journal_cut(exchange->method, METHOD_LONGEST));
-    add_target(&line, exchange);
+    journal_add_target(&line, exchange);
     line_number(&line, "status", exchange->reply.status);
-    add_ms_if_known(&line, "duration_ms", outcome->took_us);
+    journal_add_ms(&line, "duration_ms", outcome->took_us);
     line_number(&line, "bytes", (int64_t)outcome->bytes);
     if (!outcome->delivered)
         line_flag(&line, "delivered", false);
-    add_asker(&line, outcome);
-    add_lock(&line, exchange);
+    journal_add_asker(&line, outcome);
+    journal_add_lock(&line, exchange);
     log_end(log, &line);
 }
 
@@ -125,7 +125,8 @@ static const char *const MESSAGES[LOCK_EVENT_KINDS] = {
 };
 
 /* Of a break, whoever asked for it. */
-static struct slice principal_of(const struct lock_event *event, const struct exchange *exchange)
+static struct slice journal_principal(const struct lock_event *event,
+                                      const struct exchange *exchange)
 {
     if (event->kind == LOCK_EVENT_FORCED && exchange && exchange->principal)
         return exchange->principal->name;
@@ -139,23 +140,23 @@ void journal_happened(const struct log *log, const struct lock_event *event,
     const char *message = MESSAGES[event->kind];
     if (!log || !log->audit || !message || !log_begin(log, LOG_INFO, message, &line))
         return;
-    add_if_any(&line, "lock", event->name);
-    add_if_any(&line, "principal", principal_of(event, exchange));
-    add_if_any(&line, "owner", event->owner);
-    add_if_known(&line, "fence", event->fence);
+    journal_add_text(&line, "lock", event->name);
+    journal_add_text(&line, "principal", journal_principal(event, exchange));
+    journal_add_text(&line, "owner", event->owner);
+    journal_add_number(&line, "fence", event->fence);
     if (event->owner.length > 0 && event->kind != LOCK_EVENT_RELEASED)
         line_word(&line, "mode", slice_of(MODES[event->mode]));
-    add_if_known(&line, "ttl_ms", event->ttl_ms);
-    add_if_known(&line, "held_ms", event->held_ms);
-    add_ms_if_known(&line, "waited_ms", event->waited_us);
-    add_if_any(&line, "reason", event->reason);
+    journal_add_number(&line, "ttl_ms", event->ttl_ms);
+    journal_add_number(&line, "held_ms", event->held_ms);
+    journal_add_ms(&line, "waited_ms", event->waited_us);
+    journal_add_text(&line, "reason", event->reason);
     if (event->kind == LOCK_EVENT_REOPENED)
         line_number(&line, "servers", event->count);
     else if (event->count != 1)
         line_number(&line, "holds", event->count);
-    add_word_if_any(&line, "request_id", event->request_id);
-    add_word_if_any(&line, "trace_id", event->trace_id);
+    journal_add_word(&line, "request_id", event->request_id);
+    journal_add_word(&line, "trace_id", event->trace_id);
     if (exchange)
-        add_mark(&line, exchange->parameters.texts[FIELD_LOCK_TOKEN]);
+        journal_add_token(&line, exchange->parameters.texts[FIELD_LOCK_TOKEN]);
     log_end(log, &line);
 }

@@ -15,7 +15,7 @@ enum {
 
 static const char DIGITS[] = "0123456789abcdef";
 
-static size_t room(const struct line *line)
+static size_t line_room(const struct line *line)
 {
     return sizeof line->text - TEXT_END - line->length;
 }
@@ -34,7 +34,7 @@ static void line_put_char(struct line *line, char c)
 
 /* How many bytes from the start on stand for themselves: printable ASCII without what JSON escapes.
  */
-static size_t plain_length(struct slice text)
+static size_t line_plain_length(struct slice text)
 {
     size_t i = 0;
     while (i < text.length && text.bytes[i] >= ' ' && text.bytes[i] < 0x7f &&
@@ -44,7 +44,7 @@ static size_t plain_length(struct slice text)
 }
 
 /* What does not stand for itself. Returns how many bytes of the text it was. */
-static size_t put_special(struct line *line, struct slice text)
+static size_t line_put_special(struct line *line, struct slice text)
 {
     unsigned char c = (unsigned char)text.bytes[0];
     if (c == '"' || c == '\\') {
@@ -57,16 +57,16 @@ static size_t put_special(struct line *line, struct slice text)
 }
 
 /* Writes `text` between quotes, as a JSON string; text lines quote likewise. */
-static void put_quoted(struct line *line, struct slice text)
+static void line_put_quoted(struct line *line, struct slice text)
 {
     line_put_char(line, '"');
     while (text.length > 0 && line->length < sizeof line->text - TEXT_END) {
-        size_t length = plain_length(text);
-        if (length > room(line))
-            length = room(line);
+        size_t length = line_plain_length(text);
+        if (length > line_room(line))
+            length = line_room(line);
         line_put(line, text.bytes, length);
         if (length == 0)
-            length = put_special(line, text);
+            length = line_put_special(line, text);
         text.bytes += length;
         text.length -= length;
     }
@@ -74,7 +74,7 @@ static void put_quoted(struct line *line, struct slice text)
 }
 
 /* Begins a pair whose value takes so many bytes at least. Half of one would be no JSON. */
-static bool put_name(struct line *line, struct slice name, size_t least)
+static bool line_put_name(struct line *line, struct slice name, size_t least)
 {
     bool is_json = line->format == LOG_JSON, is_first = line->length <= is_json;
     if (line->length + name.length + least > sizeof line->text - PAIR_LEAST)
@@ -92,7 +92,7 @@ static bool put_name(struct line *line, struct slice name, size_t least)
 }
 
 /* So many digits, zeros in front. */
-static void put_digits(struct line *line, uint64_t number, size_t digits)
+static void line_put_digits(struct line *line, uint64_t number, size_t digits)
 {
     char *end = line->text + line->length + digits;
     line->length += digits;
@@ -100,12 +100,12 @@ static void put_digits(struct line *line, uint64_t number, size_t digits)
         *--end = DIGITS[number % 10];
 }
 
-static void put_number(struct line *line, int64_t number)
+static void line_put_number(struct line *line, int64_t number)
 {
     line->length = (size_t)(decimal_put(line->text + line->length, number) - line->text);
 }
 
-static void put_time(struct line *line)
+static void line_put_time(struct line *line)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -124,10 +124,10 @@ static void put_time(struct line *line)
         {second % 60, 2, "."},
         {(unsigned)(now.tv_nsec / 1000000), 3, "Z"},
     };
-    put_name(line, slice_of("time"), 0);
+    line_put_name(line, slice_of("time"), 0);
     line_put_char(line, '"');
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
-        put_digits(line, PARTS[i].number, PARTS[i].digits);
+        line_put_digits(line, PARTS[i].number, PARTS[i].digits);
         line_put_char(line, *PARTS[i].behind);
     }
     line_put_char(line, '"');
@@ -139,20 +139,20 @@ void line_begin(struct line *line, enum log_format format, const char *level, co
     line->length = 0;
     if (format == LOG_JSON)
         line_put_char(line, '{');
-    put_time(line);
+    line_put_time(line);
     line_word(line, "level", slice_of(level));
     line_text(line, "msg", slice_of(message));
 }
 
 void line_text(struct line *line, const char *name, struct slice text)
 {
-    if (put_name(line, slice_of(name), 0))
-        put_quoted(line, text);
+    if (line_put_name(line, slice_of(name), 0))
+        line_put_quoted(line, text);
 }
 
 void line_word(struct line *line, const char *name, struct slice word)
 {
-    if (!put_name(line, slice_of(name), word.length))
+    if (!line_put_name(line, slice_of(name), word.length))
         return;
     line_put_char(line, '"');
     line_put(line, word.bytes, word.length);
@@ -161,24 +161,24 @@ void line_word(struct line *line, const char *name, struct slice word)
 
 void line_number(struct line *line, const char *name, int64_t number)
 {
-    if (put_name(line, slice_of(name), NUMBER_MOST))
-        put_number(line, number);
+    if (line_put_name(line, slice_of(name), NUMBER_MOST))
+        line_put_number(line, number);
 }
 
 void line_flag(struct line *line, const char *name, bool flag)
 {
     struct slice word = slice_of(flag ? "true" : "false");
-    if (put_name(line, slice_of(name), word.length))
+    if (line_put_name(line, slice_of(name), word.length))
         line_put(line, word.bytes, word.length);
 }
 
 void line_ms(struct line *line, const char *name, int64_t us)
 {
-    if (!put_name(line, slice_of(name), NUMBER_MOST))
+    if (!line_put_name(line, slice_of(name), NUMBER_MOST))
         return;
-    put_number(line, us / 1000);
+    line_put_number(line, us / 1000);
     line_put_char(line, '.');
-    put_digits(line, (uint64_t)(us % 1000), 3);
+    line_put_digits(line, (uint64_t)(us % 1000), 3);
 }
 
 void line_end(struct line *line)

@@ -51,7 +51,7 @@ void log_end(const struct log *log, struct line *line)
 }
 
 /* Pairs of a name and a text, ended by NULL. */
-static void add_pairs(struct line *line, va_list pairs)
+static void log_add_pairs(struct line *line, va_list pairs)
 {
     for (const char *name = va_arg(pairs, const char *); name; name = va_arg(pairs, const char *))
         line_text(line, name, slice_of(va_arg(pairs, const char *)));
@@ -64,7 +64,7 @@ void log_line(const struct log *log, enum log_level level, const char *message, 
     if (!log_begin(log, level, message, &line))
         return;
     va_start(pairs, message);
-    add_pairs(&line, pairs);
+    log_add_pairs(&line, pairs);
     va_end(pairs);
     log_end(log, &line);
 }
@@ -76,7 +76,7 @@ void log_last_words(const struct log *log, enum log_level level, const char *mes
     if (!log_begin(log, level, message, &line))
         return;
     va_start(pairs, message);
-    add_pairs(&line, pairs);
+    log_add_pairs(&line, pairs);
     va_end(pairs);
     line_end(&line);
     if (poll(&(struct pollfd){.fd = log->fd, .events = POLLOUT}, 1, 0) == 1)

@@ -86,7 +86,7 @@ static struct timespec in_ms(int ms)
 }
 
 /* Until somebody wakes the thread. */
-static void sleep_until_news(struct log_writer *log_writer)
+static void log_writer_sleep(struct log_writer *log_writer)
 {
     log_writer->sleeps = true;
     while (log_writer->filling->length == 0 && !log_writer->closing)
@@ -111,7 +111,7 @@ static bool log_writer_take(struct log_writer *log_writer)
     int looks = 0;
     do {
         if (looks++ == QUIET_LOOKS)
-            sleep_until_news(log_writer);
+            log_writer_sleep(log_writer);
         log_writer_gather(log_writer);
     } while (log_writer->filling->length == 0 && !log_writer->closing);
     log_writer->writing = log_writer->filling;
@@ -121,7 +121,7 @@ static bool log_writer_take(struct log_writer *log_writer)
 }
 
 /* As write(2), but that it waits where somebody else has made the descriptor one that does not. */
-static ssize_t write_some(int fd, const char *bytes, size_t length)
+static ssize_t log_writer_write_some(int fd, const char *bytes, size_t length)
 {
     for (;;) {
         ssize_t written = write(fd, bytes, length);
@@ -133,11 +133,11 @@ static ssize_t write_some(int fd, const char *bytes, size_t length)
 }
 
 /* Returns how much of it was written; less than all where the descriptor takes no more. */
-static size_t write_all(struct log_writer *log_writer, const char *bytes, size_t length)
+static size_t log_writer_write_all(struct log_writer *log_writer, const char *bytes, size_t length)
 {
     size_t written = 0;
     while (written < length) {
-        ssize_t more = write_some(log_writer->fd, bytes + written, length - written);
+        ssize_t more = log_writer_write_some(log_writer->fd, bytes + written, length - written);
         if (more <= 0) {
             log_writer->error = more < 0 ? errno : EIO;
             break;
@@ -158,7 +158,7 @@ static uint64_t lines_in(const char *text, size_t length)
 }
 
 /* How much of the text to write at once: whole lines. */
-static size_t piece_of(const struct log_writer *log_writer, const char *text, size_t length)
+static size_t log_writer_piece(const struct log_writer *log_writer, const char *text, size_t length)
 {
     if (length <= log_writer->piece)
         return length;
@@ -167,23 +167,23 @@ static size_t piece_of(const struct log_writer *log_writer, const char *text, si
 }
 
 /* Returns how much was written; less than all where the descriptor takes no more. */
-static size_t write_lines(struct log_writer *log_writer, const char *text, size_t length)
+static size_t log_writer_write_lines(struct log_writer *log_writer, const char *text, size_t length)
 {
     size_t done = 0, piece = 0, written = 0;
     for (; done < length && written == piece; done += written) {
-        piece = piece_of(log_writer, text + done, length - done);
-        written = write_all(log_writer, text + done, piece);
+        piece = log_writer_piece(log_writer, text + done, length - done);
+        written = log_writer_write_all(log_writer, text + done, piece);
     }
     return done;
 }
 
 /* The line that says how many were lost, if any. False where it cannot be written either. */
-static bool say_what_is_lost(struct log_writer *log_writer)
+static bool log_writer_report_lost(struct log_writer *log_writer)
 {
     struct line line;
     if (log_writer->unsaid == 0)
         return true;
-    if (log_writer->torn && write_all(log_writer, "\n", 1) < 1)
+    if (log_writer->torn && log_writer_write_all(log_writer, "\n", 1) < 1)
         return false;
     line_begin(&line, log_writer->format, "warn",
                "lines of this log were lost here: its reader is too slow, or it cannot be written");
@@ -191,7 +191,7 @@ static bool say_what_is_lost(struct log_writer *log_writer)
     if (log_writer->error)
         line_text(&line, "reason", slice_of(strerrordesc_np(log_writer->error)));
     line_end(&line);
-    if (write_all(log_writer, line.text, line.length) < line.length)
+    if (log_writer_write_all(log_writer, line.text, line.length) < line.length)
         return false;
     log_writer->unsaid = 0;
     log_writer->error = 0;
@@ -199,16 +199,17 @@ static bool say_what_is_lost(struct log_writer *log_writer)
 }
 
 /* What cannot be written is lost, so that what comes later has room. */
-static void write_batch(struct log_writer *log_writer)
+static void log_writer_write_batch(struct log_writer *log_writer)
 {
     struct batch *batch = log_writer->writing;
-    size_t done =
-        say_what_is_lost(log_writer) ? write_lines(log_writer, batch->text, batch->length) : 0;
+    size_t done = log_writer_report_lost(log_writer)
+                      ? log_writer_write_lines(log_writer, batch->text, batch->length)
+                      : 0;
     log_writer_lose(log_writer, &log_writer->unsaid,
                     lines_in(batch->text + done, batch->length - done));
     log_writer->unsaid += batch->lost;
     if (done == batch->length)
-        say_what_is_lost(log_writer);
+        log_writer_report_lost(log_writer);
     batch->length = 0;
     batch->lost = 0;
 }
@@ -227,7 +228,7 @@ static void *log_writer_run(void *context)
 {
     struct log_writer *log_writer = context;
     while (log_writer_take(log_writer))
-        write_batch(log_writer);
+        log_writer_write_batch(log_writer);
     pthread_mutex_lock(&log_writer->mutex);
     log_writer->has_ended = true;
     bool is_abandoned = log_writer->is_abandoned;
@@ -240,13 +241,13 @@ static void *log_writer_run(void *context)
 
 /* A write of more than PIPE_BUF may be mixed with what another process writes into the same pipe.
  */
-static size_t piece_for(int fd)
+static size_t log_writer_piece_for(int fd)
 {
     struct stat about;
     return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode) ? PIPE_BUF : LOG_WRITER_BUFFER;
 }
 
-static void init_condition(pthread_cond_t *condition)
+static void log_writer_init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -271,12 +272,12 @@ struct log_writer *log_writer_open(int fd, enum log_format format)
     struct log_writer *log_writer = memory_checked(calloc(1, sizeof *log_writer));
     log_writer->fd = fd;
     log_writer->format = format;
-    log_writer->piece = piece_for(fd);
+    log_writer->piece = log_writer_piece_for(fd);
     log_writer->filling = memory_checked(calloc(1, sizeof *log_writer->filling));
     log_writer->writing = memory_checked(calloc(1, sizeof *log_writer->writing));
     pthread_mutex_init(&log_writer->mutex, NULL);
-    init_condition(&log_writer->news);
-    init_condition(&log_writer->ended);
+    log_writer_init_condition(&log_writer->news);
+    log_writer_init_condition(&log_writer->ended);
     if (log_writer_start(log_writer) == 0)
         return log_writer;
     log_writer_free(log_writer);

@@ -31,18 +31,18 @@ static uint64_t least(uint64_t one, uint64_t other)
     return one < other ? one : other;
 }
 
-static uint64_t number_of(const struct metrics *metrics, size_t offset)
+static uint64_t exposition_number(const struct metrics *metrics, size_t offset)
 {
     const void *place = (const char *)metrics + offset;
     return atomic_load_explicit((const atomic_uint_fast64_t *)place, memory_order_relaxed);
 }
 
-static uint64_t together(const struct exposition *from, size_t offset,
-                         uint64_t (*join)(uint64_t, uint64_t))
+static uint64_t exposition_join(const struct exposition *from, size_t offset,
+                                uint64_t (*join)(uint64_t, uint64_t))
 {
-    uint64_t total = number_of(&from->metrics[0], offset);
+    uint64_t total = exposition_number(&from->metrics[0], offset);
     for (size_t i = 1; i < from->workers; i++)
-        total = join(total, number_of(&from->metrics[i], offset));
+        total = join(total, exposition_number(&from->metrics[i], offset));
     return total;
 }
 
@@ -111,7 +111,7 @@ static void write_numbers(FILE *out, const struct exposition *from)
         const struct number *number = &NUMBERS[i];
         write_head(out, number->name, number->type, number->help);
         fprintf(out, "%s %" PRIu64 "\n", number->name,
-                together(from, number->offset, number->join));
+                exposition_join(from, number->offset, number->join));
     }
 }
 
@@ -135,7 +135,7 @@ static void write_requests_of(FILE *out, const struct exposition *from, size_t r
 {
     for (size_t status = 0; status < METRICS_STATUSES; status++) {
         uint64_t total =
-            together(from, offsetof(struct metrics, requests[route][method][status]), sum);
+            exposition_join(from, offsetof(struct metrics, requests[route][method][status]), sum);
         if (total == 0)
             continue;
         fprintf(out, "baton_http_requests_total{route=\"%s\",method=\"%s\",code=\"",
@@ -185,7 +185,7 @@ static void write_lock_events(FILE *out, const struct exposition *from, const ch
 {
     for (enum lock_event_kind kind = first; kind <= last; kind++)
         fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, lock_event_word(kind),
-                together(from, offsetof(struct metrics, lock_events[kind]), sum));
+                exposition_join(from, offsetof(struct metrics, lock_events[kind]), sum));
 }
 
 /* A histogram of each label's value that was ever seen. */
@@ -208,7 +208,7 @@ static void write_quarantines(FILE *out, const struct exposition *from)
                "Quarantines by why, counted by the worker that was the first to notice.");
     for (enum quarantine_reason i = QUARANTINE_NONE + 1; i < QUARANTINE_REASON_COUNT; i++)
         fprintf(out, "%s{reason=\"%s\"} %" PRIu64 "\n", NAME, quarantine_word(i),
-                together(from, offsetof(struct metrics, quarantines[i]), sum));
+                exposition_join(from, offsetof(struct metrics, quarantines[i]), sum));
 }
 
 static void write_acquires(FILE *out, const struct exposition *from)
@@ -296,7 +296,7 @@ static void write_workers(FILE *out, const struct exposition *from)
     write_head(out, "baton_worker_busy_seconds_total", "counter",
                "Processor time of each worker's thread; a second each second is all it can do.");
     for (size_t i = 0; i < from->workers; i++) {
-        uint64_t busy = number_of(&from->metrics[i], offsetof(struct metrics, busy));
+        uint64_t busy = exposition_number(&from->metrics[i], offsetof(struct metrics, busy));
         fprintf(out, "baton_worker_busy_seconds_total{worker=\"%zu\"} %" PRIu64 ".%06" PRIu64 "\n",
                 i + 1, busy / 1000000, busy % 1000000);
     }

@@ -18,8 +18,8 @@
 enum { REPLY_LONGEST = 4096 };
 
 /* One question to a batond. */
-struct call {
-    struct listener place;
+struct probe {
+    struct listener listener;
     int fd;
     gnutls_session_t tls; /* NULL: plain HTTP */
     gnutls_certificate_credentials_t credentials;
@@ -29,25 +29,25 @@ struct call {
 };
 
 /* What is done next with the socket ends in time. Returns false where there is none left. */
-static bool bound(const struct call *call)
+static bool check_limit_time(const struct probe *probe)
 {
-    int64_t left = call->until - monotonic_ms();
+    int64_t left = probe->until - monotonic_ms();
     if (left <= 0)
         return false;
     struct timeval most = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
-    setsockopt(call->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
-    setsockopt(call->fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+    setsockopt(probe->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+    setsockopt(probe->fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
     return true;
 }
 
-static int no_answer(const struct call *call, const char *reason, struct failure *failure)
+static int check_no_answer(const struct probe *probe, const char *reason, struct failure *failure)
 {
-    return failure_set(failure, -EAGAIN, "not ready: %s does not answer: %s", call->place.endpoint,
-                       reason);
+    return failure_set(failure, -EAGAIN, "not ready: %s does not answer: %s",
+                       probe->listener.endpoint, reason);
 }
 
 /* "Any address" is one to listen on, and none to connect to. Returns the port, 0 for any. */
-static in_port_t prefer_loopback(struct sockaddr_storage *address)
+static in_port_t check_prefer_loopback(struct sockaddr_storage *address)
 {
     struct sockaddr_in *four = (struct sockaddr_in *)address;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
@@ -58,98 +58,99 @@ static in_port_t prefer_loopback(struct sockaddr_storage *address)
     return address->ss_family == AF_INET6 ? six->sin6_port : four->sin_port;
 }
 
-static int reach(struct call *call, struct failure *failure)
+static int check_connect(struct probe *probe, struct failure *failure)
 {
-    const struct listener *place = &call->place;
-    call->fd = socket(place->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (call->fd < 0 || !bound(call) ||
-        connect(call->fd, (const struct sockaddr *)&place->address, place->length) < 0)
-        return no_answer(call, errno == EINPROGRESS ? "it takes too long" : strerror(errno),
-                         failure);
+    const struct listener *listener = &probe->listener;
+    probe->fd = socket(listener->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (probe->fd < 0 || !check_limit_time(probe) ||
+        connect(probe->fd, (const struct sockaddr *)&listener->address, listener->length) < 0)
+        return check_no_answer(probe, errno == EINPROGRESS ? "it takes too long" : strerror(errno),
+                               failure);
     return 0;
 }
 
-static int shake_hands(struct call *call, struct failure *failure)
+static int check_shake_hands(struct probe *probe, struct failure *failure)
 {
-    int result = gnutls_certificate_allocate_credentials(&call->credentials);
+    int result = gnutls_certificate_allocate_credentials(&probe->credentials);
     if (result == 0)
-        result = gnutls_init(&call->tls, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL);
+        result = gnutls_init(&probe->tls, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL);
     if (result == 0)
-        result = gnutls_set_default_priority(call->tls);
+        result = gnutls_set_default_priority(probe->tls);
     if (result == 0)
-        result = gnutls_credentials_set(call->tls, GNUTLS_CRD_CERTIFICATE, call->credentials);
+        result = gnutls_credentials_set(probe->tls, GNUTLS_CRD_CERTIFICATE, probe->credentials);
     if (result == 0) {
-        gnutls_transport_set_int(call->tls, call->fd);
-        gnutls_handshake_set_timeout(call->tls, CHECK_MS);
+        gnutls_transport_set_int(probe->tls, probe->fd);
+        gnutls_handshake_set_timeout(probe->tls, CHECK_MS);
         do
-            result = gnutls_handshake(call->tls);
-        while (result < 0 && !gnutls_error_is_fatal(result) && bound(call));
+            result = gnutls_handshake(probe->tls);
+        while (result < 0 && !gnutls_error_is_fatal(result) && check_limit_time(probe));
     }
-    return result < 0 ? no_answer(call, gnutls_strerror(result), failure) : 0;
+    return result < 0 ? check_no_answer(probe, gnutls_strerror(result), failure) : 0;
 }
 
-static ssize_t exchange_some(struct call *call, const char *request, size_t size)
+static ssize_t check_transfer(struct probe *probe, const char *request, size_t size)
 {
-    char *place = call->reply + call->length;
+    char *place = probe->reply + probe->length;
     if (request)
-        return call->tls ? gnutls_record_send(call->tls, request, size)
-                         : send(call->fd, request, size, MSG_NOSIGNAL);
-    return call->tls ? gnutls_record_recv(call->tls, place, size) : read(call->fd, place, size);
+        return probe->tls ? gnutls_record_send(probe->tls, request, size)
+                          : send(probe->fd, request, size, MSG_NOSIGNAL);
+    return probe->tls ? gnutls_record_recv(probe->tls, place, size) : read(probe->fd, place, size);
 }
 
-static int check_ask(struct call *call, struct failure *failure)
+static int check_ask(struct probe *probe, struct failure *failure)
 {
     static const char REQUEST[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n"
                                   "User-Agent: batond-check\r\n"
                                   "Connection: close\r\n\r\n";
-    if (!bound(call) || exchange_some(call, REQUEST, sizeof REQUEST - 1) < 0)
-        return no_answer(call, "it hangs up", failure);
-    while (call->length < REPLY_LONGEST - 1 && bound(call)) {
-        ssize_t count = exchange_some(call, NULL, REPLY_LONGEST - 1 - call->length);
+    if (!check_limit_time(probe) || check_transfer(probe, REQUEST, sizeof REQUEST - 1) < 0)
+        return check_no_answer(probe, "it hangs up", failure);
+    while (probe->length < REPLY_LONGEST - 1 && check_limit_time(probe)) {
+        ssize_t count = check_transfer(probe, NULL, REPLY_LONGEST - 1 - probe->length);
         if (count <= 0)
             break; /* the end, or it takes too long: what has come tells */
-        call->length += (size_t)count;
+        probe->length += (size_t)count;
     }
-    call->reply[call->length] = '\0';
+    probe->reply[probe->length] = '\0';
     return 0;
 }
 
 /* What follows `key` in the JSON of a problem, up to its quote: it is ours, and has none inside. */
-static struct slice member(const char *reply, const char *key)
+static struct slice check_find_text(const char *reply, const char *key)
 {
     const char *found = strstr(reply, key);
     const char *text = found ? found + strlen(key) : "";
     return (struct slice){text, strcspn(text, "\"")};
 }
 
-static const char *silence(const struct call *call)
+static const char *check_silence(const struct probe *probe)
 {
-    if (call->length > 0)
+    if (probe->length > 0)
         return "what it says is not HTTP";
-    return monotonic_ms() < call->until ? "it hangs up" : "it takes too long";
+    return monotonic_ms() < probe->until ? "it hangs up" : "it takes too long";
 }
 
-static int judge(const struct call *call, struct failure *failure)
+static int check_judge(const struct probe *probe, struct failure *failure)
 {
     static const char READY[] = "HTTP/1.1 200 ", ANY[] = "HTTP/1.1 ";
-    if (strncmp(call->reply, READY, strlen(READY)) == 0)
+    if (strncmp(probe->reply, READY, strlen(READY)) == 0)
         return 0;
-    if (strncmp(call->reply, ANY, strlen(ANY)) != 0)
-        return no_answer(call, silence(call), failure);
-    struct slice code = member(call->reply, "\"code\":\"");
-    struct slice detail = member(call->reply, "\"detail\":\"");
-    return failure_set(failure, -EAGAIN, "not ready: %.*s %.*s: %.*s", 3, call->reply + strlen(ANY),
-                       (int)code.length, code.bytes, (int)detail.length, detail.bytes);
+    if (strncmp(probe->reply, ANY, strlen(ANY)) != 0)
+        return check_no_answer(probe, check_silence(probe), failure);
+    struct slice code = check_find_text(probe->reply, "\"code\":\"");
+    struct slice detail = check_find_text(probe->reply, "\"detail\":\"");
+    return failure_set(failure, -EAGAIN, "not ready: %.*s %.*s: %.*s", 3,
+                       probe->reply + strlen(ANY), (int)code.length, code.bytes, (int)detail.length,
+                       detail.bytes);
 }
 
-static void check_end(struct call *call)
+static void check_end(struct probe *probe)
 {
-    if (call->tls)
-        gnutls_deinit(call->tls);
-    if (call->credentials)
-        gnutls_certificate_free_credentials(call->credentials);
-    if (call->fd >= 0)
-        close(call->fd);
+    if (probe->tls)
+        gnutls_deinit(probe->tls);
+    if (probe->credentials)
+        gnutls_certificate_free_credentials(probe->credentials);
+    if (probe->fd >= 0)
+        close(probe->fd);
 }
 
 /* It would stop a start, and whoever asks before a restart wants to know. */
@@ -188,8 +189,8 @@ static int check_https(const struct settings *settings, struct failure *failure)
 }
 
 /* Where others cannot take the places, if there is such a listener. */
-static int check_read_place(struct listener *ret, const struct settings *settings,
-                            struct failure *failure)
+static int check_read_listener(struct listener *ret, const struct settings *settings,
+                               struct failure *failure)
 {
     int result = listener_read(ret, "listen", settings->listen, failure);
     if (result == 0 && settings->admin_listen)
@@ -199,26 +200,26 @@ static int check_read_place(struct listener *ret, const struct settings *setting
 
 int check_readiness(const struct settings *settings, struct failure *failure)
 {
-    struct call call = {.fd = -1, .until = monotonic_ms() + CHECK_MS};
+    struct probe probe = {.fd = -1, .until = monotonic_ms() + CHECK_MS};
     int result = check_redis_url(settings, failure);
     if (result == 0)
         result = check_tokens_file(settings, failure);
     if (result == 0)
         result = check_https(settings, failure);
     if (result == 0)
-        result = check_read_place(&call.place, settings, failure);
+        result = check_read_listener(&probe.listener, settings, failure);
     if (result < 0)
         return result;
-    if (prefer_loopback(&call.place.address) == 0)
+    if (check_prefer_loopback(&probe.listener.address) == 0)
         return failure_set(failure, -EINVAL, "--check: --%s says any port: say which",
-                           call.place.setting);
-    result = reach(&call, failure);
+                           probe.listener.setting);
+    result = check_connect(&probe, failure);
     if (result == 0 && settings->tls_cert)
-        result = shake_hands(&call, failure);
+        result = check_shake_hands(&probe, failure);
     if (result == 0)
-        result = check_ask(&call, failure);
+        result = check_ask(&probe, failure);
     if (result == 0)
-        result = judge(&call, failure);
-    check_end(&call);
+        result = check_judge(&probe, failure);
+    check_end(&probe);
     return result;
 }

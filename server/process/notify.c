@@ -36,7 +36,7 @@ static int64_t watchdog_ms(void)
     return usec[0] != '-' && half > 0 ? half : 0;
 }
 
-static int open_socket(struct notify *notify, const char *place)
+static int notify_open_socket(struct notify *notify, const char *place)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
     notify->length = notify_read_address(place, &notify->place);
@@ -55,7 +55,7 @@ int notify_open(struct notify *ret, struct failure *failure)
     static const char *const NAMES[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"};
     const char *place = getenv(NAMES[0]);
     *ret = (struct notify){.fd = -1};
-    int result = place ? open_socket(ret, place) : 0;
+    int result = place ? notify_open_socket(ret, place) : 0;
     if (result < 0)
         failure_set(failure, result, "NOTIFY_SOCKET=%.100s: %s", place, strerror(-result));
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)

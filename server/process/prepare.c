@@ -27,7 +27,7 @@ enum {
     ADMIN_FILES = ADMIN_CONNECTIONS + LINGERING_MOST + DELIVERIES_MOST + 8,
 };
 
-static int find_listener(struct process *process, struct failure *failure)
+static int prepare_listener(struct process *process, struct failure *failure)
 {
     int fd, result = activation_socket(&fd, failure);
     if (result < 0)
@@ -37,7 +37,7 @@ static int find_listener(struct process *process, struct failure *failure)
 }
 
 /* With places that nobody takes who asks for locks. */
-static int find_admin_listener(struct process *process, struct failure *failure)
+static int prepare_admin_listener(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
     if (!settings->admin_listen)
@@ -47,7 +47,7 @@ static int find_admin_listener(struct process *process, struct failure *failure)
     return listener_init(&process->admin, "admin-listen", settings->admin_listen, failure);
 }
 
-static int check_exposure(struct process *process, struct failure *failure)
+static int prepare_check_exposure(struct process *process, struct failure *failure)
 {
     if (process->listener.loopback || process->settings.tokens_file ||
         process->settings.tls_client_ca || process->settings.allow_anonymous)
@@ -60,7 +60,7 @@ static int check_exposure(struct process *process, struct failure *failure)
                        process->listener.endpoint);
 }
 
-static int count_workers(struct process *process, struct failure *failure)
+static int prepare_workers(struct process *process, struct failure *failure)
 {
     size_t asked = (size_t)process->settings.workers;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -71,7 +71,7 @@ static int count_workers(struct process *process, struct failure *failure)
 }
 
 /* Every connection is a descriptor. */
-static unsigned connections_that_fit(size_t workers, bool has_admin)
+static unsigned prepare_connections_most(size_t workers, bool has_admin)
 {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -84,10 +84,10 @@ static unsigned connections_that_fit(size_t workers, bool has_admin)
                                         (unsigned)workers);
 }
 
-static int count_places(struct process *process, struct failure *failure)
+static int prepare_limits(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
-    unsigned most = connections_that_fit(process->worker_count, settings->admin_listen);
+    unsigned most = prepare_connections_most(process->worker_count, settings->admin_listen);
     if (settings->max_connections > most)
         return failure_set(failure, -EINVAL,
                            "--max-connections: the limit of open files leaves place for %u; raise "
@@ -113,7 +113,7 @@ static int count_places(struct process *process, struct failure *failure)
 
 /* After a crash the redis-server of the last batond is on its way out. But who has started a second
  * batond by mistake is to hear of it before that is certain. */
-static int start_embedded(struct process *process, struct failure *failure)
+static int prepare_embedded(struct process *process, struct failure *failure)
 {
     char patience[DURATION_TEXT];
     int result = embedded_start(&process->embedded, process->settings.state_dir, false, failure);
@@ -125,9 +125,9 @@ static int start_embedded(struct process *process, struct failure *failure)
     return embedded_start(&process->embedded, process->settings.state_dir, true, failure);
 }
 
-static int start_redis(struct process *process, struct failure *failure)
+static int prepare_own_redis(struct process *process, struct failure *failure)
 {
-    int result = start_embedded(process, failure);
+    int result = prepare_embedded(process, failure);
     if (result == 0 && process->settings.sandbox)
         result = embedded_keep_starter(process->embedded, failure);
     if (result < 0)
@@ -161,11 +161,11 @@ int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
 static int prepare_redis(struct process *process, struct failure *failure)
 {
     int result = prepare_redis_url(&process->settings, &process->redis_url, failure);
-    return result < 0 || process->settings.redis_url ? result : start_redis(process, failure);
+    return result < 0 || process->settings.redis_url ? result : prepare_own_redis(process, failure);
 }
 
 /* A Redis that will never do stops the start; one that is away may come back. */
-static int check_redis(struct process *process, struct failure *failure)
+static int prepare_check_redis(struct process *process, struct failure *failure)
 {
     int result = store_preflight(&process->redis_url, PREFLIGHT_MS, failure);
     if (result == -EAGAIN) {
@@ -178,8 +178,8 @@ static int check_redis(struct process *process, struct failure *failure)
 
 /* In this order: each may count on those before. */
 static int (*const STEPS[])(struct process *process, struct failure *failure) = {
-    count_workers,          find_listener, find_admin_listener, check_exposure,
-    readings_of_principals, count_places,  readings_of_https,   prepare_redis,
+    prepare_workers,        prepare_listener, prepare_admin_listener, prepare_check_exposure,
+    readings_of_principals, prepare_limits,   readings_of_https,      prepare_redis,
 };
 
 int prepare(struct process *process, struct failure *failure)
@@ -188,5 +188,5 @@ int prepare(struct process *process, struct failure *failure)
     for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && result == 0; i++)
         result = STEPS[i](process, failure);
     settings_forget_secrets(&process->settings);
-    return result < 0 ? result : check_redis(process, failure);
+    return result < 0 ? result : prepare_check_redis(process, failure);
 }

@@ -3,7 +3,7 @@
 #include "api/access/tokens_file.h"
 
 /* The accounts of those that were there before go on. */
-static int read_tokens_file(struct process *process, struct failure *failure)
+static int readings_read_tokens_file(struct process *process, struct failure *failure)
 {
     const struct tokens_file_options options = {.path = process->settings.tokens_file,
                                                 .before = process->principals,
@@ -24,13 +24,13 @@ static int read_tokens_file(struct process *process, struct failure *failure)
 int readings_of_principals(struct process *process, struct failure *failure)
 {
     if (process->settings.tokens_file)
-        return read_tokens_file(process, failure);
+        return readings_read_tokens_file(process, failure);
     process->principals =
         process->settings.tls_client_ca ? principals_certified() : principals_anonymous();
     return 0;
 }
 
-static int read_https(struct process *process, struct failure *failure)
+static int readings_read_https(struct process *process, struct failure *failure)
 {
     const struct https_files files = {.certificate = process->settings.tls_cert,
                                       .key = process->settings.tls_key,
@@ -50,17 +50,17 @@ static int read_https(struct process *process, struct failure *failure)
     return 0;
 }
 
-static bool has_https(const struct process *process)
+static bool readings_has_https(const struct process *process)
 {
     return process->settings.tls_cert != NULL;
 }
 
 int readings_of_https(struct process *process, struct failure *failure)
 {
-    return has_https(process) ? read_https(process, failure) : 0;
+    return readings_has_https(process) ? readings_read_https(process, failure) : 0;
 }
 
-static bool has_tokens_file(const struct process *process)
+static bool readings_has_tokens_file(const struct process *process)
 {
     return process->settings.tokens_file != NULL;
 }
@@ -72,8 +72,8 @@ static const struct reload {
     bool (*is_set)(const struct process *process);
     int (*read)(struct process *process, struct failure *failure);
 } RELOADS[] = {
-    {"tokens-file", has_tokens_file, read_tokens_file},
-    {"tls-cert", has_https, read_https},
+    {"tokens-file", readings_has_tokens_file, readings_read_tokens_file},
+    {"tls-cert", readings_has_https, readings_read_https},
 };
 
 static void reload(struct process *process, const struct reload *reload)

@@ -171,7 +171,7 @@ static const struct condition {
 static const int MISSING[] = {SCMP_SYS(clone3), SCMP_SYS(io_uring_setup)};
 
 /* A signal's handler has no context of its own. */
-static const struct log *report_to;
+static const struct log *sandbox_log;
 
 static void sandbox_on_blocked(int number, siginfo_t *about, void *context)
 {
@@ -180,7 +180,7 @@ static void sandbox_on_blocked(int number, siginfo_t *about, void *context)
      * theirs is held here. */
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, about->si_syscall);
     log_last_words(
-        report_to, LOG_ERROR,
+        sandbox_log, LOG_ERROR,
         "the sandbox has blocked a system call, so batond ends; if no attack explains it, "
         "report it, and start with --sandbox=false until then",
         "call", name ? name : "?", NULL);
@@ -188,14 +188,14 @@ static void sandbox_on_blocked(int number, siginfo_t *about, void *context)
     raise(number);
 }
 
-static int listen_for_blocked(const struct log *log)
+static int sandbox_report_blocked(const struct log *log)
 {
     struct sigaction action = {.sa_sigaction = sandbox_on_blocked, .sa_flags = SA_SIGINFO};
-    report_to = log;
+    sandbox_log = log;
     return sigaction(SIGSYS, &action, NULL) < 0 ? -errno : 0;
 }
 
-static int allow_if(scmp_filter_ctx filter, const struct condition *condition)
+static int sandbox_allow_if(scmp_filter_ctx filter, const struct condition *condition)
 {
     struct scmp_arg_cmp comparisons[2];
     unsigned count = 0;
@@ -205,13 +205,13 @@ static int allow_if(scmp_filter_ctx filter, const struct condition *condition)
     return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, condition->call, count, comparisons);
 }
 
-static int fill(scmp_filter_ctx filter)
+static int sandbox_fill(scmp_filter_ctx filter)
 {
     int result = 0;
     for (size_t i = 0; result == 0 && i < sizeof ALLOWED / sizeof *ALLOWED; i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, ALLOWED[i], 0);
     for (size_t i = 0; result == 0 && i < sizeof CONDITIONS / sizeof *CONDITIONS; i++)
-        result = allow_if(filter, &CONDITIONS[i]);
+        result = sandbox_allow_if(filter, &CONDITIONS[i]);
     for (size_t i = 0; result == 0 && i < sizeof MISSING / sizeof *MISSING; i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), MISSING[i], 0);
     if (result == 0) /* abort and raise */
@@ -228,7 +228,7 @@ int sandbox_check(struct failure *failure)
 
 /* Hands the filter to the kernel, for all threads, and frees it. `result` is how filling it went.
  */
-static int load(scmp_filter_ctx filter, int result, struct failure *failure)
+static int sandbox_load(scmp_filter_ctx filter, int result, struct failure *failure)
 {
     if (result == 0)
         result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
@@ -247,9 +247,9 @@ int sandbox_prepare(struct failure *failure)
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     if (!filter)
         return failure_set(failure, -ENOMEM, "no memory");
-    return load(filter,
-                seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0),
-                failure);
+    return sandbox_load(
+        filter, seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0),
+        failure);
 }
 
 int sandbox_enter(const struct log *log, struct failure *failure)
@@ -257,8 +257,8 @@ int sandbox_enter(const struct log *log, struct failure *failure)
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
     if (!filter)
         return failure_set(failure, -ENOMEM, "no memory");
-    int result = listen_for_blocked(log);
-    return load(filter, result < 0 ? result : fill(filter), failure);
+    int result = sandbox_report_blocked(log);
+    return sandbox_load(filter, result < 0 ? result : sandbox_fill(filter), failure);
 }
 
 #else

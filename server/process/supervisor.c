@@ -20,7 +20,7 @@ enum {
 /* SIG_BLOCK or SIG_UNBLOCK, in the main thread; the others are started while it is blocked. So
  * nobody but the loop hears of a signal to stop, and of the first alone: at the very end, when the
  * loop has closed, another would end the process as it is. */
-static void hold_stop_signals(int how)
+static void supervisor_mask_signals(int how)
 {
     sigset_t signals;
     sigemptyset(&signals);
@@ -30,9 +30,9 @@ static void hold_stop_signals(int how)
     pthread_sigmask(how, &signals, NULL);
 }
 
-static void stop(struct process *process, const char *reason)
+static void supervisor_stop(struct process *process, const char *reason)
 {
-    hold_stop_signals(SIG_BLOCK);
+    supervisor_mask_signals(SIG_BLOCK);
     log_line(&process->log, LOG_INFO, "stopping", "reason", reason, NULL);
     notify_say(&process->notify,
                "STOPPING=1\nSTATUS=stopping: finishes what is under way\n"
@@ -43,12 +43,12 @@ static void stop(struct process *process, const char *reason)
 
 static void supervisor_on_grace_over(uv_timer_t *timer)
 {
-    stop(timer->data, "the time of drain is over");
+    supervisor_stop(timer->data, "the time of drain is over");
 }
 
 /* Where there is nobody else to send requests to, nothing is gained by it: the Redis of its own
  * ends with this batond. And who presses Ctrl-C or closes the terminal wants it to end. */
-static bool is_graceful(const struct process *process, int number)
+static bool supervisor_is_graceful(const struct process *process, int number)
 {
     return number == SIGTERM && process->settings.redis_url && process->settings.drain_ms > 0;
 }
@@ -73,10 +73,10 @@ static void supervisor_leave(struct process *process)
 static void supervisor_on_stop_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
-    if (is_graceful(process, number) && !health_is_leaving(&process->health))
+    if (supervisor_is_graceful(process, number) && !health_is_leaving(&process->health))
         supervisor_leave(process);
     else
-        stop(process, strsignal(number));
+        supervisor_stop(process, strsignal(number));
 }
 
 static bool has_terminal(void)
@@ -94,7 +94,7 @@ static bool ends_with_terminal(void)
     return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN && has_terminal();
 }
 
-static void read_again(struct process *process)
+static void supervisor_reload(struct process *process)
 {
     notify_say(&process->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, notify_now_us());
     readings_again(process);
@@ -108,7 +108,7 @@ static void supervisor_on_hangup_signal(uv_signal_t *signal, int number)
     if (process->ends_with_terminal && !has_terminal())
         supervisor_on_stop_signal(signal, number);
     else
-        read_again(process);
+        supervisor_reload(process);
 }
 
 static void supervisor_on_restart(uv_timer_t *timer)
@@ -137,7 +137,7 @@ static void supervisor_on_child_signal(uv_signal_t *signal, int number)
     uv_timer_start(&process->restart, supervisor_on_restart, (uint64_t)pause_ms, 0);
 }
 
-static void tell_status(struct process *process)
+static void supervisor_tell_status(struct process *process)
 {
     bool away = false;
     for (size_t i = 0; i < process->worker_count; i++)
@@ -155,7 +155,7 @@ static void supervisor_on_watchdog(uv_timer_t *timer)
         notify_say(&process->notify, "WATCHDOG=1");
 }
 
-static void look_at_loops(struct process *process)
+static void supervisor_check_loops(struct process *process)
 {
     char worker[24];
     for (size_t i = 0; i < process->health.loops; i++) {
@@ -170,10 +170,10 @@ static void look_at_loops(struct process *process)
     }
 }
 
-static void supervisor_on_look(uv_timer_t *timer)
+static void supervisor_on_check(uv_timer_t *timer)
 {
-    look_at_loops(timer->data);
-    tell_status(timer->data);
+    supervisor_check_loops(timer->data);
+    supervisor_tell_status(timer->data);
 }
 
 void supervisor_begin(struct process *process)
@@ -183,17 +183,17 @@ void supervisor_begin(struct process *process)
     uv_signal_start(&process->hangup, supervisor_on_hangup_signal, SIGHUP);
     uv_signal_start(&process->child, supervisor_on_child_signal, SIGCHLD);
     supervisor_on_child_signal(&process->child, SIGCHLD); /* it may have ended before */
-    hold_stop_signals(SIG_BLOCK);
+    supervisor_mask_signals(SIG_BLOCK);
 }
 
 void supervisor_serve(struct process *process)
 {
     uint64_t watchdog_ms = (uint64_t)process->notify.watchdog_ms;
     notify_say(&process->notify, "READY=1\nSTATUS=serving on %s", process->url);
-    uv_timer_start(&process->look, supervisor_on_look, LOOK_MS, LOOK_MS);
+    uv_timer_start(&process->look, supervisor_on_check, LOOK_MS, LOOK_MS);
     if (watchdog_ms > 0)
         uv_timer_start(&process->watchdog, supervisor_on_watchdog, 0, watchdog_ms);
-    hold_stop_signals(SIG_UNBLOCK);
+    supervisor_mask_signals(SIG_UNBLOCK);
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 

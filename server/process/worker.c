@@ -36,12 +36,12 @@ struct worker {
     struct lock_observers lock_observers;
 };
 
-static bool is_quorum(const struct worker *worker)
+static bool worker_is_quorum(const struct worker *worker)
 {
     return worker->options->redis_url->kind == REDIS_QUORUM;
 }
 
-static void note_store(struct worker *worker)
+static void worker_note_store(struct worker *worker)
 {
     bool is_up = locks_has_store(worker->locks);
     metrics_set(&worker->metrics->redis_up, is_up);
@@ -54,7 +54,7 @@ static void worker_serve(struct worker *worker, unsigned shard)
 {
     worker->shards_heard |= 1U << shard % 32;
     bool is_known =
-        !is_quorum(worker) || locks_has_store(worker->locks) ||
+        !worker_is_quorum(worker) || locks_has_store(worker->locks) ||
         worker->shards_heard == (1U << store_shard_count(locks_store(worker->locks))) - 1;
     if (worker->http && is_known)
         http_serve(worker->http);
@@ -73,7 +73,7 @@ static void worker_on_redis_up(void *context, unsigned shard)
 static void worker_on_redis_down(void *context, unsigned shard, const char *reason)
 {
     struct worker *worker = context;
-    note_store(worker);
+    worker_note_store(worker);
     metrics_add(&worker->metrics->redis_losses, 1);
     if (store_shard_serves(locks_store(worker->locks), shard) || !locks_has_store(worker->locks))
         log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
@@ -93,7 +93,7 @@ static void worker_on_redis_warning(void *context, const char *text)
 
 static void worker_on_redis_moved(void *context)
 {
-    note_store(context);
+    worker_note_store(context);
 }
 
 static void worker_on_answered(void *context, uint64_t nanoseconds)
@@ -117,11 +117,11 @@ static void worker_on_expired(void *context, const struct expiry *expiry)
 static void worker_on_serving(void *context, unsigned shard)
 {
     struct worker *worker = context;
-    note_store(worker);
+    worker_note_store(worker);
     worker_serve(worker, shard);
 }
 
-static void log_quarantine(const struct worker *worker, const struct quarantine *quarantine)
+static void worker_log_quarantine(const struct worker *worker, const struct quarantine *quarantine)
 {
     struct line line;
     if (!log_begin(worker->options->log, LOG_ERROR,
@@ -157,7 +157,7 @@ static void worker_on_quarantined(void *context, const struct quarantine *quaran
             "server", store_shard_place(locks_store(worker->locks), quarantine->shard), "because",
             quarantine->is_ended ? "it was ended by DELETE /quarantine" : "its time is over", NULL);
     else
-        log_quarantine(worker, quarantine);
+        worker_log_quarantine(worker, quarantine);
 }
 
 static void worker_on_locks_warning(void *context, const char *text)
@@ -270,7 +270,7 @@ static void worker_run(void *context)
 
 /* The listener for health and figures serves at once: whether Redis is known is what it is asked.
  */
-static int open_http(struct worker *worker, int listen_fd)
+static int worker_open_http(struct worker *worker, int listen_fd)
 {
     const struct settings *settings = worker->options->settings;
     struct http_options http = {.listen_fd = listen_fd,
@@ -294,7 +294,7 @@ static int open_http(struct worker *worker, int listen_fd)
     return result;
 }
 
-static int open_layers(struct worker *worker, int listen_fd)
+static int worker_open_layers(struct worker *worker, int listen_fd)
 {
     const struct settings *settings = worker->options->settings;
     const struct locks_options locks = {
@@ -330,26 +330,26 @@ static int open_layers(struct worker *worker, int listen_fd)
         close(listen_fd);
         return result;
     }
-    worker->api =
-        (struct api){.locks = worker->locks,
-                     .principals = principals_keep(worker->options->principals),
-                     .limits = worker->options->limits,
-                     .hold_counter = is_quorum(worker) ? NULL : worker->options->hold_counter,
-                     .contention = worker->options->contention,
-                     .health = worker->options->health,
-                     .default_ttl_ms = settings->default_ttl_ms,
-                     .max_ttl_ms = settings->max_ttl_ms,
-                     .max_wait_ms = settings->max_wait_ms,
-                     .quorum = is_quorum(worker),
-                     .embedded = !settings->redis_url,
-                     .replicas = settings->replicas,
-                     .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
-                     .allowed_hosts = settings->allowed_hosts,
-                     .metrics = worker->options->metrics,
-                     .context = worker->options->context,
-                     .on_lock_event = lock_observers_tell,
-                     .lock_event_context = &worker->lock_observers};
-    return open_http(worker, listen_fd);
+    worker->api = (struct api){
+        .locks = worker->locks,
+        .principals = principals_keep(worker->options->principals),
+        .limits = worker->options->limits,
+        .hold_counter = worker_is_quorum(worker) ? NULL : worker->options->hold_counter,
+        .contention = worker->options->contention,
+        .health = worker->options->health,
+        .default_ttl_ms = settings->default_ttl_ms,
+        .max_ttl_ms = settings->max_ttl_ms,
+        .max_wait_ms = settings->max_wait_ms,
+        .quorum = worker_is_quorum(worker),
+        .embedded = !settings->redis_url,
+        .replicas = settings->replicas,
+        .asks_certificates = settings->tls_client_ca && !settings->tokens_file,
+        .allowed_hosts = settings->allowed_hosts,
+        .metrics = worker->options->metrics,
+        .context = worker->options->context,
+        .on_lock_event = lock_observers_tell,
+        .lock_event_context = &worker->lock_observers};
+    return worker_open_http(worker, listen_fd);
 }
 
 int worker_start(struct worker **ret, const struct worker_options *options, size_t index,
@@ -370,7 +370,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     worker->stop.data = worker->news.data = worker->settle.data = worker->again.data = worker;
     uv_timer_start(&worker->again, worker_on_again, TRY_AGAIN_MS, TRY_AGAIN_MS);
 
-    int result = open_layers(worker, listen_fd);
+    int result = worker_open_layers(worker, listen_fd);
     if (result == 0)
         result = uv_thread_create(&worker->thread, worker_run, worker);
     if (result < 0)

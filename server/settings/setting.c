@@ -91,7 +91,7 @@ static int set_replicas(struct settings *settings, const struct setting *setting
 }
 
 /* What a value of the kind looks like, for people. */
-static void describe(const struct setting *setting, char *text, size_t size)
+static void setting_describe(const struct setting *setting, char *text, size_t size)
 {
     char low[DURATION_TEXT], high[DURATION_TEXT];
     switch (setting->kind) {
@@ -146,7 +146,7 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
     if (SET[setting->kind](settings, setting, value) == 0)
         return 0;
     char expected[128];
-    describe(setting, expected, sizeof expected);
+    setting_describe(setting, expected, sizeof expected);
     return failure_set(failure, -EINVAL, "%s: \"%.*s\" will not do; expected %s", origin,
                        SETTING_SHOWN, value, expected);
 }

@@ -170,7 +170,7 @@ const struct setting SETTINGS[] = {
 
 const size_t SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0];
 
-static int set_default_state_dir(struct settings *settings, struct failure *failure)
+static int settings_default_state_dir(struct settings *settings, struct failure *failure)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (settings->state_dir[0] || settings->redis_url)
@@ -188,7 +188,7 @@ static int set_default_state_dir(struct settings *settings, struct failure *fail
 }
 
 /* What no single setting can tell. */
-static int check(struct settings *settings, struct failure *failure)
+static int settings_check(struct settings *settings, struct failure *failure)
 {
     struct failure wrong;
     if (settings->redis_url && !settings->redis_url[0])
@@ -227,7 +227,7 @@ static int check(struct settings *settings, struct failure *failure)
                            "--tls-cert and --tls-key need each other; give both or none");
     if (settings->tls_client_ca && !settings->tls_cert)
         return failure_set(failure, -EINVAL, "--tls-client-ca needs --tls-cert and --tls-key");
-    return set_default_state_dir(settings, failure);
+    return settings_default_state_dir(settings, failure);
 }
 
 int settings_read(struct settings *ret, int argc, char **argv, struct failure *failure)
@@ -245,7 +245,7 @@ int settings_read(struct settings *ret, int argc, char **argv, struct failure *f
     if (result == 0)
         result = sources_read(&settings, argc, argv, failure);
     if (result == 0)
-        result = check(&settings, failure);
+        result = settings_check(&settings, failure);
 
 end:
     if (result == 0)

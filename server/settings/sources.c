@@ -65,7 +65,7 @@ static int read_variable(struct settings *settings, const struct setting *settin
     return value ? setting_set(settings, setting, value, name, failure) : 0;
 }
 
-static const struct setting *find(const char *name, size_t length)
+static const struct setting *sources_find(const char *name, size_t length)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++)
         if (strlen(SETTINGS[i].name) == length && memcmp(SETTINGS[i].name, name, length) == 0)
@@ -163,7 +163,7 @@ static int read_flag(struct settings *settings, int argc, char **argv, int *inde
                            (int)(shown < SETTING_SHOWN ? shown : SETTING_SHOWN), argument);
     const char *name = argument + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
-    const struct setting *setting = find(name, length);
+    const struct setting *setting = sources_find(name, length);
     char origin[NAME_TEXT];
     snprintf(origin, sizeof origin, "--%.*s", (int)(length < 48 ? length : 48), name);
     if (!setting)
@@ -213,31 +213,31 @@ int sources_read(struct settings *settings, int argc, char **argv, struct failur
 }
 
 /* What is left tells that there was one, and not how long it was. */
-static void blot(char *secret)
+static void sources_blot(char *secret)
 {
     size_t length = strlen(secret);
     explicit_bzero(secret, length);
     memcpy(secret, "***", length < 3 ? length : 3);
 }
 
-static void hide_flags(int argc, char **argv)
+static void sources_hide_flags(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
         size_t length = strcspn(name, "=");
-        const struct setting *setting = find(name, length);
+        const struct setting *setting = sources_find(name, length);
         char *value = name[length] ? argv[i] + 2 + length + 1 : NULL;
         if (setting && setting->kind != FLAG && !value && i + 1 < argc)
             value = argv[++i];
         if (setting && setting->kind == SECRET && value)
-            blot(value);
+            sources_blot(value);
     }
 }
 
 void sources_hide(int argc, char **argv)
 {
     char name[NAME_TEXT];
-    hide_flags(argc, argv);
+    sources_hide_flags(argc, argv);
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         variable_name(&SETTINGS[i], "", name);
         char *value = SETTINGS[i].kind == SECRET ? getenv(name) : NULL;

@@ -4,7 +4,7 @@
 
 enum { SHORT_NAME = 5 };
 
-static unsigned least(unsigned one, unsigned other)
+static unsigned spelling_least(unsigned one, unsigned other)
 {
     return one < other ? one : other;
 }
@@ -24,9 +24,9 @@ unsigned spelling_distance(const char *one, const char *other)
         row[0] = i;
         for (unsigned j = 1; j <= width; j++) {
             unsigned replaced = above[j - 1] + (one[i - 1] != other[j - 1]);
-            row[j] = least(replaced, 1 + least(above[j], row[j - 1]));
+            row[j] = spelling_least(replaced, 1 + spelling_least(above[j], row[j - 1]));
             if (i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1])
-                row[j] = least(row[j], second[j - 2] + 1);
+                row[j] = spelling_least(row[j], second[j - 2] + 1);
         }
     }
     return rows[height % 3][width];
