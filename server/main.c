@@ -64,7 +64,7 @@ static int main_start_workers(struct process *process, struct failure *failure)
             return process->worker_options.admin_fd;
     }
     log_detach(&process->log);
-    if (process->settings.sandbox) { /* all is open, and nobody has been served */
+    if (process->settings.sandbox) { /* all is open, and no client has been served */
         int result = sandbox_enter(&process->log, failure);
         if (result < 0)
             return result;
@@ -78,7 +78,7 @@ static int main_start_workers(struct process *process, struct failure *failure)
     return 0;
 }
 
-/* Those that have started: all of them end side by side. */
+/* Stops the workers that have started; all of them end side by side. */
 static void main_stop_workers(struct process *process)
 {
     for (size_t i = 0; i < process->worker_count; i++)
@@ -111,7 +111,7 @@ static int main_serve(struct process *process, struct failure *failure)
     int result = prepare(process, failure);
     if (result < 0)
         return result;
-    supervisor_begin(process); /* before anybody can connect: who is served is served to the end */
+    supervisor_begin(process); /* before any client can connect: each is served to the end */
     result = main_start_workers(process, failure);
     if (result == 0) {
         char redis[256];
@@ -127,7 +127,7 @@ static int main_serve(struct process *process, struct failure *failure)
     return result;
 }
 
-/* 2 where a setting has to be changed, as for a flag that does not exist; 1 for all else. */
+/* 2 if a setting has to be changed, or a flag does not exist; 1 for every other failure. */
 static int main_exit_code(int result)
 {
     if (result == -EINVAL || result == -ENOTSUP)
@@ -135,8 +135,8 @@ static int main_exit_code(int result)
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Whoever starts a service may close its standard descriptors. Without this the next file to be
- * opened would take such a number, and log lines would be written into a socket or a pipe. */
+/* A service manager may close the standard descriptors. Without this the next open file would take
+ * such a number, and log lines would go into a socket or a pipe. */
 static void keep_standard_descriptors(void)
 {
     int fd = open("/dev/null", O_RDWR);
@@ -146,7 +146,7 @@ static void keep_standard_descriptors(void)
         close(fd);
 }
 
-/* Does what ends batond at once. False where it is to serve. */
+/* Runs a command that ends batond at once. Returns false if batond is to serve. */
 static bool main_obey(const struct settings *settings, int *ret_result, struct failure *failure)
 {
     if (settings->wants_help)

@@ -1,4 +1,4 @@
-/* damages.h: which keys of Redis the log has named already because they cannot be read. */
+/* damages.h: remembers the damaged keys of Redis that the log has named, to name each once. */
 #ifndef BATON_SERVER_LOG_DAMAGES_H
 #define BATON_SERVER_LOG_DAMAGES_H
 
@@ -7,15 +7,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { DAMAGES_TOLD = 256 }; /* keys at most; baton_damaged_total counts on */
+enum { DAMAGES_TOLD = 256 }; /* keys at most; baton_damaged_total still counts the rest */
 
-/* One for all workers; zeroed to begin with. From any thread. */
+/* The process has one. Begins zeroed. From any thread. */
 struct damages {
     atomic_size_t count;
-    atomic_uint_fast64_t told[DAMAGES_TOLD]; /* hashes; 0: being written */
+    atomic_uint_fast64_t told[DAMAGES_TOLD]; /* hashes of keys; 0: a thread writes it now */
 };
 
-/* Whether the log is to name the key: not if it has, and not if it has named as many as it may. */
+/* Returns whether to log the key: it is new, and fewer than DAMAGES_TOLD keys were logged. */
 bool damages_note(struct damages *damages, struct slice key);
 
 #endif

@@ -48,14 +48,13 @@ bool journal_wants_requests(const struct log *log)
     return log && log->access && log->level <= LOG_INFO;
 }
 
-/* What a client makes too long leaves no room in the line for who that client is. */
+/* Cuts a text of the client, which would leave no room in the line for the client's address. */
 static struct slice journal_cut(const char *text, size_t most)
 {
     return (struct slice){text, strnlen(text, most)};
 }
 
-/* Of a path that is none of ours, without its query. A target of another form may hold a password.
- */
+/* A path without its query. A target that is no path may hold a password, so it is left out. */
 static struct slice journal_path(const char *target)
 {
     size_t length = target[0] == '/' ? strcspn(target, "?") : 0;
@@ -81,7 +80,7 @@ static void journal_add_lock(struct line *line, const struct exchange *exchange)
         line_number(line, "fence", exchange->noted.fence);
     if (exchange->noted.waited)
         line_ms(line, "waited_ms", exchange->noted.waited_us);
-    if (exchange->reply.status >= STATUS_REFUSED) /* of the others the audit log tells it */
+    if (exchange->reply.status >= STATUS_REFUSED) /* the audit log has those that succeed */
         journal_add_token(line, parameters->texts[FIELD_LOCK_TOKEN]);
 }
 
@@ -117,14 +116,14 @@ void journal_answered(const struct log *log, const struct outcome *outcome)
 
 /* The audit log */
 
-/* NULL for what is not in it. */
+/* NULL: not in the audit log. */
 static const char *const MESSAGES[LOCK_EVENT_KINDS] = {
     [LOCK_EVENT_GRANTED] = "lock granted",       [LOCK_EVENT_RELEASED] = "lock released",
     [LOCK_EVENT_EXPIRED] = "lock expired",       [LOCK_EVENT_FORCED] = "lock broken",
     [LOCK_EVENT_TAKEN_BACK] = "lock taken back", [LOCK_EVENT_REOPENED] = "quarantine ended",
 };
 
-/* Of a break, whoever asked for it. */
+/* For a break, the principal that asked for it. */
 static struct slice journal_principal(const struct lock_event *event,
                                       const struct exchange *exchange)
 {

@@ -20,7 +20,7 @@ static size_t line_room(const struct line *line)
     return sizeof line->text - TEXT_END - line->length;
 }
 
-/* There is room. */
+/* The caller knows that there is room. */
 static void line_put(struct line *line, const char *bytes, size_t length)
 {
     memcpy(line->text + line->length, bytes, length);
@@ -32,8 +32,7 @@ static void line_put_char(struct line *line, char c)
     line->text[line->length++] = c;
 }
 
-/* How many bytes from the start on stand for themselves: printable ASCII without what JSON escapes.
- */
+/* Counts the leading bytes that need no escape: printable ASCII without those that JSON escapes. */
 static size_t line_plain_length(struct slice text)
 {
     size_t i = 0;
@@ -43,7 +42,7 @@ static size_t line_plain_length(struct slice text)
     return i;
 }
 
-/* What does not stand for itself. Returns how many bytes of the text it was. */
+/* Escapes the first character. Returns how many bytes of the text it took. */
 static size_t line_put_special(struct line *line, struct slice text)
 {
     unsigned char c = (unsigned char)text.bytes[0];
@@ -73,7 +72,7 @@ static void line_put_quoted(struct line *line, struct slice text)
     line_put_char(line, '"');
 }
 
-/* Begins a pair whose value takes so many bytes at least. Half of one would be no JSON. */
+/* Begins a pair, if its value of at least `least` bytes has room: half a pair would be no JSON. */
 static bool line_put_name(struct line *line, struct slice name, size_t least)
 {
     bool is_json = line->format == LOG_JSON, is_first = line->length <= is_json;
@@ -91,7 +90,7 @@ static bool line_put_name(struct line *line, struct slice name, size_t least)
     return true;
 }
 
-/* So many digits, zeros in front. */
+/* Pads with zeros. */
 static void line_put_digits(struct line *line, uint64_t number, size_t digits)
 {
     char *end = line->text + line->length + digits;

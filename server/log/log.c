@@ -18,7 +18,7 @@ void log_detach(struct log *log)
 void log_finish(struct log *log)
 {
     if (log->log_writer && !log_writer_close(log->log_writer, FINISH_MS))
-        log->fd = -1; /* it does not take any more */
+        log->fd = -1; /* the descriptor is stuck */
     log->log_writer = NULL;
 }
 
@@ -38,7 +38,7 @@ bool log_begin(const struct log *log, enum log_level level, const char *message,
 static void log_write_line(const struct log *log, const struct line *line)
 {
     ssize_t written = write(log->fd, line->text, line->length);
-    (void)written; /* there is nobody left to tell */
+    (void)written; /* a failure cannot be reported */
 }
 
 void log_end(const struct log *log, struct line *line)

@@ -1,4 +1,4 @@
-/* log.h: lines on stderr for whoever operates batond: what happened, and what to do about it. */
+/* log.h: lines on stderr for operators: what happened, and what to do about it. */
 #ifndef BATON_SERVER_LOG_LOG_H
 #define BATON_SERVER_LOG_LOG_H
 
@@ -11,24 +11,24 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
 struct log_writer;
 
-/* Not changed while there is more than one thread; may be used from any. */
+/* Constant while there is more than one thread; any thread may log. */
 struct log {
     int fd;
     enum log_format format;
     enum log_level level; /* lines below it are left out */
     bool access, audit;   /* for journal.h */
     struct log_writer
-        *log_writer; /* NULL: whoever logs writes the line, and waits for its reader */
+        *log_writer; /* NULL: each thread writes its own lines, and waits for the reader */
 };
 
-/* From now on nobody who logs waits for who reads. Where that is not possible, all stays as it is.
- */
+/* Starts the log writer, so that no thread waits for the reader of the log. On failure threads go
+ * on writing their own lines. */
 void log_detach(struct log *log);
 
-/* Writes what there is yet, for a second or two at most. What is logged after that is lost. */
+/* Writes the lines that are left, for two seconds at most. Later lines may be lost. */
 void log_finish(struct log *log);
 
-/* Lines that were lost so far, because they were not read or could not be written. */
+/* Returns how many lines were lost: not read in time, or not written. */
 uint64_t log_lost(const struct log *log);
 
 /* Logs one line: time, level, message, then pairs of a name and a text, ended by NULL:
@@ -36,13 +36,13 @@ uint64_t log_lost(const struct log *log);
 void log_line(const struct log *log, enum log_level level, const char *message, ...)
     __attribute__((sentinel));
 
-/* The same for a process that is about to die, from a signal handler: past those that wait, and
- * only if it can be written at once. */
+/* The same for a signal handler of a dying process: passes the lines that wait, and writes only if
+ * the descriptor takes it at once. */
 void log_last_words(const struct log *log, enum log_level level, const char *message, ...)
     __attribute__((sentinel));
 
-/* For lines with numbers: log_begin, any of line.h's pairs, log_end. False where the level leaves
- * the line out: then there is nothing to end. */
+/* For lines with numbers: log_begin, pairs as in line.h, log_end. If the level leaves the line out,
+ * log_begin returns false; then do not call log_end. */
 bool log_begin(const struct log *log, enum log_level level, const char *message, struct line *line);
 void log_end(const struct log *log, struct line *line);
 

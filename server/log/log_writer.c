@@ -13,17 +13,18 @@
 #include <unistd.h>
 
 enum {
-    /* Lines come in bursts. To gather them for so long makes one call of write(2) of many. */
+    /* Lines come in bursts. Gathering them makes one write(2) of many. */
     GATHER_MS = 5,
-    /* As long as lines come, the thread looks for them by itself, since to wake it would cost those
-     * who log more than the line does. After so many looks in vain it sleeps. */
+    /* While lines come, the thread polls for them, since waking it would cost the logging thread
+     * more than the line does. After so many polls without a line it sleeps. */
     QUIET_LOOKS = 40,
     GATHERED = LOG_WRITER_BUFFER / 2, /* enough to write at once */
 };
 
-/* Lines that have come, and behind them a gap. */
+/* Lines, and behind them a gap. */
 struct batch {
-    uint64_t lost; /* that had no room: none has once one had not, so that they are the last */
+    uint64_t lost; /* lines without room. After the first, every further line is lost, to keep the
+                      order */
     size_t length;
     char text[LOG_WRITER_BUFFER];
 };
@@ -38,12 +39,12 @@ struct log_writer {
     pthread_cond_t ended; /* for log_writer_close */
     bool sleeps;          /* until it is woken */
     bool closing, has_ended, is_abandoned;
-    struct batch *filling; /* what the others write to */
+    struct batch *filling; /* the other threads write here */
     atomic_uint_fast64_t lost;
     /* The thread's own. */
     struct batch *writing;
-    uint64_t unsaid; /* lost lines that no line has told of yet */
-    int error;       /* why the last write failed; 0: it did not */
+    uint64_t unsaid; /* lost lines not yet reported in the log */
+    int error;       /* errno of the last write; 0: it succeeded */
     bool torn;       /* the last line was written in part */
 };
 
@@ -85,7 +86,7 @@ static struct timespec in_ms(int ms)
     return time;
 }
 
-/* Until somebody wakes the thread. */
+/* Sleeps until another thread wakes this one. */
 static void log_writer_sleep(struct log_writer *log_writer)
 {
     log_writer->sleeps = true;
@@ -102,8 +103,8 @@ static void log_writer_gather(struct log_writer *log_writer)
         ;
 }
 
-/* Waits for lines, a moment longer for more of them, and takes them over. False at the end, when
- * there are none left. */
+/* Waits for lines, gathers more for GATHER_MS, and takes them over. Returns false at the end, when
+ * no lines are left. */
 static bool log_writer_take(struct log_writer *log_writer)
 {
     struct batch *empty = log_writer->writing;
@@ -120,7 +121,7 @@ static bool log_writer_take(struct log_writer *log_writer)
     return log_writer->writing->length > 0;
 }
 
-/* As write(2), but that it waits where somebody else has made the descriptor one that does not. */
+/* As write(2), but waits even if another process has made the descriptor non-blocking. */
 static ssize_t log_writer_write_some(int fd, const char *bytes, size_t length)
 {
     for (;;) {
@@ -132,7 +133,7 @@ static ssize_t log_writer_write_some(int fd, const char *bytes, size_t length)
     }
 }
 
-/* Returns how much of it was written; less than all where the descriptor takes no more. */
+/* Returns the bytes written: fewer than `length` if the descriptor takes no more. */
 static size_t log_writer_write_all(struct log_writer *log_writer, const char *bytes, size_t length)
 {
     size_t written = 0;
@@ -157,7 +158,7 @@ static uint64_t lines_in(const char *text, size_t length)
     return lines;
 }
 
-/* How much of the text to write at once: whole lines. */
+/* Returns how many bytes to write at once: whole lines. */
 static size_t log_writer_piece(const struct log_writer *log_writer, const char *text, size_t length)
 {
     if (length <= log_writer->piece)
@@ -166,7 +167,7 @@ static size_t log_writer_piece(const struct log_writer *log_writer, const char *
     return (size_t)(last - text) + 1;
 }
 
-/* Returns how much was written; less than all where the descriptor takes no more. */
+/* Returns as above. */
 static size_t log_writer_write_lines(struct log_writer *log_writer, const char *text, size_t length)
 {
     size_t done = 0, piece = 0, written = 0;
@@ -177,7 +178,7 @@ static size_t log_writer_write_lines(struct log_writer *log_writer, const char *
     return done;
 }
 
-/* The line that says how many were lost, if any. False where it cannot be written either. */
+/* Writes the line that says how many lines were lost, if any. Returns false on failure. */
 static bool log_writer_report_lost(struct log_writer *log_writer)
 {
     struct line line;
@@ -198,7 +199,7 @@ static bool log_writer_report_lost(struct log_writer *log_writer)
     return true;
 }
 
-/* What cannot be written is lost, so that what comes later has room. */
+/* Lines that cannot be written are lost, so that later ones have room. */
 static void log_writer_write_batch(struct log_writer *log_writer)
 {
     struct batch *batch = log_writer->writing;
@@ -239,7 +240,7 @@ static void *log_writer_run(void *context)
     return NULL;
 }
 
-/* A write of more than PIPE_BUF may be mixed with what another process writes into the same pipe.
+/* Another process may write into the same pipe; only writes up to PIPE_BUF are not mixed with its.
  */
 static size_t log_writer_piece_for(int fd)
 {
@@ -256,7 +257,7 @@ static void log_writer_init_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Signals are for the main thread. */
+/* The main thread handles signals, so this one blocks them. */
 static int log_writer_start(struct log_writer *log_writer)
 {
     sigset_t all, before;

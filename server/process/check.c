@@ -17,7 +17,7 @@
 
 enum { REPLY_LONGEST = 4096 };
 
-/* One question to a batond. */
+/* One request to a batond. */
 struct probe {
     struct listener listener;
     int fd;
@@ -28,7 +28,7 @@ struct probe {
     size_t length;
 };
 
-/* What is done next with the socket ends in time. Returns false where there is none left. */
+/* Limits the next use of the socket to the time that is left. Returns false if none is left. */
 static bool check_limit_time(const struct probe *probe)
 {
     int64_t left = probe->until - monotonic_ms();
@@ -46,7 +46,7 @@ static int check_no_answer(const struct probe *probe, const char *reason, struct
                        probe->listener.endpoint, reason);
 }
 
-/* "Any address" is one to listen on, and none to connect to. Returns the port, 0 for any. */
+/* A client cannot connect to "any address". Returns the port, 0 for any. */
 static in_port_t check_prefer_loopback(struct sockaddr_storage *address)
 {
     struct sockaddr_in *four = (struct sockaddr_in *)address;
@@ -107,14 +107,14 @@ static int check_ask(struct probe *probe, struct failure *failure)
     while (probe->length < REPLY_LONGEST - 1 && check_limit_time(probe)) {
         ssize_t count = check_transfer(probe, NULL, REPLY_LONGEST - 1 - probe->length);
         if (count <= 0)
-            break; /* the end, or it takes too long: what has come tells */
+            break; /* the end, or a timeout: the reply so far tells which */
         probe->length += (size_t)count;
     }
     probe->reply[probe->length] = '\0';
     return 0;
 }
 
-/* What follows `key` in the JSON of a problem, up to its quote: it is ours, and has none inside. */
+/* The text after `key` in the JSON of a problem, up to its quote; our texts have none inside. */
 static struct slice check_find_text(const char *reply, const char *key)
 {
     const char *found = strstr(reply, key);
@@ -153,7 +153,7 @@ static void check_end(struct probe *probe)
         close(probe->fd);
 }
 
-/* It would stop a start, and whoever asks before a restart wants to know. */
+/* A wrong redis-url would stop a restart, so the check reports it before. */
 static int check_redis_url(const struct settings *settings, struct failure *failure)
 {
     struct redis_url url;
@@ -162,7 +162,7 @@ static int check_redis_url(const struct settings *settings, struct failure *fail
     return result;
 }
 
-/* Likewise: one that runs goes on with the files as it has read them. */
+/* Likewise; a running batond still uses the files as it has read them. */
 static int check_tokens_file(const struct settings *settings, struct failure *failure)
 {
     const struct tokens_file_options options = {.path = settings->tokens_file,
@@ -188,7 +188,7 @@ static int check_https(const struct settings *settings, struct failure *failure)
     return result;
 }
 
-/* Where others cannot take the places, if there is such a listener. */
+/* Prefers admin-listen, whose connections clients cannot use up. */
 static int check_read_listener(struct listener *ret, const struct settings *settings,
                                struct failure *failure)
 {

@@ -9,14 +9,14 @@ struct contention_part;
 struct log;
 struct metrics;
 
-/* A worker's own: who is told, in the order of lock_observers.c. */
+/* Each worker has its own. */
 struct lock_observers {
     struct metrics *metrics;
     const struct log *log;
     struct contention_part *contention;
 };
 
-/* For struct api's `on_lock_event`; `context` is a struct lock_observers. */
+/* The `on_lock_event` of struct api; `context` is a struct lock_observers. */
 void lock_observers_tell(void *context, const struct lock_event *event,
                          const struct exchange *exchange);
 

@@ -12,7 +12,7 @@
 
 enum { LONGEST = 512, PATIENCE_S = 1 };
 
-/* A path, or with @ in front a name of the abstract kind. Returns its length, 0 for neither. */
+/* Reads a path, or an abstract name with @ in front. Returns its length, 0 for neither. */
 static socklen_t notify_read_address(const char *text, struct sockaddr_un *address)
 {
     size_t length = strlen(text);
@@ -22,11 +22,11 @@ static socklen_t notify_read_address(const char *text, struct sockaddr_un *addre
     memcpy(address->sun_path, text, length);
     if (text[0] == '@')
         address->sun_path[0] = '\0';
-    /* An abstract name has no end but its length. */
+    /* An abstract name ends with its length, not with a NUL. */
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (text[0] == '/'));
 }
 
-/* How often a sign of life is due: twice in the time after which the manager takes us for dead. */
+/* The watchdog's period: half the time after which the manager takes us for dead. */
 static int64_t watchdog_ms(void)
 {
     const char *pid = getenv("WATCHDOG_PID"), *usec = getenv("WATCHDOG_USEC");

@@ -8,21 +8,20 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* A datagram for each thing that is told, and nothing comes back. For one thread at a time. */
+/* Sends a datagram for each message; none comes back. For one thread at a time. */
 struct notify {
-    int fd; /* -1: nobody wants to be told */
+    int fd; /* -1: no manager listens */
     struct sockaddr_un place;
     socklen_t length;
-    int64_t watchdog_ms; /* a sign of life is to be sent so often; 0: none is expected */
+    int64_t watchdog_ms; /* the period of WATCHDOG=1; 0: not expected */
 };
 
-/* Reads what the service manager has said in the environment (NOTIFY_SOCKET, WATCHDOG_USEC,
- * WATCHDOG_PID), and takes it away, so that no program we start speaks for us. To be called before
- * there is another thread. Returns 0, also where nobody wants to be told; or a negative errno with
- * a failure, and then nobody is told. */
+/* Reads the manager's variables (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID) and unsets them, so
+ * that no program we start speaks for us. Call this before there is another thread. Returns 0, also
+ * without a manager; or a negative errno with a failure, and then messages go nowhere. */
 int notify_open(struct notify *ret, struct failure *failure);
 
-/* Sends lines of VARIABLE=VALUE, written as printf does. What the service manager does not take
+/* Sends lines of VARIABLE=VALUE, formatted as by printf. A message that the manager does not take
  * within a second is lost: serving is more important. */
 void notify_say(const struct notify *notify, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

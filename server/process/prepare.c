@@ -16,14 +16,13 @@
 
 enum {
     FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
-    /* Its loop, its socket, its connections to Redis and sentinels, and those that have ended but
-     * for it. */
+    /* The loop, the socket, connections to Redis and sentinels, and lingering ones. */
     FILES_OF_A_WORKER = 16 + SENTINELS_MOST + LINGERING_MOST + DELIVERIES_MOST,
     CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
     PREFLIGHT_MS = 2000,
     ADMIN_CONNECTIONS = 64,
-    ADMIN_CONNECTIONS_EACH = 16, /* of one address */
-    /* Its socket and its daemon, too. */
+    ADMIN_CONNECTIONS_EACH = 16, /* from one address */
+    /* With its socket and its daemon. */
     ADMIN_FILES = ADMIN_CONNECTIONS + LINGERING_MOST + DELIVERIES_MOST + 8,
 };
 
@@ -36,7 +35,7 @@ static int prepare_listener(struct process *process, struct failure *failure)
                    : listener_init(&process->listener, "listen", process->settings.listen, failure);
 }
 
-/* With places that nobody takes who asks for locks. */
+/* Its connections are its own, so that requests for locks cannot use them up. */
 static int prepare_admin_listener(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
@@ -65,7 +64,7 @@ static int prepare_workers(struct process *process, struct failure *failure)
     size_t asked = (size_t)process->settings.workers;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     (void)failure;
-    /* Redis, and whatever sends the requests, want processors, too: docs/tuning.md. */
+    /* Redis and the clients need processors, too: docs/tuning.md. */
     process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
     return 0;
 }
@@ -99,7 +98,7 @@ static int prepare_limits(struct process *process, struct failure *failure)
                         ? (unsigned)settings->max_connections_per_address
                         : (most + 3) / 4;
     process->connection_limits = connection_limits_new(most, each, &settings->trusted);
-    /* With a place left for those who release what the others wait for. */
+    /* A tenth of the connections stays free to release the locks that others wait for. */
     process->limits =
         (struct limits){.rate = settings->rate_limit,
                         .principal_waiters = settings->principal_waiters,
@@ -111,8 +110,8 @@ static int prepare_limits(struct process *process, struct failure *failure)
     return 0;
 }
 
-/* After a crash the redis-server of the last batond is on its way out. But who has started a second
- * batond by mistake is to hear of it before that is certain. */
+/* After a crash the redis-server of the last batond takes a moment to end. The warning comes before
+ * the wait, since the cause may be a second batond that was started by mistake. */
 static int prepare_embedded(struct process *process, struct failure *failure)
 {
     char patience[DURATION_TEXT];
@@ -157,14 +156,14 @@ int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
     return result < 0 ? result : redis_access_add(ret, &access, failure);
 }
 
-/* Finds Redis: the one that was named, or one of our own. */
+/* Uses the Redis of redis-url, or starts one. */
 static int prepare_redis(struct process *process, struct failure *failure)
 {
     int result = prepare_redis_url(&process->settings, &process->redis_url, failure);
     return result < 0 || process->settings.redis_url ? result : prepare_own_redis(process, failure);
 }
 
-/* A Redis that will never do stops the start; one that is away may come back. */
+/* A Redis that batond can never use stops the start; one that is away may come back. */
 static int prepare_check_redis(struct process *process, struct failure *failure)
 {
     int result = store_preflight(&process->redis_url, PREFLIGHT_MS, failure);
@@ -176,7 +175,7 @@ static int prepare_check_redis(struct process *process, struct failure *failure)
     return result;
 }
 
-/* In this order: each may count on those before. */
+/* In this order: each step may use the results of those before. */
 static int (*const STEPS[])(struct process *process, struct failure *failure) = {
     prepare_workers,        prepare_listener, prepare_admin_listener, prepare_check_exposure,
     readings_of_principals, prepare_limits,   readings_of_https,      prepare_redis,

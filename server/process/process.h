@@ -1,4 +1,4 @@
-/* process.h: what batond is made of, as its main thread keeps it. */
+/* process.h: the state of the process, which the main thread owns. */
 #ifndef BATON_SERVER_PROCESS_PROCESS_H
 #define BATON_SERVER_PROCESS_PROCESS_H
 
@@ -26,38 +26,38 @@ enum { WORKERS_MOST = HEALTH_LOOPS };
 
 _Static_assert((int)WORKERS_MOST <= (int)CONTENTION_PARTS, "each worker has its part");
 
-/* The process. The main thread only starts, watches and ends the others. */
+/* The main thread only starts, watches and ends the workers. */
 struct process {
-    struct metrics metrics[WORKERS_MOST]; /* of each worker */
+    struct metrics metrics[WORKERS_MOST]; /* one for each worker */
     struct settings settings;
     struct log log;
     struct listener listener;
     struct listener admin; /* zeroed: none */
-    char url[96];          /* of what it serves, while it does */
+    char url[96];          /* that clients use; set once it serves */
     struct notify notify;
     struct embedded *embedded; /* NULL with a redis-url */
     struct redis_url redis_url;
-    struct principals *principals; /* who may ask now */
+    struct principals *principals; /* the callers, as last read */
     struct connection_limits *connection_limits;
-    struct connection_limits *admin_connection_limits; /* NULL: there is no such listener */
-    struct https *https; /* what TLS clients are shown now; NULL: plain HTTP */
+    struct connection_limits *admin_connection_limits; /* NULL: no such listener */
+    struct https *https;                               /* as last read; NULL: plain HTTP */
     struct limits limits;
     struct hold_counter hold_counter;
     struct contention contention;
-    struct tickets *tickets; /* who waits for locks of a quorum */
+    struct tickets *tickets; /* the waiters for locks of a quorum */
     struct damages damages;
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
-    size_t worker_count; /* not changed once the first has started */
+    size_t worker_count; /* constant once the first has started */
     time_t started;
-    bool redis_is_away;      /* as the service manager was told */
-    bool ends_with_terminal; /* SIGHUP stops it where the terminal is gone that it was started on */
+    bool redis_is_away;      /* as last told to the service manager */
+    bool ends_with_terminal; /* SIGHUP stops batond if its terminal is gone */
     uv_loop_t loop;
     uv_signal_t terminate, interrupt, hangup, child;
     uv_timer_t restart;
-    uv_timer_t grace; /* serves on, while others are told to go elsewhere */
-    uv_timer_t look;  /* whether the workers' loops turn */
+    uv_timer_t grace; /* the time of drain: serves on, while /readyz sends clients elsewhere */
+    uv_timer_t look;  /* checks whether the workers' loops turn */
     uv_timer_t watchdog;
 };
 

@@ -2,7 +2,7 @@
 
 #include "api/access/tokens_file.h"
 
-/* The accounts of those that were there before go on. */
+/* A principal that was in the file before keeps its account. */
 static int readings_read_tokens_file(struct process *process, struct failure *failure)
 {
     const struct tokens_file_options options = {.path = process->settings.tokens_file,
@@ -65,8 +65,7 @@ static bool readings_has_tokens_file(const struct process *process)
     return process->settings.tokens_file != NULL;
 }
 
-/* What SIGHUP has read again, a row each. Each row stands for itself: where one fails, what it has
- * read before stays in force. */
+/* The files that SIGHUP reads again. If one fails, its last good reading stays in force. */
 static const struct reload {
     const char *setting;
     bool (*is_set)(const struct process *process);

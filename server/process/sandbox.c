@@ -29,8 +29,8 @@ int sandbox_harden(struct failure *failure)
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* All that is allowed whatever its arguments. Some of it only one of the libraries' versions calls,
- * or a resolver's plug-in. */
+/* Calls that are allowed with any arguments. Only some versions of the libraries, or plug-ins of
+ * the resolver, use all of them. */
 static const int ALLOWED[] = {
     /* serving */
     SCMP_SYS(accept4),
@@ -128,7 +128,7 @@ static const int ALLOWED[] = {
 
 enum { OPEN_WRITES = O_ACCMODE | O_CREAT | O_TRUNC };
 
-/* What is allowed only so. With `mask`, the argument's bits under it are compared. */
+/* Calls that are allowed if the masked bits of each argument have the value. */
 static const struct condition {
     int call;
     struct {
@@ -154,7 +154,7 @@ static const struct condition {
     {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, PROT_WRITE}}},
     {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, PROT_EXEC}}},
     {SCMP_SYS(mprotect), {{2, PROT_EXEC, 0}}},
-    /* what descriptors are asked */
+    /* queries of descriptors */
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, FIONREAD}}},
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, FIONBIO}}},
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, TCGETS}}},
@@ -162,22 +162,22 @@ static const struct condition {
     /* a limit is asked for, not set */
     {SCMP_SYS(prlimit64), {{2, UINT64_MAX, 0}}},
     {SCMP_SYS(prctl), {{0, UINT32_MAX, PR_SET_NAME}}},
-    /* how the embedded Redis is ended */
+    /* to end the embedded Redis */
     {SCMP_SYS(kill), {{1, UINT32_MAX, SIGTERM}}},
     {SCMP_SYS(kill), {{1, UINT32_MAX, SIGKILL}}},
 };
 
-/* Refused, for whoever tries these does without them: clone3 hides its flags from a filter. */
+/* Refused with ENOSYS: callers have a fallback. clone3 hides its flags from a filter. */
 static const int MISSING[] = {SCMP_SYS(clone3), SCMP_SYS(io_uring_setup)};
 
-/* A signal's handler has no context of its own. */
+/* Global, since a signal handler gets no context. */
 static const struct log *sandbox_log;
 
 static void sandbox_on_blocked(int number, siginfo_t *about, void *context)
 {
     (void)context;
-    /* Neither the heap nor the clock's zone makes a call that is not allowed, so that no lock of
-     * theirs is held here. */
+    /* The heap and the time zone make allowed calls only, so that none of their locks is held here.
+     */
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, about->si_syscall);
     log_last_words(
         sandbox_log, LOG_ERROR,
@@ -226,8 +226,7 @@ int sandbox_check(struct failure *failure)
     return 0;
 }
 
-/* Hands the filter to the kernel, for all threads, and frees it. `result` is how filling it went.
- */
+/* Loads the filter for all threads and frees it. `result` is the outcome of filling it. */
 static int sandbox_load(scmp_filter_ctx filter, int result, struct failure *failure)
 {
     if (result == 0)

@@ -14,12 +14,13 @@
 enum {
     RESTART_PAUSE_MS = 500,
     LOOK_MS = 1000,
-    END_MS = 20000, /* more than the end takes after the time to drain, its own Redis' too */
+    END_MS =
+        20000, /* longer than the end takes after the drain, that of the embedded Redis included */
 };
 
-/* SIG_BLOCK or SIG_UNBLOCK, in the main thread; the others are started while it is blocked. So
- * nobody but the loop hears of a signal to stop, and of the first alone: at the very end, when the
- * loop has closed, another would end the process as it is. */
+/* Blocks or unblocks the signals that stop batond (SIG_BLOCK, SIG_UNBLOCK) in the main thread; the
+ * other threads start while they are blocked. So only the loop hears of them, and only of the
+ * first: once the loop has closed, a second one would kill the process. */
 static void supervisor_mask_signals(int how)
 {
     sigset_t signals;
@@ -46,8 +47,8 @@ static void supervisor_on_grace_over(uv_timer_t *timer)
     supervisor_stop(timer->data, "the time of drain is over");
 }
 
-/* Where there is nobody else to send requests to, nothing is gained by it: the Redis of its own
- * ends with this batond. And who presses Ctrl-C or closes the terminal wants it to end. */
+/* A drain is of no use with an embedded Redis, which ends with this batond: no other batond could
+ * serve. After Ctrl-C or a closed terminal batond ends at once. */
 static bool supervisor_is_graceful(const struct process *process, int number)
 {
     return number == SIGTERM && process->settings.redis_url && process->settings.drain_ms > 0;
@@ -69,7 +70,7 @@ static void supervisor_leave(struct process *process)
                    0);
 }
 
-/* The first asks, another insists. */
+/* The first signal drains, the second stops. */
 static void supervisor_on_stop_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
@@ -87,7 +88,7 @@ static bool has_terminal(void)
     return fd >= 0;
 }
 
-/* Whether closing the terminal is to end the process, as it ends others: not under nohup(1). */
+/* Whether closing the terminal ends the process, as it ends others; not under nohup(1). */
 static bool ends_with_terminal(void)
 {
     struct sigaction action;
@@ -101,7 +102,7 @@ static void supervisor_reload(struct process *process)
     notify_say(&process->notify, "READY=1");
 }
 
-/* Somebody asks to read files again, or the terminal was closed. */
+/* SIGHUP asks to read files again, or tells that the terminal was closed. */
 static void supervisor_on_hangup_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;
@@ -182,7 +183,7 @@ void supervisor_begin(struct process *process)
     uv_signal_start(&process->interrupt, supervisor_on_stop_signal, SIGINT);
     uv_signal_start(&process->hangup, supervisor_on_hangup_signal, SIGHUP);
     uv_signal_start(&process->child, supervisor_on_child_signal, SIGCHLD);
-    supervisor_on_child_signal(&process->child, SIGCHLD); /* it may have ended before */
+    supervisor_on_child_signal(&process->child, SIGCHLD); /* redis-server may have ended before */
     supervisor_mask_signals(SIG_BLOCK);
 }
 

@@ -21,17 +21,18 @@ struct worker {
     uv_loop_t loop;
     uv_async_t stop;
     uv_async_t news; /* one of these has been set: */
-    /* References for whoever takes them; NULL: none. */
+    /* References, which the worker takes over; NULL: none. */
     _Atomic(struct principals *) offered;
     _Atomic(struct https *) offered_https;
-    uv_timer_t again;  /* every second: it turns; takes back what Redis refused to take back */
-    uv_timer_t settle; /* while stopping: looks whether any grant is still in doubt */
+    uv_timer_t
+        again; /* every second: reports that the loop turns; repeats take-backs that failed */
+    uv_timer_t settle; /* while stopping: checks whether any grant is still in doubt */
     uint64_t settle_until;
     struct locks *locks;
     struct api api;
     struct http *http;
     struct http *admin;    /* NULL: none */
-    uint32_t shards_heard; /* of a quorum: those that are known to be up or down; a bit each */
+    uint32_t shards_heard; /* of a quorum: bits of those known to be up or down */
     struct metrics *metrics;
     struct lock_observers lock_observers;
 };
@@ -48,8 +49,9 @@ static void worker_note_store(struct worker *worker)
     api_set_store(&worker->api, is_up);
 }
 
-/* Redis has been reached, or has turned out to be away; of a quorum, so many members or all.
- * Whoever connected before has waited until now rather than be told 503 of a Redis that is well. */
+/* Serves once the state of Redis is known: it is up, or away; of a quorum, enough members are up or
+ * all are known. Clients that connected before wait until then, so that they get no 503 if Redis is
+ * well. */
 static void worker_serve(struct worker *worker, unsigned shard)
 {
     worker->shards_heard |= 1U << shard % 32;
@@ -140,8 +142,8 @@ static void worker_log_quarantine(const struct worker *worker, const struct quar
     log_end(worker->options->log, &line);
 }
 
-/* One line of each process: that of the worker that has noticed, or where another process has, of
- * its first. */
+/* Each process logs one line: its worker that has noticed; or if another process has, its first
+ * worker. */
 static void worker_on_quarantined(void *context, const struct quarantine *quarantine)
 {
     struct worker *worker = context;
@@ -163,7 +165,7 @@ static void worker_on_quarantined(void *context, const struct quarantine *quaran
 static void worker_on_locks_warning(void *context, const char *text)
 {
     struct worker *worker = context;
-    if (worker->index == 0) /* all of them notice */
+    if (worker->index == 0) /* all workers notice */
         worker_on_redis_warning(worker, text);
 }
 
@@ -180,7 +182,7 @@ static void worker_on_damaged(void *context, struct slice key, const char *error
              "key", text, "because", error, NULL);
 }
 
-/* Where Redis answers, but not what is to be known before it is used, nobody waits for longer. */
+/* Serves from the first second on, even if Redis answers but is not ready for use. */
 static void worker_on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -223,7 +225,7 @@ static void worker_on_admin_closed(void *context)
     uv_timer_start(&worker->settle, worker_on_settle, 0, SETTLE_STEP_MS);
 }
 
-/* Until here it was told that this batond is draining. */
+/* Until here the admin listener reports that this batond is draining. */
 static void worker_on_http_closed(void *context)
 {
     struct worker *worker = context;
@@ -239,7 +241,7 @@ static void worker_on_stop(uv_async_t *stop)
     struct worker *worker = stop->data;
     if (!worker->http)
         return;
-    metrics_set(&worker->metrics->draining, 1); /* where it does not leave first */
+    metrics_set(&worker->metrics->draining, 1); /* not yet set if there was no drain */
     http_close(worker->http, worker_on_http_closed, worker);
     worker->http = NULL; /* a second signal finds nothing to close */
 }
@@ -263,13 +265,12 @@ static void worker_run(void *context)
     struct worker *worker = context;
     char name[16];
     snprintf(name, sizeof name, "worker %zu", worker->index + 1);
-    pthread_setname_np(pthread_self(), name); /* for top -H, and whoever looks for a stuck one */
+    pthread_setname_np(pthread_self(), name); /* shown by top -H */
     uv_run(&worker->loop, UV_RUN_DEFAULT);
     uv_loop_close(&worker->loop);
 }
 
-/* The listener for health and figures serves at once: whether Redis is known is what it is asked.
- */
+/* The admin listener serves at once: its clients ask whether Redis is known. */
 static int worker_open_http(struct worker *worker, int listen_fd)
 {
     const struct settings *settings = worker->options->settings;
@@ -374,7 +375,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     if (result == 0)
         result = uv_thread_create(&worker->thread, worker_run, worker);
     if (result < 0)
-        return result; /* the process ends: there is no point in taking the rest apart */
+        return result; /* the process ends, so the rest is not freed */
     *ret = worker;
     return 0;
 }

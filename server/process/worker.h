@@ -1,4 +1,4 @@
-/* worker.h: one thread with all it needs: a loop, a listening socket, a connection to Redis. */
+/* worker.h: a thread that serves, with its own loop, listening socket and connection to Redis. */
 #ifndef BATON_SERVER_PROCESS_WORKER_H
 #define BATON_SERVER_PROCESS_WORKER_H
 
@@ -11,7 +11,7 @@
 #include "server/metrics/metrics.h"
 #include "server/settings/settings.h"
 
-/* Workers share nothing but what is constant; they meet in Redis. */
+/* Workers share only constants; they meet in Redis. */
 struct worker;
 
 /* Constant for the life of the workers. */
@@ -19,38 +19,38 @@ struct worker_options {
     const struct settings *settings;
     const struct redis_url *redis_url;
     const struct log *log;
-    struct principals *principals; /* at first; the worker takes a reference of its own */
+    struct principals *principals; /* at the start; the worker takes a reference of its own */
     struct https *https;           /* the same; NULL: plain HTTP */
     struct connection_limits *connection_limits; /* of all workers */
     struct connection_limits *admin_connection_limits;
-    int admin_fd; /* health and figures alone are served on it, by the first worker; -1: none */
-    struct limits *limits; /* the only things that they change together: these, */
+    int admin_fd;          /* the first worker serves health and metrics on it; -1: none */
+    struct limits *limits; /* workers share this and the next five, which change */
     struct hold_counter *hold_counter;
     struct damages *damages;
-    struct tickets *tickets;         /* and with a quorum, who waits */
-    struct contention *contention;   /* to each worker its part */
-    struct health *health;           /* what they show of the process */
+    struct tickets *tickets;       /* the waiters of a quorum */
+    struct contention *contention; /* each worker has its part */
+    struct health *health;
     uint32_t process;                /* a random number for locks_open */
     char *(*metrics)(void *context); /* called on any worker's thread */
     void *context;
 };
 
-/* Starts the thread with this index, from 0, that serves on `listen_fd`, which it takes over, and
- * counts in `metrics`. Returns 0 or a negative errno. */
+/* Starts the worker with this index, from 0. It takes over `listen_fd`, serves on it and counts in
+ * `metrics`. Returns 0 or a negative errno. */
 int worker_start(struct worker **ret, const struct worker_options *options, size_t index,
                  int listen_fd, struct metrics *metrics);
 
-/* Who may ask from now on; takes a reference of its own. What is under way goes on. From one thread
- * at a time, whichever. */
+/* Replaces the principals; takes a reference of its own. Requests under way keep theirs. Call this
+ * from one thread at a time. */
 void worker_set_principals(struct worker *worker, struct principals *principals);
 
-/* What TLS clients are shown from now on; likewise. */
+/* Replaces the certificates for new TLS clients; likewise. */
 void worker_set_https(struct worker *worker, struct https *https);
 
-/* Asks the worker to end in good order; does not wait. From any thread. */
+/* Asks the worker to stop; does not wait. From any thread. */
 void worker_ask_to_stop(struct worker *worker);
 
-/* Waits until the thread has ended, and frees. */
+/* Waits until the thread has ended, and frees the worker. */
 void worker_join(struct worker *worker);
 
 #endif
