@@ -127,6 +127,22 @@ static int main_serve(struct process *process, struct failure *failure)
     return result;
 }
 
+static void main_close(struct process *process)
+{
+    embedded_stop(process->embedded);
+    uv_walk(&process->loop, main_close_handle, NULL);
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&process->loop);
+    contention_close(&process->contention);
+    tickets_free(process->tickets);
+    principals_drop(process->principals);
+    https_drop(process->https);
+    redis_url_free(&process->redis_url);
+    connection_limits_free(process->connection_limits);
+    connection_limits_free(process->admin_connection_limits);
+    settings_free(&process->settings);
+}
+
 /* 2 if a setting has to be changed, or a flag does not exist; 1 for every other failure. */
 static int main_exit_code(int result)
 {
@@ -192,24 +208,11 @@ int main(int argc, char **argv)
     if (process.settings.sandbox)
         result = sandbox_prepare(&failure);
     supervisor_prepare(&process);
-
     if (result == 0)
         result = main_serve(&process, &failure);
     log_finish(&process.log);
     if (result < 0)
         fprintf(stderr, "batond: %s\n", failure.text);
-
-    embedded_stop(process.embedded);
-    uv_walk(&process.loop, main_close_handle, NULL);
-    uv_run(&process.loop, UV_RUN_DEFAULT);
-    uv_loop_close(&process.loop);
-    contention_close(&process.contention);
-    tickets_free(process.tickets);
-    principals_drop(process.principals);
-    https_drop(process.https);
-    redis_url_free(&process.redis_url);
-    connection_limits_free(process.connection_limits);
-    connection_limits_free(process.admin_connection_limits);
-    settings_free(&process.settings);
+    main_close(&process);
     return main_exit_code(result);
 }

@@ -10,8 +10,7 @@ const char *const VERB_WORDS[VERB_COUNT] = {
 
 static void *principal_allocate(size_t count, size_t size)
 {
-    void *memory = memory_checked(calloc(count ? count : 1, size));
-    return memory;
+    return memory_checked(calloc(count ? count : 1, size));
 }
 
 static struct slice principal_copy(struct slice text)

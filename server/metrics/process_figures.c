@@ -23,39 +23,34 @@ static bool read_cpu(time_t started, double *ret)
     return true;
 }
 
-/* Pages of memory: all of it, and what is in RAM. */
-static bool read_pages(unsigned long *ret_all, unsigned long *ret_resident)
+/* The kernel counts memory in pages: all of it, then what is in RAM. */
+static bool read_memory(size_t column, double *ret)
 {
+    unsigned long pages[2];
     FILE *file = fopen("/proc/self/statm", "re");
     if (!file)
         return false;
-    int count = fscanf(file, "%lu %lu", ret_all, ret_resident);
+    int count = fscanf(file, "%lu %lu", &pages[0], &pages[1]);
     fclose(file);
+    if (count == 2)
+        *ret = (double)pages[column] * (double)sysconf(_SC_PAGESIZE);
     return count == 2;
 }
 
 static bool read_virtual(time_t started, double *ret)
 {
-    unsigned long all, resident;
     (void)started;
-    bool could = read_pages(&all, &resident);
-    if (could)
-        *ret = (double)all * (double)sysconf(_SC_PAGESIZE);
-    return could;
+    return read_memory(0, ret);
 }
 
 static bool read_resident(time_t started, double *ret)
 {
-    unsigned long all, resident;
     (void)started;
-    bool could = read_pages(&all, &resident);
-    if (could)
-        *ret = (double)resident * (double)sysconf(_SC_PAGESIZE);
-    return could;
+    return read_memory(1, ret);
 }
 
-/* Linux 6.2 and later say how many there are as the size of their directory. Before that they are
- * counted, but for the one by which the directory is read. */
+/* Linux 6.2 and later have the count as the size of the directory. Before, this counts the entries,
+ * without the descriptor by which it reads the directory. */
 static bool read_descriptors(time_t started, double *ret)
 {
     static const char PLACE[] = "/proc/self/fd";

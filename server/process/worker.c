@@ -1,6 +1,7 @@
 #include "server/process/worker.h"
 
 #include "api/stats/health.h"
+#include "base/memory.h"
 #include "server/http/http.h"
 #include "server/process/lock_observers.h"
 
@@ -356,8 +357,8 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
 int worker_start(struct worker **ret, const struct worker_options *options, size_t index,
                  int listen_fd, struct metrics *metrics)
 {
-    struct worker *worker = calloc(1, sizeof *worker);
-    if (!worker || uv_loop_init(&worker->loop) < 0)
+    struct worker *worker = memory_checked(calloc(1, sizeof *worker));
+    if (uv_loop_init(&worker->loop) < 0)
         abort();
     worker->options = options;
     worker->index = index;
