@@ -15,7 +15,7 @@ static void write_head(FILE *out, const char *name, const char *type, const char
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* How the numbers of the workers make one of the process. */
+/* These join the numbers of two workers. */
 static uint64_t sum(uint64_t one, uint64_t other)
 {
     return one + other;
@@ -158,8 +158,8 @@ static void write_duration_of(FILE *out, const struct exposition *from, size_t r
     histograms_write(out, &all, HISTOGRAM_QUICK, "baton_http_request_duration_seconds", labels);
 }
 
-/* What never happened is left out: most pairs of a route and a method cannot. Several routes have
- * one path, and so differ by their methods alone. */
+/* Leaves out pairs of a route and a method that never occurred: most cannot. Several routes share a
+ * path and differ by method. */
 static void write_by_route(FILE *out, const struct exposition *from,
                            void (*write)(FILE *, const struct exposition *, size_t, size_t))
 {
@@ -178,7 +178,7 @@ static void write_http(FILE *out, const struct exposition *from)
     write_by_route(out, from, write_duration_of);
 }
 
-/* All of them from the start: a rate misses the first of what was not there before. */
+/* Writes zeros, too: a rate would miss the first event of a new series. */
 static void write_lock_events(FILE *out, const struct exposition *from, const char *name,
                               const char *label, enum lock_event_kind first,
                               enum lock_event_kind last)
@@ -188,7 +188,7 @@ static void write_lock_events(FILE *out, const struct exposition *from, const ch
                 exposition_join(from, offsetof(struct metrics, lock_events[kind]), sum));
 }
 
-/* A histogram of each label's value that was ever seen. */
+/* Writes the histogram of a label's value, unless it is empty. */
 static void write_histogram(FILE *out, const struct exposition *from, size_t offset,
                             const histogram_scale scale, const char *name, const char *label,
                             const char *value)
@@ -235,7 +235,7 @@ static void write_holds(FILE *out, const struct exposition *from)
                         "reason", lock_event_word((enum lock_event_kind)kind));
 }
 
-/* Nothing, rather than 0, as long as nobody has counted to the end. */
+/* Writes nothing, rather than 0, until the first count is complete. */
 static void write_hold_count(FILE *out, const struct hold_counter *hold_counter)
 {
     int64_t holds = hold_counter ? hold_counter->holds : -1;

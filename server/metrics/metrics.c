@@ -13,7 +13,8 @@ const unsigned METRICS_STATUS_CODES[] = {200, 201, 304, 400, 401, 403, 404, 405,
 
 static_assert((int)LOCK_EVENT_KINDS <= (int)METRICS_LOCK_EVENTS, "each kind is counted");
 
-/* By its first letters, as this runs twice for each request. A route has none but these methods. */
+/* Compares first letters only, as this runs twice for each request. Routes have these methods only.
+ */
 static size_t method_index(const struct route *route, const char *method)
 {
     size_t i = METRICS_METHODS - 1;

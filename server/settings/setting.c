@@ -1,6 +1,7 @@
 #include "server/settings/setting.h"
 
 #include "base/duration.h"
+#include "base/memory.h"
 #include "base/table.h"
 #include "locks/types/quarantine.h"
 #include "locks/types/replicas.h"
@@ -18,12 +19,9 @@ char **setting_text(struct settings *settings, const struct setting *setting)
 
 static int set_text(struct settings *settings, const struct setting *setting, const char *value)
 {
-    char *copy = strdup(value);
-    if (!copy)
-        return -ENOMEM;
     char **place = setting_text(settings, setting);
     free(*place);
-    *place = copy;
+    *place = memory_checked(strdup(value));
     return 0;
 }
 
@@ -90,7 +88,7 @@ static int set_replicas(struct settings *settings, const struct setting *setting
     return set_number(settings, setting, replicas);
 }
 
-/* What a value of the kind looks like, for people. */
+/* Describes the expected value for a message. */
 static void setting_describe(const struct setting *setting, char *text, size_t size)
 {
     char low[DURATION_TEXT], high[DURATION_TEXT];

@@ -187,7 +187,7 @@ static int settings_default_state_dir(struct settings *settings, struct failure 
     return length < 0 ? -ENOMEM : 0;
 }
 
-/* What no single setting can tell. */
+/* Checks settings against each other, and those whose check needs more than their row. */
 static int settings_check(struct settings *settings, struct failure *failure)
 {
     struct failure wrong;
@@ -218,7 +218,7 @@ static int settings_check(struct settings *settings, struct failure *failure)
             "with commas between, such as locks.example.com,.corp.example, or *",
             SETTING_SHOWN, settings->allowed_hosts);
     if (settings->admin_listen &&
-        !settings->admin_listen[0]) { /* as in the image, and not wanted */
+        !settings->admin_listen[0]) { /* how to unset the one that the container image sets */
         free(settings->admin_listen);
         settings->admin_listen = NULL;
     }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char VARIABLES[] = "BATON_"; /* how their names begin */
+static const char VARIABLES[] = "BATON_"; /* the start of their names */
 static const char CHECK[] = "--check";
 
 enum { NAME_TEXT = 64, SECRET_LONGEST = 4096 };
@@ -22,8 +22,8 @@ static void variable_name(const struct setting *setting, const char *suffix, cha
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-/* Reads the secret in a file, without the newline that editors put at its end. A file that holds
- * none is a mistake, unlike an empty variable: without a URL, batond would start a Redis. */
+/* Reads a secret from a file, without the newline that editors append. An empty file is a mistake,
+ * unlike an empty variable: without a URL, batond would start a Redis. */
 static int set_from_file(struct settings *settings, const struct setting *setting, const char *path,
                          const char *origin, struct failure *failure)
 {
@@ -55,7 +55,7 @@ static int read_variable(struct settings *settings, const struct setting *settin
     variable_name(setting, "_FILE", file_name);
     const char *value = getenv(name);
     if (value && !value[0] && setting->kind == SECRET)
-        value = NULL; /* which is how compose files unset one */
+        value = NULL; /* compose files unset a variable so */
     const char *path = setting->kind == SECRET ? getenv(file_name) : NULL;
     if (value && path)
         return failure_set(failure, -EINVAL, "%s and %s are both set; keep one of them", name,
@@ -73,9 +73,9 @@ static const struct setting *sources_find(const char *name, size_t length)
     return NULL;
 }
 
-/* What may have been meant by a name that is none's. */
+/* The setting whose name is closest to an unknown one. */
 struct guess {
-    char name[NAME_TEXT]; /* "": anybody's guess */
+    char name[NAME_TEXT]; /* "": no guess */
     unsigned slips;
 };
 
@@ -103,7 +103,7 @@ static int refuse_flag(const char *flag, struct failure *failure)
     return failure_set(failure, -EINVAL, "there is no flag %s; batond --help lists them", flag);
 }
 
-/* Only what is secret is read from a file. Some settings name a file themselves, as tls-key. */
+/* Only secrets are read from a file. Some settings name a file themselves, as tls-key does. */
 static int refuse_file(const struct setting *setting, const char *variable, struct failure *failure)
 {
     char name[NAME_TEXT];
@@ -118,7 +118,7 @@ static int refuse_file(const struct setting *setting, const char *variable, stru
                        variable, name);
 }
 
-/* Nothing is wrong with what is none's, unless it was meant for a setting. */
+/* Refuses an unknown variable only if its name is close to that of a setting. */
 static int check_variable(const char *variable, struct failure *failure)
 {
     static const char *const SUFFIXES[] = {"", "_FILE"};
@@ -138,8 +138,8 @@ static int check_variable(const char *variable, struct failure *failure)
                          : 0;
 }
 
-/* A slip in BATON_REDIS_URL would have each replica start a Redis of its own, and none would hear
- * of it. Other variables that begin so are somebody else's: Kubernetes sets BATON_SERVICE_HOST. */
+/* With a typo in BATON_REDIS_URL each replica would silently start a Redis of its own. Other
+ * programs use this prefix, too: Kubernetes sets BATON_SERVICE_HOST. */
 static int check_variables(struct failure *failure)
 {
     char written[NAME_TEXT];
@@ -152,12 +152,12 @@ static int check_variables(struct failure *failure)
     return result;
 }
 
-/* Reads the flag at argv[*index], and its value where that is an argument of its own. */
+/* Reads the flag at argv[*index], and its value if that is the next argument. */
 static int read_flag(struct settings *settings, int argc, char **argv, int *index,
                      struct failure *failure)
 {
     const char *argument = argv[*index];
-    size_t shown = strcspn(argument, "=:"); /* it may be a URL, with its password behind that */
+    size_t shown = strcspn(argument, "=:"); /* it may be a URL, with a password after these */
     if (strncmp(argument, "--", 2) != 0)
         return failure_set(failure, -EINVAL, "\"%.*s\" is no flag; batond --help lists them",
                            (int)(shown < SETTING_SHOWN ? shown : SETTING_SHOWN), argument);
@@ -212,7 +212,7 @@ int sources_read(struct settings *settings, int argc, char **argv, struct failur
     return result;
 }
 
-/* What is left tells that there was one, and not how long it was. */
+/* Leaves three stars, which show that there was a secret, but not its length. */
 static void sources_blot(char *secret)
 {
     size_t length = strlen(secret);

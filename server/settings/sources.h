@@ -6,14 +6,14 @@
 
 /* All return 0, or a negative errno with a failure that names the flag or the variable. */
 
-/* What has batond do something else than serve, wherever among the flags it stands. */
+/* Reads the commands, such as --help, at any place among the flags. */
 int sources_read_command(struct settings *settings, int argc, char **argv, struct failure *failure);
 
-/* All others: flags over variables. */
+/* Reads the settings: flags override variables. */
 int sources_read(struct settings *settings, int argc, char **argv, struct failure *failure);
 
-/* Overwrites the secrets among the flags and the variables, which ps and /proc show, and what
- * was not copied from there. To be called once they were read, well or not. */
+/* Overwrites the secrets among the flags and variables, which ps and /proc show. Call this after
+ * reading them, even if that has failed. */
 void sources_hide(int argc, char **argv);
 
 #endif

@@ -1,4 +1,4 @@
-/* spelling.h: how far a name is from another, to find the one that was meant. */
+/* spelling.h: the edit distance of two names, to suggest a setting for a typo. */
 #ifndef BATON_SERVER_SETTINGS_SPELLING_H
 #define BATON_SERVER_SETTINGS_SPELLING_H
 
@@ -6,13 +6,12 @@
 
 enum { SPELLING_LONGEST = 63, SPELLING_FAR = INT_MAX };
 
-/* How many letters have to be put in, left out, replaced, or swapped with their neighbour to make
- * one of the other (the restricted Damerau-Levenshtein distance); SPELLING_FAR where either is
- * longer than SPELLING_LONGEST. */
+/* Returns the restricted Damerau-Levenshtein distance: how many letters to insert, leave out,
+ * replace or swap with a neighbour. SPELLING_FAR if either name is longer than SPELLING_LONGEST. */
 unsigned spelling_distance(const char *one, const char *other);
 
-/* The same where `written` may have been meant to be `name`, which it is not: two slips at most,
- * and one in a short name. SPELLING_FAR otherwise. */
+/* Returns the distance if `written` is likely a typo of `name`: at most two slips, one in a short
+ * name. Otherwise, and for equal names, SPELLING_FAR. */
 unsigned spelling_slips(const char *written, const char *name);
 
 #endif
