@@ -8,7 +8,7 @@
 
 void exchange_resume(struct exchange *exchange)
 {
-    if (!exchange->stream.is_stream) /* its wait is over before its client hears of it */
+    if (!exchange->stream.is_stream) /* the wait ends before the client gets its reply */
         limits_leave(exchange);
     if (exchange->reply.status == 409)
         limits_charge_miss(exchange);

@@ -13,8 +13,7 @@ enum {
     BASIC_LONGEST = (PASSWORD_LONGEST + 2) / 3 * 4,
 };
 
-/* What follows the scheme and its spaces, without those at the end; absent where it is another
- * scheme. */
+/* Returns the text after the scheme, without spaces around it; absent for another scheme. */
 static struct slice credentials_after_scheme(const char *authorization, const char *scheme)
 {
     size_t length = strlen(scheme);
@@ -40,8 +39,8 @@ static bool is_name_of(const struct principal *principal, struct slice name)
            memcmp(principal->name.bytes, name.bytes, name.length) == 0;
 }
 
-/* Basic: the token is the password. The user may be left empty; another name than the token's would
- * stand in the logs of proxies as the one who asked, so it is refused. */
+/* Basic: the token is the password. The user may be empty. A name that is not the token's is
+ * refused, since proxies would log it as the caller. */
 static struct principal *credentials_find_password(const struct exchange *exchange,
                                                    struct slice encoded)
 {
@@ -49,7 +48,7 @@ static struct principal *credentials_find_password(const struct exchange *exchan
     struct slice text = {decoded, 0};
     if (encoded.length > BASIC_LONGEST || base64_decode(encoded, decoded, &text.length) < 0)
         text.length = 0;
-    /* A token has no colon; a name, as a certificate may have it, does. */
+    /* A token has no colon; a name in a certificate may have one. */
     const char *colon = text.length > 0 ? memrchr(text.bytes, ':', text.length) : NULL;
     struct principal *found = NULL;
     if (colon) {
@@ -63,7 +62,7 @@ static struct principal *credentials_find_password(const struct exchange *exchan
     return found;
 }
 
-/* Who has sent this header; NULL where that cannot be said, and *ret_why is the reason. */
+/* Returns the principal of this header, or NULL with the reason in *ret_why. */
 static struct principal *credentials_find_authorized(const struct exchange *exchange,
                                                      const char **ret_why)
 {
@@ -115,7 +114,7 @@ bool credentials_check(struct exchange *exchange)
     }
     reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"baton\"%s",
                  exchange->authorization ? ", error=\"invalid_token\"" : "");
-    if (!exchange->is_from_script) /* its browser would ask for a password in a window of its own */
+    if (!exchange->is_from_script) /* its browser would open a window for a password */
         reply_header(exchange, "WWW-Authenticate", "Basic realm=\"baton\", charset=\"UTF-8\"");
     problem_simply(exchange, PROBLEM_UNAUTHORIZED, "%s", why);
     return false;
@@ -132,7 +131,7 @@ bool credentials_last(const struct exchange *exchange)
     const char *why;
     const struct principal *then = exchange->principal;
     if (principals_by_name(exchange->api->principals, then->name) == then)
-        return true; /* nothing has been read since */
+        return true; /* no file was read since */
     const struct principal *now = credentials_find(exchange, &why);
     return now &&
            (now == then || (is_name_of(now, then->name) && principal_may_the_same(now, then)));

@@ -21,8 +21,8 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Renewals and releases have a bound of their own: so many times that of all requests. Whoever
- * holds many locks renews often. */
+/* The limit of renewals and releases is this many times that of all requests, since a client with
+ * many locks renews often. */
 enum { KEEPING_FACTOR = 10 };
 
 static bool limits_keeps_holds(const struct route *route)
@@ -30,7 +30,7 @@ static bool limits_keeps_holds(const struct route *route)
     return strcmp(route->method, "PUT") == 0 || strcmp(route->method, "DELETE") == 0;
 }
 
-/* 0: there is none. */
+/* 0: no limit. */
 static int64_t limits_rate(const struct exchange *exchange)
 {
     const struct principal *principal = exchange->principal;
@@ -40,7 +40,7 @@ static int64_t limits_rate(const struct exchange *exchange)
                : 0;
 }
 
-/* As draft-ietf-httpapi-ratelimit-headers-11 has it. */
+/* As in draft-ietf-httpapi-ratelimit-headers-11. */
 static void limits_add_headers(struct exchange *exchange, int64_t limit, int64_t left)
 {
     reply_header(exchange, "RateLimit-Policy", "\"requests\";q=%" PRId64 ";w=1", limit);
@@ -85,7 +85,7 @@ static bool limits_may_wait(const struct exchange *exchange)
     bool watches = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) != 0;
     if (exchange->wants_events || field_given(parameters, FIELD_HOLD))
         return true;
-    /* Who watches waits unless it says otherwise, who acquires does not. */
+    /* By default a watch waits, and an acquire does not. */
     return field_given(parameters, FIELD_WAIT) ? parameters->numbers[FIELD_WAIT] > 0 : watches;
 }
 
@@ -122,11 +122,11 @@ void limits_received(struct exchange *exchange)
     exchange->receives = false;
 }
 
-/* What a request counts among while it goes on. */
+/* A counter that includes a request while it lasts. */
 struct places {
     _Atomic int64_t *taken;
     int64_t most;       /* 0: no limit */
-    const char *bound;  /* what the client is told... */
+    const char *bound;  /* for the client... */
     const char *detail; /* ...behind the number */
 };
 
@@ -141,7 +141,7 @@ static void limits_refuse(struct exchange *exchange, const struct places *places
     problem_answer(exchange, PROBLEM_TOO_MANY_WAITERS, document);
 }
 
-/* The same at the end of a request as at its beginning. */
+/* Gives the same result at the end of a request as at its start. */
 static size_t limits_places(const struct exchange *exchange, struct places ret[PLACES_MOST])
 {
     struct limits *limits = exchange->api->limits;

@@ -1,4 +1,4 @@
-/* limits.h: how much a principal, and all of them together, may ask of one process. */
+/* limits.h: limits the requests of a principal, and of all together, in one process. */
 #ifndef BATON_API_ACCESS_LIMITS_H
 #define BATON_API_ACCESS_LIMITS_H
 
@@ -8,41 +8,40 @@
 
 struct exchange;
 
-/* The same for all workers; only `waiting` changes. 0: no limit. What the tokens-file says of a
- * principal counts in place of the first four. */
+/* All workers share it; only `waiting` changes. 0: no limit. The tokens-file may replace the first
+ * four for a principal. */
 struct limits {
     int64_t rate;                       /* requests per second of each principal */
     int64_t principal_waiters;          /* requests of each principal that wait at once */
     int64_t principal_streams;          /* of events, that each principal reads at once */
-    int64_t principal_connection_holds; /* that each principal has at once */
-    int64_t process_waiters;            /* of all */
-    int64_t principal_bodies; /* requests of each principal whose bodies are on their way */
-    _Atomic int64_t waiting;  /* now */
+    int64_t principal_connection_holds; /* holds of connections that each principal has at once */
+    int64_t process_waiters;            /* requests of all that wait at once */
+    int64_t principal_bodies;           /* requests of each principal with a body under way */
+    _Atomic int64_t waiting;            /* requests of all that wait now */
 };
 
-/* Counts a request whose principal is known, and adds the RateLimit fields where it has a limit.
- * False where it has been answered 429. A release that is put off harms all who wait, and a renewal
- * that is put off loses a lock: those pass while others are refused, up to ten times the limit. */
+/* Counts a request whose principal is known, and adds the RateLimit fields if that has a limit.
+ * Returns false if it has answered 429. A late release harms all waiters, and a late renewal loses
+ * a lock: those pass while other requests are refused, up to ten times the limit. */
 bool limits_count(struct exchange *exchange);
 
-/* A renewal or release has found nothing to renew or release: it counts as ten of them, so that
- * tokens that are made up get no further than other requests. */
+/* Call this if a renewal or release found no hold: it counts as ten, so that guessing tokens is no
+ * faster than other requests. */
 void limits_charge_miss(const struct exchange *exchange);
 
-/* Lets the body of a request be kept as it comes, if there is one to keep. It counts until
- * limits_received. False where the request has been answered 429. */
+/* Counts the body of a request, if it has one to keep, until limits_received. Returns false if it
+ * has answered 429. */
 bool limits_receive(struct exchange *exchange);
 
-/* The body has come, or the exchange is over. */
+/* Call this when the body is complete, and at the end of the exchange. */
 void limits_received(struct exchange *exchange);
 
-/* Lets a request in that may go on for long, if it is one: it waits for a lock or an event, or its
- * answer is a stream; and of streams of events and holds by connection, whose memory and renewals
- * last as long as they do, there may be fewer. It counts until limits_leave. False where it has
- * been answered 429. */
+/* Counts a request that may wait for a lock or an event, or that gets a stream, until limits_leave.
+ * Streams of events and holds of connections have limits of their own, since they need memory and
+ * renewals all the time. Returns false if it has answered 429. */
 bool limits_enter(struct exchange *exchange);
 
-/* Its wait is over, or the exchange is. */
+/* Call this when the wait is over, and at the end of the exchange. */
 void limits_leave(struct exchange *exchange);
 
 #endif

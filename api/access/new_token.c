@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* That whoever finds a token somewhere knows what it is. */
+/* Tells a finder, such as a secret scanner, what the token is. */
 #define TOKEN_PREFIX "baton_"
 
 enum { TOKEN_BYTES = 32, TOKEN_TEXT = sizeof TOKEN_PREFIX + BASE64URL_LENGTH(TOKEN_BYTES) };
@@ -24,7 +24,7 @@ static void new_token_make(char token[TOKEN_TEXT])
     explicit_bzero(bytes, sizeof bytes);
 }
 
-/* The rule is for names like its own: whoever pastes it as it is has not given away too much. */
+/* The rule allows names below the principal's own, so that an unchanged entry gives few rights. */
 static char *new_token_entry(struct slice name, const char *token)
 {
     struct digest digest = digest_of(slice_of(token));

@@ -1,4 +1,4 @@
-/* new_token.h: makes the token of a principal, and what the tokens-file has to say of it. */
+/* new_token.h: makes a token for a principal, and its entry for the tokens-file. */
 #ifndef BATON_API_ACCESS_NEW_TOKEN_H
 #define BATON_API_ACCESS_NEW_TOKEN_H
 
@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
-/* Prints a token of 256 random bits on a line of its own, and on the next the principal's entry for
- * the file, with a rule to be changed. Nothing else keeps the token. Returns 0, or a negative errno
- * with a failure for a name that the file would not take, or where it cannot print. */
+/* Prints a token of 256 random bits on one line, and on the next the principal's entry for the
+ * file, with a rule to change. The token is kept nowhere. Returns 0, or a negative errno with a
+ * failure if the file would refuse the name or the output fails. */
 int new_token_print(FILE *out, struct slice name, struct failure *failure);
 
 #endif

@@ -24,7 +24,7 @@ static struct ownership *ownership_of(struct exchange *exchange)
     return exchange->ownership;
 }
 
-/* The principal's name, a byte that no name has, the token. */
+/* Digest of the principal's name, a NUL, which no name has, and the token. */
 static struct digest digest_of_both(struct slice principal, struct slice token)
 {
     char text[PRINCIPAL_NAME_LENGTH + 1 + TOKEN_LONGEST];

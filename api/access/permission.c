@@ -12,8 +12,7 @@ static enum verb permission_verb(const struct exchange *exchange)
     return exchange->route->needs;
 }
 
-/* `prefix` is what a rule would have to be for, or the beginning of it; `where` says it in words.
- */
+/* `prefix` is the start of the names that a rule would need; `where` says it in words. */
 static bool permission_refuse(struct exchange *exchange, enum verb verb, struct slice prefix,
                               const char *where)
 {
@@ -66,7 +65,7 @@ bool permission_check(struct exchange *exchange)
         return permission_check_names(exchange, verb);
     if (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))
         return permission_check_prefix(exchange, verb);
-    /* What is broken for no name is broken for all of them. */
+    /* A break without a name is one of all names. */
     if (verb == VERB_BREAK)
         return principal_may(exchange->principal, verb, slice_of("")) ||
                permission_refuse(exchange, verb, slice_of(""), " for all names (the prefix \"\")");

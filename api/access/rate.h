@@ -1,4 +1,4 @@
-/* rate.h: so many requests a second, and no more than a second's worth at once. */
+/* rate.h: limits requests per second, with bursts of at most one second's worth. */
 #ifndef BATON_API_ACCESS_RATE_H
 #define BATON_API_ACCESS_RATE_H
 
@@ -7,23 +7,22 @@
 #include <stdint.h>
 
 /* The generic cell rate algorithm, in its virtual scheduling form (ITU-T I.371, annex A; ATM Forum
- * TM 4.0, 4.4.2): one number is all that is kept, the time at which the requests so far would be
- * over if they came evenly. It may lie a second ahead, and no further. */
+ * TM 4.0, 4.4.2). It keeps one number: the time at which the requests so far would end if they came
+ * evenly, at most a second ahead. */
 
-/* What a request finds. */
+/* The decision on a request. */
 struct rate {
     bool admitted;
-    int64_t left; /* how many more would be admitted at once */
+    int64_t left; /* requests that would be admitted at once after it */
 };
 
-/* Counts a request at `now_ns` of the monotonic clock, with at least one allowed per second. Where
- * it must pass, it is admitted anyhow, and uses up at most all that is left. Refused ones are not
- * counted: the next is admitted within a second. From any thread. */
+/* Counts a request at `now_ns` of the monotonic clock; `per_second` is at least 1. With `must_pass`
+ * it is always admitted, and uses at most all that is left. A refused request is not counted: one
+ * is admitted again within a second. From any thread. */
 struct rate rate_count(_Atomic int64_t *over_ns, int64_t per_second, int64_t now_ns,
                        bool must_pass);
 
-/* Counts so many requests more, of which the next has to wait for at most these. From any thread.
- */
+/* Counts further requests; the next request waits for at most these. From any thread. */
 void rate_charge(_Atomic int64_t *over_ns, int64_t per_second, int64_t now_ns, int64_t requests);
 
 #endif

@@ -15,14 +15,14 @@
 
 enum { PLACE_LENGTH = 96, SHOWN_LENGTH = 48 };
 
-/* What is read, and how far it has come. */
+/* One reading of the file. */
 struct reading {
     const struct tokens_file_options *options;
     struct principals *principals;
     struct failure *failure;
 };
 
-/* Where a value stands, as in "principals[2].rules[0]". */
+/* The place of a value, as in "principals[2].rules[0]". */
 struct place {
     char text[PLACE_LENGTH];
 };
@@ -55,7 +55,7 @@ static bool tokens_file_refuse(const struct reading *reading, const struct place
     return false;
 }
 
-/* That the value is an object with these members and no others. */
+/* Checks that the value is an object with these members and no others. */
 static bool tokens_file_check_members(const struct reading *reading, const struct place *place,
                                       const json_t *object, const char *const *known,
                                       const char *expected)
@@ -116,7 +116,7 @@ static bool read_verb(const struct reading *reading, const struct place *place, 
     return true;
 }
 
-/* A duration, as settings have it. */
+/* Reads a duration with the syntax of settings. */
 static bool read_max_ttl(const struct reading *reading, const struct place *place,
                          const json_t *value, int64_t *ret)
 {
@@ -196,7 +196,7 @@ static bool read_digest(const struct reading *reading, const struct place *place
     return true;
 }
 
-/* One digest, or a list of them while a token is being replaced. */
+/* One digest, or a list while a token is being replaced. */
 static bool read_digests(const struct reading *reading, const struct place *place,
                          const json_t *value, struct principal *principal)
 {
@@ -216,7 +216,7 @@ static bool read_digests(const struct reading *reading, const struct place *plac
     return true;
 }
 
-/* The limits of its own that a principal may have. */
+/* The limits that a principal may have of its own. */
 static const struct {
     const char *name;
     size_t member;
@@ -227,7 +227,7 @@ static const struct {
     {"max_connection_holds", offsetof(struct principal, max_connection_holds)},
 };
 
-/* The parts that change the principal itself; afterwards it is shared and does not change. */
+/* Reads the rules and limits; afterwards the principal is shared and constant. */
 static bool read_rights(const struct reading *reading, const struct place *place,
                         const json_t *value, struct principal *principal)
 {
@@ -300,8 +300,8 @@ static bool read_document(const struct reading *reading, const json_t *document)
     return true;
 }
 
-/* What jansson says is wrong, without the text it has found there: that may be a secret, which
- * would come into a log. */
+/* Length of jansson's message without the text it quotes: that may be a secret, and goes to the
+ * log. */
 static size_t unquoted(const char *text)
 {
     const char *quote = strstr(text, " near '");

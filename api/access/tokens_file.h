@@ -1,4 +1,4 @@
-/* tokens_file.h: reads the file that says who may make requests, and checks all of it. */
+/* tokens_file.h: reads and checks the file of principals, their tokens and rules. */
 #ifndef BATON_API_ACCESS_TOKENS_FILE_H
 #define BATON_API_ACCESS_TOKENS_FILE_H
 
@@ -7,25 +7,25 @@
 
 enum {
     TOKENS_FILE_LONGEST = 1 << 20, /* bytes */
-    TOKENS_FILE_PRINCIPALS = 1000, /* at most; so that looking at all their tokens stays cheap */
+    TOKENS_FILE_PRINCIPALS = 1000, /* at most; each request compares all their tokens */
     TOKENS_FILE_TOKENS = 8,        /* of each */
     TOKENS_FILE_RULES = 1000,      /* of each */
 };
 
 struct tokens_file_options {
     const char *path;
-    bool certificates; /* there are client certificates too: a principal may do without a token */
-    /* Those that were in force until now, whose accounts go on; may be NULL. */
+    bool certificates; /* clients may have certificates, so a principal needs no token */
+    /* Those in force until now, which pass their accounts on; may be NULL. */
     struct principals *before;
 };
 
-/* Reads the file, which has to belong to root or to whom the process runs as, and to be closed to
- * all but its owner and, for reading, its group. Returns 0, or a negative errno with a failure that
+/* Reads the file. Its owner must be root or the user of the process; only the owner may write it,
+ * and only the owner and the group may read it. Returns 0, or a negative errno with a failure that
  * names the place in the file and says what is expected there. Blocks. */
 int tokens_file_read(const struct tokens_file_options *options, struct principals **ret,
                      struct failure *failure);
 
-/* The same for a text that was read already; `options->path` only stands in the failure. */
+/* The same for a text; `options->path` is for the failure only. */
 int tokens_file_parse(const struct tokens_file_options *options, struct slice text,
                       struct principals **ret, struct failure *failure);
 

@@ -14,8 +14,8 @@ struct known_token {
 struct principals {
     atomic_uint references;
     struct principal *everybody;
-    bool open;               /* whoever has a name may do all, and is added when first heard of */
-    pthread_mutex_t mutex;   /* over `each` and `count` of those that are open */
+    bool open;               /* every valid name has all rights, and is added when first seen */
+    pthread_mutex_t mutex;   /* protects `each` and `count` if `open` */
     struct principal **each; /* sorted by name */
     size_t count;
     struct known_token *tokens;
@@ -51,7 +51,7 @@ struct principals *principals_certified(void)
     return principals;
 }
 
-/* Negative, 0 or positive, as the bytes of the one are before those of the other. */
+/* Orders by bytes: negative, 0 or positive. */
 static int principals_compare(struct slice one, struct slice other)
 {
     size_t length = one.length < other.length ? one.length : other.length;
@@ -59,7 +59,7 @@ static int principals_compare(struct slice one, struct slice other)
     return order ? order : (one.length > other.length) - (one.length < other.length);
 }
 
-/* Where the first is whose name is not before this one. */
+/* Returns the index of the first principal whose name is not before this one. */
 static size_t principals_find_place(const struct principals *principals, struct slice name)
 {
     size_t low = 0, high = principals->count;
@@ -82,7 +82,7 @@ static struct principal *principals_find_named(const struct principals *principa
     return found ? principals->each[place] : NULL;
 }
 
-/* An array with room for one more; its room is a power of two. */
+/* Makes room for one more element; capacities are powers of two. */
 static void *principals_with_room(void *array, size_t count, size_t size)
 {
     if ((count & (count - 1)) == 0)
@@ -131,8 +131,7 @@ struct principal *principals_by_name(struct principals *principals, struct slice
                             : principals_find_named(principals, name);
 }
 
-/* Whoever measures how long this takes learns nothing of the digests, not even which one came
- * closest: all are compared, each as a whole. */
+/* Compares all digests, each as a whole, so that the time taken tells nothing of them. */
 static struct principal *principals_find(const struct principals *principals,
                                          const struct digest *digest)
 {

@@ -10,23 +10,23 @@
 #include <stdlib.h>
 
 enum {
-    BUCKETS = 1024, /* of the names that are waited for; as many as requests that wait */
-    AT_ONCE = 256,  /* names that are looked at while their worker may have to wait */
+    BUCKETS = 1024, /* of names with waiters */
+    AT_ONCE = 256,  /* names to visit in one go, while their worker may have to wait */
 };
 
-/* A name that is waited for at this worker. */
+/* A name with waiters at this worker. */
 struct waited {
     struct waited *next;
     uint64_t hash;
     uint64_t waiters;
-    uint64_t since; /* ms */
+    uint64_t since; /* ms of the monotonic clock */
     size_t length;
     char name[];
 };
 
-/* What has been seen since it began. */
+/* The figures since it began. */
 struct window {
-    uint64_t begun; /* ms; 0: it never was */
+    uint64_t begun; /* ms of the monotonic clock; 0: never */
     struct heavy_hitters waits;
     struct heavy_hitters expirations;
     struct peaks most_waiters;
@@ -35,7 +35,7 @@ struct window {
 };
 
 struct contention_part {
-    pthread_mutex_t mutex; /* of all below */
+    pthread_mutex_t mutex; /* protects all below */
     struct siphash_key key;
     size_t waited_count;
     struct waited *waited[BUCKETS];
@@ -75,7 +75,7 @@ void contention_close(struct contention *contention)
     contention->count = 0;
 }
 
-/* What happens. */
+/* Recording */
 
 static struct waited **contention_find(struct contention_part *part, uint64_t hash,
                                        struct slice name)
@@ -114,7 +114,7 @@ static void contention_end_wait(struct contention_part *part, struct window *win
     peaks_note(&window->longest_waits, hash, event->name, (uint64_t)event->waited_us / 1000);
 }
 
-/* What is older than two windows is forgotten. */
+/* Returns the current window; figures older than two windows are dropped. */
 static struct window *contention_window(struct contention_part *part)
 {
     uint64_t now = (uint64_t)monotonic_ms();
@@ -124,7 +124,7 @@ static struct window *contention_window(struct contention_part *part)
         part->windows[1] = *window;
         *window = (struct window){.begun = now};
     }
-    if (age_ms >= 2 * CONTENTION_WINDOW_MS) /* nobody has looked, and nothing happened, for long */
+    if (age_ms >= 2 * CONTENTION_WINDOW_MS) /* no view and no event for long */
         part->windows[1].begun = 0;
     return window;
 }
@@ -149,7 +149,7 @@ void contention_add(struct contention_part *part, const struct lock_event *event
     pthread_mutex_unlock(&part->mutex);
 }
 
-/* What is told. */
+/* Views */
 
 struct gathering {
     struct contention_view view;
@@ -183,13 +183,13 @@ static void contention_gather_one(struct gathering *gathering, const struct wait
     memcpy(waiting->name, waited->name, waited->length);
 }
 
-/* From this bucket on, until there were enough names. Returns the next bucket. */
+/* Visits buckets from this one on, until AT_ONCE names. Returns the next bucket. */
 static size_t contention_gather_some(struct gathering *gathering, struct contention_part *part,
                                      size_t bucket)
 {
     size_t seen = 0;
     pthread_mutex_lock(&part->mutex);
-    uint64_t now = (uint64_t)monotonic_ms(); /* nobody has begun to wait after that */
+    uint64_t now = (uint64_t)monotonic_ms(); /* no wait begins after this */
     for (; bucket < BUCKETS && seen < AT_ONCE; bucket++)
         for (const struct waited *waited = part->waited[bucket]; waited; waited = waited->next) {
             contention_gather_one(gathering, waited, now);
@@ -199,7 +199,7 @@ static size_t contention_gather_some(struct gathering *gathering, struct content
     return bucket;
 }
 
-/* The names bit by bit, so that a worker which takes note of one does not wait for thousands. */
+/* Copies the names in portions, so that a worker that records one does not wait for thousands. */
 static void contention_gather(struct gathering *gathering, struct contention_part *part)
 {
     pthread_mutex_lock(&part->mutex);
@@ -230,7 +230,7 @@ static int contention_by_waiters(const void *left, const void *right)
     return one->since_ms == other->since_ms ? 0 : one->since_ms > other->since_ms ? -1 : 1;
 }
 
-/* The waiters of a name may be at several workers. */
+/* Joins entries of one name, which may have waiters at several workers. */
 static void contention_fold(struct contention_view *view)
 {
     size_t used = 0;
@@ -252,7 +252,7 @@ static void contention_fold(struct contention_view *view)
     qsort(view->waiting, used, sizeof *view->waiting, contention_by_waiters);
 }
 
-/* Where each list is in a window; the last ones are heavy hitters. */
+/* The place of each list in a window; the last two are heavy hitters. */
 #define LISTS(X)                                                                                   \
     X(CONTENTION_MOST_WAITERS, offsetof(struct window, most_waiters))                              \
     X(CONTENTION_LONGEST_WAITS, offsetof(struct window, longest_waits))                            \
@@ -284,10 +284,11 @@ struct contention_view contention_view(const struct contention *contention,
     struct contention_view *view = &gathering.view;
     size_t parts = contention ? contention->count : 0;
     gathering.windows = memory_checked(malloc((2 * parts + 1) * sizeof *gathering.windows));
-    memset(gathering.windows, 0, 2 * parts * sizeof *gathering.windows); /* has the pages made */
+    memset(gathering.windows, 0,
+           2 * parts * sizeof *gathering.windows); /* touches the pages before any lock is taken */
     for (size_t i = 0; i < parts; i++)
         contention_gather(&gathering, contention->parts[i]);
-    uint64_t now = (uint64_t)monotonic_ms(); /* no window has begun after that */
+    uint64_t now = (uint64_t)monotonic_ms(); /* no window begins after this */
     for (size_t i = 0; i < gathering.count; i++)
         if (now - gathering.windows[i].begun > view->window_ms)
             view->window_ms = now - gathering.windows[i].begun;

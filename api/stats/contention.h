@@ -8,7 +8,7 @@
 
 enum {
     CONTENTION_PARTS = 256,             /* workers, at most */
-    CONTENTION_WINDOW_MS = 3600 * 1000, /* what is told is of this one and the one before */
+    CONTENTION_WINDOW_MS = 3600 * 1000, /* a view covers this window and the one before */
 };
 
 /* The figures of one worker; written on its thread, read from any. */
@@ -29,15 +29,15 @@ void contention_close(struct contention *contention);
 /* Adds an event of a worker. */
 void contention_add(struct contention_part *part, const struct lock_event *event);
 
-/* A name that is waited for now. */
+/* A name with waiters now. */
 struct contention_waiting {
     uint64_t waiters;
-    uint64_t since_ms; /* for how long somebody has waited for it without a break */
+    uint64_t since_ms; /* ms for which it has had waiters without a break */
     size_t length;
     char name[NAME_LENGTH];
 };
 
-/* The lists of what was seen. */
+/* The lists of names in a view. */
 enum contention_list {
     CONTENTION_MOST_WAITERS,  /* at a time, at one worker */
     CONTENTION_LONGEST_WAITS, /* ms */
@@ -58,9 +58,9 @@ struct contention_view {
     } lists[CONTENTION_LISTS];
 };
 
-/* NULL: nothing was seen. From any worker's thread; each part is held up again and again for some
- * 100 us, so a name that is waited for just then may be missing. Of the names that are waited for
- * now only those that are wanted are told. */
+/* Sums up all parts; a NULL contention gives an empty view. `waiting` has only names that `wants`
+ * accepts. From any worker's thread. It locks each part repeatedly for some 100 us, so a name that
+ * gets its waiter meanwhile may be missing. */
 struct contention_view contention_view(const struct contention *contention,
                                        bool (*wants)(void *context, struct slice name),
                                        void *context);

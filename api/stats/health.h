@@ -8,23 +8,23 @@
 
 enum {
     HEALTH_LOOPS = 256,
-    HEALTH_LOOKS = 5, /* in vain, one a second: then the loop is stuck */
+    HEALTH_LOOKS = 5, /* checks without a turn, one a second, after which a loop is stuck */
 };
 
-/* One for all workers; zeroed to begin with. */
+/* The process has one. Begins zeroed. */
 struct health {
     /* The process will stop soon: readiness is denied, so that load balancers send requests
      * elsewhere, and replies close their connection. Requests are served as before. */
     atomic_bool leaving;
-    size_t loops; /* constant once the first has begun to turn */
+    size_t loops; /* constant once a worker runs */
     struct {
         atomic_uint turns;   /* raised by the loop itself */
-        atomic_bool stuck;   /* as the main thread has found it */
-        unsigned seen, vain; /* the main thread's: the turns, and the looks since they changed */
+        atomic_bool stuck;   /* set by the main thread */
+        unsigned seen, vain; /* the main thread's: last turns, and checks since they changed */
     } loop[HEALTH_LOOPS];
 };
 
-/* A loop says that it turns, about once a second, on its own thread. */
+/* Each loop calls this about once a second, on its own thread. */
 void health_turned(struct health *health, size_t loop);
 
 /* Checks whether the loop has turned since the last check; call it on the main thread about once a
@@ -32,14 +32,14 @@ void health_turned(struct health *health, size_t loop);
  * so that a loop that was stopped together with the main thread does not seem stuck. */
 bool health_look(struct health *health, size_t loop);
 
-/* These take NULL, which is healthy. */
+/* These take NULL, which means healthy. */
 bool health_is_stuck(const struct health *health, size_t loop);
 bool health_is_leaving(const struct health *health);
 
-/* What to tell of one that is stuck: its number from 1, and how many there are. */
+/* Message for a stuck loop: its number from 1, and how many there are. */
 #define HEALTH_STUCK "worker %zu of %zu is stuck, and so are its clients: restart this batond"
 
-/* How many loops there are, and the first that is stuck, the same number where none is. */
+/* The number of loops, and the index of the first stuck one; that number if none is stuck. */
 size_t health_loops(const struct health *health);
 size_t health_first_stuck(const struct health *health);
 

@@ -7,11 +7,11 @@
 
 enum {
     KEYS_MOST = 10000, /* for one scrape: some 30 ms of Redis, a millisecond at a time */
-    PATIENCE_MS = 250, /* for all of it */
-    PAUSE_MS = 1000,   /* between two of them, however often the figures are asked for */
+    PATIENCE_MS = 250, /* for one scrape */
+    PAUSE_MS = 1000,   /* between two counts, however frequent the scrapes */
 };
 
-/* One worker's turn at it. */
+/* One portion, by one worker. */
 struct counting {
     struct hold_counter *hold_counter;
     struct locks *locks;
@@ -64,7 +64,8 @@ static void hold_counter_on_counted(void *context, const struct locks_count *cou
 {
     struct counting *counting = context;
     struct hold_counter *hold_counter = counting->hold_counter;
-    if (count->result != LOCKS_DONE) { /* another Redis may answer next, with other cursors */
+    if (count->result !=
+        LOCKS_DONE) { /* the next reply may come from another Redis, with other cursors */
         hold_counter_restart(hold_counter);
         hold_counter_end(counting);
         return;

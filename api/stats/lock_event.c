@@ -27,7 +27,7 @@ struct lock_event lock_event_of(enum lock_event_kind kind, struct slice name)
                                .count = 1};
 }
 
-/* Sets owner and principal from an owner as the locks know it. */
+/* Sets owner and principal from the stored form of an owner. */
 static void lock_event_set_owner(struct lock_event *event, struct slice stored_owner)
 {
     owner_split(stored_owner, &event->principal, &event->owner);
@@ -83,7 +83,7 @@ void asker_tell(const struct asker *asker, struct lock_event event)
     lock_event_tell(asker->api, &event, NULL);
 }
 
-/* What all of an exchange have in common. */
+/* Sets what all events of an exchange have in common. */
 static struct lock_event lock_event_begin(const struct exchange *exchange,
                                           enum lock_event_kind kind, struct slice name)
 {
@@ -94,7 +94,7 @@ static struct lock_event lock_event_begin(const struct exchange *exchange,
     return event;
 }
 
-/* What an acquire asks for. */
+/* The same for events of an acquire. */
 static struct lock_event lock_event_begin_acquire(const struct exchange *exchange,
                                                   enum lock_event_kind kind, struct slice name)
 {
@@ -128,7 +128,7 @@ static int64_t now_us(void)
     return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
 
-/* How long it has waited; from now on it does not. */
+/* Returns for how long it has waited, -1 if not, and ends the wait. */
 static int64_t lock_event_take_wait(struct exchange *exchange)
 {
     int64_t waited = exchange->queued_us ? now_us() - exchange->queued_us : -1;
@@ -144,7 +144,7 @@ void lock_event_queued(struct exchange *exchange, struct slice name)
     lock_event_tell(exchange->api, &event, exchange);
 }
 
-/* How an acquire ends, by what the locks have answered. */
+/* How an acquire ends, by the result of the locks. */
 #define ENDS(X)                                                                                    \
     X(LOCKS_DONE, LOCK_EVENT_GRANTED)                                                              \
     X(LOCKS_REPEATED, LOCK_EVENT_REPEATED)                                                         \

@@ -53,29 +53,29 @@ enum lock_event_kind {
 struct lock_event {
     enum lock_event_kind kind;
     struct slice name;
-    struct slice owner;     /* as its client calls it */
-    struct slice principal; /* whose hold or request it is, absent for who has no name; for a break,
-                               whoever asked for it stands in the exchange */
-    struct slice reason;    /* why, as it was given */
+    struct slice owner;     /* as the client gave it */
+    struct slice principal; /* of the hold or request, absent without a name; for a break, the
+                               exchange has the one that asked for it */
+    struct slice reason;    /* as given */
     struct slice request_id;
     struct slice trace_id;
-    enum lock_mode mode; /* not known of RELEASED */
+    enum lock_mode mode; /* unknown for RELEASED */
     int64_t fence;
-    int64_t ttl_ms;    /* of a hold that was granted, repeated or renewed: what it has now; granted
-                        * as one of several: what it has when all are held */
+    int64_t ttl_ms;    /* of a hold that was granted, repeated or renewed: now; if granted as one of
+                        * several: when all are held */
     int64_t held_ms;   /* of a hold's end: for how long it was held */
-    int64_t waited_us; /* of an acquire's end: since it was QUEUED; -1: it never was */
-    int64_t count;     /* how many holds this tells of: 1, but for those that ended in a crowd; of
-                        * REOPENED: servers of Redis */
+    int64_t waited_us; /* of an acquire's end: since QUEUED; -1: it never waited */
+    int64_t count;     /* of holds: 1, or more if several ended at once; for REOPENED, of servers of
+                        * Redis */
 };
 
 /* The word for a kind, as above. */
 const char *lock_event_word(enum lock_event_kind kind);
 
-/* An event with a kind and a name; the rest is not known. */
+/* Makes an event with a kind and a name; the rest is unknown. */
 struct lock_event lock_event_of(enum lock_event_kind kind, struct slice name);
 
-/* Sets what is known of a hold by its release, which is not a repeated one. */
+/* Sets the fields of a hold from its release, which must not be a repeated one. */
 void lock_event_set_release(struct lock_event *event, const struct release *release);
 
 /* The source of a request, kept for events after the end of its exchange. The API outlives it. */
