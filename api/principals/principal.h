@@ -53,7 +53,7 @@ struct account {
 struct principal {
     atomic_uint references;
     struct slice name;   /* without control characters; empty for the principal of all requests if
-                            there   is no tokens-file */
+                            there is no tokens-file */
     int64_t rate_limit;  /* requests per second; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
     int64_t max_waiters; /* requests that wait at once; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
     int64_t max_streams; /* of events, at once; the same */

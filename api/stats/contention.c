@@ -284,8 +284,8 @@ struct contention_view contention_view(const struct contention *contention,
     struct contention_view *view = &gathering.view;
     size_t parts = contention ? contention->count : 0;
     gathering.windows = memory_checked(malloc((2 * parts + 1) * sizeof *gathering.windows));
-    memset(gathering.windows, 0,
-           2 * parts * sizeof *gathering.windows); /* touches the pages before any lock is taken */
+    /* Touches the pages before any lock is taken. */
+    memset(gathering.windows, 0, 2 * parts * sizeof *gathering.windows);
     for (size_t i = 0; i < parts; i++)
         contention_gather(&gathering, contention->parts[i]);
     uint64_t now = (uint64_t)monotonic_ms(); /* no window begins after this */

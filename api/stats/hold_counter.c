@@ -64,8 +64,7 @@ static void hold_counter_on_counted(void *context, const struct locks_count *cou
 {
     struct counting *counting = context;
     struct hold_counter *hold_counter = counting->hold_counter;
-    if (count->result !=
-        LOCKS_DONE) { /* the next reply may come from another Redis, with other cursors */
+    if (count->result != LOCKS_DONE) { /* the next Redis may have other cursors */
         hold_counter_restart(hold_counter);
         hold_counter_end(counting);
         return;
