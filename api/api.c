@@ -55,11 +55,11 @@ static void refuse_elsewhere(struct exchange *exchange)
 static void refuse_route(struct exchange *exchange, struct slice path, const char *allowed)
 {
     static const char LOCKS[] = "/locks/";
-    if (!is_method(exchange->method)) {
+    if (!is_method(exchange->head.method)) {
         problem_simply(exchange, PROBLEM_UNSUPPORTED,
                        "\"%.*s\" is no method that is known here: use GET, HEAD, POST, PUT or "
                        "DELETE, in capitals",
-                       METHOD_SHOWN, exchange->method);
+                       METHOD_SHOWN, exchange->head.method);
     } else if (allowed[0]) {
         reply_header(exchange, "Allow", "%s", allowed);
         problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "use %s here", allowed);
@@ -101,19 +101,19 @@ static bool find_route(struct exchange *exchange)
 {
     struct slice path, query;
     char allowed[ROUTE_ALLOWED_LENGTH];
-    target_split(exchange->target, &path, &query);
-    exchange->route = route_find(exchange->method, path, &exchange->name_sent, allowed);
+    target_split(exchange->head.target, &path, &query);
+    exchange->route = route_find(exchange->head.method, path, &exchange->name_sent, allowed);
     if (!exchange->route)
         refuse_route(exchange, path, allowed);
-    else if (exchange->is_admin && !route_is_probe(exchange->route))
+    else if (exchange->head.is_admin && !route_is_probe(exchange->route))
         refuse_elsewhere(exchange);
     if (exchange->reply.status)
         return false;
     exchange->drops_body = strcmp(exchange->route->method, "GET") == 0;
     exchange->wants_text = strcmp(exchange->route->operation_id, "acquireLock") == 0 &&
-                           prefers(exchange->accept, "text/plain");
+                           prefers(exchange->head.accept, "text/plain");
     exchange->wants_events = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) &&
-                             prefers(exchange->accept, "text/event-stream");
+                             prefers(exchange->head.accept, "text/event-stream");
     return true;
 }
 

@@ -19,22 +19,22 @@ void exchange_clear(struct exchange *exchange)
 {
     if (exchange->hung_up)
         exchange->hung_up(exchange);
-    json_decref(exchange->json);
-    free(exchange->decoded);
-    free(exchange->meta);
-    free(exchange->owned_body);
+    json_decref(exchange->kept.json);
+    free(exchange->kept.decoded);
+    free(exchange->kept.meta);
+    free(exchange->kept.owned_body);
     free(exchange->grants);
     free(exchange->parameters.names);
     free(exchange->stream.bytes);
     limits_received(exchange);
     limits_leave(exchange);
     principal_drop(exchange->principal);
-    ownership_free(exchange->ownership);
-    explicit_bzero(exchange->made_token, sizeof exchange->made_token);
-    exchange->json = NULL;
+    ownership_free(exchange->holder.ownership);
+    explicit_bzero(exchange->holder.made_token, sizeof exchange->holder.made_token);
+    exchange->kept.json = NULL;
     exchange->principal = NULL;
-    exchange->ownership = NULL;
-    exchange->decoded = exchange->meta = exchange->owned_body = NULL;
+    exchange->holder.ownership = NULL;
+    exchange->kept.decoded = exchange->kept.meta = exchange->kept.owned_body = NULL;
     exchange->stream.bytes = NULL;
     exchange->grants = NULL;
     exchange->parameters.names = NULL;

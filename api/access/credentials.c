@@ -66,9 +66,9 @@ static struct principal *credentials_find_password(const struct exchange *exchan
 static struct principal *credentials_find_authorized(const struct exchange *exchange,
                                                      const char **ret_why)
 {
-    struct slice bearer = credentials_after_scheme(exchange->authorization, "Bearer");
-    struct slice basic = credentials_after_scheme(exchange->authorization, "Basic");
-    if (exchange->authorization_repeated) {
+    struct slice bearer = credentials_after_scheme(exchange->head.authorization, "Bearer");
+    struct slice basic = credentials_after_scheme(exchange->head.authorization, "Basic");
+    if (exchange->head.authorization_repeated) {
         *ret_why = "Authorization is there more than once; send it once";
         return NULL;
     }
@@ -86,20 +86,20 @@ static struct principal *credentials_find(const struct exchange *exchange, const
 {
     struct principals *principals = exchange->api->principals;
     *ret_why = "send a token: Authorization: Bearer TOKEN, or Basic with the token as the password";
-    if (exchange->api->asks_certificates && !exchange->certificate) {
+    if (exchange->api->asks_certificates && !exchange->head.certificate) {
         *ret_why = "show a client certificate that the authority in tls-client-ca has issued";
         return NULL;
     }
     if (principals_everybody(principals))
         return principals_everybody(principals);
-    if (exchange->authorization && !exchange->api->asks_certificates)
+    if (exchange->head.authorization && !exchange->api->asks_certificates)
         return credentials_find_authorized(exchange, ret_why);
-    if (!exchange->certificate)
+    if (!exchange->head.certificate)
         return NULL;
     *ret_why =
         "nobody here has the name that the client certificate says, or it says no common name, "
         "several, or one of more than 64 bytes";
-    return principals_by_name(principals, slice_of(exchange->certificate));
+    return principals_by_name(principals, slice_of(exchange->head.certificate));
 }
 
 bool credentials_check(struct exchange *exchange)
@@ -113,8 +113,8 @@ bool credentials_check(struct exchange *exchange)
         return true;
     }
     reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"baton\"%s",
-                 exchange->authorization ? ", error=\"invalid_token\"" : "");
-    if (!exchange->is_from_script) /* its browser would open a window for a password */
+                 exchange->head.authorization ? ", error=\"invalid_token\"" : "");
+    if (!exchange->head.is_from_script) /* its browser would open a window for a password */
         reply_header(exchange, "WWW-Authenticate", "Basic realm=\"baton\", charset=\"UTF-8\"");
     problem_simply(exchange, PROBLEM_UNAUTHORIZED, "%s", why);
     return false;

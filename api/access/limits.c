@@ -35,7 +35,7 @@ static int64_t limits_rate(const struct exchange *exchange)
 {
     const struct principal *principal = exchange->principal;
     const struct limits *limits = exchange->api->limits;
-    return principal && limits && !exchange->is_admin
+    return principal && limits && !exchange->head.is_admin
                ? limits_own(principal->rate_limit, limits->rate)
                : 0;
 }
@@ -100,7 +100,7 @@ static bool limits_take_place(_Atomic int64_t *taken, int64_t most)
 bool limits_receive(struct exchange *exchange)
 {
     const struct limits *limits = exchange->api->limits;
-    if (!exchange->has_body || exchange->drops_body || !limits || !exchange->principal)
+    if (!exchange->head.has_body || exchange->drops_body || !limits || !exchange->principal)
         return true;
     exchange->receives =
         limits_take_place(&exchange->principal->account->bodies, limits->principal_bodies);

@@ -19,9 +19,9 @@ static bool has_a_name(const struct exchange *exchange)
 
 static struct ownership *ownership_of(struct exchange *exchange)
 {
-    if (!exchange->ownership)
-        exchange->ownership = memory_checked(calloc(1, sizeof *exchange->ownership));
-    return exchange->ownership;
+    if (!exchange->holder.ownership)
+        exchange->holder.ownership = memory_checked(calloc(1, sizeof *exchange->holder.ownership));
+    return exchange->holder.ownership;
 }
 
 /* Digest of the principal's name, a NUL, which no name has, and the token. */
@@ -39,21 +39,21 @@ static struct digest digest_of_both(struct slice principal, struct slice token)
 void ownership_set_token(struct exchange *exchange)
 {
     struct slice token = exchange->parameters.texts[FIELD_LOCK_TOKEN];
-    exchange->stored_token = token;
+    exchange->holder.token = token;
     if (!token.bytes || !has_a_name(exchange))
         return;
     struct ownership *ownership = ownership_of(exchange);
     struct digest digest = digest_of_both(exchange->principal->name, token);
     base64url_encode(digest.bytes, sizeof digest.bytes, ownership->token);
-    exchange->stored_token = (struct slice){ownership->token, DIGEST_TEXT};
+    exchange->holder.token = (struct slice){ownership->token, DIGEST_TEXT};
 }
 
 void ownership_set_owner(struct exchange *exchange)
 {
     struct slice owner = exchange->parameters.texts[FIELD_OWNER];
-    exchange->stored_owner = owner;
+    exchange->holder.owner = owner;
     if (has_a_name(exchange))
-        exchange->stored_owner =
+        exchange->holder.owner =
             owner_compose(exchange->principal->name, owner, ownership_of(exchange)->owner);
 }
 

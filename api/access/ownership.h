@@ -12,11 +12,11 @@
 /* The stored forms; allocated for each request of a principal that has a name. */
 struct ownership;
 
-/* Sets exchange->stored_token, the stored form of the token in the parameters; absent without one.
+/* Sets exchange->holder.token, the stored form of the token in the parameters; absent without one.
  */
 void ownership_set_token(struct exchange *exchange);
 
-/* Sets exchange->stored_owner, the stored form of the owner in the parameters. */
+/* Sets exchange->holder.owner, the stored form of the owner in the parameters. */
 void ownership_set_owner(struct exchange *exchange);
 
 /* Wipes and frees. Takes NULL. */

@@ -48,17 +48,17 @@ static bool refuse_number_too_large(struct exchange *exchange)
 {
     const char *key;
     json_t *value;
-    exchange->json = json_loadb(exchange->body.bytes, exchange->body.length,
-                                JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
-    json_object_foreach (exchange->json, key, value) {
+    exchange->kept.json = json_loadb(exchange->body.bytes, exchange->body.length,
+                                     JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
+    json_object_foreach (exchange->kept.json, key, value) {
         double number = json_real_value(value);
         if (number >= 9223372036854775808.0 || number < -9223372036854775808.0) {
             problem_parameter(exchange, key, "the number is too large for any field");
             return true;
         }
     }
-    json_decref(exchange->json);
-    exchange->json = NULL;
+    json_decref(exchange->kept.json);
+    exchange->kept.json = NULL;
     return false;
 }
 
@@ -112,8 +112,8 @@ static bool refuse_media_type(struct exchange *exchange, const char *what_to_do)
 
 static bool check_type(struct exchange *exchange)
 {
-    const char *coding = exchange->content_encoding;
-    if (!is_json_type(exchange->content_type))
+    const char *coding = exchange->head.content_encoding;
+    if (!is_json_type(exchange->head.content_type))
         return refuse_media_type(exchange, "send the body as Content-Type: application/json, or "
                                            "use query parameters");
     if (coding && coding[0] && strcasecmp(coding, "identity") != 0)
@@ -127,21 +127,21 @@ bool body_parse(struct exchange *exchange)
     if (!check_type(exchange) || !check_text(exchange))
         return false;
     json_error_t error;
-    exchange->json = json_loadb(exchange->body.bytes, exchange->body.length,
-                                JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (!exchange->json && json_error_code(&error) == json_error_numeric_overflow &&
+    exchange->kept.json = json_loadb(exchange->body.bytes, exchange->body.length,
+                                     JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!exchange->kept.json && json_error_code(&error) == json_error_numeric_overflow &&
         refuse_number_too_large(exchange))
         return false;
-    if (!exchange->json) {
+    if (!exchange->kept.json) {
         problem_simply(exchange, PROBLEM_INVALID_JSON, "line %d, column %d: %s", error.line,
                        error.column, body_describe(&error));
         return false;
     }
-    if (!json_is_object(exchange->json)) {
+    if (!json_is_object(exchange->kept.json)) {
         char detail[DETAIL_LENGTH];
         snprintf(detail, sizeof detail,
                  "expected a JSON object, such as {\"ttl_ms\": 30000}; got %s",
-                 kind_of(exchange->json));
+                 kind_of(exchange->kept.json));
         problem_parameter(exchange, "body", detail);
         return false;
     }
@@ -177,7 +177,7 @@ static struct slice find_member(const struct exchange *exchange, const char *key
     const char *at = (const char *)rawmemchr(exchange->body.bytes, '{') + 1;
     const char *next;
     json_t *value;
-    json_object_foreach (exchange->json, next, value) {
+    json_object_foreach (exchange->kept.json, next, value) {
         at = (const char *)rawmemchr(string_end(rawmemchr(at, '"')), ':') + 1;
         const char *end = value_end(at);
         if (strcmp(next, key) == 0)

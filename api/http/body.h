@@ -4,9 +4,9 @@
 
 #include "api/http/exchange.h"
 
-/* Parses the body into exchange->json, an object. Returns false if it has answered with a problem:
- * another media type or coding, bad JSON, a duplicate key, too many levels, a number too large, a
- * value that is not an object. */
+/* Parses the body into exchange->kept.json, an object. Returns false if it has answered with a
+ * problem: another media type or coding, bad JSON, a duplicate key, too many levels, a number too
+ * large, a value that is not an object. */
 bool body_parse(struct exchange *exchange);
 
 /* The client's text of a member of that object without white space between its parts, for free(3).

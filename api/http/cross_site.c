@@ -32,13 +32,13 @@ static bool cross_site_is_own(const char *origin, const char *host)
 
 static bool check_page(struct exchange *exchange)
 {
-    const char *site = exchange->fetch_site, *origin = exchange->origin;
+    const char *site = exchange->head.fetch_site, *origin = exchange->head.origin;
     if (site)
         return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 ||
                cross_site_refuse(
                    exchange, "Sec-Fetch-Site", site,
                    "pages of other sites may change nothing here; call from a server of yours");
-    return !origin || cross_site_is_own(origin, exchange->host) ||
+    return !origin || cross_site_is_own(origin, exchange->head.host) ||
            cross_site_refuse(
                exchange, "Origin", origin,
                "pages of other sites may change nothing here; if it is this batond's own, the "
@@ -123,7 +123,7 @@ bool cross_site_hosts_are_valid(const char *list)
 static bool check_host(struct exchange *exchange)
 {
     const struct api *api = exchange->api;
-    const char *text = exchange->host;
+    const char *text = exchange->head.host;
     if (!text || api->asks_certificates || !principals_everybody(api->principals))
         return true;
     struct slice host = {text, *text == '[' ? strcspn(text, "]") : strcspn(text, ":")};
@@ -138,5 +138,5 @@ static bool check_host(struct exchange *exchange)
 bool cross_site_check(struct exchange *exchange)
 {
     return exchange->route->needs == VERB_NONE ||
-           (check_host(exchange) && (is_safe(exchange->method) || check_page(exchange)));
+           (check_host(exchange) && (is_safe(exchange->head.method) || check_page(exchange)));
 }

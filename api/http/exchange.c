@@ -11,9 +11,9 @@ enum { STREAM_LEAST = 512 }; /* bytes, at first, for what is unsent */
 static void add_header(struct exchange *exchange, const char *name, size_t length)
 {
     struct reply *reply = &exchange->reply;
-    const char *value = exchange->header_text + exchange->header_text_length;
-    exchange->header_text_length += length + 1;
-    if (exchange->header_text_length > sizeof exchange->header_text ||
+    const char *value = exchange->kept.header_text + exchange->kept.header_text_length;
+    exchange->kept.header_text_length += length + 1;
+    if (exchange->kept.header_text_length > sizeof exchange->kept.header_text ||
         reply->header_count == EXCHANGE_HEADERS)
         abort(); /* the bounds are those of the longest reply */
     reply->headers[reply->header_count++] = (struct header){name, value};
@@ -21,8 +21,8 @@ static void add_header(struct exchange *exchange, const char *name, size_t lengt
 
 void reply_header(struct exchange *exchange, const char *name, const char *value, ...)
 {
-    char *text = exchange->header_text + exchange->header_text_length;
-    size_t room = sizeof exchange->header_text - exchange->header_text_length;
+    char *text = exchange->kept.header_text + exchange->kept.header_text_length;
+    size_t room = sizeof exchange->kept.header_text - exchange->kept.header_text_length;
 
     va_list arguments;
     va_start(arguments, value);
@@ -35,8 +35,8 @@ void reply_header(struct exchange *exchange, const char *name, const char *value
 
 void reply_header_text(struct exchange *exchange, const char *name, struct slice value)
 {
-    char *text = exchange->header_text + exchange->header_text_length;
-    if (value.length < sizeof exchange->header_text - exchange->header_text_length)
+    char *text = exchange->kept.header_text + exchange->kept.header_text_length;
+    if (value.length < sizeof exchange->kept.header_text - exchange->kept.header_text_length)
         *(char *)mempcpy(text, value.bytes, value.length) = '\0';
     add_header(exchange, name, value.length);
 }
@@ -54,7 +54,7 @@ void reply_owned(struct exchange *exchange, unsigned status, const char *content
 {
     if (!body)
         abort();
-    exchange->owned_body = body;
+    exchange->kept.owned_body = body;
     reply_constant(exchange, status, content_type, body, strlen(body));
 }
 

@@ -57,14 +57,12 @@ struct stream {
     size_t room;
 };
 
-/* The server owns an exchange. It zeroes it, fills the first part, calls api_admit and, with the
- * body, api_handle; then it sends the reply and calls exchange_clear. A parked exchange must stay
- * where it is. */
-struct exchange {
+/* The head of the request, as the server read it. Texts live as long as the exchange; NULL if the
+ * request does not have the field. */
+struct request_head {
     const char *method;
     const char *target; /* as the request line has it */
-    struct slice body;
-    const char *content_type; /* header fields; NULL where absent */
+    const char *content_type;
     const char *content_encoding;
     const char *accept;
     const char *lock_token;
@@ -82,6 +80,47 @@ struct exchange {
     bool is_admin;               /* came in at admin-listen, which serves health and metrics only */
     char request_id[EXCHANGE_REQUEST_ID_LENGTH + 1];
     char trace_id[EXCHANGE_TRACE_ID_LENGTH + 1]; /* "": no trace */
+};
+
+/* The token and the owner as the locks keep them: see ownership.h. */
+struct exchange_holder {
+    struct slice token;
+    struct slice owner;
+    struct ownership *ownership;
+    char made_token[TOKEN_SHORTEST + 1];
+    char made_owner[TOKEN_SHORTEST + 1];
+};
+
+/* The wait for a lock, if there is one. */
+struct exchange_wait {
+    int64_t queued_us; /* when the wait began, by the monotonic clock; 0: it does not wait */
+    struct slice queued_name;
+    uint64_t heard;  /* when its turn came: struct locks_reply */
+    int64_t keep_ms; /* how long to keep the place of an undelivered grant */
+    /* For the request's line in the log. */
+    struct {
+        int64_t fence; /* 0: none */
+        bool waited;
+        int64_t waited_us;
+    } noted;
+};
+
+/* Memory that lives until exchange_clear. */
+struct exchange_memory {
+    json_t *json;  /* the request's body, or a list that is being built */
+    char *decoded; /* the decoded values of the query */
+    char *meta;    /* the client's text without the white space */
+    char *owned_body;
+    char header_text[EXCHANGE_HEADER_TEXT];
+    size_t header_text_length;
+};
+
+/* The server owns an exchange. It zeroes it, fills the first part, calls api_admit and, with the
+ * body, api_handle; then it sends the reply and calls exchange_clear. A parked exchange must stay
+ * where it is. */
+struct exchange {
+    struct request_head head;
+    struct slice body;
     /* Called from the loop when a parked exchange has its reply. */
     void (*answered)(struct exchange *exchange);
     /* Looks at the client's socket: whether it is still connected. */
@@ -115,34 +154,16 @@ struct exchange {
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;
-    bool wants_text;           /* acquire: the bare token */
-    bool wants_events;         /* watching: the reply is text/event-stream */
-    struct slice stored_token; /* the token and the owner as the locks keep them: ownership.h */
-    struct slice stored_owner;
-    struct ownership *ownership;
-    char made_token[TOKEN_SHORTEST + 1];
-    char made_owner[TOKEN_SHORTEST + 1];
+    bool wants_text;   /* acquire: the bare token */
+    bool wants_events; /* watching: the reply is text/event-stream */
+    struct exchange_holder holder;
     struct grant grant;   /* the hold in the reply */
     struct grant *grants; /* the same if several names were acquired */
     size_t grant_count;
-    int64_t queued_us; /* when the wait began, by the monotonic clock; 0: it does not wait */
-    struct slice queued_name;
-    uint64_t heard; /* when its turn came: struct locks_reply */
-    /* For the request's line in the log. */
-    struct {
-        int64_t fence; /* 0: none */
-        bool waited;
-        int64_t waited_us;
-    } noted;
-    void *below;     /* the operation's own state; hung_up knows its type */
-    int64_t keep_ms; /* how long to keep the place of an undelivered grant */
-    json_t *json;    /* the request's body, or a list that is being built */
-    size_t skipped;  /* damaged locks, which the list leaves out */
-    char *decoded;   /* the decoded values of the query */
-    char *meta;      /* the client's text without the white space */
-    char *owned_body;
-    char header_text[EXCHANGE_HEADER_TEXT];
-    size_t header_text_length;
+    struct exchange_wait wait;
+    void *below;    /* the operation's own state; hung_up knows its type */
+    size_t skipped; /* damaged locks, which the list leaves out */
+    struct exchange_memory kept;
 };
 
 /* Adds a header field, its value written as printf does. */

@@ -134,14 +134,14 @@ static bool read_pair(struct exchange *exchange, unsigned accepted, struct slice
 static bool read_query(struct exchange *exchange, unsigned accepted)
 {
     struct slice path, query, name, value;
-    target_split(exchange->target, &path, &query);
+    target_split(exchange->head.target, &path, &query);
     if (query.length == 0)
         return true;
-    exchange->decoded = memory_checked(malloc(query.length));
+    exchange->kept.decoded = memory_checked(malloc(query.length));
     const char *start = query.bytes;
     while (query_next(&query, &name, &value)) {
         /* Decodes in place: a value only gets shorter. */
-        char *place = exchange->decoded + (value.bytes ? value.bytes - start : 0);
+        char *place = exchange->kept.decoded + (value.bytes ? value.bytes - start : 0);
         if (!read_pair(exchange, accepted, name, value, place))
             return false;
     }
@@ -160,7 +160,7 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
     }
     if (!body_parse(exchange))
         return false;
-    json_object_foreach (exchange->json, key, value) {
+    json_object_foreach (exchange->kept.json, key, value) {
         enum field_id id = field_find(accepted, slice_of(key), false);
         if (id == FIELD_COUNT)
             return refuse_unknown(exchange, accepted, slice_of(key), false);
@@ -173,24 +173,24 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
 
 static bool read_header(struct exchange *exchange, unsigned accepted)
 {
-    if (!exchange->lock_token || !(accepted & FIELD_BIT(FIELD_LOCK_TOKEN)))
+    if (!exchange->head.lock_token || !(accepted & FIELD_BIT(FIELD_LOCK_TOKEN)))
         return true;
     struct input input = {exchange, FIELD_LOCK_TOKEN, "Lock-Token", false};
-    if (exchange->lock_token_repeated)
+    if (exchange->head.lock_token_repeated)
         return refuse_repeated(&input);
-    return claim(&input) && input_set_text(&input, slice_of(exchange->lock_token));
+    return claim(&input) && input_set_text(&input, slice_of(exchange->head.lock_token));
 }
 
 /* When an event stream's client reconnects, it repeats its query. The header says where it stopped,
  * and so takes precedence. For a prefix it may have two versions. */
 static bool read_last_event(struct exchange *exchange)
 {
-    if (!exchange->wants_events || !exchange->last_event_id)
+    if (!exchange->wants_events || !exchange->head.last_event_id)
         return true;
     struct parameters *parameters = &exchange->parameters;
     struct input input = {exchange, FIELD_AFTER, "Last-Event-ID", true};
-    struct slice after = slice_of(exchange->last_event_id);
-    const char *second = strchr(exchange->last_event_id, '-');
+    struct slice after = slice_of(exchange->head.last_event_id);
+    const char *second = strchr(exchange->head.last_event_id, '-');
     parameters->given |= FIELD_BIT(FIELD_AFTER);
     if (second && (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))) {
         after.length = (size_t)(second - after.bytes);
@@ -221,7 +221,7 @@ int64_t fields_longest_ttl(const struct exchange *exchange)
 static bool check_ttl(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    bool is_in_query = !json_object_get(exchange->json, FIELDS[FIELD_TTL].json);
+    bool is_in_query = !json_object_get(exchange->kept.json, FIELDS[FIELD_TTL].json);
     const struct input input = {exchange, FIELD_TTL,
                                 is_in_query ? FIELDS[FIELD_TTL].query : FIELDS[FIELD_TTL].json,
                                 is_in_query};

@@ -190,10 +190,10 @@ static bool set_object(const struct input *input, const json_t *value)
     struct exchange *exchange = input->exchange;
     if (!json_is_object(value))
         return input_refuse(input);
-    exchange->meta = body_member(exchange, input->name);
-    if (strlen(exchange->meta) > LOCK_META_LENGTH)
+    exchange->kept.meta = body_member(exchange, input->name);
+    if (strlen(exchange->kept.meta) > LOCK_META_LENGTH)
         return input_refuse(input);
-    exchange->parameters.texts[input->id] = slice_of(exchange->meta);
+    exchange->parameters.texts[input->id] = slice_of(exchange->kept.meta);
     return true;
 }
 

@@ -40,7 +40,7 @@ static json_t *document_new(const struct exchange *exchange, enum problem proble
     snprintf(type, sizeof type, "urn:baton:problem:%s", kind->code);
 
     struct slice path, query;
-    target_split(exchange->target, &path, &query);
+    target_split(exchange->head.target, &path, &query);
     /* The client's path may not be UTF-8; then the instance is empty. */
     json_t *instance = json_stringn(path.bytes, path.length);
     json_t *document = json_object();
@@ -48,7 +48,7 @@ static json_t *document_new(const struct exchange *exchange, enum problem proble
     problem_set(document, "title", json_string_nocheck(kind->title));
     problem_set(document, "status", json_integer(kind->status));
     problem_set(document, "code", json_string_nocheck(kind->code));
-    problem_set(document, "request_id", json_string_nocheck(exchange->request_id));
+    problem_set(document, "request_id", json_string_nocheck(exchange->head.request_id));
     problem_set(document, "instance", instance ? instance : json_string_nocheck(""));
     problem_set(document, "detail", json_string_nocheck(detail));
     return document;
@@ -137,6 +137,6 @@ void problem_unanswered(struct exchange *exchange, enum locks_result result, con
 
 char *problem_line(enum problem problem, const char *detail)
 {
-    const struct exchange exchange = {.target = "", .request_id = "none"};
+    const struct exchange exchange = {.head.target = "", .head.request_id = "none"};
     return dump_line(problem_new(&exchange, problem, "%s", detail));
 }

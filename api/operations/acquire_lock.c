@@ -31,7 +31,7 @@ static void acquire_on_done(void *context, const struct locks_reply *reply)
     struct exchange *exchange = context;
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
     exchange->hung_up = NULL;
-    exchange->heard = holds ? reply->heard : 0;
+    exchange->wait.heard = holds ? reply->heard : 0;
     lock_event_acquired(exchange, exchange->name, reply->result, holds ? &reply->hold : NULL);
     if (holds && field_given(&exchange->parameters, FIELD_HOLD)) {
         hold_connection(exchange, reply);
@@ -67,7 +67,7 @@ enum handling acquire_lock(struct exchange *exchange)
         locks_acquire(locks, &acquire, acquire_on_done, exchange);
         return PARKED;
     }
-    exchange->keep_ms = acquire.keep_ms;
+    exchange->wait.keep_ms = acquire.keep_ms;
     const struct acquirer acquirer = {exchange, exchange_is_connected, .queued = acquire_on_queued};
     exchange->below = locks_wait(locks, &acquire, &acquirer, acquire_on_done);
     exchange->hung_up = acquire_on_hung_up;

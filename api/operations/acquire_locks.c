@@ -59,8 +59,8 @@ static void acquire_locks_on_done(void *context, const struct several_reply *rep
         answer_holds(exchange, reply);
     } else {
         lock_event_acquired(exchange,
-                            exchange->queued_us ? exchange->queued_name
-                                                : reply->each[reply->refused].name,
+                            exchange->wait.queued_us ? exchange->wait.queued_name
+                                                     : reply->each[reply->refused].name,
                             reply->result, NULL);
         lock_event_all_taken_back(exchange);
         bool refused = reply->result != LOCKS_UNAVAILABLE && reply->result != LOCKS_DRAINING &&

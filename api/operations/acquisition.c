@@ -57,19 +57,19 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
     }
     bool token_is_new = !field_given(parameters, FIELD_LOCK_TOKEN);
     if (token_is_new) {
-        token_make(&exchange->api->randomness, exchange->made_token);
-        parameters->texts[FIELD_LOCK_TOKEN] = slice_of(exchange->made_token);
+        token_make(&exchange->api->randomness, exchange->holder.made_token);
+        parameters->texts[FIELD_LOCK_TOKEN] = slice_of(exchange->holder.made_token);
         ownership_set_token(exchange);
     }
     if (!field_given(parameters, FIELD_OWNER)) {
-        token_make(&exchange->api->randomness, exchange->made_owner);
-        parameters->texts[FIELD_OWNER] = slice_of(exchange->made_owner);
+        token_make(&exchange->api->randomness, exchange->holder.made_owner);
+        parameters->texts[FIELD_OWNER] = slice_of(exchange->holder.made_owner);
     }
     ownership_set_owner(exchange);
     *ret = (struct acquire){
-        .token = exchange->stored_token,
+        .token = exchange->holder.token,
         .token_is_new = token_is_new,
-        .owner = exchange->stored_owner,
+        .owner = exchange->holder.owner,
         .mode = (enum lock_mode)parameters->numbers[FIELD_LOCK_MODE],
         .limit = parameters->numbers[FIELD_LIMIT],
         .ttl_ms = parameters->numbers[FIELD_TTL],
@@ -131,8 +131,8 @@ static json_t *timed_out(struct exchange *exchange, const struct lock_view *view
 {
     char kept[DURATION_TEXT];
     json_t *document;
-    duration_format(exchange->keep_ms, kept);
-    if (exchange->keep_ms > 0)
+    duration_format(exchange->wait.keep_ms, kept);
+    if (exchange->wait.keep_ms > 0)
         document =
             problem_new(exchange, PROBLEM_WAIT_TIMEOUT,
                         "the place in the queue is kept for %s: repeat the request with this "

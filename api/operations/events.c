@@ -91,7 +91,7 @@ void events_nothing(struct events *events, const char *id)
 static bool events_are_over(const struct events *events)
 {
     const struct exchange *exchange = events->exchange;
-    return exchange->api->draining || strcmp(exchange->method, "HEAD") == 0 ||
+    return exchange->api->draining || strcmp(exchange->head.method, "HEAD") == 0 ||
            monotonic_ms() >= events->until_ms;
 }
 

@@ -13,7 +13,7 @@ enum handling get_ui(struct exchange *exchange)
     reply_header(exchange, "Cross-Origin-Opener-Policy", "same-origin");
     reply_header(exchange, "Cache-Control", "no-cache");
     reply_header(exchange, "ETag", "%s", ui_etag);
-    if (etag_is_among(exchange->if_none_match, ui_etag))
+    if (etag_is_among(exchange->head.if_none_match, ui_etag))
         reply_nothing(exchange, 304);
     else
         reply_constant(exchange, 200, "text/html; charset=utf-8", ui_page, ui_page_length);

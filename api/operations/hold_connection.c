@@ -109,7 +109,7 @@ static void release(struct exchange *exchange, const struct attempt *attempt)
     parting->asker = asker_of(exchange);
     parting->name = (struct slice){parting->name_bytes, exchange->name.length};
     memcpy(parting->name_bytes, exchange->name.bytes, exchange->name.length);
-    locks_release_connection(exchange->api->locks, exchange->name, exchange->stored_token, attempt,
+    locks_release_connection(exchange->api->locks, exchange->name, exchange->holder.token, attempt,
                              hold_connection_on_released, parting);
 }
 
@@ -138,7 +138,7 @@ static void hold_connection_begin(struct connection_hold *held, unsigned status,
     struct exchange *exchange = held->exchange;
     struct api *api = exchange->api;
     const struct renewer_events events = {held, hold_connection_on_renewed, lost};
-    held->renewer = renewer_start(api->locks, exchange->name, exchange->stored_token, hold->ttl_ms,
+    held->renewer = renewer_start(api->locks, exchange->name, exchange->holder.token, hold->ttl_ms,
                                   acquisition_replicas(exchange), &events);
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
@@ -195,7 +195,7 @@ void hold_connection(struct exchange *exchange, const struct locks_reply *reply)
     }
     exchange->below = held;
     exchange->hung_up = hung_up_early;
-    locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
+    locks_renew(exchange->api->locks, exchange->name, exchange->holder.token,
                 exchange->parameters.numbers[FIELD_TTL], acquisition_replicas(exchange), prolonged,
                 held);
 }

@@ -9,7 +9,7 @@
 static void inspect_answer(struct exchange *exchange, const struct lock_view *view)
 {
     etag_reply(exchange, view->version);
-    if (etag_matches(exchange->if_none_match, view->version)) {
+    if (etag_matches(exchange->head.if_none_match, view->version)) {
         reply_nothing(exchange, 304);
         return;
     }
@@ -32,7 +32,7 @@ static void inspect_on_done(void *context, const struct locks_reply *reply)
 enum handling inspect_lock(struct exchange *exchange)
 {
     int64_t waiters = exchange->parameters.numbers[FIELD_WAITERS];
-    locks_inspect(exchange->api->locks, exchange->name, exchange->stored_token,
+    locks_inspect(exchange->api->locks, exchange->name, exchange->holder.token,
                   waiters > 0 ? (size_t)waiters : LOCK_WAITERS_SHOWN, inspect_on_done, exchange);
     return PARKED;
 }

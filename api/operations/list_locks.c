@@ -12,7 +12,7 @@ enum { PAGE_DEFAULT = 100 };
 static void list_add_lock(void *context, struct slice name, const struct lock_view *view)
 {
     struct exchange *exchange = context;
-    json_array_append_new(exchange->json, represent_view(name, view));
+    json_array_append_new(exchange->kept.json, represent_view(name, view));
 }
 
 /* The reply has the number of skipped locks. */
@@ -33,7 +33,7 @@ static void listed(void *context, enum locks_result result, struct slice next, c
     struct exchange *exchange = context;
     if (result == LOCKS_DONE) {
         json_t *document = json_object();
-        json_object_set(document, "locks", exchange->json);
+        json_object_set(document, "locks", exchange->kept.json);
         if (exchange->skipped > 0)
             json_object_set_new(document, "skipped", json_integer((json_int_t)exchange->skipped));
         json_object_set_new(document, "cursor", next.bytes ? represent_text(next) : json_null());
@@ -50,7 +50,7 @@ enum handling list_locks(struct exchange *exchange)
     const struct locks_listener listener = {exchange, list_locks_list_wants, list_add_lock,
                                             count_skipped, listed};
     int64_t limit = parameters->numbers[FIELD_PAGE];
-    exchange->json = json_array();
+    exchange->kept.json = json_array();
     if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],
                    parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PAGE_DEFAULT),
                    &listener) < 0) {

@@ -64,7 +64,7 @@ enum handling release_lock(struct exchange *exchange)
     if (force)
         locks_break(exchange->api->locks, exchange->name, broken, exchange);
     else
-        locks_release(exchange->api->locks, exchange->name, exchange->stored_token, release_on_done,
+        locks_release(exchange->api->locks, exchange->name, exchange->holder.token, release_on_done,
                       exchange);
     return PARKED;
 }

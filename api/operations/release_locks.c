@@ -35,6 +35,6 @@ enum handling release_locks(struct exchange *exchange)
     if (!several_is_complete(exchange, true))
         return ANSWERED;
     locks_release_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
-                          exchange->stored_token, release_locks_on_done, exchange);
+                          exchange->holder.token, release_locks_on_done, exchange);
     return PARKED;
 }

@@ -38,7 +38,7 @@ enum handling renew_lock(struct exchange *exchange)
         return ANSWERED;
     }
     /* Without a TTL in the request this is 0: the hold keeps its TTL. */
-    locks_renew(exchange->api->locks, exchange->name, exchange->stored_token,
+    locks_renew(exchange->api->locks, exchange->name, exchange->holder.token,
                 parameters->numbers[FIELD_TTL], acquisition_replicas(exchange), renew_on_done,
                 exchange);
     return PARKED;

@@ -38,7 +38,7 @@ enum handling renew_locks(struct exchange *exchange)
         return ANSWERED;
     /* Without a TTL in the request this is 0: each hold keeps its TTL. */
     locks_renew_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),
-                        exchange->stored_token, exchange->parameters.numbers[FIELD_TTL],
+                        exchange->holder.token, exchange->parameters.numbers[FIELD_TTL],
                         acquisition_replicas(exchange), renew_locks_on_done, exchange);
     return PARKED;
 }

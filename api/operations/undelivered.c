@@ -29,7 +29,7 @@ struct undelivered *undelivered_new(const struct exchange *exchange)
     bool is_single = exchange->grant.attempt.text[0] != '\0';
     const struct grant *grants = is_single ? &exchange->grant : exchange->grants;
     size_t count = is_single ? 1 : exchange->grant_count;
-    struct slice token = exchange->stored_token;
+    struct slice token = exchange->holder.token;
     struct slice owner = exchange->parameters.texts[FIELD_OWNER];
     size_t length = token.length + owner.length;
     if (count == 0)
@@ -40,7 +40,7 @@ struct undelivered *undelivered_new(const struct exchange *exchange)
         memory_checked(malloc(sizeof *undelivered + count * sizeof *grants + length));
     *undelivered = (struct undelivered){
         .asker = asker_of(exchange),
-        .keep_ms = exchange->keep_ms,
+        .keep_ms = exchange->wait.keep_ms,
         .token = token,
         .owner = owner,
         .mode = (enum lock_mode)exchange->parameters.numbers[FIELD_LOCK_MODE],

@@ -74,7 +74,7 @@ static void watch_lock_on_looked(void *context, const struct locks_reply *reply)
 static void watch_lock_look(struct watching *watching)
 {
     const struct exchange *exchange = watching->events.exchange;
-    watching->watch = locks_watch(exchange->api->locks, exchange->name, exchange->stored_token,
+    watching->watch = locks_watch(exchange->api->locks, exchange->name, exchange->holder.token,
                                   watching->events.after, events_wait(&watching->events),
                                   watch_lock_on_looked, watching);
 }

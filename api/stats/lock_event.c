@@ -45,8 +45,8 @@ struct asker asker_of(const struct exchange *exchange)
     struct asker asker = {.api = exchange->api};
     if (exchange->principal)
         asker.principal = principal_keep(exchange->principal);
-    memcpy(asker.request_id, exchange->request_id, sizeof asker.request_id);
-    memcpy(asker.trace_id, exchange->trace_id, sizeof asker.trace_id);
+    memcpy(asker.request_id, exchange->head.request_id, sizeof asker.request_id);
+    memcpy(asker.trace_id, exchange->head.trace_id, sizeof asker.trace_id);
     return asker;
 }
 
@@ -67,10 +67,10 @@ static void lock_event_tell(const struct api *api, const struct lock_event *even
 static void lock_event_tell_and_note(struct exchange *exchange, const struct lock_event *event)
 {
     if (event->fence > 0)
-        exchange->noted.fence = event->fence;
+        exchange->wait.noted.fence = event->fence;
     if (event->waited_us >= 0) {
-        exchange->noted.waited = true;
-        exchange->noted.waited_us += event->waited_us;
+        exchange->wait.noted.waited = true;
+        exchange->wait.noted.waited_us += event->waited_us;
     }
     lock_event_tell(exchange->api, event, exchange);
 }
@@ -89,8 +89,8 @@ static struct lock_event lock_event_begin(const struct exchange *exchange,
 {
     struct lock_event event = lock_event_of(kind, name);
     event.principal = principal_name(exchange->principal);
-    event.request_id = slice_of(exchange->request_id);
-    event.trace_id = slice_of(exchange->trace_id);
+    event.request_id = slice_of(exchange->head.request_id);
+    event.trace_id = slice_of(exchange->head.trace_id);
     return event;
 }
 
@@ -131,15 +131,15 @@ static int64_t now_us(void)
 /* Returns for how long it has waited, -1 if not, and ends the wait. */
 static int64_t lock_event_take_wait(struct exchange *exchange)
 {
-    int64_t waited = exchange->queued_us ? now_us() - exchange->queued_us : -1;
-    exchange->queued_us = 0;
+    int64_t waited = exchange->wait.queued_us ? now_us() - exchange->wait.queued_us : -1;
+    exchange->wait.queued_us = 0;
     return waited;
 }
 
 void lock_event_queued(struct exchange *exchange, struct slice name)
 {
-    exchange->queued_us = now_us();
-    exchange->queued_name = name;
+    exchange->wait.queued_us = now_us();
+    exchange->wait.queued_name = name;
     struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_QUEUED, name);
     lock_event_tell(exchange->api, &event, exchange);
 }
@@ -179,8 +179,8 @@ void lock_event_acquired(struct exchange *exchange, struct slice name, enum lock
 void lock_event_abandoned(struct exchange *exchange)
 {
     struct slice name = exchange->name;
-    if (exchange->queued_us)
-        name = exchange->queued_name;
+    if (exchange->wait.queued_us)
+        name = exchange->wait.queued_name;
     else if (exchange->parameters.names)
         name = exchange->parameters.names[0];
     struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_ABANDONED, name);
@@ -246,8 +246,8 @@ void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared
     if (count == 0 && !is_cleared)
         return;
     struct lock_event event = lock_event_of(LOCK_EVENT_FORCED, exchange->name);
-    event.request_id = slice_of(exchange->request_id);
-    event.trace_id = slice_of(exchange->trace_id);
+    event.request_id = slice_of(exchange->head.request_id);
+    event.trace_id = slice_of(exchange->head.trace_id);
     event.count = count;
     lock_event_tell(exchange->api, &event, exchange);
 }

@@ -120,7 +120,7 @@ static void request_note_origin(struct http_request *request, const struct heade
     const char *forwarded_for = headers->last[HEADER_FORWARDED_FOR];
     bool is_proxy = !request->client->address;
     if (traceparent && !headers_repeat(headers, HEADER_TRACEPARENT))
-        forwarded_trace_id(traceparent, request->exchange.trace_id);
+        forwarded_trace_id(traceparent, request->exchange.head.trace_id);
     if (is_proxy && forwarded_for && journal_wants_requests(context_of(request)->log))
         forwarded_client(forwarded_for, request->forwarded_for);
 }
@@ -139,33 +139,33 @@ static void request_read_head(struct http_request *request, const char *method,
     const char *request_id = headers->first[HEADER_REQUEST_ID];
     request->begun = true;
     client_expect(request->client, DEADLINE_BODY);
-    exchange->is_admin = context_of(request)->is_admin;
-    exchange->method = method;
-    exchange->target = request->target;
-    exchange->content_type = headers->first[HEADER_CONTENT_TYPE];
-    exchange->content_encoding = headers->first[HEADER_CONTENT_ENCODING];
-    exchange->accept = headers->first[HEADER_ACCEPT];
-    exchange->lock_token = headers->first[HEADER_LOCK_TOKEN];
-    exchange->lock_token_repeated = headers_repeat(headers, HEADER_LOCK_TOKEN);
-    exchange->authorization = headers->first[HEADER_AUTHORIZATION];
-    exchange->authorization_repeated = headers_repeat(headers, HEADER_AUTHORIZATION);
-    exchange->certificate = https_session_client(&request->client->tls);
-    exchange->if_none_match = headers->first[HEADER_IF_NONE_MATCH];
-    exchange->last_event_id = headers->first[HEADER_LAST_EVENT_ID];
-    exchange->host = headers->first[HEADER_HOST];
-    exchange->origin = headers->first[HEADER_ORIGIN];
-    exchange->fetch_site = headers->first[HEADER_FETCH_SITE];
-    exchange->is_from_script = headers->first[HEADER_REQUESTED_WITH] != NULL;
-    exchange->has_body =
+    exchange->head.is_admin = context_of(request)->is_admin;
+    exchange->head.method = method;
+    exchange->head.target = request->target;
+    exchange->head.content_type = headers->first[HEADER_CONTENT_TYPE];
+    exchange->head.content_encoding = headers->first[HEADER_CONTENT_ENCODING];
+    exchange->head.accept = headers->first[HEADER_ACCEPT];
+    exchange->head.lock_token = headers->first[HEADER_LOCK_TOKEN];
+    exchange->head.lock_token_repeated = headers_repeat(headers, HEADER_LOCK_TOKEN);
+    exchange->head.authorization = headers->first[HEADER_AUTHORIZATION];
+    exchange->head.authorization_repeated = headers_repeat(headers, HEADER_AUTHORIZATION);
+    exchange->head.certificate = https_session_client(&request->client->tls);
+    exchange->head.if_none_match = headers->first[HEADER_IF_NONE_MATCH];
+    exchange->head.last_event_id = headers->first[HEADER_LAST_EVENT_ID];
+    exchange->head.host = headers->first[HEADER_HOST];
+    exchange->head.origin = headers->first[HEADER_ORIGIN];
+    exchange->head.fetch_site = headers->first[HEADER_FETCH_SITE];
+    exchange->head.is_from_script = headers->first[HEADER_REQUESTED_WITH] != NULL;
+    exchange->head.has_body =
         headers->first[HEADER_TRANSFER_ENCODING] || request_content_length(headers) > 0;
     exchange->answered = request_on_answered;
     exchange->is_connected = request_is_connected;
     exchange->streamed = request_on_streamed;
     request_note_origin(request, headers);
     if (is_request_id(request_id))
-        snprintf(exchange->request_id, sizeof exchange->request_id, "%s", request_id);
+        snprintf(exchange->head.request_id, sizeof exchange->head.request_id, "%s", request_id);
     else
-        token_make(&context_of(request)->api->randomness, exchange->request_id);
+        token_make(&context_of(request)->api->randomness, exchange->head.request_id);
 }
 
 /* Keeps a piece of the body. A body that is too long is read and dropped, since no reply can be
@@ -230,7 +230,7 @@ static enum MHD_Result request_admit(struct http_request *request, const struct 
     struct exchange *exchange = &request->exchange;
     if (!api_admit(context_of(request)->api, exchange)) {
         request->received_at = uv_hrtime();
-        return exchange->has_body ? request_refuse(request) : MHD_YES;
+        return exchange->head.has_body ? request_refuse(request) : MHD_YES;
     }
     if (request_content_length(headers) <= SWALLOWED_MOST)
         return MHD_YES;

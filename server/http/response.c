@@ -57,7 +57,7 @@ static struct MHD_Response *response_of_stream(struct http_request *request)
 {
     struct MHD_Response *response = MHD_create_response_from_callback(
         MHD_SIZE_UNKNOWN, STREAM_BLOCK, response_read_stream, request, NULL);
-    if (response && strcmp(request->exchange.method, "HEAD") == 0)
+    if (response && strcmp(request->exchange.head.method, "HEAD") == 0)
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     response_limit_unsent(request->client->fd);
     request->response.streaming = true;
@@ -72,10 +72,10 @@ static void response_count_time(const struct http_request *request)
 {
     struct metrics *metrics = context_of(request)->metrics;
     const struct exchange *exchange = &request->exchange;
-    if (exchange->heard)
-        metrics_handed_over(metrics, uv_hrtime() - exchange->heard);
+    if (exchange->wait.heard)
+        metrics_handed_over(metrics, uv_hrtime() - exchange->wait.heard);
     else if (request->received_at && !request->wait.waited && !exchange->stream.is_stream)
-        metrics_took(metrics, exchange->route, exchange->method,
+        metrics_took(metrics, exchange->route, exchange->head.method,
                      uv_hrtime() - request->received_at);
 }
 
@@ -101,7 +101,7 @@ enum MHD_Result response_queue(struct http_request *request)
         MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
     if (reply->content_type)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
-    MHD_add_response_header(response, "X-Request-Id", request->exchange.request_id);
+    MHD_add_response_header(response, "X-Request-Id", request->exchange.head.request_id);
     if (response_ends_connection(request))
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     client_expect(request->client, DEADLINE_REPLY);
@@ -113,14 +113,14 @@ enum MHD_Result response_queue(struct http_request *request)
 enum MHD_Result response_write(struct http_request *request)
 {
     const struct reply *reply = &request->exchange.reply;
-    bool has_body = strcmp(request->exchange.method, "HEAD") != 0;
+    bool has_body = strcmp(request->exchange.head.method, "HEAD") != 0;
     char *text;
     int length =
         asprintf(&text,
                  "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
                  "X-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
                  reply->status, MHD_get_reason_phrase_for(reply->status), reply->content_type,
-                 reply->length, request->exchange.request_id, has_body ? reply->body : "");
+                 reply->length, request->exchange.head.request_id, has_body ? reply->body : "");
     if (length < 0)
         abort();
     request->response.written = client_write(request->client, text, (size_t)length);
@@ -134,7 +134,7 @@ static uint64_t response_body_bytes(const struct http_request *request)
     const struct exchange *exchange = &request->exchange;
     if (exchange->stream.is_stream)
         return request->response.bytes_sent;
-    return strcmp(exchange->method, "HEAD") == 0 ? 0 : exchange->reply.length;
+    return strcmp(exchange->head.method, "HEAD") == 0 ? 0 : exchange->reply.length;
 }
 
 static void response_log(const struct http_request *request, bool delivered)
@@ -162,7 +162,7 @@ static void response_count(struct http_request *request, enum MHD_RequestTermina
     struct exchange *exchange = &request->exchange;
     if (!exchange->reply.status)
         return;
-    metrics_count(metrics, exchange->route, exchange->method, exchange->reply.status);
+    metrics_count(metrics, exchange->route, exchange->head.method, exchange->reply.status);
     struct undelivered *undelivered =
         request->response.streaming ? NULL : undelivered_new(exchange);
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {

@@ -66,7 +66,7 @@ static void journal_add_target(struct line *line, const struct exchange *exchang
     if (exchange->route)
         line_word(line, "route", slice_of(exchange->route->path));
     else
-        journal_add_text(line, "path", journal_path(exchange->target));
+        journal_add_text(line, "path", journal_path(exchange->head.target));
 }
 
 static void journal_add_lock(struct line *line, const struct exchange *exchange)
@@ -76,10 +76,10 @@ static void journal_add_lock(struct line *line, const struct exchange *exchange)
     if (parameters->names)
         line_number(line, "locks", parameters->numbers[FIELD_NAMES]);
     journal_add_text(line, "owner", parameters->texts[FIELD_OWNER]);
-    if (exchange->noted.fence > 0 && !parameters->names)
-        line_number(line, "fence", exchange->noted.fence);
-    if (exchange->noted.waited)
-        line_ms(line, "waited_ms", exchange->noted.waited_us);
+    if (exchange->wait.noted.fence > 0 && !parameters->names)
+        line_number(line, "fence", exchange->wait.noted.fence);
+    if (exchange->wait.noted.waited)
+        line_ms(line, "waited_ms", exchange->wait.noted.waited_us);
     if (exchange->reply.status >= STATUS_REFUSED) /* the audit log has those that succeed */
         journal_add_token(line, parameters->texts[FIELD_LOCK_TOKEN]);
 }
@@ -87,8 +87,8 @@ static void journal_add_lock(struct line *line, const struct exchange *exchange)
 static void journal_add_asker(struct line *line, const struct outcome *outcome)
 {
     const struct exchange *exchange = outcome->exchange;
-    line_word(line, "request_id", slice_of(exchange->request_id));
-    journal_add_word(line, "trace_id", slice_of(exchange->trace_id));
+    line_word(line, "request_id", slice_of(exchange->head.request_id));
+    journal_add_word(line, "trace_id", slice_of(exchange->head.trace_id));
     if (exchange->principal)
         journal_add_text(line, "principal", exchange->principal->name);
     journal_add_word(line, "client", slice_of(outcome->client));
@@ -102,7 +102,7 @@ void journal_answered(const struct log *log, const struct outcome *outcome)
     if (!journal_wants_requests(log) ||
         !log_begin(log, route_is_probe(exchange->route) ? LOG_DEBUG : LOG_INFO, "request", &line))
         return;
-    line_text(&line, "method", journal_cut(exchange->method, METHOD_LONGEST));
+    line_text(&line, "method", journal_cut(exchange->head.method, METHOD_LONGEST));
     journal_add_target(&line, exchange);
     line_number(&line, "status", exchange->reply.status);
     journal_add_ms(&line, "duration_ms", outcome->took_us);

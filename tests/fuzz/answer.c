@@ -95,7 +95,7 @@ static void judge_right(const struct exchange *exchange)
     if (!was_let_through(exchange))
         return;
     CLAIM(principal);
-    CLAIM(principals_everybody(exchange->api->principals) || exchange->authorization);
+    CLAIM(principals_everybody(exchange->api->principals) || exchange->head.authorization);
     bool breaks = exchange->parameters.numbers[FIELD_FORCE];
     enum verb verb = breaks ? VERB_BREAK : exchange->route->needs;
     CLAIM(exchange->name.length > 0 ? principal_may(principal, verb, exchange->name)

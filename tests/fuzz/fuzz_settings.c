@@ -71,8 +71,8 @@ static void claim_settings(const struct settings *settings)
         CLAIM(strncmp(failure.text, "--listen: ", 10) == 0);
         return;
     }
-    CLAIM(strrchr(listener.place, ':') && strlen(listener.place) > 3);
-    CLAIM(!listener.loopback || strstr(listener.place, "127.") || strstr(listener.place, "[::1]"));
+    CLAIM(strrchr(listener.endpoint, ':') && strlen(listener.endpoint) > 3);
+    CLAIM(!listener.loopback || strstr(listener.endpoint, "127.") || strstr(listener.endpoint, "[::1]"));
 }
 
 static void read_all(int argc, char **argv)

@@ -71,7 +71,7 @@ static const char large[STAGE_LARGE]; /* of zeros */
 bool api_admit(struct api *api, struct exchange *exchange)
 {
     exchange->api = api;
-    if (strcmp(exchange->target, "/nobody") != 0)
+    if (strcmp(exchange->head.target, "/nobody") != 0)
         return true;
     reply_text(exchange, 401, "nobody");
     return false;
@@ -80,7 +80,7 @@ bool api_admit(struct api *api, struct exchange *exchange)
 enum handling api_handle(struct exchange *exchange)
 {
     struct stage *stage = exchange->api->context;
-    const char *target = exchange->target;
+    const char *target = exchange->head.target;
     if (stage->drained && !stage->deaf) {
         reply_text(exchange, 503, "draining");
         return ANSWERED;
@@ -364,7 +364,7 @@ void stage_answer_here(struct stage *stage, int place, const char *text)
     struct exchange *exchange = stage->places[place];
     if (!exchange)
         return;
-    if (strncmp(exchange->target, "/grant/", 7) == 0)
+    if (strncmp(exchange->head.target, "/grant/", 7) == 0)
         strcpy(exchange->grant.attempt.text, "attempt");
     reply_text(exchange, 200, text);
     forget(stage, exchange);
@@ -388,7 +388,7 @@ static void stream(struct stage *stage, void *context)
     struct exchange *exchange = stage->places[act->place];
     if (!exchange)
         return;
-    if (strncmp(exchange->target, "/grant/", 7) == 0)
+    if (strncmp(exchange->head.target, "/grant/", 7) == 0)
         strcpy(exchange->grant.attempt.text, "attempt");
     exchange_stream(exchange, 200, "text/plain");
     if (act->text)

@@ -59,7 +59,7 @@ static void the_largest_version_is_compared_whole(void **state)
 
 static void a_reply_has_the_version_in_quotes(void **state)
 {
-    struct exchange exchange = {.method = "GET"};
+    struct exchange exchange = {.head.method = "GET"};
     (void)state;
     etag_reply(&exchange, INT64_C(9007199254740991));
     assert_int_equal(exchange.reply.header_count, 1);

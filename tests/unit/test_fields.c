@@ -47,17 +47,17 @@ static struct reading *reading_of(const struct request *request)
     struct exchange *exchange = &reading->exchange;
     exchange->api = &reading->api;
     exchange->route = route_of(request->operation);
-    exchange->method = exchange->route->method;
+    exchange->head.method = exchange->route->method;
     int length = snprintf(reading->target, sizeof reading->target, "/locks/a%s%s",
                           request->query ? "?" : "", request->query ? request->query : "");
     assert_true(length < (int)sizeof reading->target);
-    exchange->target = reading->target;
+    exchange->head.target = reading->target;
     exchange->body = slice_of(request->body);
-    exchange->content_type = request->content_type;
+    exchange->head.content_type = request->content_type;
     if (request->body && !request->content_type)
-        exchange->content_type = "application/json";
-    exchange->lock_token = request->lock_token;
-    exchange->last_event_id = request->last_event_id;
+        exchange->head.content_type = "application/json";
+    exchange->head.lock_token = request->lock_token;
+    exchange->head.last_event_id = request->last_event_id;
     exchange->wants_events = request->last_event_id != NULL;
     reading->read = fields_read(exchange, exchange->route->fields);
     if (reading->read)
@@ -426,9 +426,9 @@ static void without_a_stream_the_latest_event_is_nothing(void **state)
     (void)state;
     struct reading *reading = read_well(&request);
     reading->exchange.parameters = (struct parameters){.given = 0};
-    reading->exchange.last_event_id = "7";
-    reading->exchange.target = "/locks/a/events?after=6";
-    free(reading->exchange.decoded);
+    reading->exchange.head.last_event_id = "7";
+    reading->exchange.head.target = "/locks/a/events?after=6";
+    free(reading->exchange.kept.decoded);
     assert_true(fields_read(&reading->exchange, reading->exchange.route->fields));
     assert_int_equal(reading->exchange.parameters.numbers[FIELD_AFTER], 6);
     reading_close(reading);
@@ -442,15 +442,15 @@ static void the_longest_ttl_is_a_setting(void **state)
     reading->api.max_ttl_ms = 60000;
     reading->exchange = (struct exchange){.api = &reading->api,
                                           .route = route_of("acquireLock"),
-                                          .method = "POST",
-                                          .target = "/locks/a?ttl=61s"};
+                                          .head.method = "POST",
+                                          .head.target = "/locks/a?ttl=61s"};
     assert_false(fields_read(&reading->exchange, reading->exchange.route->fields));
     assert_non_null(strstr(reading->exchange.reply.body, "from 100ms to 1m"));
     exchange_clear(&reading->exchange);
     reading->exchange = (struct exchange){.api = &reading->api,
                                           .route = route_of("acquireLock"),
-                                          .method = "POST",
-                                          .target = "/locks/a?ttl=1m"};
+                                          .head.method = "POST",
+                                          .head.target = "/locks/a?ttl=1m"};
     assert_true(fields_read(&reading->exchange, reading->exchange.route->fields));
     reading_close(reading);
 }
@@ -654,8 +654,8 @@ static void a_body_without_a_content_type_is_refused(void **state)
     struct api api = {.max_ttl_ms = 86400000};
     struct exchange exchange = {.api = &api,
                                 .route = route_of("acquireLock"),
-                                .method = "POST",
-                                .target = "/locks/a",
+                                .head.method = "POST",
+                                .head.target = "/locks/a",
                                 .body = slice_of("{}")};
     (void)state;
     assert_false(fields_read(&exchange, exchange.route->fields));
@@ -752,9 +752,9 @@ static void a_nul_after_the_body_is_refused(void **state)
     struct api api = {.max_ttl_ms = 86400000};
     struct exchange exchange = {.api = &api,
                                 .route = route_of("acquireLock"),
-                                .method = "POST",
-                                .target = "/locks/a",
-                                .content_type = "application/json",
+                                .head.method = "POST",
+                                .head.target = "/locks/a",
+                                .head.content_type = "application/json",
                                 .body = {"{}\0", 3}};
     (void)state;
     assert_false(fields_read(&exchange, exchange.route->fields));
@@ -833,14 +833,14 @@ static void a_name_that_is_no_text_is_refused_all_the_same(void **state)
 
 static void a_handler_may_refuse_a_field_by_its_name(void **state)
 {
-    struct exchange exchange = {.target = "/locks/a"};
+    struct exchange exchange = {.head.target = "/locks/a"};
     (void)state;
     field_refuse(&exchange, FIELD_LIMIT, "only with mode=shared");
     assert_int_equal(exchange.reply.status, 400);
     assert_non_null(strstr(exchange.reply.body, "\"parameter\":\"limit\""));
     assert_non_null(strstr(exchange.reply.body, "limit: only with mode=shared"));
     exchange_clear(&exchange);
-    struct exchange list = {.target = "/locks"};
+    struct exchange list = {.head.target = "/locks"};
     field_refuse(&list, FIELD_CURSOR, "no");
     assert_non_null(strstr(list.reply.body, "\"parameter\":\"cursor\""));
     exchange_clear(&list);

@@ -23,8 +23,9 @@ static struct undelivered *told_by(struct grant *grants, size_t count, const cha
 {
     static struct api api = {.locks = (struct locks *)0x10}; /* outlives what was told */
     char token[] = "the-token", name[] = "alone";
-    struct exchange exchange = {.api = &api, .grants = grants, .grant_count = count, .keep_ms = 7};
-    exchange.stored_token = slice_of(token);
+    struct exchange exchange = {
+        .api = &api, .grants = grants, .grant_count = count, .wait.keep_ms = 7};
+    exchange.holder.token = slice_of(token);
     exchange.name = slice_of(name);
     exchange.grant.name = exchange.name;
     strcpy(exchange.grant.attempt.text, single);
