@@ -1,6 +1,6 @@
 #include "redis/cluster/cluster_inbox.h"
 
-enum { STAYS_MS = 500 }; /* at a node, at least, after it went there */
+enum { STAYS_MS = 500 }; /* at a node, before a failure there moves the inbox */
 
 static void cluster_inbox_move(struct cluster_inbox *inbox)
 {
@@ -30,7 +30,7 @@ void cluster_inbox_note_map(struct cluster_inbox *inbox)
     inbox->loss_is_told = was_told;
 }
 
-/* If every node refuses it, it does not go round and round. */
+/* The pause keeps the inbox from circling fast while every node refuses it. */
 static void cluster_inbox_on_endpoint_failed(void *context)
 {
     struct cluster_inbox *inbox = context;

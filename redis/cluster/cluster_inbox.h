@@ -8,10 +8,10 @@
  * node if its node is lost, or serves nothing any more. */
 struct cluster_inbox_options {
     uv_loop_t *loop;
-    const struct redis_url *url; /* outlives it, as do those that follow */
+    const struct redis_url *url; /* all that these point to outlives the inbox */
     struct cluster *cluster;
     const struct cluster_shards *shards;
-    const struct store_events *events; /* of whom `listening`, `message` and `warning` are told */
+    const struct store_events *events; /* the inbox calls listening, message, warning */
 };
 
 /* The owner keeps it in one place; only the functions below read and write it. Used on its
@@ -21,7 +21,7 @@ struct cluster_inbox {
     struct inbox *inbox;      /* NULL: nobody listens */
     struct endpoint endpoint; /* to `node` */
     unsigned node;
-    uint64_t turned; /* when it went there; loop time */
+    uint64_t turned; /* when the inbox went to `node`; on the loop's clock, in ms */
     bool loss_is_told;
 };
 

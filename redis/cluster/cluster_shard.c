@@ -29,7 +29,7 @@ static void key_inbox_on_listening(void *context)
 
 static void key_inbox_on_message(void *context, struct slice text)
 {
-    (void)context, (void)text; /* it subscribes to no channel */
+    (void)context, (void)text; /* this inbox subscribes to no channel */
 }
 
 static void key_inbox_on_touched(void *context, struct slice key)

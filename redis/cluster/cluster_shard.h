@@ -6,7 +6,7 @@
 #include "redis/cluster/cluster.h"
 #include "redis/primary/primary.h"
 
-/* It exists from the moment when a node first names this one. It is a shard with a connection
+/* It exists from the moment when another node first names its node. It is a shard with a connection
  * while the node serves slots, and a second connection for changed keys once a caller asks for
  * them, because Redis reports only a node's own keys. Used on its loop's thread alone. */
 struct cluster_shard;

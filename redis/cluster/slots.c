@@ -42,7 +42,7 @@ unsigned slot_of(struct slice key)
     return crc16(hashed_part(key)) % SLOT_COUNT;
 }
 
-/* Some number below 130000 has each slot: tests/unit/test_slots.c counts. */
+/* Each slot has some number below 130000: tests/unit/test_slots.c counts. */
 void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE])
 {
     unsigned number = 0;

@@ -22,8 +22,8 @@ void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE]);
 
 /* A node as another node names it. */
 struct slot_node {
-    struct slice id;   /* absent where it is not told */
-    struct slice host; /* absent: that of whoever answered */
+    struct slice id;   /* absent if the answer has none */
+    struct slice host; /* absent: the host of the node that answered */
     int port;
 };
 

@@ -17,7 +17,7 @@ struct topology;
 enum {
     TOPOLOGY_ASK_MS = 1000,   /* between two questions, at most; */
     TOPOLOGY_SPACE_MS = 50,   /* and at least */
-    TOPOLOGY_ANSWER_MS = 500, /* without an answer for this long another node is asked */
+    TOPOLOGY_ANSWER_MS = 500, /* after this long without an answer it asks another node */
 };
 
 /* The loop calls these. None may close the topology. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { EMBEDDED_PATIENCE_MS = 3000 }; /* that a state directory in use is waited for, at most */
+enum { EMBEDDED_PATIENCE_MS = 3000 }; /* the longest wait for a state directory in use */
 
 /* Used by the main thread alone: the kernel ends the child when the thread that started it ends. */
 struct embedded;

@@ -5,7 +5,7 @@
 struct failure;
 struct redis_url;
 
-/* As store_preflight, of a URL of the kind REDIS_QUORUM. */
+/* See store_preflight. `url` is of the kind REDIS_QUORUM. */
 int preflight_quorum(const struct redis_url *url, int timeout_ms, struct failure *failure);
 
 #endif

@@ -15,7 +15,7 @@ struct member {
     struct redis_url url;
     struct quorum *quorum;
     unsigned shard;
-    bool is_double; /* at last another member's server has answered in its place */
+    bool is_double; /* when it last came up, another member's server answered */
 };
 
 struct quorum {
@@ -37,7 +37,8 @@ static const struct store_events *member_begin(const struct member *member)
     return &member->quorum->events;
 }
 
-/* The member that the same server answers for; NULL where there is none, or nobody may know. */
+/* Another member that the same server answers for. NULL if there is none, or if the server's run id
+ * is not known. */
 static const struct member *member_find_double(const struct member *member)
 {
     const struct quorum *quorum = member->quorum;
@@ -51,8 +52,8 @@ static const struct member *member_find_double(const struct member *member)
     return NULL;
 }
 
-/* One server would have two votes: it counts once, and here it is tried again, since an address may
- * lead elsewhere later. */
+/* Otherwise one server would have two votes. The member connects again, since its address may lead
+ * to another server later. */
 static void member_refuse_double(struct member *member, const struct member *other)
 {
     const struct store_events *events = member_begin(member);
@@ -82,7 +83,7 @@ static void member_up(void *context, unsigned shard)
         events->up(events->context, member->shard);
 }
 
-/* Of one that is refused nobody was told that it is up. */
+/* The store never heard that a refused member was up, so it does not hear that it is down. */
 static void member_down(void *context, unsigned shard, const char *reason)
 {
     const struct member *member = context;

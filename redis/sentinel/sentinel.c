@@ -17,7 +17,7 @@ struct sentinel {
     bool requires_primary_lease;
     int open; /* the clients, and the timer */
     bool has_current;
-    struct vote current; /* the last one that the endpoint was told */
+    struct vote current; /* the vote that won last */
     void (*warning)(void *context, const char *text);
     void *context;
     bool closing;

@@ -29,7 +29,7 @@ struct sentinel_client {
     int port;
     int code;               /* of `trouble` */
     struct vote vote;       /* the last one, even if it is no longer valid */
-    uint64_t voted;         /* when it was asked for that; 0: it has no vote */
+    uint64_t voted;         /* when the client asked for `vote`; 0: it has no vote */
     struct failure trouble; /* why it has no vote */
     char host[REDIS_HOST_LONGEST + 1];
     char id[SENTINEL_CLIENT_ID_SIZE]; /* a sentinel may have several addresses; "": not known */
