@@ -72,7 +72,8 @@ static void claim_settings(const struct settings *settings)
         return;
     }
     CLAIM(strrchr(listener.endpoint, ':') && strlen(listener.endpoint) > 3);
-    CLAIM(!listener.loopback || strstr(listener.endpoint, "127.") || strstr(listener.endpoint, "[::1]"));
+    CLAIM(!listener.loopback || strstr(listener.endpoint, "127.") ||
+          strstr(listener.endpoint, "[::1]"));
 }
 
 static void read_all(int argc, char **argv)
