@@ -8,8 +8,8 @@
 /* If a request asks for replicas, these replies wait for them:
  *
  * - a new grant, at once or by hand-over. Without enough replicas the caller takes it back as a
- *   grant in doubt (doubt.h), so the next waiter gets the lock. If the client repeats its request
- *   before that, the later attempt finds the hold and has it confirmed anew;
+ *   grant in doubt (redelivery.h), so the next waiter gets the lock. If the client repeats its
+ * request before that, the later attempt finds the hold and has it confirmed anew;
  * - a repeated acquire whose token has the hold already: the answer promises as much as the first.
  *   Without enough replicas the hold stays for the requests that were told of it;
  * - several names: once, when the last is held and all have their TTL;

@@ -115,7 +115,7 @@ void redelivery_add_at(struct locks *locks, unsigned shard, const struct script_
                        int64_t useful_ms)
 {
     struct redeliveries *redeliveries = &locks->redeliveries;
-    if (redeliveries->count >= REDELIVERIES_MOST) {
+    if (shard != BY_KEY && redeliveries->count >= REDELIVERIES_MOST) {
         struct script_call once = *call;
         once.done = redelivery_sent_once;
         redelivery_send_call(locks, shard, &once);

@@ -9,7 +9,8 @@
 
 struct locks;
 
-/* At once. Beyond that a script is sent only once, and what it concerns ends by its TTL. */
+/* For single shards, at once. Beyond that a script is sent only once, and what it concerns ends by
+ * its TTL: a member that is away for long must not cost memory without end. */
 enum { REDELIVERIES_MOST = 100000 };
 
 #define REDELIVERY_FOR_EVER INT64_MAX

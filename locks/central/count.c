@@ -91,7 +91,7 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
     };
     *counting = (struct counting){locks, position, done, context};
     const struct script_call call = {
-        .script = &script_census,
+        .script = &script_count,
         .key = key_prefix,
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],

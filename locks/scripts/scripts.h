@@ -6,7 +6,7 @@
 
 extern const struct script script_acquire;
 extern const struct script script_break;
-extern const struct script script_census;
+extern const struct script script_count;
 extern const struct script script_changes;
 extern const struct script script_ended;
 extern const struct script script_epoch;

@@ -4,15 +4,15 @@
 #include "base/random.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
+#include "locks/waiting/batch.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 enum {
     TABLE_AT_FIRST = 64,
-    ASKED_AT_ONCE = 200, /* names; a millisecond of Redis' time if few have ended */
-    PAUSE_MS = 10,       /* between two batches, at least */
-    AGAIN_MS = 1000,     /* after a batch that Redis did not answer */
+    PAUSE_MS = 10,   /* between two batches, at least */
+    AGAIN_MS = 1000, /* after a batch that Redis did not answer */
 };
 
 /* A name that is held, as far as this server knows. */
@@ -100,15 +100,6 @@ static void expiries_drop(struct expiries *expiries, struct ending **place)
     free(ending);
 }
 
-/* A script under way. A name may be forgotten before the reply, so it is found by key again. */
-struct batch {
-    struct locks *locks;
-    uint64_t sent;
-    size_t count;
-    struct slice keys[ASKED_AT_ONCE];
-    char bytes[];
-};
-
 static void expiries_plan(struct locks *locks, uint64_t in_ms)
 {
     if (locks->expiries->count > 0 && !locks->expiries->asking)
@@ -150,69 +141,9 @@ static void expiries_asked(void *context, const struct store_result *result)
     expiries_plan(locks, PAUSE_MS);
 }
 
-/* All names are at this shard. */
-static void expiries_ask(struct locks *locks, unsigned shard, struct ending *const *endings,
-                         size_t count)
-{
-    size_t length = 0;
-    for (size_t i = 0; i < count; i++)
-        length += endings[i]->key_length;
-    struct batch *batch = memory_checked(malloc(sizeof *batch + length));
-    batch->locks = locks;
-    batch->sent = uv_now(locks->loop);
-    batch->count = count;
-    struct slice arguments[1 + ASKED_AT_ONCE] = {stamp_placeholder()};
-    char *end = batch->bytes;
-    for (size_t i = 0; i < count; i++) {
-        memcpy(end, endings[i]->key, endings[i]->key_length);
-        batch->keys[i] = arguments[1 + i] = (struct slice){end, endings[i]->key_length};
-        end += endings[i]->key_length;
-    }
-    locks->expiries->asking++;
-    const struct script_call call = {
-        .script = &script_ended,
-        .key = batch->keys[0],
-        .arguments = arguments,
-        .argument_count = 1 + count,
-        .done = expiries_asked,
-        .context = batch,
-    };
-    script_call_send_at(locks, shard, &call);
-}
-
-static unsigned shard_of(const struct locks *locks, const struct ending *ending)
-{
-    return store_shard(locks->store, (struct slice){ending->key, ending->key_length});
-}
-
-/* Moves the names of the first one's shard to the front. Returns how many they are. */
-static size_t expiries_gather(const struct locks *locks, struct ending **endings, size_t count)
-{
-    unsigned shard = shard_of(locks, endings[0]);
-    size_t found = 1;
-    for (size_t i = 1; i < count; i++) {
-        struct ending *ending = endings[i];
-        if (shard_of(locks, ending) != shard)
-            continue;
-        endings[i] = endings[found];
-        endings[found++] = ending;
-    }
-    return found;
-}
-
-static void ask_all(struct locks *locks, struct ending **endings, size_t count)
-{
-    while (count > 0) {
-        size_t found = expiries_gather(locks, endings, count);
-        expiries_ask(locks, shard_of(locks, endings[0]), endings, found);
-        endings += found;
-        count -= found;
-    }
-}
-
 /* Takes the names that are due out of a slot, `room` of them at most, and moves the others on.
  * Returns how many it took. */
-static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, size_t room)
+static size_t take_due(struct locks *locks, uint64_t slot, struct slice *ret, size_t room)
 {
     struct ending **first = &locks->expiries->slots[slot % EXPIRIES_SLOTS], *ending;
     uint64_t now = uv_now(locks->loop);
@@ -222,7 +153,7 @@ static size_t take_due(struct locks *locks, uint64_t slot, struct ending **ret, 
         if (ending->due > now)
             expiries_put(locks, ending);
         else
-            ret[count++] = ending;
+            ret[count++] = (struct slice){ending->key, ending->key_length};
     }
     return count;
 }
@@ -232,19 +163,19 @@ static void expiries_on_timer(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
     struct expiries *expiries = locks->expiries;
-    struct ending *due[ASKED_AT_ONCE];
+    struct slice due[BATCH_NAMES];
     uint64_t over = uv_now(locks->loop) / EXPIRIES_SLOT_MS;
     size_t count = 0;
     if (store_is_closing(locks->store)) /* it takes no calls any more */
         return;
-    while (expiries->slot <= over && count < ASKED_AT_ONCE) {
+    while (expiries->slot <= over && count < BATCH_NAMES) {
         uint64_t slot = expiries->slot;
         expiries->slot = slot + 1; /* so that names that move on go to another slot */
-        count += take_due(locks, slot, due + count, ASKED_AT_ONCE - count);
-        if (count == ASKED_AT_ONCE)
+        count += take_due(locks, slot, due + count, BATCH_NAMES - count);
+        if (count == BATCH_NAMES)
             expiries->slot = slot;
     }
-    ask_all(locks, due, count);
+    expiries->asking += batches_send(locks, &script_ended, due, count, NULL, 0, expiries_asked);
     expiries_plan(locks, (over + 1) * EXPIRIES_SLOT_MS - uv_now(locks->loop));
 }
 

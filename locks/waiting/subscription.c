@@ -4,10 +4,10 @@
 #include "base/tree.h"
 #include "locks/calls/operation.h"
 #include "locks/scripts/scripts.h"
+#include "locks/waiting/batch.h"
 
 enum {
     HEARTBEATS_IN_LEASE = 2, /* each writes to Redis; a known loss is checked at once */
-    HEARTBEAT_NAMES = 200,   /* names, or waiters to be checked; some milliseconds of Redis' time */
     HEARTBEAT_PAUSE_MS = 10, /* between two batches, at least */
     TICK_AGAIN_MS = 1000,    /* after one that failed */
 };
@@ -137,16 +137,8 @@ static void compare_with(struct subscription *subscription, const struct value *
     subscription_plan(subscription, next_ms);
 }
 
-/* A heartbeat under way. A subscription may end before the reply, so it is found by key again. */
-struct heartbeat {
-    struct locks *locks;
-    size_t count;
-    struct slice keys[HEARTBEAT_NAMES];
-    char bytes[];
-};
-
 /* Unclaimed grants: each is the position of a name, an attempt and a token. */
-static void hear_grants(struct heartbeat *heartbeat, const struct value *grants)
+static void hear_grants(struct batch *heartbeat, const struct value *grants)
 {
     for (size_t i = 0; i + 2 < value_count(grants); i += 3) {
         int64_t position;
@@ -161,7 +153,7 @@ static void hear_grants(struct heartbeat *heartbeat, const struct value *grants)
 
 static void heartbeat_answered(void *context, const struct store_result *result)
 {
-    struct heartbeat *heartbeat = context;
+    struct batch *heartbeat = context;
     bool replied = result->outcome == STORE_REPLIED;
     for (size_t i = 0; i < heartbeat->count; i++) {
         struct subscription *subscription = subscription_find(heartbeat->locks, heartbeat->keys[i]);
@@ -173,64 +165,6 @@ static void heartbeat_answered(void *context, const struct store_result *result)
     if (replied)
         hear_grants(heartbeat, value_at(result->reply, 1));
     free(heartbeat);
-}
-
-/* All names are at this shard. */
-static void heartbeat_send(struct locks *locks, unsigned shard,
-                           struct subscription *const *subscriptions, size_t count)
-{
-    size_t length = 0;
-    for (size_t i = 0; i < count; i++)
-        length += subscriptions[i]->key.length;
-    struct heartbeat *heartbeat = memory_checked(malloc(sizeof *heartbeat + length));
-    heartbeat->locks = locks;
-    heartbeat->count = count;
-    struct slice arguments[3 + HEARTBEAT_NAMES] = {stamp_placeholder(), slice_of(locks->server),
-                                                   slice_of(locks->waiter_lease)};
-    char *end = heartbeat->bytes;
-    for (size_t i = 0; i < count; i++) {
-        struct slice key = subscriptions[i]->key;
-        memcpy(end, key.bytes, key.length);
-        heartbeat->keys[i] = arguments[3 + i] = (struct slice){end, key.length};
-        end += key.length;
-    }
-    const struct script_call call = {
-        .script = &script_vouch,
-        .key = heartbeat->keys[0],
-        .arguments = arguments,
-        .argument_count = 3 + count,
-        .done = heartbeat_answered,
-        .context = heartbeat,
-    };
-    script_call_send_at(locks, shard, &call);
-}
-
-/* Moves the names of the first one's shard to the front. Returns how many they are. */
-static size_t subscription_gather(const struct locks *locks, struct subscription **subscriptions,
-                                  size_t count)
-{
-    unsigned shard = store_shard(locks->store, subscriptions[0]->key);
-    size_t found = 1;
-    for (size_t i = 1; i < count; i++) {
-        struct subscription *subscription = subscriptions[i];
-        if (store_shard(locks->store, subscription->key) != shard)
-            continue;
-        subscriptions[i] = subscriptions[found];
-        subscriptions[found++] = subscription;
-    }
-    return found;
-}
-
-static void heartbeat_send_all(struct locks *locks, struct subscription **subscriptions,
-                               size_t count)
-{
-    while (count > 0) {
-        size_t found = subscription_gather(locks, subscriptions, count);
-        heartbeat_send(locks, store_shard(locks->store, subscriptions[0]->key), subscriptions,
-                       found);
-        subscriptions += found;
-        count -= found;
-    }
 }
 
 /* After a lease without a heartbeat (this server was suspended) Redis may have dropped its waiters,
@@ -248,12 +182,13 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
     uint64_t now = uv_now(locks->loop), soon = now + heartbeat_period(locks) / 8;
-    struct subscription *batch[HEARTBEAT_NAMES], *subscription;
+    struct subscription *subscription;
+    struct slice keys[BATCH_NAMES];
     size_t count = 0, checked = 0;
     if (store_is_closing(locks->store)) /* it takes no calls any more */
         return;
     while ((subscription = TAILQ_FIRST(&locks->subscriptions->list)) &&
-           subscription_is_due(subscription, soon) && count + checked < HEARTBEAT_NAMES) {
+           subscription_is_due(subscription, soon) && count + checked < BATCH_NAMES) {
         bool misses = needs_check(subscription, now);
         TAILQ_REMOVE(&locks->subscriptions->list, subscription, others);
         TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
@@ -263,9 +198,10 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         if (misses && is_waited_for(subscription))
             checked += subscription_check(subscription);
         else
-            batch[count++] = subscription;
+            keys[count++] = subscription->key;
     }
-    heartbeat_send_all(locks, batch, count);
+    const struct slice first[] = {slice_of(locks->server), slice_of(locks->waiter_lease)};
+    batches_send(locks, &script_vouch, keys, count, first, 2, heartbeat_answered);
     plan_heartbeat(locks);
 }
 

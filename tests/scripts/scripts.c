@@ -821,7 +821,7 @@ struct page *list(struct scripts *scripts, const char *cursor, const char *patte
     return page;
 }
 
-int64_t census(struct scripts *scripts, int64_t budget, int *ret_parts)
+int64_t count_holds(struct scripts *scripts, int64_t budget, int *ret_parts)
 {
     char cursor[32] = "0";
     int64_t holds = 0;
@@ -831,7 +831,7 @@ int64_t census(struct scripts *scripts, int64_t budget, int *ret_parts)
         push(&arguments, cursor);
         push(&arguments, "baton:{*}");
         push_number(&arguments, budget);
-        redisReply *reply = eval(scripts, &script_census, "baton:", &arguments);
+        redisReply *reply = eval(scripts, &script_count, "baton:", &arguments);
         holds = reply->type == REDIS_REPLY_ERROR ? -1 : holds + reply->element[1]->integer;
         if (holds >= 0)
             text(reply, 0, cursor, sizeof cursor);

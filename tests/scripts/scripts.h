@@ -198,7 +198,7 @@ struct page *list(struct scripts *scripts, const char *cursor, const char *patte
                   int64_t budget, char (*rest)[64], size_t rest_count);
 
 /* Counts all holds, by parts of so many keys; -1 where it failed. `ret_parts` may be NULL. */
-int64_t census(struct scripts *scripts, int64_t budget, int *ret_parts);
+int64_t count_holds(struct scripts *scripts, int64_t budget, int *ret_parts);
 
 /* That an operation answered so. */
 #define assert_status(answer, expected) assert_string_equal((answer).status, expected)

@@ -379,7 +379,7 @@ static void very_many_end_in_portions_beside_those_that_go_on(void **state)
         assert_status(answer, "unfinished");
         assert_int_equal(redis_process_integer(&scripts->redis, "ZCARD %s", expiries.text),
                          ENDED + SOME - turn * PORTION);
-        assert_int_equal(census(scripts, 1000, NULL), SOME);
+        assert_int_equal(count_holds(scripts, 1000, NULL), SOME);
     }
     scripts->is_impatient = false;
     struct page *page = list(scripts, "0", "baton:{n}", 10, 1000, NULL, 0);

@@ -8,7 +8,7 @@ enum { ALL_AT_ONCE = 100000 };
 
 static int64_t count(struct scripts *scripts)
 {
-    return census(scripts, ALL_AT_ONCE, NULL);
+    return count_holds(scripts, ALL_AT_ONCE, NULL);
 }
 
 /* So many shared holds of the name "crowd". */
@@ -83,9 +83,9 @@ static void parts_add_up(void **state)
         snprintf(name, sizeof name, "n%d", i);
         acquire(scripts, .name = name, .token = "t", .ttl_ms = 20000);
     }
-    assert_int_equal(census(scripts, 100, &parts), 700);
+    assert_int_equal(count_holds(scripts, 100, &parts), 700);
     assert_in_range(parts, 5, 12);
-    assert_int_equal(census(scripts, ALL_AT_ONCE, &parts), 700);
+    assert_int_equal(count_holds(scripts, ALL_AT_ONCE, &parts), 700);
     assert_int_equal(parts, 1);
 }
 
@@ -125,5 +125,5 @@ int main(void)
         cmocka_unit_test_setup(nothing_is_changed, scripts_clean),
         cmocka_unit_test_setup(keys_of_others_are_passed_over, scripts_clean_with_own_clock),
     };
-    return cmocka_run_group_tests_name("census", tests, scripts_start, scripts_stop);
+    return cmocka_run_group_tests_name("count", tests, scripts_start, scripts_stop);
 }
