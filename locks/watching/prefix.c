@@ -28,26 +28,10 @@ bool prefix_watch_has(const struct prefix_watch *watch, struct slice name)
 
 /* The end of a watch. */
 
-static void unlink_watch(struct prefix_watch *watch)
+void prefix_watch_move(struct prefix_watch *watch, struct prefix_watches *list)
 {
-    *watch->place = watch->next;
-    if (watch->next)
-        watch->next->place = watch->place;
-}
-
-static void link_watch(struct prefix_watch *watch, struct prefix_watch **list)
-{
-    watch->next = *list;
-    watch->place = list;
-    if (watch->next)
-        watch->next->place = &watch->next;
-    *list = watch;
-}
-
-void prefix_watch_move(struct prefix_watch *watch, struct prefix_watch **list)
-{
-    unlink_watch(watch);
-    link_watch(watch, list);
+    LIST_REMOVE(watch, others);
+    LIST_INSERT_HEAD(list, watch, others);
 }
 
 static void prefix_watch_on_closed(uv_handle_t *timer)
@@ -58,7 +42,7 @@ static void prefix_watch_on_closed(uv_handle_t *timer)
 void locks_unwatch_prefix(struct prefix_watch *watch)
 {
     struct prefixes *prefixes = watch->prefixes;
-    unlink_watch(watch);
+    LIST_REMOVE(watch, others);
     prefixes->watch_count--;
     if (--watch->watched->watches == 0)
         watch->watched->idle = prefix_now(prefixes);
@@ -88,7 +72,8 @@ void prefix_watch_give_up(struct prefix_watch *watch, const char *error)
 
 static bool prefixes_have(const struct prefixes *prefixes, struct slice name)
 {
-    for (const struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+    for (const struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
+         watched = LIST_NEXT(watched, others))
         if (watched_prefix_has(watched, name))
             return true;
     return false;
@@ -117,7 +102,7 @@ static void prefixes_sweep(struct prefixes *prefixes)
             prefix_name_forget(&prefixes->known, known);
     }
     prefixes->sweeping = INT64_MAX;
-    if (!prefixes->watched)
+    if (LIST_EMPTY(&prefixes->watched))
         sleep_at_last(prefixes);
 }
 
@@ -125,8 +110,8 @@ static void prefixes_sweep(struct prefixes *prefixes)
 static void prefixes_prune(struct prefixes *prefixes)
 {
     struct watched_prefix *next;
-    for (struct watched_prefix *watched = prefixes->watched; watched; watched = next) {
-        next = watched->next;
+    for (struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched; watched = next) {
+        next = LIST_NEXT(watched, others);
         if (watched->watches > 0 || prefix_now(prefixes) < watched->idle + LINGER_MS)
             continue;
         watched_prefix_close(watched);
@@ -148,8 +133,8 @@ static void prefixes_on_scanned(void *context, struct watched_prefix *watched, c
 {
     struct prefixes *prefixes = context;
     struct prefix_watch *next;
-    for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
-        next = watch->next;
+    for (struct prefix_watch *watch = LIST_FIRST(&prefixes->watches); watch; watch = next) {
+        next = LIST_NEXT(watch, others);
         if (watch->watched != watched || watch->begun)
             continue;
         if (error) {
@@ -160,7 +145,7 @@ static void prefixes_on_scanned(void *context, struct watched_prefix *watched, c
             prefixes_prepare(watch);
         }
     }
-    watched_prefixes_forget_oldest(prefixes->watched, &prefixes->known);
+    watched_prefixes_forget_oldest(&prefixes->watched, &prefixes->known);
     prefixes_plan(prefixes);
 }
 
@@ -184,7 +169,8 @@ static uint64_t next_time(const struct prefixes *prefixes)
         at = now ? 0 : end < UINT64_MAX ? end + 1 : UINT64_MAX;
         at = at > prefixes->not_before ? at : prefixes->not_before;
     }
-    for (const struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+    for (const struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
+         watched = LIST_NEXT(watched, others))
         if (watched->watches == 0 && watched->idle + LINGER_MS < at)
             at = watched->idle + LINGER_MS;
     return at;
@@ -224,14 +210,17 @@ void prefixes_plan(struct prefixes *prefixes)
  * scanned anew. Each watch begins again from its version. */
 static void prefixes_doubt(struct prefixes *prefixes)
 {
-    for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+    for (struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
+         watched = LIST_NEXT(watched, others))
         watched->since = INT64_MAX;
-    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
+    for (struct prefix_watch *watch = LIST_FIRST(&prefixes->watches); watch;
+         watch = LIST_NEXT(watch, others)) {
         watch->begun = watch->scanned = watch->in_round = watch->gathering = false;
         if (watch->since < watch->watched->since)
             watch->watched->since = watch->since;
     }
-    for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next) {
+    for (struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
+         watched = LIST_NEXT(watched, others)) {
         if (watched->watches > 0)
             watched_prefix_doubt(watched, watched->since);
         else
@@ -250,7 +239,8 @@ static void prefixes_touch(struct prefixes *prefixes, struct slice key)
     if (name.length > 0 && prefixes_have(prefixes, name))
         prefix_name_touch(&prefixes->known, prefix_name_get(&prefixes->known, name));
     if (prefixes->watch_count == 0 && prefixes->known.touched_count > UNSEEN_MOST)
-        for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+        for (struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
+             watched = LIST_NEXT(watched, others))
             watched->idle = 0; /* it is closed at once */
 }
 
@@ -276,6 +266,7 @@ static struct prefixes *prefixes_of(struct locks *locks)
     struct prefixes *prefixes = memory_checked(calloc(1, sizeof *prefixes));
     uint64_t id;
     prefixes->locks = locks;
+    prefix_names_init(&prefixes->known);
     prefixes->doubtful = prefixes->sweeping = INT64_MAX;
     random_bytes(&id, sizeof id);
     snprintf(prefixes->mark_id, sizeof prefixes->mark_id, "%016" PRIx64, id);
@@ -297,7 +288,8 @@ static void prefix_track(struct prefixes *prefixes)
 
 static struct watched_prefix *prefixes_find(struct prefixes *prefixes, struct slice prefix)
 {
-    for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+    for (struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
+         watched = LIST_NEXT(watched, others))
         if (watched_prefix_has(watched, prefix))
             return watched;
     return watched_prefix_open(&prefixes->watched, prefixes->locks, &prefixes->known, prefix,
@@ -345,7 +337,7 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
     watch->limit = limit;
     uv_timer_init(locks->loop, &watch->timer);
     watch->timer.data = watch;
-    link_watch(watch, &prefixes->watches);
+    LIST_INSERT_HEAD(&prefixes->watches, watch, others);
     prefixes->watch_count++;
     watch->over = wait_ms == 0 || locks->draining;
     if (!watch->over)
@@ -359,7 +351,8 @@ void prefixes_drain(struct locks *locks)
 {
     if (!locks->prefixes)
         return;
-    for (struct prefix_watch *watch = locks->prefixes->watches; watch; watch = watch->next) {
+    for (struct prefix_watch *watch = LIST_FIRST(&locks->prefixes->watches); watch;
+         watch = LIST_NEXT(watch, others)) {
         uv_timer_stop(&watch->timer);
         watch->over = true;
     }
@@ -379,8 +372,8 @@ void prefixes_close(struct prefixes *prefixes)
     if (!prefixes)
         return;
     prefixes->tracking = false; /* the store is closed by now */
-    while (prefixes->watched)
-        watched_prefix_close(prefixes->watched);
+    for (struct watched_prefix *watched; (watched = LIST_FIRST(&prefixes->watched));)
+        watched_prefix_close(watched);
     sleep_at_last(prefixes);
     uv_close((uv_handle_t *)&prefixes->timer, prefixes_on_closed);
 }

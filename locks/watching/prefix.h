@@ -57,14 +57,16 @@ struct round {
     const char *error;
 };
 
+LIST_HEAD(prefix_watches, prefix_watch);
+
 struct prefixes {
     struct locks *locks;
     uv_timer_t timer;
     struct prefix_names known;
-    struct watched_prefix *watched;
-    struct prefix_watch *watches;
-    struct prefix_watch *due; /* the watches that the round answers */
-    size_t watch_count;       /* in both lists */
+    struct watched_prefixes watched;
+    struct prefix_watches watches;
+    struct prefix_watches due; /* the watches that the round answers */
+    size_t watch_count;        /* in both lists */
     int64_t doubtful; /* the next round touches held names newer than this; INT64_MAX: none */
     int64_t sweeping; /* names newer than this may have lost their prefix; INT64_MAX: none */
     bool tracking;
@@ -76,8 +78,7 @@ struct prefixes {
 };
 
 struct prefix_watch {
-    struct prefix_watch *next;
-    struct prefix_watch **place; /* what points to this watch */
+    LIST_ENTRY(prefix_watch) others;
     struct prefixes *prefixes;
     struct watched_prefix *watched;
     struct prefix_listener listener;
@@ -110,7 +111,7 @@ void prefixes_plan(struct prefixes *prefixes);
 bool prefix_watch_has(const struct prefix_watch *watch, struct slice name);
 
 /* Moves a watch from the list it is in to the front of another. */
-void prefix_watch_move(struct prefix_watch *watch, struct prefix_watch **list);
+void prefix_watch_move(struct prefix_watch *watch, struct prefix_watches *list);
 
 /* Each frees the watch and tells its listener. */
 void prefix_watch_answer(struct prefix_watch *watch, int64_t time);

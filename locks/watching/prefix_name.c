@@ -5,6 +5,14 @@
 
 #include <search.h>
 
+void prefix_names_init(struct prefix_names *table)
+{
+    *table = (struct prefix_names){0};
+    TAILQ_INIT(&table->held.names);
+    TAILQ_INIT(&table->free.names);
+    STAILQ_INIT(&table->touched);
+}
+
 /* Names of one version are ordered by address: no two entries are equal. */
 static int compare_versions(const void *one, const void *other)
 {
@@ -83,26 +91,13 @@ static struct prefix_name_list *list_of(struct prefix_names *table, const struct
 
 static void prefix_name_append(struct prefix_name_list *list, struct prefix_name *known)
 {
-    known->next = NULL;
-    known->previous = list->last;
-    if (list->last)
-        list->last->next = known;
-    else
-        list->first = known;
-    list->last = known;
+    TAILQ_INSERT_TAIL(&list->names, known, others);
     list->count++;
 }
 
 static void prefix_name_detach(struct prefix_name_list *list, struct prefix_name *known)
 {
-    if (known->previous)
-        known->previous->next = known->next;
-    else
-        list->first = known->next;
-    if (known->next)
-        known->next->previous = known->previous;
-    else
-        list->last = known->previous;
+    TAILQ_REMOVE(&list->names, known, others);
     list->count--;
 }
 
@@ -186,7 +181,7 @@ struct prefix_name *prefix_name_get(struct prefix_names *table, struct slice nam
     memcpy(known->bytes, name.bytes, name.length);
     known->name = (struct slice){known->bytes, name.length};
     tree_add(&table->by_name, known);
-    prefix_name_append(&table->free, known);
+    prefix_name_append(list_of(table, known), known);
     return known;
 }
 
@@ -211,21 +206,16 @@ void prefix_name_touch(struct prefix_names *table, struct prefix_name *known)
     if (known->touched)
         return;
     known->touched = true;
-    known->next_touched = NULL;
-    if (table->touched_count > 0)
-        table->last_touched->next_touched = known;
-    else
-        table->first_touched = known;
-    table->last_touched = known;
+    STAILQ_INSERT_TAIL(&table->touched, known, others_touched);
     table->touched_count++;
 }
 
 struct prefix_name *prefix_name_take_touched(struct prefix_names *table)
 {
-    if (table->touched_count == 0)
+    struct prefix_name *known = STAILQ_FIRST(&table->touched);
+    if (!known)
         return NULL;
-    struct prefix_name *known = table->first_touched;
-    table->first_touched = known->next_touched;
+    STAILQ_REMOVE_HEAD(&table->touched, others_touched);
     table->touched_count--;
     known->touched = false;
     return known;
@@ -246,10 +236,10 @@ void prefix_name_forget_all(struct prefix_names *table)
 {
     while (prefix_name_take_touched(table))
         ;
-    while (table->held.first)
-        prefix_name_forget(table, table->held.first);
-    while (table->free.first)
-        prefix_name_forget(table, table->free.first);
+    for (struct prefix_name *known; (known = TAILQ_FIRST(&table->held.names));)
+        prefix_name_forget(table, known);
+    for (struct prefix_name *known; (known = TAILQ_FIRST(&table->free.names));)
+        prefix_name_forget(table, known);
     free(table->heap);
     table->heap = NULL;
     table->heap_room = 0;

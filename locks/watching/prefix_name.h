@@ -6,12 +6,12 @@
 #include "base/slice.h"
 
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct prefix_name {
-    struct slice name;        /* the first member: as base/tree.h wants */
-    struct prefix_name *next; /* of the same list, in the order in which they were last seen */
-    struct prefix_name *previous;
-    struct prefix_name *next_touched;
+    struct slice name;               /* the first member: as base/tree.h wants */
+    TAILQ_ENTRY(prefix_name) others; /* held or free too, in the order in which they were seen */
+    STAILQ_ENTRY(prefix_name) others_touched;
     struct prefix_name *newer; /* in the order of versions; only names that were seen */
     struct prefix_name *older;
     int64_t version; /* that was seen last; 0: the name was never seen */
@@ -25,25 +25,25 @@ struct prefix_name {
 };
 
 struct prefix_name_list {
-    struct prefix_name *first;
-    struct prefix_name *last;
+    TAILQ_HEAD(prefix_name_queue, prefix_name) names;
     size_t count;
 };
 
-/* A zeroed table is empty. */
+/* Call prefix_names_init first. */
 struct prefix_names {
     void *by_name; /* of base/tree.h */
     struct prefix_name_list held;
     struct prefix_name_list free; /* also the names that were never seen */
     void *by_version;             /* of tsearch(3) */
     struct prefix_name *newest;
-    struct prefix_name *first_touched;
-    struct prefix_name *last_touched;
+    STAILQ_HEAD(, prefix_name) touched; /* the name that was touched first is the first */
     size_t touched_count;
     struct prefix_name **heap; /* the held names by `end`; indexes from 1 on */
     size_t heap_count;
     size_t heap_room;
 };
+
+void prefix_names_init(struct prefix_names *table);
 
 /* Adds the name if it is new. */
 struct prefix_name *prefix_name_get(struct prefix_names *table, struct slice name);

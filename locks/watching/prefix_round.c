@@ -55,8 +55,8 @@ static void prefix_round_tell_all(struct prefixes *prefixes, const struct prefix
 {
     struct prefix_watch *next;
     char *shared = NULL;
-    for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
-        next = watch->next;
+    for (struct prefix_watch *watch = LIST_FIRST(&prefixes->watches); watch; watch = next) {
+        next = LIST_NEXT(watch, others);
         if (watch->in_round && prefix_round_concerns(watch, known) &&
             prefix_watch_has(watch, known->name))
             prefix_round_tell(watch, known->name, view, &shared);
@@ -83,8 +83,8 @@ static void come_further(struct prefix_watch *watch)
 static void prefix_round_find_due(struct prefixes *prefixes)
 {
     struct prefix_watch *next;
-    for (struct prefix_watch *watch = prefixes->watches; watch; watch = next) {
-        next = watch->next;
+    for (struct prefix_watch *watch = LIST_FIRST(&prefixes->watches); watch; watch = next) {
+        next = LIST_NEXT(watch, others);
         bool starts = !watch->begun;
         if (!watch->in_round)
             continue;
@@ -99,13 +99,14 @@ static void prefix_round_find_due(struct prefixes *prefixes)
 void prefix_round_answer(struct prefixes *prefixes)
 {
     struct round *round = &prefixes->round;
-    for (int i = 0; prefixes->due && i < ANSWERS_AT_ONCE; i++) {
+    struct prefix_watch *watch;
+    for (int i = 0; (watch = LIST_FIRST(&prefixes->due)) && i < ANSWERS_AT_ONCE; i++) {
         if (round->error)
-            prefix_watch_give_up(prefixes->due, round->error);
+            prefix_watch_give_up(watch, round->error);
         else
-            prefix_watch_answer(prefixes->due, round->time);
+            prefix_watch_answer(watch, round->time);
     }
-    if (!prefixes->due)
+    if (LIST_EMPTY(&prefixes->due))
         round->phase = ROUND_RESTING;
 }
 
@@ -114,7 +115,7 @@ static void end_round(struct prefixes *prefixes)
     struct round *round = &prefixes->round;
     round->phase = ROUND_ANSWERING;
     prefixes->not_before = uv_now(prefixes->locks->loop) + (round->error ? AGAIN_MS : TOGETHER_MS);
-    watched_prefixes_forget_oldest(prefixes->watched, &prefixes->known);
+    watched_prefixes_forget_oldest(&prefixes->watched, &prefixes->known);
     prefix_round_find_due(prefixes);
     prefix_round_answer(prefixes);
     prefixes_plan(prefixes);
@@ -260,7 +261,8 @@ static void enter_round(struct prefix_watch *watch)
 /* Returns false if there are more. */
 static bool gather(struct prefixes *prefixes, size_t *left)
 {
-    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next) {
+    for (struct prefix_watch *watch = LIST_FIRST(&prefixes->watches); watch;
+         watch = LIST_NEXT(watch, others)) {
         if (watch->entered != prefixes->marks) {
             if (*left == 0)
                 return false;
@@ -293,7 +295,8 @@ void prefix_round_fail(struct prefixes *prefixes, const char *error)
 {
     prefixes->round.error = error;
     prefixes->round.time = 0;
-    for (struct prefix_watch *watch = prefixes->watches; watch; watch = watch->next)
+    for (struct prefix_watch *watch = LIST_FIRST(&prefixes->watches); watch;
+         watch = LIST_NEXT(watch, others))
         watch->in_round = watch->begun || watch->watched->ready;
     end_round(prefixes);
 }

@@ -23,7 +23,7 @@ bool watched_prefix_has(const struct watched_prefix *watched, struct slice name)
            (name.length >= length && memcmp(name.bytes, watched->prefix, length) == 0);
 }
 
-struct watched_prefix *watched_prefix_open(struct watched_prefix **list, struct locks *locks,
+struct watched_prefix *watched_prefix_open(struct watched_prefixes *all, struct locks *locks,
                                            struct prefix_names *known, struct slice prefix,
                                            watched_prefix_scanned *scanned, void *context)
 {
@@ -35,30 +35,26 @@ struct watched_prefix *watched_prefix_open(struct watched_prefix **list, struct 
     watched->prefix_length = prefix.length;
     if (prefix.length > 0)
         memcpy(watched->prefix, prefix.bytes, prefix.length);
-    watched->list = list;
-    watched->next = *list;
-    watched->place = list;
-    if (watched->next)
-        watched->next->place = &watched->next;
-    *list = watched;
+    watched->all = all;
+    LIST_INSERT_HEAD(all, watched, others);
     return watched;
 }
 
 void watched_prefix_close(struct watched_prefix *watched)
 {
-    *watched->place = watched->next;
-    if (watched->next)
-        watched->next->place = watched->place;
+    LIST_REMOVE(watched, others);
     watched->ended = true;
     if (!watched->scanning)
         free(watched);
 }
 
-void watched_prefixes_forget_oldest(struct watched_prefix *list, struct prefix_names *known)
+void watched_prefixes_forget_oldest(const struct watched_prefixes *all, struct prefix_names *known)
 {
     struct prefix_name *oldest;
-    while (known->free.count > FREE_MOST && (oldest = known->free.first) && !oldest->touched) {
-        for (struct watched_prefix *watched = list; watched; watched = watched->next) {
+    while (known->free.count > FREE_MOST && (oldest = TAILQ_FIRST(&known->free.names)) &&
+           !oldest->touched) {
+        for (struct watched_prefix *watched = LIST_FIRST(all); watched;
+             watched = LIST_NEXT(watched, others)) {
             if (!watched_prefix_has(watched, oldest->name))
                 continue;
             watched->forgotten = later(watched->forgotten, oldest->version);
@@ -126,7 +122,7 @@ static bool watched_prefix_read_part(struct watched_prefix *watched, const struc
             return false;
     if (watched->began == 0 || time < watched->began)
         watched->began = time;
-    watched_prefixes_forget_oldest(*watched->list, watched->known);
+    watched_prefixes_forget_oldest(watched->all, watched->known);
     if (cursor.length > 0) {
         watched_prefix_ask(watched, cursor);
         return true;

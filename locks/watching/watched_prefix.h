@@ -7,15 +7,15 @@
 #include "locks/watching/prefix_name.h"
 
 struct watched_prefix;
+LIST_HEAD(watched_prefixes, watched_prefix);
 
 /* Called from the loop when a scan has ended; `error` is NULL if it reached the end. */
 typedef void watched_prefix_scanned(void *context, struct watched_prefix *watched,
                                     const char *error);
 
 struct watched_prefix {
-    struct watched_prefix *next;
-    struct watched_prefix **place; /* what points to this one */
-    struct watched_prefix **list;  /* the head of the list */
+    LIST_ENTRY(watched_prefix) others;
+    struct watched_prefixes *all;
     struct locks *locks;
     struct prefix_names *known;
     watched_prefix_scanned *scanned;
@@ -39,14 +39,14 @@ struct watched_prefix {
 bool watched_prefix_has(const struct watched_prefix *watched, struct slice name);
 
 /* Copies the prefix and puts it into the list. */
-struct watched_prefix *watched_prefix_open(struct watched_prefix **list, struct locks *locks,
+struct watched_prefix *watched_prefix_open(struct watched_prefixes *all, struct locks *locks,
                                            struct prefix_names *known, struct slice prefix,
                                            watched_prefix_scanned *scanned, void *context);
 void watched_prefix_close(struct watched_prefix *watched);
 
 /* Keeps the table small: forgets the free names that were seen longest ago. A watch that asks for
  * older changes than the table has causes a scan. */
-void watched_prefixes_forget_oldest(struct watched_prefix *list, struct prefix_names *known);
+void watched_prefixes_forget_oldest(const struct watched_prefixes *all, struct prefix_names *known);
 
 /* Whether the table has all names that have changed since this version; 0: all that are held. */
 bool watched_prefix_covers(const struct watched_prefix *watched, int64_t since);

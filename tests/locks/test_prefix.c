@@ -533,7 +533,8 @@ static int64_t forget(struct site *site)
 {
     struct prefixes *prefixes = site->locks->prefixes;
     int64_t longest = 0, deadline = clock_ms() + 20000;
-    for (struct watched_prefix *watched = prefixes->watched; watched; watched = watched->next)
+    for (struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
+         watched = LIST_NEXT(watched, others))
         watched->idle = 0;
     prefixes_plan(prefixes);
     while (prefixes->tracking && clock_ms() < deadline) {

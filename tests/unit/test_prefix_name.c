@@ -11,7 +11,8 @@ static struct prefix_name *get(struct prefix_names *table, const char *name)
 
 static void a_name_is_there_once(void **state)
 {
-    struct prefix_names table = {0};
+    struct prefix_names table;
+    prefix_names_init(&table);
     (void)state;
     struct prefix_name *known = get(&table, "a");
     assert_ptr_equal(get(&table, "a"), known);
@@ -28,7 +29,8 @@ static void a_name_is_there_once(void **state)
 
 static void what_is_touched_comes_in_that_order_and_once(void **state)
 {
-    struct prefix_names table = {0};
+    struct prefix_names table;
+    prefix_names_init(&table);
     (void)state;
     prefix_name_touch(&table, get(&table, "b"));
     prefix_name_touch(&table, get(&table, "a"));
@@ -46,17 +48,18 @@ static void what_is_touched_comes_in_that_order_and_once(void **state)
 
 static void the_free_ones_are_in_the_order_they_were_seen(void **state)
 {
-    struct prefix_names table = {0};
+    struct prefix_names table;
+    prefix_names_init(&table);
     (void)state;
     prefix_name_seen(&table, get(&table, "a"), 1, false, 0);
     prefix_name_seen(&table, get(&table, "b"), 2, true, 5);
     prefix_name_seen(&table, get(&table, "c"), 3, false, 0);
     prefix_name_seen(&table, get(&table, "a"), 4, false, 0);
     assert_int_equal(table.held.count, 1);
-    assert_ptr_equal(table.free.first, get(&table, "c"));
-    assert_ptr_equal(table.free.last, get(&table, "a"));
+    assert_ptr_equal(TAILQ_FIRST(&table.free.names), get(&table, "c"));
+    assert_ptr_equal(TAILQ_LAST(&table.free.names, prefix_name_queue), get(&table, "a"));
     prefix_name_seen(&table, get(&table, "b"), 5, false, 0);
-    assert_ptr_equal(table.free.last, get(&table, "b"));
+    assert_ptr_equal(TAILQ_LAST(&table.free.names, prefix_name_queue), get(&table, "b"));
     assert_int_equal(prefix_name_next_end(&table), UINT64_MAX);
     prefix_name_forget_all(&table);
 }
@@ -64,7 +67,8 @@ static void the_free_ones_are_in_the_order_they_were_seen(void **state)
 /* Whatever a forgotten name is still needed for, whoever looks frees it. */
 static void a_name_being_looked_at_outlives_its_place(void **state)
 {
-    struct prefix_names table = {0};
+    struct prefix_names table;
+    prefix_names_init(&table);
     (void)state;
     struct prefix_name *known = get(&table, "a");
     known->looking = true;
@@ -77,7 +81,8 @@ static void a_name_being_looked_at_outlives_its_place(void **state)
 static void the_first_end_is_always_known(void **state)
 {
     enum { NAMES = 60, CHANGES = 20000 };
-    struct prefix_names table = {0};
+    struct prefix_names table;
+    prefix_names_init(&table);
     uint64_t ends[NAMES], seed = 1;
     (void)state;
     memset(ends, 0xff, sizeof ends);
@@ -111,7 +116,8 @@ static void the_first_end_is_always_known(void **state)
 static void names_are_found_by_their_versions(void **state)
 {
     enum { NAMES = 60, CHANGES = 3000, VERSIONS = 40 };
-    struct prefix_names table = {0};
+    struct prefix_names table;
+    prefix_names_init(&table);
     int64_t versions[NAMES] = {0};
     uint64_t seed = 7;
     (void)state;
