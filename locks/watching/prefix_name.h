@@ -36,7 +36,8 @@ struct prefix_names {
     struct prefix_name_list free; /* also the names that were never seen */
     void *by_version;             /* of tsearch(3) */
     struct prefix_name *newest;
-    STAILQ_HEAD(, prefix_name) touched; /* the name that was touched first is the first */
+    STAILQ_HEAD(touched_names, prefix_name)
+    touched; /* the name that was touched first is the first */
     size_t touched_count;
     struct prefix_name **heap; /* the held names by `end`; indexes from 1 on */
     size_t heap_count;
