@@ -21,6 +21,12 @@ struct slice operation_key(const struct locks *locks, struct slice name, char ke
     return (struct slice){key, name_to_key(prefix, name, key)};
 }
 
+struct slice operation_name(const struct locks *locks, struct slice key, char name[NAME_LENGTH])
+{
+    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
+    return (struct slice){name, name_from_key(prefix, key, name)};
+}
+
 const char *operation_unavailable_because(const struct store_result *result)
 {
     if (result->damaged)

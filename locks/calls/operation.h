@@ -36,4 +36,7 @@ void operation_note_numbers(const struct locks *locks, const struct locks_reply 
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);
 
+/* The name whose key this is; empty if it is no name's key. */
+struct slice operation_name(const struct locks *locks, struct slice key, char name[NAME_LENGTH]);
+
 #endif

@@ -48,7 +48,7 @@ static bool central_list_wants(const struct listing *listing, struct slice name)
 static void list_skip(const struct listing *listing, struct slice key)
 {
     char bytes[NAME_LENGTH];
-    struct slice name = {bytes, name_from_key(list_key_prefix(listing), key, bytes)};
+    struct slice name = operation_name(listing->locks, key, bytes);
     if (listing->listener.skipped && name.length > 0 && central_list_wants(listing, name))
         listing->listener.skipped(listing->listener.context, name);
 }
@@ -74,11 +74,11 @@ static bool list_tell(struct listing *listing, const struct value *entry)
         list_skip(listing, key);
         return true;
     }
-    char name[NAME_LENGTH];
-    size_t length = name_from_key(list_key_prefix(listing), key, name);
-    if (length > 0 && central_list_wants(listing, (struct slice){name, length})) {
+    char bytes[NAME_LENGTH];
+    struct slice name = operation_name(listing->locks, key, bytes);
+    if (name.length > 0 && central_list_wants(listing, name)) {
         listing->told++;
-        listing->listener.each(listing->listener.context, (struct slice){name, length}, &view);
+        listing->listener.each(listing->listener.context, name, &view);
     }
     return true;
 }
@@ -97,10 +97,9 @@ static bool list_read_cursor(const struct listing *listing, const struct value *
         struct slice key;
         if (!value_text(value_at(rest, i), &key))
             return false;
-        char *name = names[ret->name_count];
-        size_t length = name_from_key(list_key_prefix(listing), key, name);
-        if (length > 0 && central_list_wants(listing, (struct slice){name, length}))
-            ret->names[ret->name_count++] = (struct slice){name, length};
+        struct slice name = operation_name(listing->locks, key, names[ret->name_count]);
+        if (name.length > 0 && central_list_wants(listing, name))
+            ret->names[ret->name_count++] = name;
     }
     return true;
 }

@@ -1,5 +1,5 @@
 /* Messages in this server's inbox, published by the scripts that other servers run. */
-#include "locks/calls/state.h"
+#include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
@@ -18,8 +18,7 @@ static int64_t message_number(struct slice word)
 static bool message_key_is_lock(const struct locks *locks, struct slice key)
 {
     char name[NAME_LENGTH];
-    return name_from_key((struct slice){locks->key_prefix, locks->key_prefix_length}, key, name) >
-           0;
+    return operation_name(locks, key, name).length > 0;
 }
 
 static void message_plan(struct locks *locks, struct slice key, int64_t next_ms)

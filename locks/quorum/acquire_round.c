@@ -16,7 +16,7 @@ _Static_assert((int)TALLY_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room f
 
 struct acquire_round {
     struct broadcast broadcast;
-    acquire_round_done *done; /* NULL: told, or nobody wants to know */
+    acquire_round_done *done; /* NULL: told, or abandoned */
     void *context;
     bool is_agreeing;              /* on a fence, or on a version */
     bool has_ended;                /* all members were heard */
@@ -29,9 +29,9 @@ struct acquire_round {
     bool differs[TALLY_MEMBERS];   /* of another mode */
     struct attempt attempt;
     struct tally tally;
-    struct tally agreed;                    /* those who have it by `fence` */
-    struct lock_view *views[TALLY_MEMBERS]; /* of those who refuse */
-    struct hold earlier;                    /* what the token had before, by who told first */
+    struct tally agreed;                    /* the members that have it by `fence` */
+    struct lock_view *views[TALLY_MEMBERS]; /* of the members that refuse */
+    struct hold earlier;                    /* what the token had before, by the first answer */
     char earlier_owner[OWNER_LENGTH];
     char error[STORE_ERROR_TEXT];
     struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
@@ -49,8 +49,8 @@ static void free_if_over(struct acquire_round *round)
 
 /* Taking back */
 
-/* For as long as what is there may last: what was found may have been asked for by a request that
- * wanted it for longer, and who has not answered may have found something. */
+/* As long as the hold there may last: a hold that was found may have a longer TTL, and a silent
+ * member may have found one. */
 static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
 {
     const struct vote *vote = &round->tally.votes[member];
@@ -146,8 +146,8 @@ static void version_agreed(void *context, bool is_known)
     free_if_over(round);
 }
 
-/* The hold is known by one fence to those who have it in the tally: whatever was here before is
- * older. Where it was there before, others may have come and gone since. */
+/* All members that hold in the tally know the hold by this fence; what they knew before is older.
+ * If the token held before, other holds may have come and gone since. */
 static void win(struct acquire_round *round, int64_t fence, const struct tally *tally)
 {
     bool is_new = tally_count(tally, VOTE_HOLDING) == 0;
@@ -187,7 +187,8 @@ static void view_refusals(const struct acquire_round *round, unsigned member, st
         *ret = *round->views[member];
 }
 
-/* What the vote that says best why comes to. Where it says nothing of the sort, nothing is held. */
+/* The result that the vote with the best reason stands for. A vote without a reason means that
+ * nothing is held. */
 #define REASONS(X)                                                                                 \
     X(VOTE_NONE, LOCKS_UNAVAILABLE)                                                                \
     X(VOTE_AWAY, LOCKS_UNAVAILABLE)                                                                \
@@ -226,7 +227,7 @@ static void unanswered(struct acquire_round *round)
 
 /* What a member says */
 
-/* Who it is that holds, as far as it matters whether two members speak of the same. */
+/* Equal for equal owners: tells whether two members report the same one. */
 static uint64_t acquire_round_identify(struct slice owner)
 {
     uint64_t hash = 14695981039346656037U;
@@ -291,8 +292,8 @@ static void note_hold(struct acquire_round *round, unsigned member, const struct
     round->earlier.owner.bytes = round->earlier_owner;
 }
 
-/* A shared hold here and an exclusive one there are no majority of either: what the token has in
- * another mode counts where a majority has it so, and stands in the way elsewhere. */
+/* A shared hold at one member and an exclusive hold at another make no majority of either. Holds of
+ * the token in another mode count if a majority has them; else they refuse. */
 static void weigh_those_that_differ(struct acquire_round *round)
 {
     unsigned count = 0;
@@ -333,7 +334,7 @@ static bool acquire_round_decide(struct broadcast *broadcast, bool is_last)
     int64_t fence = 0;
     enum verdict verdict = tally_acquire(&round->tally, is_last, &member);
     bool agrees = tally_agrees(&round->tally, &fence);
-    /* Of a hold that was there before, those who have not answered may make up the majority. */
+    /* If the token held before, members that have not answered may still complete the majority. */
     bool may_agree = !agrees && !is_last && tally_count(&round->tally, VOTE_HOLDING) > 0;
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && may_agree))
         return false;

@@ -159,7 +159,7 @@ static void awaited_name_on_timer(uv_timer_t *timer)
 
 /* What the members say */
 
-/* After a split vote, those who lost wait for a while by chance, whatever is heard. */
+/* After a split vote each loser waits for a random time, whatever members report meanwhile. */
 static void notice(struct awaited_name *awaited)
 {
     unsigned changed = 0;

@@ -85,9 +85,8 @@ void broadcast_answered(void *context, const struct store_result *result)
         free(broadcast);
 }
 
-/* Of whom it was too slow for nothing is asked any more once all is decided: whoever was told has
- * gone on since, and what a renewal or a break would find there then may be another hold, or have
- * been renewed for longer. */
+/* After the decision a slow member is not asked again: the client has gone on, and a late renewal
+ * or break might meet another hold, or the same hold with a longer TTL. */
 static bool is_open(const void *context)
 {
     const struct broadcast_member *member = context;

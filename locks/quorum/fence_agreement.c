@@ -73,7 +73,7 @@ static void fence_agreement_begin(struct locks *locks, struct slice key, struct 
                                   const struct tally *tally, unsigned rounds,
                                   fence_agree_done *done, void *context);
 
-/* Where somebody has a number as great by now, another round proposes a greater one. */
+/* If a member knows a number as great by now, another round proposes a greater one. */
 static bool fence_agreement_can_go_on(const struct fence_agreement *agreement)
 {
     const struct tally *tally = &agreement->tally;
@@ -141,7 +141,7 @@ void fence_agree(struct locks *locks, struct slice key, struct slice token,
 
 static void said(void *context, const struct store_result *result)
 {
-    (void)context, (void)result; /* where it was not heard, the next renewal settles it */
+    (void)context, (void)result; /* if the member did not hear it, the next renewal repairs that */
 }
 
 void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct slice token,

@@ -133,7 +133,8 @@ static size_t alike(const struct member_views *views, const struct holder *holde
     return most;
 }
 
-/* As it is there where it ends first among those that are needed for a majority. */
+/* The hold as the majority guarantees it: its TTL is the shortest among the longest TTLs that make
+ * up a majority. */
 static struct holder views_together(const struct member_views *views, const struct holder *holder)
 {
     struct holder merged = *holder;
@@ -167,7 +168,7 @@ static void views_put(struct lock_view *ret, struct holder holder)
     ret->holder_count++;
 }
 
-/* How many holds a majority knows of: more than are shown where it is a crowd. */
+/* How many holds a majority knows, also beyond those that a view shows. */
 static int64_t crowd(const struct member_views *views)
 {
     int64_t best = 0;
@@ -181,7 +182,7 @@ static int64_t crowd(const struct member_views *views)
     return best;
 }
 
-/* The holds that so many members know by the same fence, as far as there are so many. */
+/* Adds the holds that exactly `count` members know by the same fence. */
 static void put_those_known_to(const struct member_views *views, unsigned count,
                                struct lock_view *ret)
 {

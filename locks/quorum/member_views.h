@@ -17,9 +17,9 @@ struct member_views {
 /* Whether the holders stay the same whatever the silent members may still report. */
 bool member_views_suffice(const struct member_views *views);
 
-/* Held is what a majority of members has, or may have, by those that answered: at the end of the
- * patience a hold of which nobody knows is told rather than hidden. The version is the greatest.
- * The texts of *ret are those of `views`. */
+/* Merges the views into what a majority of members has, or may have: a hold that silent members
+ * could complete to a majority is shown rather than hidden. The version is the greatest. The texts
+ * of *ret are those of `views`. */
 void member_views_merge(const struct member_views *views, struct lock_view *ret);
 
 #endif

@@ -67,7 +67,7 @@ static void write_back(struct quorum_read *read)
                   written, read);
 }
 
-/* By a majority; `hopes`: as far as those who are silent may know it. */
+/* Whether a majority knows the version; with `hopes`, silent members count as if they knew it. */
 static bool is_known(const struct quorum_read *read, int64_t version, bool hopes)
 {
     unsigned count = 0;

@@ -5,8 +5,8 @@
 
 enum { RELEASE_ARGUMENTS = 5 };
 
-/* The third says that the token is to be remembered even where it holds nothing: see release.lua.
- * Returns how many there are. */
+/* The fourth makes the member remember the token even if it holds nothing: see release.lua. Returns
+ * the number of arguments. */
 static size_t release_arguments(const struct quorum_write *write,
                                 struct slice arguments[RELEASE_ARGUMENTS])
 {
@@ -86,8 +86,8 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-/* Where a request waits with this token in this process, it waits no longer. At the others it hears
- * of it when it asks next. */
+/* A request of this process that waits with this token is cancelled. One of another process hears
+ * of the release when it asks next. */
 void quorum_release(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context)
 {

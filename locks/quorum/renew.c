@@ -22,7 +22,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
                               .holds = hold.holds,
                               .version = hold.version};
         horizon_move(broadcast->locks->guard, member,
-                     hold.ttl_ms); /* which nobody knew before, if it was 0 */
+                     hold.ttl_ms); /* the caller did not know it if it gave 0 */
         if (write->hold.owner.bytes)
             return;
         write->hold = hold;
@@ -30,7 +30,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
     }
 }
 
-/* By those who have it so. */
+/* By the members that have it by the fence that is told. */
 static void tell_renewed(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE, .hold = write->hold};

@@ -99,8 +99,7 @@ enum verdict tally_release(const struct tally *tally, bool is_last)
     return counts.held > 0 ? VERDICT_WON : VERDICT_LOST;
 }
 
-/* Of what is known of the holds, the greatest number that a majority reaches; 0 where there are too
- * few. */
+/* The greatest number that a majority of the votes reaches; 0 if too few members hold. */
 static int64_t reached(const struct tally *tally, size_t member_at)
 {
     int64_t best = 0;

@@ -26,7 +26,7 @@ enum vote_kind {
     VOTE_LIMIT,
     VOTE_UPGRADE,
     VOTE_RELEASED,
-    VOTE_KINDS /* how many there are */
+    VOTE_KINDS /* the number of kinds */
 };
 
 struct vote {
@@ -36,11 +36,11 @@ struct vote {
     int64_t holds;
     bool is_exclusive;
     int64_t version; /* of the name there, with any answer */
-    /* With VOTE_LOCKED, of the holds there that stand in the way: */
-    uint64_t holders[TALLY_HOLDERS]; /* tell one who holds from another; */
+    /* With VOTE_LOCKED, of the holds there that exclude this one: */
+    uint64_t holders[TALLY_HOLDERS]; /* one number per owner */
     unsigned holder_count;
-    bool is_crowd;   /* there are more than that, which nobody can tell apart; */
-    int64_t ends_ms; /* until the last of them ends; -1 where it did not say */
+    bool is_crowd;   /* there are more than the member reported */
+    int64_t ends_ms; /* until the last of them ends; -1: unknown */
 };
 
 struct tally {
@@ -67,31 +67,29 @@ enum verdict tally_acquire(const struct tally *tally, bool is_last, unsigned *re
 /* Lost: too many members lack the hold (VOTE_LOCKED) for a majority to have it. */
 enum verdict tally_renew(const struct tally *tally, bool is_last);
 
-/* Won: a majority has answered, and the hold was there (VOTE_HOLDING) at so many that a majority
- * may have had it. Lost: it had not. */
+/* Won: a majority has answered, and the members that had the hold (VOTE_HOLDING) may have been a
+ * majority. Lost: they were not. */
 enum verdict tally_release(const struct tally *tally, bool is_last);
 
-/* How long a majority will hold, counted from now: as long as the one of them that ends first, less
- * the time since the question was sent and what clocks may run apart meanwhile. At most 0: it may
- * be over. */
+/* How long a majority will hold, from now, ms: until the first hold of the majority ends, less the
+ * time since the question was sent and what clocks may drift meanwhile. 0 or less: it may be over.
+ */
 int64_t tally_validity(const struct tally *tally, int64_t elapsed_ms);
 
 /* The fence that a majority of the holds shares: then it is the fence of the hold. */
 bool tally_agrees(const struct tally *tally, int64_t *ret_fence);
 
-/* A number above this one, and above most that members may have given meanwhile who have not
- * answered yet: numbers are microseconds, so some of those. `now` is what the numbers of the
- * shards have come to that are furthest ahead (fence_floor.h). Beyond it numbers grow by one for
- * each hold, and must not run away: what a member has lost is made up for by the clocks
- * (succession.c).
- */
+/* A number above `number`, and above most numbers that silent members may have given meanwhile:
+ * numbers are microseconds of a clock, so this one is a few milliseconds ahead. `now` is the latest
+ * number of the shard whose numbers are furthest ahead (fence_floor.h). Beyond `now` a number grows
+ * by one for each hold only, since the clocks must catch up with it (succession.c). */
 int64_t tally_above(int64_t number, int64_t now);
 
 /* The fence to propose to the members: above every number that they know. */
 int64_t tally_proposal(const struct tally *tally, int64_t now);
 
-/* Whether a majority holds exclusively. Then those who do not are none of it any more
- * (VOTE_LOCKED); else what the holds are together is shared. */
+/* Whether a majority holds exclusively. Then the votes of all other members become VOTE_LOCKED;
+ * else the hold as a whole is shared. */
 bool tally_excludes(struct tally *tally);
 
 /* The greatest version of all members; and whether a majority knows this version. */
@@ -101,15 +99,16 @@ bool tally_knows(const struct tally *tally, int64_t version);
 /* How many holds of the owner a majority knows. */
 int64_t tally_holds(const struct tally *tally);
 
-/* Refused, though nobody can have the lock: several have asked at once, and each got some. Where a
- * majority refuses because of the same one, that one has it. */
+/* Whether the request was refused though no owner can have a majority: several requests came at
+ * once, and each got some members. If a majority refuses because of one owner, that owner has the
+ * lock. */
 bool tally_is_split(const struct tally *tally);
 
-/* How many of those who refuse have to change their mind; */
+/* How many refusing members have to become free before a majority can grant. */
 unsigned tally_missing(const struct tally *tally);
 
-/* and in how many milliseconds so many may have, by the holds that they told of; -1: nobody knows.
- */
+/* In how many milliseconds that many members may be free, by the holds that they reported; -1:
+ * unknown. */
 int64_t tally_free_in(const struct tally *tally);
 
 #endif

@@ -10,7 +10,7 @@
 struct tickets {
     pthread_mutex_t mutex;
     void *queues;         /* of base/tree.h, by key */
-    atomic_size_t waited; /* how many there are: read without the mutex */
+    atomic_size_t waited; /* the number of queues: read without the mutex */
 };
 
 /* The waiters for one name. */
@@ -51,7 +51,7 @@ static void unlock(struct tickets *tickets)
     pthread_mutex_unlock(&tickets->mutex);
 }
 
-/* Locks, and finds the queue. If nobody waits for it, nothing is locked. */
+/* Locks and returns the queue of the name. Returns NULL, unlocked, if it has no waiters. */
 static struct ticket_queue *enter(struct tickets *tickets, struct slice key)
 {
     if (atomic_load(&tickets->waited) == 0)

@@ -1,4 +1,4 @@
-/* version_agreement.h: has a majority of a quorum know a version before anybody is told of it.
+/* version_agreement.h: makes a majority of a quorum know a version before a client is told of it.
  * Internal to locks/. */
 #ifndef BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H
 #define BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H

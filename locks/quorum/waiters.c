@@ -22,17 +22,17 @@ struct quorum_waiter {
     struct awaited_name *awaited;
     locks_done *done; /* NULL: answered or given up */
     struct acquirer acquirer;
-    uv_timer_t timer; /* the end of the wait, or of the place that is kept; or the next try of who
-                       * does not wait */
+    uv_timer_t timer; /* the end of the wait or of a kept place; for an acquire without wait, its
+                         next try */
     struct acquire_round *round;
     bool is_in_line;
     bool is_kept;
     bool waits;
-    bool is_reading; /* it has asked who holds the lock */
-    bool is_own;     /* its owner has a hold already, which may have to end before others get it */
-    bool is_queued;  /* has been told so */
-    bool is_refused; /* too many wait already */
-    bool is_over;    /* its wait is, or it has insisted for long enough */
+    bool is_reading; /* an inspect of the name is under way */
+    bool is_own;     /* its owner has a hold already */
+    bool is_queued;  /* `acquirer.queued` has run */
+    bool is_refused; /* the queue was full */
+    bool is_over;    /* the wait has ended, or the tries after a split vote have */
     uint64_t begun;  /* loop time, ms */
     struct acquire acquire;
     char bytes[];
@@ -98,7 +98,7 @@ static void stop_asking(struct quorum_waiter *waiter)
     uv_timer_stop(&waiter->timer);
 }
 
-/* A look that is under way still knows it, and lets it go when it comes back. */
+/* If an inspect is under way, its reply frees the waiter. */
 static void let_go(struct quorum_waiter *waiter)
 {
     stop_asking(waiter);
@@ -115,7 +115,7 @@ static void waiter_on_kept_long_enough(uv_timer_t *timer)
     let_go(timer->data);
 }
 
-/* Its request is over; whoever comes with the same token in time goes on there. */
+/* The request is over. With `is_kept` a later request with the same token takes over the place. */
 static void quorum_waiter_leave(struct quorum_waiter *waiter, bool is_kept)
 {
     if (!is_kept || waiter->acquire.keep_ms == 0 || !ticket_step_aside(&waiter->ticket)) {
@@ -160,16 +160,14 @@ static void waiter_on_try_again(uv_timer_t *timer)
     try_now(timer->data);
 }
 
-/* It is held. Where its client has gone, that is about to be told; the next need not wait for it.
- */
+/* The lock is held. If the client has gone, its hang-up is about to be reported; the next waiter
+ * does not have to wait for that. */
 static void quorum_waiter_take(struct quorum_waiter *waiter, const struct locks_reply *reply)
 {
+    struct locks *locks = quorum_waiter_locks(waiter);
     char name[NAME_LENGTH];
-    struct slice prefix = {quorum_waiter_locks(waiter)->key_prefix,
-                           quorum_waiter_locks(waiter)->key_prefix_length};
     if (!waiter->acquirer.is_connected(waiter->acquirer.context)) {
-        size_t length = name_from_key(prefix, waiter->awaited->key, name);
-        quorum_take_back(quorum_waiter_locks(waiter), (struct slice){name, length},
+        quorum_take_back(locks, operation_name(locks, waiter->awaited->key, name),
                          quorum_waiter_token(waiter), &reply->attempt, 0);
         ticket_step_aside(&waiter->ticket);
         return;
@@ -181,7 +179,7 @@ static void quorum_waiter_take(struct quorum_waiter *waiter, const struct locks_
     quorum_waiter_leave(waiter, false);
 }
 
-/* Whoever is told keeps the name for as long as it waits. */
+/* `acquirer.queued` hears it once. */
 static void quorum_waiter_note_queued(struct quorum_waiter *waiter)
 {
     if (!waiter->is_queued && waiter->acquirer.queued)
@@ -189,8 +187,8 @@ static void quorum_waiter_note_queued(struct quorum_waiter *waiter)
     waiter->is_queued = true;
 }
 
-/* A request that waits stays in line. Whoever has a hold already stands in front, since nobody gets
- * the lock before that has ended. */
+/* A refused request that waits keeps its place. An owner that has a hold already goes to the front:
+ * no other waiter can get the lock before that hold ends. */
 static void stay(struct quorum_waiter *waiter, const struct tally *tally)
 {
     if (waiter->is_own)
@@ -219,7 +217,7 @@ static void refused(struct quorum_waiter *waiter, const struct locks_reply *repl
     }
 }
 
-/* Until so many members grant again. */
+/* Too many members are in quarantine: the waiter asks again later. */
 static void sit_out(struct quorum_waiter *waiter)
 {
     if (waiter->is_own)
@@ -257,7 +255,8 @@ void quorum_waiters_ask(struct awaited_name *awaited)
         try_now(waiter);
 }
 
-/* Looking: whoever comes behind others does not ask for the lock, but may have it already. */
+/* Inspecting: a waiter behind others does not ask for the lock, but its token may hold it already.
+ */
 
 static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struct lock_view *view)
 {
@@ -296,11 +295,9 @@ static void quorum_waiter_read_name(struct quorum_waiter *waiter)
 {
     struct locks *locks = quorum_waiter_locks(waiter);
     char name[NAME_LENGTH];
-    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
-    size_t length = name_from_key(prefix, waiter->awaited->key, name);
     waiter->is_reading = true;
-    quorum_inspect(locks, (struct slice){name, length}, quorum_waiter_token(waiter),
-                   LOCK_WAITERS_SHOWN, name_read, waiter);
+    quorum_inspect(locks, operation_name(locks, waiter->awaited->key, name),
+                   quorum_waiter_token(waiter), LOCK_WAITERS_SHOWN, name_read, waiter);
 }
 
 /* Coming */

@@ -14,17 +14,15 @@ static void quorum_watch_read(void *context, const struct locks_reply *reply)
     awaited_name_leave(awaited);
 }
 
-/* A message that was lost is made up for by the next look, as for those who wait. */
+/* The next look makes up for a lost message. */
 static void quorum_watch_look(struct watched *watched)
 {
     struct awaited_name *awaited = watched->owner;
     struct locks *locks = watched->locks;
     char name[NAME_LENGTH];
-    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
-    size_t length = name_from_key(prefix, watched->key, name);
     awaited->users++;
-    quorum_inspect(locks, (struct slice){name, length}, slice_of(NULL), LOCK_WAITERS_SHOWN,
-                   quorum_watch_read, awaited);
+    quorum_inspect(locks, operation_name(locks, watched->key, name), slice_of(NULL),
+                   LOCK_WAITERS_SHOWN, quorum_watch_read, awaited);
     awaited->read_at = 0;
     awaited_name_plan_read(awaited, 10L * AWAITED_FALLBACK_MS);
 }

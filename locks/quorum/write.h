@@ -31,13 +31,13 @@ struct quorum_write {
     void *context;
     unsigned users; /* questions under way */
     struct tally tally;
-    struct hold hold;    /* renewing: as a member told of it first, */
-    struct tally agreed; /* and those who have it by the fence that is told */
+    struct hold hold;    /* renewing: as the first member told of it */
+    struct tally agreed; /* renewing: the members that have it by the fence that is told */
     struct release releases[TALLY_MEMBERS];
     bool was_waiting;       /* releasing: in this process */
     struct attempt attempt; /* of a connection that has ended; "": the hold's owner asks */
-    int64_t broken;         /* breaking: the most at any member, */
-    int64_t version;        /* and the greatest version of all */
+    int64_t broken;         /* breaking: the greatest count of any member */
+    int64_t version;        /* breaking: the greatest version of all members */
     char owner[OWNER_LENGTH];
     size_t token_length;
     char token[TOKEN_LONGEST];

@@ -233,9 +233,8 @@ static void prefixes_doubt(struct prefixes *prefixes)
 
 static void prefixes_touch(struct prefixes *prefixes, struct slice key)
 {
-    struct slice prefix = {prefixes->locks->key_prefix, prefixes->locks->key_prefix_length};
     char bytes[NAME_LENGTH];
-    struct slice name = {bytes, name_from_key(prefix, key, bytes)};
+    struct slice name = operation_name(prefixes->locks, key, bytes);
     if (name.length > 0 && prefixes_have(prefixes, name))
         prefix_name_touch(&prefixes->known, prefix_name_get(&prefixes->known, name));
     if (prefixes->watch_count == 0 && prefixes->known.touched_count > UNSEEN_MOST)

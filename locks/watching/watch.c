@@ -87,10 +87,8 @@ static void watch_settle(struct watch *watch, struct locks_reply *reply)
         return;
     }
     char name[NAME_LENGTH];
-    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
-    size_t length = name_from_key(prefix, watched->key, name);
     watch->is_inspecting = true;
-    locks->engine->inspect(locks, (struct slice){name, length},
+    locks->engine->inspect(locks, operation_name(locks, watched->key, name),
                            (struct slice){watch->token, watch->token_length}, LOCK_WAITERS_SHOWN,
                            watch_on_inspected, watch);
 }

@@ -82,17 +82,16 @@ static void watched_prefix_begin(struct watched_prefix *watched)
 /* Returns false if the entry is not of the expected shape. */
 static bool watched_prefix_note(struct watched_prefix *watched, const struct value *entry)
 {
-    struct slice prefix = {watched->locks->key_prefix, watched->locks->key_prefix_length};
     struct slice key;
     int64_t version, next_ms;
     if (!value_text(value_at(entry, 0), &key) || !value_integer(value_at(entry, 1), &version) ||
         !value_integer(value_at(entry, 2), &next_ms))
         return false;
-    char name[NAME_LENGTH];
-    size_t length = name_from_key(prefix, key, name);
-    if (length == 0)
+    char bytes[NAME_LENGTH];
+    struct slice name = operation_name(watched->locks, key, bytes);
+    if (name.length == 0)
         return true;
-    struct prefix_name *known = prefix_name_get(watched->known, (struct slice){name, length});
+    struct prefix_name *known = prefix_name_get(watched->known, name);
     bool is_held = next_ms >= 0;
     uint64_t end = watched->asked + (uint64_t)(is_held ? next_ms : 0);
     prefix_name_seen(watched->known, known, version, is_held, end);
