@@ -42,7 +42,7 @@ static size_t call_room_for(const struct slice *words, size_t count)
     return room;
 }
 
-/* One allocation for the record and the command. Without memory no promise can be kept; Redis holds
+/* Allocates the call and its command as one block. Ends the process if memory runs out: Redis keeps
  * all that matters, and a supervisor starts the process again. */
 static struct call *call_make(enum call_kind kind, const struct slice *head, size_t head_count,
                               const struct slice *tail, size_t tail_count)
@@ -102,9 +102,8 @@ void call_finish(struct call *call, enum store_outcome outcome, const struct val
     free(call);
 }
 
-/* The word behind those of the script, as call_put_words has written it; absent where there is no
- * key.
- */
+/* The key: the word behind those of the script, as call_put_words has written it. Absent if the
+ * call has no key. */
 static struct slice call_key(const struct call *call)
 {
     const char *at = call->bytes;

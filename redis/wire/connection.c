@@ -13,7 +13,7 @@
 
 enum {
     READ_SIZE = 64 * 1024,
-    KEPT_OUTPUT = 256 * 1024, /* a larger buffer is given back once it is empty */
+    KEPT_OUTPUT = 256 * 1024, /* a larger buffer is freed once it is empty */
 };
 
 enum connection_state { CONNECTING, HANDSHAKING, OPEN, LOST, CLOSING };
@@ -22,13 +22,13 @@ struct connection {
     uv_poll_t poll;
     enum connection_state state;
     int socket;
-    int watched; /* UV_READABLE, UV_WRITABLE */
+    int watched; /* of UV_READABLE, UV_WRITABLE */
     struct tls_trust *trust;
     struct tls *tls;
     char *host;
     redisReader *reader;
-    size_t input_used; /* of the reader's buffer, since it was wiped */
-    char *output;      /* what was appended and not sent: [output_start, output_end) */
+    size_t input_used; /* bytes used of the reader's buffer since the last wipe */
+    char *output;      /* unsent bytes: [output_start, output_end) */
     size_t output_start;
     size_t output_end;
     size_t output_room;
@@ -118,8 +118,8 @@ static ssize_t connection_transmit(struct connection *connection, const void *by
     return count < 0 ? -errno : count;
 }
 
-/* How a closed connection shows depends on what was under way; for people it is the same. One that
- * TLS has ended will not be had by trying again: Redis wants another certificate of us. */
+/* The error of a closed connection depends on what was under way; people get one text for all.
+ * After an error of TLS another try does not help: Redis wants another certificate from us. */
 static void connection_fail(struct connection *connection, int error)
 {
     bool closed = error == 0 || error == EPIPE || error == ECONNRESET;
@@ -134,7 +134,7 @@ static bool is_transient(ssize_t result)
     return result == -EAGAIN || result == -EINTR;
 }
 
-/* A reply's callback may close the connection, so its state is looked at before each. */
+/* The callback of a reply may close the connection, so check the state before each reply. */
 static void connection_deliver(struct connection *connection)
 {
     while (connection->state == OPEN) {
@@ -160,7 +160,7 @@ static void connection_feed(struct connection *connection, char *bytes, size_t l
         reader->len > connection->input_used ? reader->len : connection->input_used;
 }
 
-/* The inbox's messages have tokens in them, and the reader keeps what it has read. */
+/* Messages to the inbox contain tokens, and the reader keeps what it has read. */
 static void connection_wipe_input(struct connection *connection)
 {
     redisReader *reader = connection->reader;
@@ -188,8 +188,7 @@ bool connection_read(struct connection *connection)
     return false;
 }
 
-/* The socket is broken, but replies may have arrived before it broke: their calls are not in doubt.
- */
+/* Reads what arrived before the socket broke, so that answered calls are not in doubt. */
 static void connection_broken(struct connection *connection, int error)
 {
     while (connection_read(connection))
@@ -264,8 +263,8 @@ static void connection_ready(uv_poll_t *poll, int status, int events)
         connection_flush(connection);
 }
 
-/* Without memory there is no way to keep what was promised; Redis holds all that matters, and a
- * supervisor starts the process again. */
+/* Ends the process if memory runs out: Redis keeps all that matters, and a supervisor starts the
+ * process again. */
 static void connection_output_reserve(struct connection *connection, size_t length)
 {
     size_t used = connection->output_end - connection->output_start;
@@ -297,7 +296,7 @@ uint64_t connection_sent(const struct connection *connection)
     return connection->sent;
 }
 
-/* Close-on-exec, for the embedded server is started while connections are open. */
+/* Close-on-exec, because the embedded server may start while connections are open. */
 static int connection_connect_socket(const struct sockaddr *address, socklen_t length)
 {
     int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -366,7 +365,7 @@ void connection_close(struct connection *connection)
     if (!connection || connection->state == CLOSING)
         return;
     connection->state = CLOSING;
-    /* The memory goes later: libuv still holds the handle, and a caller further down the stack may
+    /* Frees the memory later: libuv still holds the handle, and a caller further down the stack may
      * be handing out replies. */
     uv_close((uv_handle_t *)&connection->poll, connection_closed);
 }

@@ -31,8 +31,8 @@ void deferred_request(struct deferred *deferred)
     if (deferred->requested)
         return;
     deferred->requested = true;
-    /* A request made by somebody else's prepare callback may come after ours has run in this turn.
-     * An active idle handle keeps the loop from sleeping on it. */
+    /* Another prepare callback may request this after ours has run in this turn. An active idle
+     * handle then keeps the loop from sleeping before ours runs again. */
     uv_idle_start(&deferred->idle, deferred_stay_awake);
 }
 

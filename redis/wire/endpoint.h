@@ -1,4 +1,4 @@
-/* endpoint.h: the address of the server that sessions use, and notice to them when it changes. */
+/* endpoint.h: the address of the server that sessions use; tells the sessions when it changes. */
 #ifndef BATON_REDIS_WIRE_ENDPOINT_H
 #define BATON_REDIS_WIRE_ENDPOINT_H
 
@@ -11,7 +11,7 @@
 /* A session follows an endpoint if its URL names no server: for instance, Sentinel says where the
  * endpoint points to (redis/sentinel/sentinel.h). Used on the loop's thread alone. */
 
-/* Embedded in the session, or whatever else follows the endpoint. */
+/* Embedded in the session, or in another object that follows the endpoint. */
 struct follower {
     struct follower *next;
     void *context;
@@ -22,17 +22,18 @@ struct follower {
 
 struct endpoint {
     struct follower *first; /* in the order in which they came */
-    bool knows;             /* where the server is; else, with a reason, that nobody can tell; */
-    bool asks;              /* else it is still being asked for */
-    bool forbids; /* while nobody can tell: who uses the last one that was known has to leave it */
-    uint64_t until;                    /* on the loop's clock, in ms: see endpoint_limit */
-    bool takes_replicas;               /* a replica will do, too */
-    char host[REDIS_HOST_LONGEST + 1]; /* the last one that was known; "" for none */
+    bool knows;             /* `host` and `port` are those of the server now */
+    bool asks;      /* it is unknown, and the owner asks for it: followers wait without an error */
+    bool forbids;   /* it is unknown, and followers must leave the last known server */
+    uint64_t until; /* on the loop's clock, in ms: see endpoint_limit */
+    bool takes_replicas;               /* followers may also use a replica */
+    char host[REDIS_HOST_LONGEST + 1]; /* of the last known server; "" if there was none */
     int port;
-    int code; /* -EPROTO where somebody has to act, else -EAGAIN */
+    int code; /* of an unknown server: -EPROTO if a person has to act, else -EAGAIN */
     struct failure reason;
     void *context;
-    /* A follower could not use the server, or has lost it. Is this still the right server? */
+    /* A follower could not use the server, or has lost it. The owner checks whether the address is
+     * still right. */
     void (*doubted)(void *context);
 };
 
@@ -45,19 +46,19 @@ void endpoint_leave(struct endpoint *endpoint, struct follower *follower);
  * most REDIS_HOST_LONGEST bytes. */
 void endpoint_set(struct endpoint *endpoint, const char *host, int port);
 
-/* Followers use the server until then (on the loop's clock, in ms) and no longer, even before they
- * hear that the endpoint points elsewhere: this process may have stood still, and the order of what
- * it does first is by chance. */
+/* Followers stop using the server at `until` (on the loop's clock, in ms), even before they hear
+ * that the endpoint points elsewhere. This process may have been stopped, and chance decides what
+ * it does first after that. */
 void endpoint_limit(struct endpoint *endpoint, uint64_t until);
 
-/* Nobody knows where the server is. Followers that use the last known one go on doing so. */
+/* The server is unknown. Followers that use the last known server keep using it. */
 void endpoint_set_unknown(struct endpoint *endpoint, int code, const char *reason);
 
-/* Nobody knows, and followers have to leave the last known server. */
+/* The server is unknown, and followers must leave the last known server. */
 void endpoint_forbid(struct endpoint *endpoint, const char *reason);
 
-/* As endpoint_forbid, but the owner is asking: followers wait without an error until it points
- * somewhere. */
+/* As endpoint_forbid, but the owner is asking: followers wait without an error until the endpoint
+ * points to a server. */
 void endpoint_withdraw(struct endpoint *endpoint, const char *reason);
 
 bool endpoint_is(const struct endpoint *endpoint, const char *host, int port);

@@ -7,8 +7,8 @@ enum { WORDS_SHOWN = 160 };
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-/* Redis gives these before a script runs, or at its first write. A script is not rolled back, so
- * any other error may have come after some of its writes. */
+/* Redis gives these errors before a script runs, or at its first write. Redis does not roll a
+ * script back, so any other error may come after some of its writes. */
 static const struct error {
     const char *code;
     enum error_kind kind;
@@ -59,8 +59,8 @@ bool error_has_code(const char *text, const char *code)
     return strncmp(text, code, length) == 0 && (text[length] == ' ' || text[length] == '\0');
 }
 
-/* Redis 6.2 wraps what a command in a script answers:
- * "ERR Error running script (call to f_…): @user_script:1: -OOM command not allowed …". */
+/* Redis 6.2 wraps the error of a command in a script: "ERR Error running script (call to f_…):
+ * @user_script:1: -OOM command not allowed …". */
 static const char *unwrap(const char *text)
 {
     static const char WRAPPED[] = "ERR Error running script";
@@ -70,7 +70,7 @@ static const char *unwrap(const char *text)
     return inner ? inner + 3 : text;
 }
 
-/* NULL where its code is none of those. */
+/* Returns NULL for any other error. */
 static const struct error *errors_find(const char *inner)
 {
     for (size_t i = 0; i < LENGTH(ERRORS); i++)
@@ -79,8 +79,8 @@ static const struct error *errors_find(const char *inner)
     return NULL;
 }
 
-/* Scripts fail in Lua where what they read is not what scripts write, and nowhere else. Redis 6.2
- * wraps that, too. */
+/* A script fails in Lua only if it reads data that no script of batond writes. Redis 6.2 wraps
+ * these errors, too. */
 static bool is_of_lua(const char *text)
 {
     return strncmp(text, "ERR user_script:", 16) == 0 || strstr(text, ": user_script:") ||
@@ -95,7 +95,7 @@ enum error_kind error_kind(const char *text)
     return is_of_lua(text) ? ERROR_DAMAGED : ERROR_UNKNOWN;
 }
 
-/* Without the script's place and hash, which newer ones add. */
+/* Leaves out the script's line and hash, which newer versions of Redis add. */
 void error_explain_damage(const char *text, char *ret, size_t size)
 {
     const char *inner = unwrap(text), *end = strstr(inner, " script: ");

@@ -67,7 +67,7 @@ static int greeting_id_answered(struct greeting *greeting, const redisReply *rep
     return -EINPROGRESS;
 }
 
-/* What answers is another kind of server than was asked for. */
+/* Returns why the server is of another kind than the URL asks for, or NULL. */
 static const char *greeting_misplaced(const struct greeting *greeting)
 {
     const struct server_info *info = &greeting->info;
@@ -121,7 +121,7 @@ static int greeting_info_answered(struct greeting *greeting, const redisReply *r
     if (!error_has_code(reply->str, "NOPERM"))
         return greeting_refused(greeting, GREETING_INFO, reply->str, failure);
     if (greeting->kind == REDIS_SENTINEL)
-        return 0; /* whether it is one, its answers will show */
+        return 0; /* its answers will show whether it is a sentinel */
     if (greeting->primary_only)
         return failure_set(failure, -EPROTO,
                            "%s cannot be asked whether it is the primary, since this user may not "

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 
 enum {
-    MOST_TRIES = 3,             /* of one call that comes too late */
-    MOST_TURNS = 1000,          /* of one call that does a part of its work at a time */
+    MOST_TRIES = 3,             /* of one call, if it comes too late each time */
+    MOST_TURNS = 1000,          /* of one call, if its script does its work in parts */
     MOST_LOADS = 10,            /* for one call, when Redis keeps forgetting its script */
-    COMPLAINT_PAUSE_MS = 10000, /* between two lines on errors, which may come with every call */
+    COMPLAINT_PAUSE_MS = 10000, /* between two warnings: every call may get an error */
 };
 
 struct link {
@@ -27,14 +27,14 @@ struct link {
     struct loaded_scripts loaded;
     bool gate_is_closed;
     struct link_server server;
-    uint64_t complaint_due; /* errors are told of from then on */
-    uint64_t answering;     /* uv_hrtime at which the script was sent that was answered last */
-    uint64_t calls;         /* sent, but those that were first */
+    uint64_t complaint_due; /* the next warning may come then; on the loop's clock, in ms */
+    uint64_t answering;     /* when the script that answered last was sent (uv_hrtime) */
+    uint64_t calls;         /* scripts sent, without those of link_eval_first */
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* How it is */
+/* Its condition */
 
 static bool link_is_outdated(const struct link *link)
 {
@@ -93,7 +93,7 @@ struct store_figures link_figures(const struct link *link)
 
 /* Sending */
 
-/* Sends a script that has its deadline. */
+/* Sends a script call, whose deadline is set. */
 static void link_run(struct link *link, struct call *call)
 {
     static const struct slice ASKING = {"ASKING", 6};
@@ -118,8 +118,8 @@ static void link_send_load(struct link *link, const struct script *script)
 
 static void link_send_script(struct link *link, struct call *call)
 {
-    /* Each connection is given a script before its first use, so that after a reconnect no call is
-     * overtaken by later ones because its script alone was forgotten. */
+    /* Load each script before its first use on a connection. Else, after a reconnect, later calls
+     * would overtake the calls whose script Redis does not have. */
     const struct loaded_script *known = loaded_scripts_find(&link->loaded, call->script);
     if (!known || known->refused)
         link_send_load(link, call->script);
@@ -183,7 +183,7 @@ void link_untrack(struct link *link)
 
 /* Replies to scripts */
 
-/* By a reply of Redis: whoever called hears what that means. */
+/* Redis refused the call: the callback gets the meaning. */
 static void call_refused(struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];
@@ -191,7 +191,7 @@ static void call_refused(struct call *call, const char *error)
     call_finish(call, STORE_REFUSED, NULL, text);
 }
 
-/* Whoever asked for the name tells of it. */
+/* The callback reports the damage: it knows the name. */
 static void call_damaged(struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];
@@ -199,8 +199,8 @@ static void call_damaged(struct call *call, const char *error)
     call_finish_damaged(call, text);
 }
 
-/* SCRIPT LOAD and EVALSHA rather than EVAL: from Redis 7.4 on, scripts that came by EVAL are
- * dropped after some hundreds of others, but those that were loaded stay. */
+/* Uses SCRIPT LOAD and EVALSHA, not EVAL: from version 7.4 on, Redis drops a script that came by
+ * EVAL after some hundreds of others, and keeps a loaded script. */
 static void link_load_again(struct link *link, struct call *call, const char *error)
 {
     const struct loaded_script *known = loaded_scripts_find(&link->loaded, call->script);
@@ -217,8 +217,8 @@ static void link_load_again(struct link *link, struct call *call, const char *er
     link_run(link, call);
 }
 
-/* Whoever called decides whether it is to be run again: it was too late, so nothing was done, or a
- * part of what it has to do first. */
+/* The callback decides whether the script runs again: it came too late and did nothing, or it did
+ * only a part of its work. */
 static void link_script_done(struct link *link, struct call *call, struct store_result result,
                              unsigned *tries, unsigned most_tries, const char *given_up)
 {
@@ -249,7 +249,7 @@ static void link_leave(struct link *link, const char *error)
     pipeline_retire(link->pipeline, reason.text);
 }
 
-/* Clients only hear that Redis cannot be asked: somebody has to be told why. */
+/* Warns the operator of the cause: clients only hear that batond cannot ask Redis. */
 static void link_complain(struct link *link, const struct script *script, const char *error)
 {
     uint64_t now = uv_now(link->loop);
@@ -320,7 +320,7 @@ static void link_load_answered(struct link *link, struct call *call, const redis
     free(call);
 }
 
-/* Whether there was one to end, or this user may not: what counts is that it was asked first. */
+/* Even an error does not matter: Redis only has to run these commands before the next ones. */
 static void link_ended_answered(struct link *link, struct call *call, const redisReply *reply)
 {
     (void)link, (void)reply;
@@ -335,10 +335,10 @@ static void link_track_answered(struct link *link, struct call *call, const redi
                              reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
 }
 
-/* What the pipeline tells */
+/* Events of the pipeline */
 
-/* Ends the connection before this one for Redis, too. What it still had to read from there, it
- * would run at some later time: after a grant in doubt was taken back, it would grant it again. */
+/* Makes Redis end the previous connection, too. Redis may still have commands of it to read, and
+ * would run them later: it would repeat a grant in doubt that batond has taken back. */
 static void link_bury_predecessor(struct link *link, int64_t client_id)
 {
     char number[24];

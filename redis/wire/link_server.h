@@ -1,4 +1,4 @@
-/* link_server.h: which Redis a link is connected to, and which it was connected to before. */
+/* link_server.h: the Redis to which a link is connected now, and the one before. */
 #ifndef BATON_REDIS_WIRE_LINK_SERVER_H
 #define BATON_REDIS_WIRE_LINK_SERVER_H
 
@@ -7,15 +7,15 @@
 
 /* Zeroed before the first connection. */
 struct link_server {
-    struct store_peer peer; /* as it said of itself when it was connected to */
-    int64_t client_id;      /* what it calls that connection; 0 where it does not say */
-    char place[300];        /* as of session_place */
+    struct store_peer peer; /* what it said of itself at the last connect */
+    int64_t client_id;      /* the id that it gives this connection; 0 if it does not say */
+    char place[300];        /* as session_place */
     uint64_t connects;      /* so far */
-    uint64_t switches;      /* those of them to another server than the one before */
+    uint64_t switches;      /* of these, to another server than before */
 };
 
-/* There is a new connection. Returns what the same run of Redis calls the one before it, or 0 where
- * nobody can tell: that is gone here, but may live on there. */
+/* Notes a new connection. Returns the id of the previous connection if the same run of Redis served
+ * it, else 0. The previous connection is gone here, but may still live at Redis. */
 int64_t link_server_note(struct link_server *server, const struct session_peer *peer,
                          const char *place);
 

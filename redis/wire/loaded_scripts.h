@@ -1,4 +1,4 @@
-/* loaded_scripts.h: which scripts Redis has received on this connection. */
+/* loaded_scripts.h: the scripts that Redis has received on this connection. */
 #ifndef BATON_REDIS_WIRE_LOADED_SCRIPTS_H
 #define BATON_REDIS_WIRE_LOADED_SCRIPTS_H
 
@@ -23,10 +23,10 @@ struct loaded_scripts {
 struct loaded_script *loaded_scripts_find(struct loaded_scripts *loaded,
                                           const struct script *script);
 
-/* A SCRIPT LOAD is on its way. */
+/* Notes that a SCRIPT LOAD is on its way. */
 void loaded_scripts_begin(struct loaded_scripts *loaded, const struct script *script);
 
-/* Redis has answered the SCRIPT LOAD; `error` is NULL or the error reply. */
+/* Notes the answer to a SCRIPT LOAD; `error` is NULL or the error reply. */
 void loaded_scripts_end(struct loaded_scripts *loaded, const struct script *script,
                         const char *error);
 

@@ -11,12 +11,13 @@ struct pipeline {
     uv_loop_t *loop;
     struct session *session;
     struct pipeline_events events;
-    struct call_queue pending;  /* sent, in the order in which replies will come */
-    struct call_queue refused;  /* to be failed at the end of the turn */
-    char leaving[TROUBLE_SIZE]; /* why no new call is taken, and the connection is given up once
-                                 * the open ones are answered; "" while all is well */
-    bool is_telling;            /* of a reply; then it is looked whether that was the last */
-    uint64_t heard; /* when Redis last answered: while it does, who waits longer is only queued */
+    struct call_queue pending;  /* sent, in the order of their replies */
+    struct call_queue refused;  /* they fail at the end of the turn */
+    char leaving[TROUBLE_SIZE]; /* why the pipeline takes no new call, and ends the connection once
+                                 * the open calls are answered; "" if it is not retired */
+    bool is_telling; /* hands out a reply, and then checks whether that was the last one */
+    uint64_t heard;  /* when Redis last answered, on the loop's clock, in ms: while Redis answers, a
+                      * call that waits longer is only queued */
     bool closing;
 };
 
@@ -28,8 +29,9 @@ void pipeline_send_ahead(struct pipeline *pipeline, struct call *call)
     call->end = session_send(pipeline->session, call->bytes, call->length);
 }
 
-/* The deadline of each call is looked at when that of an earlier one has come. Where Redis has
- * nothing else of ours to do, it need not wait for what this turn of the loop still makes. */
+/* session_wake leaves a timer alone that is due earlier; pipeline_on_woken then sets it to the next
+ * deadline. If Redis has no other call of ours, it gets this one now, not at the end of this turn
+ * of the loop. */
 void pipeline_send(struct pipeline *pipeline, struct call *call)
 {
     pipeline_send_ahead(pipeline, call);
@@ -61,7 +63,7 @@ void pipeline_retire(struct pipeline *pipeline, const char *reason)
         pipeline_end_if_retired(pipeline);
 }
 
-/* What the session tells */
+/* Events of the session */
 
 static void pipeline_on_ready(void *context, const struct session_peer *peer)
 {
@@ -99,7 +101,7 @@ static void pipeline_fail_refused(struct pipeline *pipeline, const char *reason)
         call_finish(call, STORE_UNSENT, NULL, reason);
 }
 
-/* A command that has not left this process entirely cannot have been run. */
+/* Redis cannot have run a command that has not left this process entirely. */
 static void pipeline_fail_pending(struct pipeline *pipeline, const struct session_loss *loss)
 {
     struct call_queue calls = call_queue_take(&pipeline->pending);
@@ -108,7 +110,7 @@ static void pipeline_fail_pending(struct pipeline *pipeline, const struct sessio
                     loss->reason);
 }
 
-/* Whoever hears that a call has failed may close the pipeline, or call again. */
+/* The callback of a failed call may close the pipeline, or call again. */
 static void pipeline_on_lost(void *context, const struct session_loss *loss)
 {
     struct pipeline *pipeline = context;
@@ -131,7 +133,7 @@ static const struct call *pipeline_earliest(const struct call_queue *queue)
     return found;
 }
 
-/* Replies that came while this process itself was held up are not late. */
+/* Reads first: replies that came while this process was held up are not late. */
 static void pipeline_on_woken(void *context)
 {
     struct pipeline *pipeline = context;

@@ -20,8 +20,8 @@ static void read_version(struct server_info *info, struct slice value)
     sscanf(info->version, "%4d.%4d", &info->major, &info->minor);
 }
 
-/* Valkey keeps redis_version for those who ask for it, and may drop it some day. All its versions
- * are new enough. */
+/* Valkey still reports redis_version, and may drop it some day. All versions of Valkey are new
+ * enough. */
 static void read_valkey_version(struct server_info *info, struct slice value)
 {
     if (info->version[0] == '\0')
@@ -83,7 +83,7 @@ static void read_replicas(struct server_info *info, struct slice value)
     info->replicas = (int)strtol(digits, NULL, 10);
 }
 
-/* The line is only there where the setting is not 0. */
+/* INFO has this line only if the setting is not 0. */
 static void read_needs_replicas(struct server_info *info, struct slice value)
 {
     (void)value;
@@ -103,7 +103,7 @@ static const struct field {
     {"valkey_version", read_valkey_version},
     {"loading", read_loading},
     {"redis_mode", read_mode},
-    {"server_mode", read_mode}, /* Valkey's name for it */
+    {"server_mode", read_mode}, /* the name that Valkey uses */
     {"role", read_role},
     {"slave_read_only", read_read_only},
     {"maxmemory_policy", read_eviction},

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 enum {
-    PUSH_LENGTH = 1024, /* a few commands; from 512 to 4096 makes no difference */
-    STEADY_MS = 1000,   /* a connection that lasted so long is no sign of trouble to come */
+    PUSH_LENGTH = 1024, /* bytes, a few commands; from 512 to 4096 it makes no difference */
+    STEADY_MS = 1000,   /* after a connection that lasted this long, the pause is short again */
 };
 
 void session_part_closed(void *context)
@@ -31,7 +31,7 @@ static void session_timer_closed(uv_handle_t *timer)
     session_part_closed(timer->data);
 }
 
-/* What the timer is for, in each state. */
+/* What the timer does in each state. */
 #define DUE(X)                                                                                     \
     X(SESSION_WAITING, session_attempt)                                                            \
     X(SESSION_SEEKING, session_seeks)                                                              \
@@ -50,7 +50,7 @@ void session_timer_set(struct session *session, uint64_t ms)
 
 /* Losing a connection */
 
-/* After the growing pause there is another try. */
+/* Tries again after the pause, which grows. */
 static void session_rest(struct session *session)
 {
     session->state = SESSION_WAITING;
@@ -107,7 +107,7 @@ void session_send_words(struct session *session, const struct slice *words, size
     free(call);
 }
 
-/* While it is sought, nothing is under way that could be late. */
+/* While the endpoint knows no server, nothing is under way that could be late. */
 static void session_seeks(struct session *session)
 {
     (void)session;
@@ -129,8 +129,8 @@ static void session_timer_fired(uv_timer_t *timer)
         FIRED[session->state](session);
 }
 
-/* A timer that is due earlier is left alone: its owner finds out what it is for when it fires. So a
- * busy owner sets it rarely, and an idle one not at all. */
+/* Leaves a timer alone that is due earlier: when it fires, the owner checks what is due. So a busy
+ * owner rarely sets it, and an idle owner never does. */
 void session_wake(struct session *session, uint64_t due)
 {
     if (uv_is_active((uv_handle_t *)&session->timer) && due >= session->timer_due)
@@ -202,12 +202,12 @@ static void session_start(struct session *session)
     session->parts_open = 2;
     if (session->endpoint)
         endpoint_follow(session->endpoint, &session->follower);
-    /* Everything happens from the loop, the first try too. */
+    /* The loop makes the first try, too. */
     session->state = SESSION_WAITING;
     session_timer_set(session, 0);
 }
 
-/* With an endpoint the URL is that of whatever server it leads to. */
+/* With an endpoint, the URL later gets the address of the server to which the endpoint points. */
 static int session_take_url(struct session *session, const struct redis_url *url)
 {
     enum redis_kind kind = url->kind == REDIS_CLUSTER ? REDIS_NODE : REDIS_SERVER;

@@ -22,9 +22,9 @@ void session_drop_connection(struct session *session)
     session->connection = NULL;
 }
 
-/* Where to */
+/* Addresses */
 
-/* A quorum has no session: each of its members has one. */
+/* A kind without words never has a session: each of its servers has one. */
 #define PLACES(X)                                                                                  \
     X(REDIS_SERVER, "Redis at ")                                                                   \
     X(REDIS_SENTINEL, "the sentinel at ")                                                          \
@@ -54,7 +54,7 @@ void session_name_socket(struct session *session)
     };
 }
 
-/* This address won't do; perhaps another one of the same name will. */
+/* This address does not work; tries the next address of the same name. */
 static void session_retreat(struct session *session, int code, const char *reason)
 {
     const struct addrinfo *next = session->candidate->ai_next;
@@ -112,7 +112,7 @@ static void session_greeted(struct session *session, const redisReply *reply)
         session_retreat(session, result, reason.text);
 }
 
-/* What the connection tells. Once the session is being closed, only replies still count. */
+/* Events of the connection. While the session closes, only replies count. */
 
 static void session_replied(void *context, const redisReply *reply)
 {
@@ -196,7 +196,7 @@ static void session_resolved(uv_getaddrinfo_t *request, int status, struct addri
     session_part_closed(session);
 }
 
-/* An address is no name: it needs no resolver, which may be busy with names that nobody answers. */
+/* An IP address needs no resolver, which may be busy with names that no DNS server answers. */
 static bool session_resolve_address(struct session *session, const char *port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
@@ -228,7 +228,7 @@ static void session_resolve(struct session *session)
         session_resolved(&session->resolver, result, NULL);
 }
 
-/* Makes the URL that of the server to which the endpoint points. */
+/* Puts the address of the server to which the endpoint points into the URL. */
 static void session_turn(struct session *session)
 {
     char *host = memory_checked(strdup(session->endpoint->host));
@@ -238,7 +238,6 @@ static void session_turn(struct session *session)
     session_name_place(session);
 }
 
-/* The endpoint's doubts are its own: it is not asked again, but asks by itself. */
 static void session_attempt_endpoint(struct session *session)
 {
     const struct endpoint *endpoint = session->endpoint;
@@ -264,7 +263,7 @@ void session_attempt(struct session *session)
     }
 }
 
-/* At once, without the pause: what was wrong was the server. */
+/* Reconnects at once, without the pause: the next server has not failed. */
 static void session_leave_server(struct session *session)
 {
     const struct endpoint *endpoint = session->endpoint;
@@ -284,7 +283,7 @@ void session_endpoint_changed(void *context)
 {
     struct session *session = context;
     if (session->closing || session->state == SESSION_RESOLVING)
-        return; /* session_resolved looks */
+        return; /* session_resolved checks */
     if (session->state == SESSION_SEEKING)
         session_attempt(session);
     else if (session->state == SESSION_WAITING && session->endpoint->knows)
@@ -295,7 +294,7 @@ void session_endpoint_changed(void *context)
 
 /* Time */
 
-/* A resolver cannot be stopped; it is only told what takes so long. */
+/* A running lookup cannot be stopped; the owner only hears why it takes so long. */
 void session_resolver_slow(struct session *session)
 {
     struct failure reason;

@@ -1,5 +1,5 @@
-/* session_state.h: what redis/wire/session.c, which keeps a connection, and
- * redis/wire/session_connect.c, which makes it, know of a session; nobody else does. */
+/* session_state.h: the state of a session. Only redis/wire/session.c, which keeps a connection, and
+ * redis/wire/session_connect.c, which makes it, know it. */
 #ifndef BATON_REDIS_WIRE_SESSION_STATE_H
 #define BATON_REDIS_WIRE_SESSION_STATE_H
 
@@ -14,12 +14,12 @@ enum { SESSION_PLACE_SIZE = 300, SESSION_TROUBLE_SIZE = sizeof((struct failure *
 
 enum session_state {
     SESSION_WAITING,    /* for the next try */
-    SESSION_SEEKING,    /* until the endpoint knows where to */
+    SESSION_SEEKING,    /* for the endpoint to know the server */
     SESSION_RESOLVING,  /* the host's name */
     SESSION_CONNECTING, /* to `candidate` */
     SESSION_GREETING,   /* AUTH, SELECT, CLIENT ID, INFO are on their way */
     SESSION_READY,
-    SESSION_STATES /* how many there are */
+    SESSION_STATES /* the number of states */
 };
 
 struct session {
@@ -33,15 +33,15 @@ struct session {
     enum session_state state;
     bool closing;
 
-    /* The pause, the time to connect and what the owner wants to be woken for never overlap. */
+    /* One timer is enough: the pause, the time to connect and session_wake never overlap. */
     uv_timer_t timer;
     uint64_t timer_due;
     struct deferred turn;
     uv_getaddrinfo_t resolver;
     bool resolving;
-    int parts_open; /* the timer, the turn, the resolver's request, connections being closed */
+    int parts_open; /* open handles: the timer, `turn`, a lookup, each connection */
 
-    struct addrinfo *resolved; /* to be freed */
+    struct addrinfo *resolved; /* for uv_freeaddrinfo */
     struct addrinfo unix_info; /* stands for a resolved address */
     struct sockaddr_un unix_address;
     const struct addrinfo *candidate; /* the address in use */
@@ -55,30 +55,31 @@ struct session {
 
 /* redis/wire/session.c */
 
-/* One of those that are counted in `parts_open`: with the last the session is freed. */
+/* One of `parts_open` is closed. The last one frees the session. */
 void session_part_closed(void *context);
 
 void session_timer_set(struct session *session, uint64_t ms);
 
-/* Keeps `reason` as what is wrong. Returns true if that is something new. */
+/* Keeps `reason` as the trouble of the session. Returns true if it is a new one. */
 bool session_note(struct session *session, const char *reason);
 
 /* redis/wire/session_connect.c */
 
-/* Begins to connect, to where the endpoint points, or else to what the URL names. */
+/* Starts to connect: to where the endpoint points or, without one, to the server of the URL. */
 void session_attempt(struct session *session);
 
-/* The endpoint has something new to tell. */
+/* The endpoint points elsewhere, or nowhere. */
 void session_endpoint_changed(void *context);
 
-/* The timer fired while the host's name was looked up, and while it connected or logged in. */
+/* The timer fired: during the lookup of the host's name, or while the session connected or logged
+ * in. */
 void session_resolver_slow(struct session *session);
 void session_connect_overdue(struct session *session);
 
 void session_forget_addresses(struct session *session);
 void session_drop_connection(struct session *session);
 
-/* What it connects to, for messages; for a socket of Unix, its address. */
+/* Set `place` and, for a Unix socket, its address. */
 void session_name_place(struct session *session);
 void session_name_socket(struct session *session);
 
