@@ -5,20 +5,13 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/route.h"
+#include "base/monotonic.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 static int64_t limits_own(int64_t own, int64_t common)
 {
     return own == PRINCIPAL_LIMIT_UNSET ? common : own;
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 /* The limit of renewals and releases is this many times that of all requests, since a client with
@@ -54,7 +47,7 @@ bool limits_count(struct exchange *exchange)
         return true;
     struct account *account = exchange->principal->account;
     bool keeps = limits_keeps_holds(exchange->route);
-    now = now_ns();
+    now = monotonic_ns();
     struct rate rate = rate_count(&account->rate_ns, limit, now, keeps);
     limits_add_headers(exchange, limit, rate.left);
     if (keeps)
@@ -75,8 +68,8 @@ void limits_charge_miss(const struct exchange *exchange)
 {
     int64_t limit = limits_rate(exchange);
     if (limit > 0 && limits_keeps_holds(exchange->route))
-        rate_charge(&exchange->principal->account->keeping_ns, limit * KEEPING_FACTOR, now_ns(),
-                    KEEPING_FACTOR - 1);
+        rate_charge(&exchange->principal->account->keeping_ns, limit * KEEPING_FACTOR,
+                    monotonic_ns(), KEEPING_FACTOR - 1);
 }
 
 static bool limits_may_wait(const struct exchange *exchange)

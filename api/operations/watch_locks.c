@@ -59,11 +59,6 @@ static bool watch_locks_wants(void *context, struct slice name)
     return permission_to_read(watching->events.exchange, name);
 }
 
-static char *watch_locks_put(char *at, struct slice text)
-{
-    return mempcpy(at, text.bytes, text.length);
-}
-
 /* A reply has one version only. If the client asked for everything held and not all of it fits, it
  * must use GET /locks for that; the reply has the version to go on from. */
 static void watch_locks_answer(struct watching *watching, bool complete)
@@ -81,7 +76,7 @@ static void watch_locks_answer(struct watching *watching, bool complete)
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             *at++ = ',';
-        at = watch_locks_put(at, page->locks[i]->text);
+        at = mempcpy(at, page->locks[i]->text.bytes, page->locks[i]->text.length);
     }
     stpcpy(at, "]}\n");
     reply_owned(exchange, 200, "application/json", text);

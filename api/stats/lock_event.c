@@ -1,9 +1,8 @@
 #include "api/stats/lock_event.h"
 
 #include "api/http/context.h"
+#include "base/monotonic.h"
 #include "base/table.h"
-
-#include <time.h>
 
 static const char *const WORDS[] = {
 #define LOCK_EVENT_WORD(name, word) [name] = word,
@@ -121,24 +120,17 @@ static void lock_event_set_hold(struct lock_event *event, const struct hold *hol
     event->ttl_ms = hold->ttl_ms;
 }
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
 /* Returns for how long it has waited, -1 if not, and ends the wait. */
 static int64_t lock_event_take_wait(struct exchange *exchange)
 {
-    int64_t waited = exchange->wait.queued_us ? now_us() - exchange->wait.queued_us : -1;
+    int64_t waited = exchange->wait.queued_us ? monotonic_us() - exchange->wait.queued_us : -1;
     exchange->wait.queued_us = 0;
     return waited;
 }
 
 void lock_event_queued(struct exchange *exchange, struct slice name)
 {
-    exchange->wait.queued_us = now_us();
+    exchange->wait.queued_us = monotonic_us();
     exchange->wait.queued_name = name;
     struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_QUEUED, name);
     lock_event_tell(exchange->api, &event, exchange);

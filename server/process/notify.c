@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LONGEST = 512, PATIENCE_S = 1 };
@@ -75,11 +74,4 @@ void notify_say(const struct notify *notify, const char *format, ...)
     if (length > 0)
         sendto(notify->fd, text, length < LONGEST ? (size_t)length : LONGEST - 1, MSG_NOSIGNAL,
                (const struct sockaddr *)&notify->place, notify->length);
-}
-
-int64_t notify_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }

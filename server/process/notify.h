@@ -26,7 +26,4 @@ int notify_open(struct notify *ret, struct failure *failure);
 void notify_say(const struct notify *notify, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The time as RELOADING=1 has to be told with, in microseconds. */
-int64_t notify_now_us(void);
-
 #endif

@@ -1,6 +1,7 @@
 #include "server/process/supervisor.h"
 
 #include "base/duration.h"
+#include "base/monotonic.h"
 #include "server/process/readings.h"
 
 #include <fcntl.h>
@@ -97,7 +98,7 @@ static bool ends_with_terminal(void)
 
 static void supervisor_reload(struct process *process)
 {
-    notify_say(&process->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, notify_now_us());
+    notify_say(&process->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, monotonic_us());
     readings_again(process);
     notify_say(&process->notify, "READY=1");
 }
