@@ -14,8 +14,8 @@ struct cluster {
     struct slot_map map;
     struct node_table *table;
     struct topology *topology;
-    struct primary_lease *lease; /* NULL: none is required */
-    int open;                    /* the topology and the lease */
+    struct primary_lease *lease; /* NULL: the nodes need no lease */
+    int open;                    /* how many of topology and lease are open */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -83,8 +83,8 @@ unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsig
     return node_table_meet(cluster->table, to, by);
 }
 
-/* A node that seems new may be a known one at another address. A node that served nothing may
- * have taken over all slots of another. */
+/* A node that serves nothing by the map may be a known node at another address, or may have taken
+ * over all slots of another node. Only the topology can tell. */
 unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
                             unsigned by)
 {

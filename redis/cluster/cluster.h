@@ -12,20 +12,20 @@
  * redis/cluster/node_table.h gives each node a number when a node first names it, and
  * redis/cluster/slot_map.h keeps which number serves which slot.
  *
- * An outdated map costs a detour and nothing else: each node knows what it serves itself, and
- * redirects every other call. Used on its loop's thread alone. */
+ * An outdated map costs only a detour: each node knows what it serves, and redirects every other
+ * call. Used on its loop's thread alone. */
 struct cluster;
 
-/* The loop calls these. None may be NULL, and none may close the cluster. */
+/* The loop calls these. Set all of them. They must not close the cluster. */
 struct cluster_events {
     void *context;
-    /* A new node serves slots, or is about to. It keeps `node`, its number, which counts from 0.
+    /* A new node serves slots, or is about to. It keeps its number `node`; numbers count from 0.
      * Sessions with it follow the endpoint, which lives as long as the cluster. */
     void (*joined)(void *context, unsigned node, struct endpoint *endpoint);
     /* The map is known, and may have changed. */
     void (*mapped)(void *context);
-    /* No node can be asked. Called when that is new, and again while no map is known so far.
-     * `code` is -EPROTO where an operator has to act, else -EAGAIN. */
+    /* The topology can ask no node. Called when that begins, and repeatedly until a first map is
+     * known. `code` is -EPROTO if an operator has to act, else -EAGAIN. */
     void (*lost)(void *context, int code, const char *reason);
 };
 
@@ -49,7 +49,7 @@ unsigned cluster_owner(const struct cluster *cluster, unsigned slot);
 unsigned cluster_next_slot(const struct cluster *cluster, unsigned node, unsigned slot);
 unsigned cluster_take_former(struct cluster *cluster, unsigned slot);
 
-/* How many slots the node serves, and how many slots no node serves: all of them while no map is
+/* How many slots the node serves. How many slots no node serves: all slots until a map is
  * known. */
 unsigned cluster_slots_of(const struct cluster *cluster, unsigned node);
 unsigned cluster_uncovered(const struct cluster *cluster);

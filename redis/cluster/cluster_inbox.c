@@ -1,6 +1,6 @@
 #include "redis/cluster/cluster_inbox.h"
 
-enum { STAYS_MS = 500 }; /* at a node, before a failure there moves the inbox */
+enum { STAYS_MS = 500 }; /* the inbox stays at a node for this long, whatever fails there */
 
 static void cluster_inbox_move(struct cluster_inbox *inbox)
 {
@@ -25,7 +25,7 @@ void cluster_inbox_note_map(struct cluster_inbox *inbox)
     if (!inbox->endpoint.knows || cluster_slots_of(inbox->options.cluster, inbox->node) > 0)
         return;
     bool was_told = inbox->loss_is_told;
-    inbox->loss_is_told = true; /* this loss is no news */
+    inbox->loss_is_told = true; /* the inbox itself ends this session: no warning */
     cluster_inbox_move(inbox);
     inbox->loss_is_told = was_told;
 }
@@ -57,7 +57,7 @@ static void cluster_inbox_on_message(void *context, struct slice text)
 static void cluster_inbox_on_touched(void *context, struct slice key)
 {
     (void)context,
-        (void)key; /* each node's own inbox hears of keys: redis/cluster/cluster_shard.h */
+        (void)key; /* each node's own inbox reports its keys: redis/cluster/cluster_shard.h */
 }
 
 static void cluster_inbox_on_lost(void *context, const char *reason)

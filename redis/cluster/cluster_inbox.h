@@ -5,10 +5,12 @@
 #include "redis/cluster/cluster_shards.h"
 
 /* A published message reaches every node, so one inbox at any node is enough. It goes to another
- * node if its node is lost, or serves nothing any more. */
+ * node if its node is lost, or serves nothing any more.
+ *
+ * `url`, `cluster`, `shards` and `events` outlive the inbox. */
 struct cluster_inbox_options {
     uv_loop_t *loop;
-    const struct redis_url *url; /* all that these point to outlives the inbox */
+    const struct redis_url *url;
     struct cluster *cluster;
     const struct cluster_shards *shards;
     const struct store_events *events; /* the inbox calls listening, message, warning */
@@ -18,7 +20,7 @@ struct cluster_inbox_options {
  * loop's thread alone. */
 struct cluster_inbox {
     struct cluster_inbox_options options;
-    struct inbox *inbox;      /* NULL: nobody listens */
+    struct inbox *inbox;      /* NULL before cluster_inbox_listen */
     struct endpoint endpoint; /* to `node` */
     unsigned node;
     uint64_t turned; /* when the inbox went to `node`; on the loop's clock, in ms */

@@ -14,7 +14,7 @@ struct cluster_shard {
     bool tracks;
     bool is_marked;
     unsigned marked_slot;
-    int open; /* the shard and the inbox */
+    int open; /* how many of primary and key_inbox are open */
     void (*closed)(void *context);
     void *closed_context;
 };

@@ -6,13 +6,14 @@
 #include "redis/cluster/cluster.h"
 #include "redis/primary/primary.h"
 
-/* It exists from the moment when another node first names its node. It is a shard with a connection
- * while the node serves slots, and a second connection for changed keys once a caller asks for
- * them, because Redis reports only a node's own keys. Used on its loop's thread alone. */
+/* A shard begins when a node of the Cluster first names its node, and lives until the store closes.
+ * It has a connection while its node serves slots. Once a caller asks for changed keys, it has a
+ * second connection for them, because each node reports only its own keys. Used on its loop's
+ * thread alone. */
 struct cluster_shard;
 
-/* The shard has the number of the node. `touched` may also tell of keys that were tracked
- * earlier. The cluster outlives the shard. Returns 0 or a negative errno. */
+/* The shard has the number of the node. `touched` may also report keys that are no longer
+ * tracked. The cluster outlives the shard. Returns 0 or a negative errno. */
 int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
                        const struct primary_options *options);
 

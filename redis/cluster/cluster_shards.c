@@ -7,13 +7,13 @@
 struct cluster_shards {
     struct cluster *cluster;
     struct primary_options options;
-    struct cluster_shard *all[CLUSTER_NODES_MOST]; /* NULL: no connection could be made */
+    struct cluster_shard *all[CLUSTER_NODES_MOST]; /* by node; NULL: not opened so far */
     unsigned count;
     bool tracks;
-    struct slice prefix; /* the bytes are its own */
+    struct slice prefix; /* its bytes belong to the shards */
     char *marker;        /* without its tag; NULL before cluster_shards_expect_replicas */
     int expected;
-    int open; /* open shards, and one until the closing begins */
+    int open; /* open shards, plus 1 until cluster_shards_close */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;

@@ -20,26 +20,26 @@ void cluster_shards_close(struct cluster_shards *shards, void (*closed)(void *co
                           void *context);
 void cluster_shards_free(struct cluster_shards *shards);
 
-/* Adds a new node, which has the next number. Returns false if there can be no connection for
- * it, for instance if a file of certificates cannot be read at the moment. The next map tries
- * again. */
+/* Adds a new node, which has the next number. Returns false if its connection cannot be opened, for
+ * instance if a certificate file cannot be read at the moment. The shards try again at the next
+ * map. */
 bool cluster_shards_join(struct cluster_shards *shards, unsigned node, struct endpoint *endpoint);
 
 /* The map may have changed. Dismisses a node that serves nothing any more once no call waits for
  * its answer. */
 void cluster_shards_note_map(struct cluster_shards *shards);
 
-/* How many numbers there are, and the shard of a number: NULL if the node has no connection so
- * far. */
+/* How many nodes have a number. The shard of a number: NULL if its connection could not be
+ * opened so far. */
 unsigned cluster_shards_count(const struct cluster_shards *shards);
 struct cluster_shard *cluster_shards_at(const struct cluster_shards *shards, unsigned node);
 
-/* Whether the node serves any slots; whether scripts can be sent to it. */
+/* Whether the node serves any slots. Whether batond can send scripts to it. */
 bool cluster_shards_serves(const struct cluster_shards *shards, unsigned node);
 bool cluster_shards_is_up(const struct cluster_shards *shards, unsigned node);
 
-/* Goes from a node to the next one that serves slots and is up, going round, so perhaps to the
- * same. Returns false if there is none. */
+/* Goes from `*node` to the next node that serves slots and is up. It goes round, so it may end at
+ * the same node. Returns false if no node serves slots and is up. */
 bool cluster_shards_next(const struct cluster_shards *shards, unsigned *node);
 
 /* Whether a node that is up serves every slot. */
@@ -64,7 +64,7 @@ void cluster_shards_untrack(struct cluster_shards *shards);
 bool cluster_shards_tracks(const struct cluster_shards *shards);
 void cluster_shards_expect_replicas(struct cluster_shards *shards, struct slice key, int replicas);
 
-/* The node does not serve its marker's key: gives it another one. */
+/* Gives the node another marker. Call this when the node does not serve its marker's key. */
 void cluster_shards_mark_anew(struct cluster_shards *shards, unsigned node);
 
 #endif

@@ -22,12 +22,12 @@ struct cluster_store {
     struct router *router;
     struct cluster_shards *shards;
     struct cluster_inbox inbox;
-    unsigned answering; /* the shard whose answer is being told */
+    unsigned answering; /* the shard that answered last, for cluster_store_mark */
     unsigned tagged_slot;
     unsigned up_last;
-    struct failure lost; /* why no map is known */
+    struct failure lost; /* why the topology can ask no node */
     char text[TEXT_SIZE];
-    int open; /* the shards and the inbox */
+    int open; /* how many of shards and inbox are open */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -130,14 +130,14 @@ static void cluster_store_on_mapped(void *context)
     struct cluster_store *store = context;
     if (store->closing)
         return;
-    cluster_store_tell_taken(store); /* first: later a node that is down may be dismissed */
+    cluster_store_tell_taken(store); /* first: the next call may dismiss the former owner */
     cluster_shards_note_map(store->shards);
     cluster_inbox_note_map(&store->inbox);
     if (store->events.moved)
         store->events.moved(store->events.context);
 }
 
-/* Before a map is known, shard 0, which does not exist yet, counts as down. */
+/* Before a map is known there is no shard: reports shard 0 as down. */
 static void cluster_store_on_lost(void *context, int code, const char *reason)
 {
     struct cluster_store *store = context;
@@ -349,7 +349,7 @@ static void cluster_store_write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
         slot_tag(slot, tag);
 }
 
-/* Another slot each time: a slot may be on its way to another node. */
+/* Takes another slot each time, because a slot may be moving to another node. */
 static void cluster_store_tag(void *state, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     struct cluster_store *store = state;

@@ -5,8 +5,8 @@
 #include "redis/types/transport.h"
 
 /* For redis+cluster://. redis/cluster/cluster.h finds out which node serves what, and
- * redis/cluster/router.h where a call goes. What each node has beside that is in
- * redis/cluster/cluster_shards.h, and what all have together in redis/cluster/cluster_inbox.h. */
+ * redis/cluster/router.h where a call goes. redis/cluster/cluster_shards.h has the
+ * connections of each node, and redis/cluster/cluster_inbox.h the one inbox of all nodes. */
 extern const struct transport cluster_transport;
 
 #endif

@@ -13,17 +13,18 @@ struct node {
     struct node_table *table;
     char host[REDIS_HOST_LONGEST + 1];
     int port;
-    bool has_address; /* and was not dismissed */
-    uint64_t since;   /* when it got its present address; loop time */
-    uint64_t until;   /* a node with a lease vouches for it until then; loop time */
-    bool is_lost;     /* a session failed to connect, or was disconnected, since */
+    bool has_address; /* false after node_table_dismiss */
+    uint64_t since;   /* when it got its present address; on the loop's clock, in ms */
+    uint64_t until;   /* on the loop's clock, in ms: counts as a lease, since a node with a lease
+                       * has named it */
+    bool is_lost;     /* its last session failed to connect, or was disconnected */
 };
 
 struct node_table {
     uv_loop_t *loop;
     const struct slot_map *map;
     struct node_table_events events;
-    struct primary_lease *lease; /* NULL: none is required */
+    struct primary_lease *lease; /* NULL: the nodes need no lease */
     struct node *nodes[CLUSTER_NODES_MOST];
     unsigned count;
 };
@@ -66,7 +67,7 @@ static void node_hide(const struct node_table *table, struct node *node)
     endpoint_withdraw(&node->endpoint, reason.text);
 }
 
-/* Lets the endpoint point to where the node is, as long as it has a lease. */
+/* Points the endpoint to the address of the node, as long as the node has a lease. */
 static void node_show(const struct node_table *table, unsigned number)
 {
     struct node *node = table->nodes[number];
@@ -89,7 +90,7 @@ void node_table_update_endpoints(struct node_table *table)
         node_show(table, i);
 }
 
-/* A primary that does not answer counts, too. */
+/* Each primary on the map is a voter, even if it does not answer. */
 void node_table_note_map(struct node_table *table)
 {
     for (unsigned i = 0; table->lease && i < table->count; i++)
@@ -107,7 +108,7 @@ void node_table_require_primary_lease(struct node_table *table, struct primary_l
 
 /* Addresses */
 
-/* `by` has named the node; CLUSTER_NOBODY: a server without a number has. */
+/* `by` is the node that gave the address; CLUSTER_NOBODY: a server without a number. */
 static void node_set_address(struct node_table *table, unsigned number, unsigned by,
                              const char *host, int port)
 {

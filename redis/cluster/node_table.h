@@ -8,19 +8,18 @@
 
 #include <uv.h>
 
-/* A node that serves slots, did, or is about to, gets the next number when another node first
- * names it, and keeps the number. An id identifies a node better than its address, but a
- * redirect gives the address alone.
+/* A node that serves slots, has served slots, or is about to serve them, gets the next number when
+ * another node first names it, and keeps this number. An id identifies a node better than its
+ * address, but a redirect gives the address alone.
  *
  * The endpoint of each node gives its address. The endpoint points nowhere after the node was
- * dismissed, and while the node has no primary lease, where one is required. Used on its loop's
- * thread alone. */
+ * dismissed. If nodes need a primary lease, it also points nowhere while the node has none. Used on
+ * its loop's thread alone. */
 struct node_table;
 
 struct node_table_events {
     void *context;
-    /* A node is new: its number, and the endpoint that sessions with it follow as long as the table
-     * lives. */
+    /* A new node. Sessions with it follow the endpoint, which lives as long as the table. */
     void (*joined)(void *context, unsigned number, struct endpoint *endpoint);
     /* A follower of a node's endpoint could not use the node, or has lost it. */
     void (*endpoint_failed)(void *context);
@@ -48,11 +47,12 @@ void node_table_note_map(struct node_table *table);
 unsigned node_table_find(const struct node_table *table, const struct slot_node *named,
                          unsigned by);
 
-/* The same, but an unknown node gets a number, and its endpoint points to the address that `by`
- * gives. CLUSTER_NOBODY also if there are too many nodes. */
+/* As node_table_find, but an unknown node gets a number, and its endpoint points to the address
+ * that `by` gives. Returns CLUSTER_NOBODY also if there are too many nodes. */
 unsigned node_table_meet(struct node_table *table, const struct slot_node *named, unsigned by);
 
-/* The same where the server at this address names the node. That server need not have a number. */
+/* As node_table_meet, but the server at this address names the node. The server may have no
+ * number. */
 unsigned node_table_meet_by(struct node_table *table, const struct slot_node *named,
                             const char *host, int port);
 
@@ -65,7 +65,7 @@ struct node_table_address {
 };
 struct node_table_address node_table_address(const struct node_table *table, unsigned number);
 
-/* How many nodes serve slots, and the number of the one at `index` among them. */
+/* How many nodes serve slots, and the number of the node at `index` among them. */
 size_t node_table_count_serving(const struct node_table *table);
 unsigned node_table_serving(const struct node_table *table, size_t index);
 

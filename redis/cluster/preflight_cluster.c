@@ -1,4 +1,3 @@
-/* The look at a Redis Cluster before anything starts: a map, and whether all slots are on it. */
 #include "redis/cluster/preflight_cluster.h"
 
 #include "redis/cluster/cluster.h"
@@ -21,12 +20,12 @@ static void preflight_cluster_preflight_end(struct cluster_preflight *preflight,
         return;
     preflight->is_over = true;
     preflight->result = result;
-    uv_timer_start(&preflight->timer, preflight->timer.timer_cb, 0, 0); /* not from an event */
+    uv_timer_start(&preflight->timer, preflight->timer.timer_cb, 0, 0); /* no event may close it */
 }
 
 static void preflight_on_joined(void *context, unsigned node, struct endpoint *endpoint)
 {
-    (void)context, (void)node, (void)endpoint; /* nobody connects to it yet */
+    (void)context, (void)node, (void)endpoint; /* the preflight opens no session with it */
 }
 
 static void preflight_on_mapped(void *context)

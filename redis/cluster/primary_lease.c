@@ -16,10 +16,10 @@ struct voter {
     struct endpoint endpoint;
     struct session *session;
     bool asking;
-    bool ask_again; /* when the present question is answered */
-    uint64_t asked;
-    uint64_t answered; /* when it was asked for its latest answer; 0: none */
-    bool names[CLUSTER_NODES_MOST];
+    bool ask_again;                 /* once it has answered the present question */
+    uint64_t asked;                 /* when batond last asked; on the loop's clock, in ms */
+    uint64_t answered;              /* when batond asked for the latest answer; 0: none */
+    bool names[CLUSTER_NODES_MOST]; /* by node: its latest answer names the node */
 };
 
 struct primary_lease {
@@ -28,8 +28,8 @@ struct primary_lease {
     struct primary_lease_events events;
     uv_timer_t timer;                         /* of primary_lease_wake */
     struct voter *voters[CLUSTER_NODES_MOST]; /* by node; NULL: never asked */
-    unsigned count;                           /* nodes so far */
-    int open;                                 /* sessions, and the timer */
+    unsigned count;                           /* how much of `voters` is in use */
+    int open;                                 /* sessions, plus 1 for the timer */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -60,7 +60,7 @@ static void voter_on_ready(void *context, const struct session_peer *peer)
     voter_ask(context);
 }
 
-/* Reads first: an answer that came while this process itself was held up is not late. */
+/* Reads first: an answer that came while batond itself was held up is not late. */
 static void voter_on_woken(void *context)
 {
     struct voter *voter = context;
@@ -81,7 +81,7 @@ void primary_lease_refresh(struct primary_lease *lease)
     for (unsigned node = 0; node < lease->count; node++) {
         struct voter *voter = lease->voters[node];
         if (lease->closing || !voter || !session_is_ready(voter->session))
-            continue; /* voter_on_ready will ask it */
+            continue; /* voter_on_ready asks it */
         voter->ask_again = true;
         session_wake(voter->session, voter_due(voter));
     }
@@ -115,7 +115,7 @@ static void voter_on_replied(void *context, const redisReply *reply)
     voter->lease->events.changed(voter->lease->events.context);
 }
 
-/* Its last answer still counts, from the time when it was asked. */
+/* Its last answer still counts, from the time when batond asked for it. */
 static void voter_on_lost(void *context, const struct session_loss *loss)
 {
     struct voter *voter = context;
@@ -200,7 +200,7 @@ static void voter_open(struct primary_lease *lease, unsigned node)
         .woken = voter_on_woken,
         .closed = voter_on_closed,
     };
-    voter->endpoint.takes_replicas = true; /* the other primaries say whether it is one */
+    voter->endpoint.takes_replicas = true; /* the votes decide whether it is a primary */
     if (session_open(&voter->session, lease->loop, lease->url, &voter->endpoint, &events, NULL)) {
         free(voter);
         return;

@@ -8,18 +8,18 @@
 
 enum {
     GO_ON_MS = 2,      /* between two attempts to send held calls */
-    TRY_AGAIN_MS = 3,  /* after TRYAGAIN; */
-    WIND_DOWN_MS = 10, /* after many redirects of one call */
+    TRY_AGAIN_MS = 3,  /* the pause after TRYAGAIN */
+    WIND_DOWN_MS = 10, /* the pause after more than DETOURS_QUICK redirects of a call */
     DETOURS_QUICK = 4,
-    WHOLE = SLOT_COUNT, /* in place of a slot: the call is for a node */
+    WHOLE = SLOT_COUNT, /* instead of a slot: the call is for a node */
 };
 
-/* Held calls in the order of their serial numbers: all of one slot, or one for a node. */
+/* Held calls by serial number, the lowest first: all calls of one slot, or one call for a node. */
 struct lane {
     SLIST_ENTRY(lane) others;
     unsigned slot;
-    uint64_t not_before;
-    bool is_tried; /* one was sent, and has not come back */
+    uint64_t not_before; /* on the loop's clock, in ms */
+    bool is_tried;       /* the lane has sent one call, and it has not come back */
     struct call *first;
 };
 
@@ -36,8 +36,9 @@ struct router {
     uint64_t serial;
     SLIST_HEAD(lanes, lane) lanes;
     struct lane *lane_of[SLOT_COUNT]; /* by slot; NULL: no call of the slot is held */
-    unsigned open[SLOT_COUNT];        /* by slot: calls under way, all of them */
-    uint16_t at[SLOT_COUNT];          /* at this node, so they cannot overtake each other */
+    unsigned open[SLOT_COUNT];        /* by slot: how many calls are under way */
+    uint16_t at[SLOT_COUNT];          /* by slot: the node that has all these calls, so that none
+                                       * overtakes another */
 };
 
 /* Lanes */
@@ -74,7 +75,7 @@ static struct call *lane_take(struct lane *lane)
 
 /* Sending */
 
-/* NULL if there is no link, or if links may be gone already. */
+/* NULL if the node has no link. Also NULL after router_stop, when links may be gone. */
 static struct link *link_of(const struct router *router, unsigned node)
 {
     return node == CLUSTER_NOBODY || router->closing ? NULL
@@ -251,7 +252,7 @@ void router_eval_at(struct router *router, unsigned node, const struct script *s
 static uint64_t pause_after(const struct call *call, bool tries_again)
 {
     if (call->routing.detours > DETOURS_QUICK)
-        return WIND_DOWN_MS; /* two nodes that redirect to each other */
+        return WIND_DOWN_MS; /* two nodes may redirect to each other */
     return tries_again ? TRY_AGAIN_MS : 0;
 }
 
@@ -295,7 +296,7 @@ void router_redirected(struct router *router, struct call *call, const char *err
     if (router->closing || !(tries_again || is_redirect)) {
         char text[STORE_ERROR_TEXT];
         error_explain(error, text, sizeof text);
-        cluster_refresh(router->cluster); /* CLUSTERDOWN */
+        cluster_refresh(router->cluster); /* after CLUSTERDOWN the map may be outdated */
         call_finish(call, STORE_REFUSED, NULL, text);
         return;
     }

@@ -15,9 +15,10 @@ enum {
 /* The owner keeps it; only the functions below read and write it. */
 struct slot_map {
     uint16_t owners[SLOT_COUNT];
-    uint16_t former[SLOT_COUNT]; /* until it is asked for */
-    unsigned counts[CLUSTER_NODES_MOST];
-    unsigned uncovered;
+    uint16_t former[SLOT_COUNT];         /* the owner before changes that slot_map_take_former has
+                                          * not returned yet */
+    unsigned counts[CLUSTER_NODES_MOST]; /* by node: how many slots it serves */
+    unsigned uncovered;                  /* slots that no node serves */
 };
 
 /* No node serves any slot. */
@@ -29,14 +30,14 @@ void slot_map_give(struct slot_map *map, unsigned slot, unsigned owner);
 /* The number of the node that serves the slot; else CLUSTER_NOBODY. */
 unsigned slot_map_owner(const struct slot_map *map, unsigned slot);
 
-/* How many slots the node serves; 0 if there is no such node. */
+/* How many slots the node serves; 0 for CLUSTER_NOBODY. */
 unsigned slot_map_count(const struct slot_map *map, unsigned node);
 
 /* The first slot after `slot` that the node serves, going round; SLOT_COUNT: it serves none. */
 unsigned slot_map_next(const struct slot_map *map, unsigned node, unsigned slot);
 
-/* The node that served the slot before its present owner, told once for each change.
- * CLUSTER_NOBODY: no change since. */
+/* The node that served the slot at the last call, if another node serves it now; else
+ * CLUSTER_NOBODY. So it returns each change once. */
 unsigned slot_map_take_former(struct slot_map *map, unsigned slot);
 
 #endif

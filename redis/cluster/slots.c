@@ -42,7 +42,7 @@ unsigned slot_of(struct slice key)
     return crc16(hashed_part(key)) % SLOT_COUNT;
 }
 
-/* Each slot has some number below 130000: tests/unit/test_slots.c counts. */
+/* Each slot has some number below 130000: tests/unit/test_slots.c checks it. */
 void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE])
 {
     unsigned number = 0;
@@ -51,7 +51,7 @@ void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE])
     while (crc16(slice_of(text)) % SLOT_COUNT != slot);
 }
 
-/* The next answer may have a usable name: "?" is a name that the node does not know yet. */
+/* Accepts "?": the node does not know this name yet, but its next answer may have it. */
 static bool slots_read_host(const struct value *value, struct slice *ret)
 {
     struct slice host;

@@ -1,5 +1,5 @@
-/* slots.h: the slot of a key in a Redis Cluster, and reading what nodes say of the owners of
- * slots. */
+/* slots.h: the slot of a key in a Redis Cluster, and the answers of nodes that say which node
+ * serves which slot. */
 #ifndef BATON_REDIS_CLUSTER_SLOTS_H
 #define BATON_REDIS_CLUSTER_SLOTS_H
 
@@ -10,10 +10,11 @@
 enum {
     SLOT_COUNT = 16384,
     SLOT_TAG_SIZE = 8,
-    SLOT_NODE_ID_LONGEST = 64, /* 40 as Redis writes it */
+    SLOT_NODE_ID_LONGEST = 64, /* Redis writes 40 characters */
 };
 
-/* The slot of a key: of the text in its first braces if there is any, else of the whole key. */
+/* The slot of the text in the first braces of the key. Without such text, the slot of the whole
+ * key. */
 unsigned slot_of(struct slice key);
 
 /* Writes a text whose slot is `slot`: the node that serves the slot serves a key with this text
@@ -41,7 +42,7 @@ struct redirect {
     struct slot_node to; /* points into the text */
 };
 
-/* Returns false if the text is no such error. */
+/* Returns false if the text is another error. */
 bool redirect_read(const char *error, struct redirect *ret);
 
 #endif

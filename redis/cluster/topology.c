@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWERS = 2 }; /* to a question: CLUSTER INFO, CLUSTER SLOTS */
+enum { ANSWERS = 2 }; /* for each question: to CLUSTER INFO and to CLUSTER SLOTS */
 
 struct topology {
     uv_loop_t *loop;
@@ -16,21 +16,21 @@ struct topology {
     struct node_table *table;
     struct topology_events events;
     struct session *session;
-    struct endpoint endpoint; /* to the node that is asked */
+    struct endpoint endpoint; /* to the node that the topology asks */
     size_t candidate;         /* its index; see point_to_candidate */
     size_t passed_over;       /* nodes in a row without an answer that counts */
-    bool is_turning;          /* it leaves a reachable node */
-    bool asks_next;           /* the next question goes to another node: this one may know less */
+    bool is_turning;          /* the topology leaves its node; the node has not failed */
+    bool asks_next;           /* asks another node next, because this node may know less */
 
     bool asking;
-    bool ask_again; /* when the present question is answered */
+    bool ask_again; /* once the node has answered the present question */
     size_t answered;
-    uint64_t asked;
-    bool is_cut_off; /* the node says that it sees no majority, */
-    bool is_behind;  /* or has an older epoch than another node */
+    uint64_t asked;  /* on the loop's clock, in ms */
+    bool is_cut_off; /* the node says that it sees no majority */
+    bool is_behind;  /* the node has an older epoch than another node */
     uint64_t epoch;  /* the greatest of all nodes */
-    bool is_mapped;  /* there was an answer that counts */
-    bool is_told;    /* that no node can be asked */
+    bool is_mapped;  /* an answer has counted */
+    bool is_told;    /* the owner knows that no node can be asked */
 
     void (*closed)(void *context);
     void *closed_context;
@@ -86,8 +86,8 @@ static void topology_tell_lost(struct topology *topology, int code, const char *
     size_t failed = topology->passed_over + 1, candidates = count_candidates(topology);
     if (topology->is_mapped && (topology->is_told || failed < candidates))
         return;
-    /* Always report the same candidate, so that the listener sees whether the reason has
-     * changed. */
+    /* Reports the same candidate in each round, so that the listener sees whether the reason
+     * has changed. */
     if (!topology->is_mapped && failed % candidates != 0 && code != -EPROTO)
         return;
     topology->is_told = true;
@@ -134,7 +134,7 @@ void topology_refresh(struct topology *topology)
         return;
     }
     if (!session_is_ready(topology->session))
-        return; /* topology_on_ready will ask */
+        return; /* topology_on_ready asks */
     topology->ask_again = true;
     session_wake(topology->session, topology->asked + TOPOLOGY_SPACE_MS);
 }
@@ -175,7 +175,8 @@ static bool find_line(const redisReply *reply, const char *name, struct slice *r
     return true;
 }
 
-/* If the user may not ask CLUSTER INFO, the node counts as up to date: a detour at worst. */
+/* If the Redis user may not ask CLUSTER INFO, the node counts as up to date. This costs a detour at
+ * worst. */
 static void topology_on_info(struct topology *topology, const redisReply *reply)
 {
     struct slice text;
@@ -226,7 +227,8 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
     topology->asks_next = node_table_serves_lost(topology->table);
 }
 
-/* If all nodes say so, they are right: the Cluster is down as a whole, or was set up anew. */
+/* Whether the answer counts. If all nodes are cut off or behind, they are right: the Cluster is
+ * down as a whole, or was set up anew. */
 static bool topology_counts(struct topology *topology)
 {
     bool all = topology->passed_over + 1 >= count_candidates(topology);

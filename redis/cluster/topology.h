@@ -8,16 +8,16 @@
  * once after topology_refresh.
  *
  * It goes to the next node if a node cannot be reached, says that it is cut off from the
- * majority, or has an older epoch than another node has told. The nodes that serve slots come
+ * majority, or has an older epoch than another node has reported. The nodes that serve slots come
  * first, then those of the URL. After one round without an answer that counts it pauses. While
  * no session can connect to some node on the map, it asks another node each time. Used on its
  * loop's thread alone. */
 struct topology;
 
 enum {
-    TOPOLOGY_ASK_MS = 1000,   /* between two questions, at most; */
-    TOPOLOGY_SPACE_MS = 50,   /* and at least */
-    TOPOLOGY_ANSWER_MS = 500, /* after this long without an answer it asks another node */
+    TOPOLOGY_ASK_MS = 1000,   /* the longest time between two questions */
+    TOPOLOGY_SPACE_MS = 50,   /* the shortest time between them */
+    TOPOLOGY_ANSWER_MS = 500, /* it waits this long for an answer, then asks another node */
 };
 
 /* The loop calls these. None may close the topology. */
@@ -30,8 +30,8 @@ struct topology_events {
     void (*lost)(void *context, int code, const char *reason);
 };
 
-/* Starts asking. `url`, of the kind REDIS_CLUSTER, and the node table, to which it adds the
- * nodes that it learns of, outlive the topology. Returns 0 or a negative errno. */
+/* Starts asking. `url`, of the kind REDIS_CLUSTER, and the node table outlive the topology,
+ * which adds new nodes to the table. Returns 0 or a negative errno. */
 int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url *url,
                   struct node_table *table, const struct topology_events *events,
                   struct failure *failure);
