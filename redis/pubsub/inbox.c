@@ -17,10 +17,10 @@ struct inbox {
     struct session *session;
     struct inbox_events events;
     int64_t client_id;
-    size_t confirmed; /* subscriptions */
-    bool awaiting;    /* a reply to SUBSCRIBE or PING, until `due`; */
-    uint64_t due;     /* else the next PING is to be sent then */
-    uint64_t ping_due;
+    size_t confirmed;  /* subscriptions */
+    bool awaiting;     /* a reply to SUBSCRIBE or PING */
+    uint64_t due;      /* when that reply has to come; on the loop's clock, in ms */
+    uint64_t ping_due; /* when to send the next PING; on the same clock */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -49,7 +49,7 @@ static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t cou
     inbox->due = now + INBOX_ANSWER_MS;
     inbox->ping_due = now + INBOX_PING_MS;
     session_wake(inbox->session, inbox->due);
-    session_flush(inbox->session); /* before anything else can take long */
+    session_flush(inbox->session); /* before batond does anything else that takes long */
 }
 
 static void inbox_ready(void *context, const struct session_peer *peer)
@@ -69,7 +69,7 @@ static void inbox_overdue(struct inbox *inbox)
     session_lose(inbox->session, -EAGAIN, reason.text);
 }
 
-/* Replies that came while this process itself was held up are not late. */
+/* Reads first: replies that came while this process was held up are not late. */
 static void inbox_woken(void *context)
 {
     static const struct slice PING = {"PING", 4};
@@ -113,7 +113,7 @@ static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
         inbox->events.listening(inbox->events.context);
 }
 
-/* Redis answers in order: what it has not confirmed by now, it never will. */
+/* Redis answers in order: after a PONG it confirms no subscription any more. */
 static void inbox_pong(struct inbox *inbox, const redisReply *reply)
 {
     (void)reply;
@@ -121,7 +121,7 @@ static void inbox_pong(struct inbox *inbox, const redisReply *reply)
         inbox_strange(inbox);
 }
 
-/* After FLUSHALL it is no list but a null. */
+/* After FLUSHALL, Redis sends a null, not a list. */
 static void inbox_touched(struct inbox *inbox, const redisReply *keys)
 {
     if (keys->type != REDIS_REPLY_ARRAY)
@@ -137,11 +137,11 @@ static void inbox_message(struct inbox *inbox, const redisReply *reply)
     struct slice channel = inbox_text_at(reply, 1);
     if (slice_equals(channel, INVALIDATE))
         inbox_touched(inbox, reply->element[2]);
-    else if (channel.bytes) /* there is but one other */
+    else if (channel.bytes) /* the only other channel */
         inbox->events.message(inbox->events.context, inbox_text_at(reply, 2));
 }
 
-/* The channel's last part is new at each start: what has to be allowed is the part before it. */
+/* The last part of the channel is new at each start, so the rule names the part before it. */
 static void inbox_forbidden(struct inbox *inbox)
 {
     struct failure reason;
@@ -155,7 +155,8 @@ static void inbox_forbidden(struct inbox *inbox)
     session_lose(inbox->session, -EPROTO, reason.text);
 }
 
-/* Who may not PING gets an answer all the same. */
+/* A user without the right to PING gets this reply, which also proves that the connection is
+ * alive. */
 static void inbox_refused(struct inbox *inbox, const char *error)
 {
     bool forbidden = error_has_code(error, "NOPERM");

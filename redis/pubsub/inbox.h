@@ -1,4 +1,4 @@
-/* inbox.h: hears what is published to one channel, and which tracked keys have changed. */
+/* inbox.h: receives what is published to one channel, and which tracked keys have changed. */
 #ifndef BATON_REDIS_PUBSUB_INBOX_H
 #define BATON_REDIS_PUBSUB_INBOX_H
 
@@ -9,41 +9,42 @@
 #include <stdint.h>
 #include <uv.h>
 
-/* It has a connection of its own, since in RESP2 one that is subscribed runs no scripts. It is used
- * on its loop's thread alone. */
+/* It has a connection of its own: in RESP2 a subscribed connection runs no scripts. Used on its
+ * loop's thread alone. */
 struct inbox;
 
 enum {
-    INBOX_PING_MS = 1000,  /* between two proofs that the connection is alive; */
-    INBOX_ANSWER_MS = 800, /* without a reply for this long it counts as lost */
+    INBOX_PING_MS = 1000,  /* between two proofs that the connection is alive */
+    INBOX_ANSWER_MS = 800, /* after this long without a reply, the connection counts as lost */
 };
 
-/* All are called from the loop, never from inside a call to the inbox, and may close it; none may
+/* The loop calls these, never from inside a call to the inbox. Each may close the inbox; none may
  * be NULL. */
 struct inbox_events {
     void *context;
-    /* Redis has confirmed the subscriptions, at first and after each loss. */
+    /* Redis has confirmed the subscriptions, at first and again after each loss. */
     void (*listening)(void *context);
     void (*message)(void *context, struct slice text);
-    /* Of the keys that a CLIENT TRACKING redirected to here asks for; without bytes: any of them.
-     */
+    /* A key has changed that a CLIENT TRACKING with REDIRECT to this inbox asks for. Without bytes,
+     * any of them may have changed. */
     void (*touched)(void *context, struct slice key);
-    /* The connection was lost, could not be made or may not subscribe: told for each try, which
-     * follow one another by themselves, with a growing pause. */
+    /* The connection was lost, could not be made or may not subscribe. Comes after each failed try.
+     * The inbox tries again by itself, after a pause that grows. */
     void (*lost)(void *context, const char *reason);
 };
 
-/* Starts connecting. `url` and `channel` (which may be absent: then it hears of keys alone) are
- * copied; `endpoint` is as in session.h. Returns 0 or a negative errno. */
+/* Starts connecting. Copies `url` and `channel`. Without a channel the inbox hears of keys alone.
+ * `endpoint` is as in session.h. Returns 0 or a negative errno. */
 int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
                struct endpoint *endpoint, struct slice channel, const struct inbox_events *events);
 
-/* No event but `closed` comes any more. */
+/* After this, only `closed` comes, from the loop. */
 void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *context);
 
 bool inbox_is_listening(const struct inbox *inbox);
 
-/* What Redis calls its connection, for CLIENT TRACKING … REDIRECT; 0 where it does not say. */
+/* The id that Redis gives the inbox's connection, for CLIENT TRACKING … REDIRECT; 0 if Redis does
+ * not say. */
 int64_t inbox_client_id(const struct inbox *inbox);
 
 #endif

@@ -10,8 +10,8 @@ static bool tracking_is_possible(const struct link *link, const struct inbox *in
     return link_is_up(link) && inbox && inbox_is_listening(inbox);
 }
 
-/* Whatever it was before: Redis refuses to begin what it thinks is on, though its target be gone.
- */
+/* Ends tracking first: Redis refuses to start what it thinks is on, even if the connection that it
+ * reports to is gone. */
 static void tracking_send(struct tracking *tracking, struct link *link, const struct inbox *inbox)
 {
     link_untrack(link);
@@ -57,7 +57,7 @@ void tracking_resume(struct tracking *tracking, struct link *link, const struct 
         tracking_send(tracking, link, inbox);
 }
 
-/* Only the last of several counts: the earlier ones may have named an inbox that is gone. */
+/* Only the last answer counts: earlier ones may be about an inbox that is gone. */
 bool tracking_answered(struct tracking *tracking, const char *error)
 {
     tracking->awaiting--;
@@ -69,8 +69,8 @@ bool tracking_answered(struct tracking *tracking, const char *error)
     return missed;
 }
 
-/* An inbox that Redis does not know any more is about to be found lost, and then all begins anew.
- */
+/* If Redis no longer knows the inbox, batond is about to find it lost, and starts tracking again
+ * after that. */
 bool tracking_warn(struct tracking *tracking, const struct inbox *inbox, const char *error,
                    struct failure *warning)
 {
