@@ -14,8 +14,8 @@
 #include <stdio.h>
 
 enum {
-    WAIT_LATENESS_MS = 125,     /* Redis ends a WAIT up to a tenth of a second late */
-    COMPLAINT_PAUSE_MS = 10000, /* between two lines on what may be so for every question */
+    WAIT_LATENESS_MS = 125,     /* Redis may end a WAIT up to a tenth of a second late */
+    COMPLAINT_PAUSE_MS = 10000, /* between two warnings: one cause may fail every confirmation */
     MARKER_TTL_MS = 1000,
     RUN_ID_SIZE = 48,
     TEXT_SIZE = 256,
@@ -23,17 +23,17 @@ enum {
 
 struct confirmer {
     uv_loop_t *loop;
-    struct session *session; /* NULL where it could not be opened */
-    uv_timer_t timer;        /* when the next question ends, or the round is overdue */
+    struct session *session; /* NULL if it could not be opened */
+    uv_timer_t timer; /* for the next pending confirmation that is due, or an overdue round */
     struct confirmer_events events;
     int replicas;
     bool warns;
     bool closing;
     struct pending_list questions;
-    int replies_due;  /* of the round under way; 0: there is none */
-    uint64_t overdue; /* when its connection counts as lost */
-    int64_t reached;  /* replicas, at the end of the last one; -1: none has ended so far */
-    char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of who answers */
+    int replies_due;  /* replies to come for the round under way; 0: there is no round */
+    uint64_t overdue; /* when the round's connection counts as lost; on the loop's clock, in ms */
+    int64_t reached;  /* how many replicas the last round reached; -1: no round has ended yet */
+    char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of the server that answers */
     uint64_t complaint_due;
     int parts_open;
     void (*closed)(void *context);
@@ -59,7 +59,7 @@ static void confirmer_plan(struct confirmer *confirmer)
         uv_timer_start(&confirmer->timer, confirmer_timer, due > now ? due - now : 0, 0);
 }
 
-/* Clients only hear that it is not confirmed: somebody has to be told why. */
+/* Warns the operator of the cause: clients only hear that their grant is not confirmed. */
 static void confirmer_complain(struct confirmer *confirmer, const char *why)
 {
     uint64_t now = uv_now(confirmer->loop);
@@ -135,7 +135,7 @@ static void confirmer_begin_round(struct confirmer *confirmer)
     }
     uint64_t due = pending_covered_due(&confirmer->questions);
     uint64_t timeout = due - now;
-    if (timeout > 2 * WAIT_LATENESS_MS) /* so that how many there were is known by then */
+    if (timeout > 2 * WAIT_LATENESS_MS) /* so that the reply, which says how many, comes in time */
         timeout -= WAIT_LATENESS_MS;
     confirmer_send_marker(confirmer);
     confirmer_send_wait(confirmer, timeout);
@@ -144,7 +144,7 @@ static void confirmer_begin_round(struct confirmer *confirmer)
     confirmer->overdue = now + timeout + STORE_DEADLINE_MS;
 }
 
-/* All that asked in this turn go into one round. */
+/* One round covers all that was asked for in this turn of the loop. */
 static void confirmer_turn_ends(void *context)
 {
     struct confirmer *confirmer = context;
@@ -167,8 +167,8 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
     pending_answer_covered(&confirmer->questions, "Redis refused to say whether replicas have it");
 }
 
-/* The marker was not written. Whatever is said of this round, it is said of nobody's grant; those
- * who ask are in the next one, which goes by another key. */
+/* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round
+ * uses another key and covers what is pending. */
 static void confirmer_marker_astray(struct confirmer *confirmer)
 {
     pending_uncover(&confirmer->questions);
@@ -191,7 +191,7 @@ static void confirmer_replied(void *context, const redisReply *reply)
         confirmer_refused(confirmer, reply->str);
     } else if (is_last && reply->type == REDIS_REPLY_INTEGER) {
         confirmer->reached = reply->integer;
-        uv_update_time(confirmer->loop); /* a yes that is read too late is none */
+        uv_update_time(confirmer->loop); /* a yes that is read too late does not count */
         confirmer_answer_short(confirmer);
         if (reply->integer >= confirmer->replicas)
             pending_answer_covered(&confirmer->questions, NULL);
@@ -233,7 +233,8 @@ static void confirmer_ready(void *context, const struct session_peer *peer)
     session_request_turn(confirmer->session);
 }
 
-/* Those that ask stay: there may be time for another try. That Redis is away, the link tells. */
+/* Pending confirmations stay: there may be time for another try. The link reports that Redis is
+ * away. */
 static void confirmer_lost(void *context, const struct session_loss *loss)
 {
     struct confirmer *confirmer = context;
@@ -245,7 +246,7 @@ static void confirmer_lost(void *context, const struct session_loss *loss)
 
 static void confirmer_woken(void *context)
 {
-    (void)context; /* it has a timer of its own, which runs while there is no connection, too */
+    (void)context; /* the confirmer's own timer also runs while there is no connection */
 }
 
 static void confirmer_part_closed(void *context)
@@ -253,7 +254,7 @@ static void confirmer_part_closed(void *context)
     struct confirmer *confirmer = context;
     if (--confirmer->parts_open > 0)
         return;
-    /* Some may have asked on the way out. */
+    /* Some may have been added during the close. */
     pending_answer_all(&confirmer->questions, "batond is stopping");
     void (*closed)(void *context) = confirmer->closed;
     void *closed_context = confirmer->closed_context;
@@ -301,7 +302,7 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     confirmer->parts_open = 2;
     if (session_open(&confirmer->session, options->loop, options->url, options->endpoint, &events,
                      &failure) < 0) {
-        confirmer->session = NULL; /* each question will end unanswered */
+        confirmer->session = NULL; /* each pending confirmation ends when it is due */
         confirmer->parts_open = 1;
         confirmer_complain(confirmer, failure.text);
     }

@@ -9,63 +9,68 @@
 
 #include <uv.h>
 
-/* WAIT blocks the connection that sends it, and inside a script it does not wait at all: on the
- * link that runs the scripts it would hold up everybody's. So a confirmer has a connection of its
- * own, and asks there in rounds: it writes a marker key, then WAITs. The stream that replicas
- * follow has one order. Whatever Redis has answered before the marker was sent stands before it, so
- * a replica that has acknowledged the marker has all of that: one round confirms all that came
- * together, whoever wrote it and on whichever connection, and the scripts are the same with and
- * without. Without the marker, WAIT asks for what its own connection has written (Redis 7.2 and
- * newer), which is nothing. While a round is under way the next ones gather, so each is confirmed
- * in one round and a half, about, and Redis has two commands more for each round, not for each.
+/* WAIT blocks the connection that sends it, and inside a script it does not wait at all. On the
+ * link it would hold up every script, so a confirmer has a connection of its own. It works in
+ * rounds: it writes a marker key, then sends WAIT. The stream that replicas follow has one order,
+ * so whatever Redis answered before the marker was sent stands before the marker in it. A replica
+ * that has acknowledged the marker has all of that. So one round confirms all that is pending,
+ * whichever connection wrote it, and scripts are the same with and without confirmation. Without
+ * the marker, WAIT would ask for what its own connection has written (Redis 7.2 and newer), which
+ * is nothing. While a round is under way, more confirmations gather for the next round. So each
+ * takes about one and a half rounds, and Redis runs two more commands for each round, however much
+ * it confirms.
  *
  * What could make a wrong yes, and why it does not:
- * - The marker goes to another server than the one that answered (it died, a replica was promoted):
- *   each question carries the run id of who answered, and only a connection to that run covers it.
- * - That server became a replica, whose history is another's: it refuses the marker (READONLY), and
- *   ends a WAIT that is under way (UNBLOCKED). The connection is given up.
- * - It became a replica and a primary again before the marker, and has forgotten what it answered:
- *   then it has begun another history (master_replid), which a question carries, too. Sentinel ends
- *   the connections of whom it demotes, so what is asked of is told anew; and who demotes a server
- *   by hand without that would have to be done with it between an answer and the marker, within the
- *   time that a question has, which counts from when the script was sent.
- * - A WAIT that was answered short: whoever has time left is asked for again by a new marker, and
- *   never counted together from two rounds.
- * A no may be wrong (the replica has it, its word came late); then what was granted is taken back.
+ * - The marker goes to another server than the one that answered (that server died, and a replica
+ *   was promoted). Each pending confirmation carries the run id of the server that answered, and
+ *   only a round on a connection to that run covers it.
+ * - That server has become a replica, and follows another history. It refuses the marker (READONLY)
+ *   and ends a WAIT under way (UNBLOCKED). The confirmer gives up the connection.
+ * - That server became a replica and then a primary again before the marker, and has forgotten what
+ *   it answered. Then it has begun another history (master_replid), which each pending confirmation
+ *   carries, too. Sentinel ends the connections of a server that it demotes, so batond connects
+ *   again and reads the new history. A person who demotes a server without ending them would have
+ *   to promote it again between an answer and the marker, before the confirmation is due. Its time
+ *   counts from when the script was sent.
+ * - WAIT reports too few replicas. What has time left goes into another round with a new marker.
+ *   Replicas of two rounds are never added up.
+ * A no may be wrong: a replica has the data, but its acknowledgement came late. Then batond takes
+ * the grant back.
  *
- * One that waits for two replicas would hold up those that want one: there is a confirmer for each
- * number of replicas, connected when it is first asked. */
+ * A round that waits for two replicas would hold up what needs only one. So there is a confirmer
+ * for each number of replicas, connected when it is first needed. */
 struct confirmer;
 
 struct confirmer_events {
     void *context;
     void (*warning)(void *context, const char *text);
-    /* To this run of Redis, which has this history (store_peer). */
+    /* Connected to this run of Redis, which has this history (store_peer). */
     void (*connected)(void *context, const char *run_id, const char *history);
-    /* The marker's key is none that this node of a Cluster serves; may be NULL. */
+    /* This node of a Cluster does not serve the marker's key; may be NULL. */
     void (*astray)(void *context);
 };
 
 struct confirmer_options {
     uv_loop_t *loop;
     const struct redis_url *url; /* copied */
-    struct endpoint *endpoint;   /* as of session_open; may be NULL */
+    struct endpoint *endpoint;   /* as in session_open; may be NULL */
     struct slice marker;         /* the key; copied */
     int replicas;
-    bool warns; /* of how Redis is set up, after each connect */
+    bool warns; /* after each connect, about how Redis is set up */
     struct confirmer_events events;
 };
 
 struct confirmer *confirmer_open(const struct confirmer_options *options);
 
-/* No event comes any more; those that ask are told no. `closed` when the memory is gone. */
+/* After this no event comes, and all that is pending is answered with an error. The loop calls
+ * `closed` when the memory is gone. */
 void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context), void *context);
 
-/* Another key for the marker; copied. */
+/* Sets another key for the marker; copied. */
 void confirmer_mark_by(struct confirmer *confirmer, struct slice marker);
 
-/* Asks for what `peer` has answered by now; `due` on the loop's clock, in ms.
- * `done` as that of store_confirm. */
+/* Asks whether replicas have all that `peer` has answered so far. `due` is on the loop's clock, in
+ * ms. `done` is as in store_confirm. */
 void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, uint64_t due,
                    store_confirmed *done, void *context);
 

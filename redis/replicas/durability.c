@@ -1,6 +1,6 @@
 #include "redis/replicas/durability.h"
 
-/* Each fills `ret` and returns true where there is something to tell. */
+/* Each check fills `ret` and returns true if it has something to report. */
 
 static bool durability_lacks_replicas(const struct server_info *info, int replicas,
                                       struct failure *ret)
@@ -45,7 +45,7 @@ void durability_warn(const struct server_info *info, int replicas,
                                     struct failure *ret) = {
         durability_lacks_replicas, durability_writes_alone, durability_forgets};
     struct failure found;
-    if (info->version[0] == '\0') /* it may not be asked; the link has told that */
+    if (info->version[0] == '\0') /* this user may not run INFO; the link has warned of that */
         return;
     for (size_t i = 0; i < sizeof FINDINGS / sizeof FINDINGS[0]; i++)
         if (FINDINGS[i](info, replicas, &found))

@@ -94,7 +94,7 @@ static bool question_is_any(const struct pending *question, uint64_t now)
     return true;
 }
 
-/* Takes them all out before it tells anybody. */
+/* Takes all of them out of the list before it runs the first callback, which may add another. */
 static void questions_answer(struct pending_list *questions, condition *is_over, uint64_t now,
                              const char *error)
 {

@@ -1,5 +1,4 @@
-/* pending.h: the open questions whether replicas have an answer of Redis: of which server, and
- * until when. */
+/* pending.h: the confirmations still pending: which server gave the answer, and when time is up. */
 #ifndef BATON_REDIS_REPLICAS_PENDING_H
 #define BATON_REDIS_REPLICAS_PENDING_H
 
@@ -10,32 +9,33 @@
 
 struct pending;
 
-/* Questions in the order in which they came. Times are on the loop's clock, in ms. */
+/* Pending confirmations, in the order in which they came. Times are on the loop's clock, in ms. */
 struct pending_list {
-    struct pending *first; /* NULL: nobody asks */
+    struct pending *first; /* NULL: none is pending */
     struct pending **end;
 };
 
 void pending_init(struct pending_list *questions);
 
-/* `peer` gave the answer that the question is about. `done` is as in store_confirm. */
+/* Adds a pending confirmation: replicas should have the answer of `peer` by `due`. `done` is as in
+ * store_confirm. */
 void pending_add(struct pending_list *questions, const struct store_peer *peer, uint64_t due,
                  store_confirmed *done, void *context);
 
-/* A round begins now and covers the questions about this run of Redis and this history. Returns
- * false if it covers none. */
+/* A round begins now and covers the pending confirmations of this run of Redis and this history.
+ * Returns false if it covers none. */
 bool pending_cover(struct pending_list *questions, const char *run_id, const char *history);
 
-/* The round is over: it covers no question. */
+/* The round is over: nothing is covered any more. */
 void pending_uncover(struct pending_list *questions);
 
-/* When the first of all questions is due, or the first of those covered; UINT64_MAX if there is
+/* When the first pending confirmation is due, and the first covered one; UINT64_MAX if there is
  * none. */
 uint64_t pending_due(const struct pending_list *questions);
 uint64_t pending_covered_due(const struct pending_list *questions);
 
-/* Answers the questions that are due by `now`, those that are covered, or all. A callback may ask
- * again; it is not answered at once. */
+/* Answer what is due by `now`, what the round covers, or all. A callback may add another pending
+ * confirmation, which stays in the list. */
 void pending_answer_due(struct pending_list *questions, uint64_t now, const char *error);
 void pending_answer_covered(struct pending_list *questions, const char *error);
 void pending_answer_all(struct pending_list *questions, const char *error);
