@@ -32,7 +32,8 @@ static void preflight_timer(uv_timer_t *timer)
                                   preflight->timeout_ms));
 }
 
-/* The link that calls goes on after this, so the end waits for the next turn of the loop. */
+/* The link that calls this still runs afterwards, so the end waits for the next turn of the
+ * loop. */
 static void preflight_up(void *context)
 {
     struct preflight *preflight = context;

@@ -1,4 +1,4 @@
-/* preflight.h: hears from one Redis server once, before anything starts. */
+/* preflight.h: connects to one Redis server once and checks it, before anything starts. */
 #ifndef BATON_REDIS_PRIMARY_PREFLIGHT_H
 #define BATON_REDIS_PRIMARY_PREFLIGHT_H
 
@@ -12,23 +12,24 @@ struct preflight {
     struct endpoint *endpoint; /* NULL: the URL names the server */
     int timeout_ms;
     struct failure *failure;
-    void (*closed)(void *context); /* the link is gone, which followed the endpoint; may be NULL */
+    /* The link is gone and no longer follows the endpoint. May be NULL. */
+    void (*closed)(void *context);
     void *closed_context;
 
     uv_timer_t timer;
     struct link *link;
     bool is_up;
     bool is_over;
-    int result; /* as of store_preflight, when the loop has ended */
+    int result; /* that of store_preflight; valid when the loop has ended */
     char run_id[PREFLIGHT_RUN_ID_SIZE];
 };
 
-/* A loop for a look at Redis. Returns 0 or a negative errno. */
+/* Makes the loop of a preflight. Returns 0 or a negative errno. */
 int preflight_open_loop(uv_loop_t *loop, struct failure *failure);
 
 void preflight_begin(struct preflight *preflight, const struct redis_url *url);
 
-/* As store_preflight, of a URL that names one server. */
+/* As store_preflight, for a URL that names one server. */
 int preflight_server(const struct redis_url *url, int timeout_ms, struct failure *failure);
 
 #endif

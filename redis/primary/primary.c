@@ -16,16 +16,16 @@ struct primary {
     struct link *link;
     const struct inbox *inbox; /* NULL before primary_heard_by */
     struct tracking tracking;
-    struct slice marker; /* the bytes are its own; absent before primary_expect_replicas */
-    int expected;        /* replicas, always; 0: none */
-    struct confirmer *confirmers[STORE_REPLICAS_MOST]; /* by replicas - 1; NULL: nobody asked */
-    int open;                                          /* the link and the confirmers */
+    struct slice marker; /* owned; absent before primary_expect_replicas */
+    int expected;        /* replicas, as in primary_expect_replicas; 0: none */
+    struct confirmer *confirmers[STORE_REPLICAS_MOST]; /* at replicas - 1; NULL: none yet */
+    int open; /* how many of the link and the confirmers are open */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* What the link tells */
+/* Events of the link */
 
 static void primary_on_up(void *context)
 {
@@ -173,7 +173,7 @@ static bool primary_is_up(const struct primary *primary)
 
 /* Confirming */
 
-/* A connection that was made later knows better what Redis has. */
+/* The confirmer has connected later than the link, so its history is the newer one. */
 static void primary_on_confirmer_connected(void *context, const char *run_id, const char *history)
 {
     struct primary *primary = context;
@@ -204,7 +204,7 @@ static struct confirmer *primary_confirmer(struct primary *primary, int replicas
     primary->open++;
     confirmer = confirmer_open(&options);
     primary->confirmers[replicas - 1] = confirmer;
-    if (primary->closing) /* by one whose script was still answered */
+    if (primary->closing) /* a script was still answered during the close */
         confirmer_close(confirmer, primary_on_one_closed, primary);
     return confirmer;
 }

@@ -9,8 +9,8 @@
 /* Used on its loop's thread alone. */
 struct primary;
 
-/* As their namesakes of struct store_events. Only `stamp` and `late` may be NULL. `number` is the
- * primary's. */
+/* As in struct store_events; `number` is the primary's. Only `stamp`, `late` and those marked below
+ * may be NULL. */
 struct primary_events {
     void *context;
     void (*up)(void *context, unsigned number);
@@ -18,11 +18,11 @@ struct primary_events {
     void (*warning)(void *context, const char *text);
     void (*touched)(void *context, struct slice key);
     void (*answered)(void *context, unsigned number, uint64_t nanoseconds);
-    void (*late)(void *context, unsigned number); /* as that of link.h */
+    void (*late)(void *context, unsigned number); /* as in link.h */
     void (*stamp)(void *context, unsigned number, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
-    /* As that of link.h; NULL where no call has a routing. */
+    /* As in link.h. May be NULL if no call has a routing. */
     void (*redirected)(void *context, struct call *call, const char *error);
-    /* This node does not serve the marker's key: the owner gives another one. May be NULL. */
+    /* This node does not serve the marker's key; the owner sets another key. May be NULL. */
     void (*marker_astray)(void *context, unsigned number);
 };
 
@@ -53,7 +53,7 @@ void primary_heard_by(struct primary *primary, const struct inbox *inbox);
 void primary_track(struct primary *primary, struct slice prefix);
 void primary_untrack(struct primary *primary);
 
-/* As store_expect_replicas. May be called again with another key. */
+/* As store_expect_replicas. Call this again to change the key. */
 void primary_expect_replicas(struct primary *primary, struct slice key, int replicas);
 
 /* As store_confirm. */

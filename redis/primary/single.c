@@ -70,7 +70,7 @@ static void single_on_message(void *context, struct slice text)
         single->events.message(single->events.context, text);
 }
 
-/* While the primary is down, `down` has told enough. */
+/* While the primary is down, `down` has reported enough. */
 static void single_on_inbox_lost(void *context, const char *reason)
 {
     struct single *single = context;

@@ -21,16 +21,16 @@ struct single {
     struct inbox *inbox;     /* NULL before single_listen */
     bool inbox_loss_is_told; /* since the inbox last listened */
     bool tracks;
-    int open; /* the primary and the inbox */
+    int open; /* how many of the primary and the inbox are open */
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* The owner has zeroed it and set the fields down to `finish`. Returns 0 or a negative errno; then
- * nothing is open. */
+/* The owner has zeroed it and set the fields down to `finish`. Returns 0 or a negative errno; after
+ * an error nothing is open. */
 int single_start(struct single *single);
 
-/* Tells the owner of the store, if it has a callback for that; `context` is a struct single. */
+/* Calls the `warning` of the store's owner, if it is set. `context` is a struct single. */
 void single_warn(void *context, const char *text);
 
 /* The operations of a transport whose state begins with a struct single. */
