@@ -1,4 +1,4 @@
-/* events.h: what a store of Redis tells its owner. */
+/* events.h: what a store reports to its owner. */
 #ifndef BATON_REDIS_TYPES_EVENTS_H
 #define BATON_REDIS_TYPES_EVENTS_H
 
@@ -8,8 +8,8 @@
 
 enum { STORE_STAMP_LENGTH = 40 }; /* bytes */
 
-/* The store calls these from the loop, and never from inside a call to the store (but for `stamp`).
- * Each may be NULL. */
+/* The store calls these from the loop and, except for `stamp`, never from inside a call to the
+ * store. Each may be NULL. */
 struct store_events {
     void *context;
     /* The shard has a new connection. Calls that `up` makes for this shard reach Redis before any
@@ -32,9 +32,10 @@ struct store_events {
     void (*listening)(void *context);
     /* A message has arrived in the inbox. `text` is valid during the call. */
     void (*message)(void *context, struct slice text);
-    /* A key that store_track asked about has changed; without bytes: any of them may have. */
+    /* A key that begins with the prefix of store_track has changed. Without bytes, any such key may
+     * have changed. */
     void (*touched)(void *context, struct slice key);
-    /* A script has run, and its reply came so long after store_eval. */
+    /* A script has run; its reply came `nanoseconds` after the script was sent. */
     void (*answered)(void *context, uint64_t nanoseconds);
     /* Writes the stamp, which is the first argument of each script, whenever the script is sent to
      * a shard, at `now` (uv_hrtime). NULL: scripts have no such argument. */

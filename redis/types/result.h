@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 enum {
-    /* Redis has this long to reply to a command and to those before it. Then the command counts as
-     * lost: its connection is given up, and every call on it ends. Short enough for "503 within a
-     * second". */
+    /* Redis has this long to reply to a command and to those before it. After that the command
+     * counts as lost: batond gives up its connection, and every call on it ends. Short enough for
+     * "503 within a second". */
     STORE_DEADLINE_MS = 800,
     STORE_ERROR_TEXT = 384, /* room for any `error`, NUL included */
 };
@@ -33,10 +33,10 @@ struct store_result {
     /* With STORE_IN_DOUBT: the key under which something is stored that the script cannot read, so
      * that it would fail again; else NULL. Valid during the callback. */
     const struct slice *damaged;
-    bool *again; /* with STORE_LATE and STORE_REPLIED, else NULL: to be set where the same call is
-                  * to be made again, behind those made meanwhile; `done` runs once more then. Of
-                  * what is late, some few times at most; the other is for a script that does a part
-                  * of its work at a time */
+    /* With STORE_LATE and STORE_REPLIED, else NULL. Set it to true to make the same call again,
+     * behind the calls made meanwhile; `done` then runs once more. After STORE_LATE this works only
+     * a few times. After STORE_REPLIED it is for a script that does its work in parts. */
+    bool *again;
 };
 
 typedef void store_done(void *context, const struct store_result *result);

@@ -8,7 +8,7 @@ struct script {
     const char *name; /* the file's name without .lua, for messages */
     const char *text;
     size_t length;
-    const char *sha1; /* 40 lower-case hexadecimal digits, known when building */
+    const char *sha1; /* 40 lower-case hexadecimal digits, computed by the build */
 };
 
 #endif

@@ -17,9 +17,9 @@ struct redis_url;
 
 enum { STORE_TAG_SIZE = 8 };
 
-/* Each transport is one constant table. redis/store.c picks it by the kind of the URL and calls
- * nothing else of it. `state` is what `open` has made. The operations do what their namesakes in
- * redis/store.h say. */
+/* Each transport is one constant table. redis/store.c picks it by the kind of the URL, and uses
+ * nothing else of the transport. `open` makes the `state`. The operations do what their namesakes
+ * in redis/store.h say. */
 struct transport {
     /* `url` outlives the state. Returns 0 or a negative errno. */
     int (*open)(void **ret, uv_loop_t *loop, const struct redis_url *url,
@@ -40,8 +40,8 @@ struct transport {
     const char *(*place)(const void *state);
     struct store_figures (*figures)(const void *state);
 
-    /* A transport has these where its shards serve different keys. NULL: the first shard serves
-     * every key, or all shards do. */
+    /* A transport has these if its shards serve different keys. NULL: the first shard serves every
+     * key, or all shards do. */
     void (*eval)(void *state, const struct script *script, struct slice key,
                  const struct slice *arguments, size_t argument_count, store_done *done,
                  void *context);
@@ -51,7 +51,7 @@ struct transport {
     void (*tag)(void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
     void (*first_tag)(const void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
 
-    /* NULL where a shard alone decides nothing. */
+    /* NULL if one shard alone decides nothing (a quorum). */
     void (*track)(void *state, struct slice prefix);
     void (*untrack)(void *state);
     void (*expect_replicas)(void *state, struct slice key, int replicas);
@@ -61,7 +61,7 @@ struct transport {
 
     unsigned (*telling)(const void *state); /* NULL: the first shard */
     const char *(*primary)(void *state);    /* NULL: the URL names the server */
-    /* NULL, and 0 ms: nobody else can be asked whether a primary is the right one. */
+    /* NULL and 0 ms if no other server can say which primary is the right one. */
     void (*require_primary_lease)(void *state);
     int64_t primary_lease_ms;
 };

@@ -2,7 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
-/* A value is hiredis' reply under a name of our own, so that nobody above needs hiredis. */
+/* A value is a reply of hiredis under another name, so that callers do not need hiredis. */
 static const redisReply *reply_of(const struct value *value)
 {
     return (const redisReply *)(const void *)value;

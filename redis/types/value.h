@@ -6,23 +6,23 @@
 
 #include <stdint.h>
 
-/* One node of a reply. Owned by the store and valid only during the callback that hands it over.
- * Every function here takes NULL, and answers it as "not of that kind". */
+/* One node of a reply. The store owns it; it is valid only during the callback that gets it. Every
+ * function here also takes NULL, and finds no value in it. */
 struct value;
 
-/* 0 for anything but an array. */
+/* Returns 0 for anything but an array. */
 size_t value_count(const struct value *array);
 
-/* NULL where there is no such element. */
+/* Returns NULL if there is no such element. */
 const struct value *value_at(const struct value *array, size_t index);
 
-/* The numbers of Lua: 2^53 - 1 and its opposite are the last that it counts exactly. */
+/* 2^53 - 1: Lua counts exactly from -VALUE_HIGHEST to VALUE_HIGHEST. */
 #define VALUE_HIGHEST INT64_C(9007199254740991)
 
-/* False, with *ret untouched, for anything but an integer between these. */
+/* Returns false and leaves *ret alone for anything but an integer in that range. */
 bool value_integer(const struct value *value, int64_t *ret);
 
-/* False, with *ret untouched, for anything but a string (bulk or status). */
+/* Returns false and leaves *ret alone for anything but a string (bulk or status). */
 bool value_text(const struct value *value, struct slice *ret);
 
 #endif
