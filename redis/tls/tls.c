@@ -9,7 +9,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
-/* These are OpenSSL's own objects under names of ours. */
+/* struct tls_trust is an SSL_CTX, and struct tls an SSL, under names of Baton. */
 static SSL_CTX *context_of(struct tls_trust *trust)
 {
     return (SSL_CTX *)(void *)trust;
@@ -20,8 +20,8 @@ static SSL *session_of(struct tls *tls)
     return (SSL *)(void *)tls;
 }
 
-/* OpenSSL's queue of errors belongs to the thread: what is left in it would be taken for the cause
- * of a later failure. */
+/* OpenSSL has one queue of errors per thread. An error left in it would look like the cause of a
+ * later failure. */
 static const char *take_error(void)
 {
     const char *text = ERR_reason_error_string(ERR_get_error());
@@ -34,7 +34,7 @@ bool tls_available(void)
     return true;
 }
 
-/* Nobody is asked for a passphrase: batond may have a terminal, but nobody who sits there. */
+/* Refuses to ask for a passphrase: batond may have a terminal, but no person in front of it. */
 static int no_passphrase(char *buffer, int size, int writing, void *context)
 {
     (void)buffer, (void)size, (void)writing, (void)context;
@@ -63,7 +63,7 @@ static int tls_identify(SSL_CTX *context, const struct tls_files *files, struct 
     SSL_CTX_set_default_passwd_cb(context, no_passphrase);
     if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
         return cannot_use("redis-cert", files->certificate, failure);
-    /* Where it is not the certificate's, this says so. */
+    /* This also fails if the key does not belong to the certificate. */
     if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
         return cannot_use("redis-key", files->key, failure);
     return 0;
@@ -77,7 +77,7 @@ int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-    /* What is left of the output may move in memory between two tries to write it. */
+    /* The unsent output may move in memory between two tries to write it. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     int result = trust(context, files->ca, failure);
     if (result == 0)
@@ -94,8 +94,8 @@ void tls_trust_close(struct tls_trust *trust)
     SSL_CTX_free(context_of(trust));
 }
 
-/* An address has to be among the certificate's addresses, a name among its names; and only names
- * may be sent as SNI. */
+/* An IP address must be among the certificate's addresses, a name among its names. Only a name may
+ * be sent as SNI. */
 static bool expect_host(SSL *session, const char *host)
 {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host) == 1)
@@ -150,7 +150,7 @@ static ssize_t outcome(SSL *session, int result)
     case SSL_ERROR_SYSCALL:
         return cause ? -cause : -ECONNRESET;
     default:
-        return -EPROTO; /* tls_error takes it from the thread's queue */
+        return -EPROTO; /* tls_error reads it from the thread's queue */
     }
 }
 

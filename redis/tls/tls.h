@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whom to trust, and who we are. Made once, since reading the system's certificates takes
+/* The certificates to trust, and our own. Open it once: reading the system's certificates takes
  * milliseconds. */
 struct tls_trust;
 
 /* Files in PEM; each may be NULL. */
 struct tls_files {
-    const char *ca;          /* whom to trust, in place of the system's certificates */
-    const char *certificate; /* who we are, followed by what leads to its root */
+    const char *ca;          /* the CAs to trust, in place of the system's certificates */
+    const char *certificate; /* our certificate and those that lead to its root */
     const char *key;         /* of that certificate */
 };
 
@@ -23,8 +23,8 @@ struct tls;
 /* Whether this build can speak TLS at all. Without it the functions below return -ENOTSUP. */
 bool tls_available(void);
 
-/* Returns 0, or -EINVAL with a failure that names the setting and the file: it cannot be read, or
- * the key is not that of the certificate. */
+/* Returns 0 or a negative errno with a failure. -EINVAL: the failure names the setting and the
+ * file; batond cannot read it, or the key does not belong to the certificate. */
 int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure);
 
 /* Takes NULL. */
@@ -35,16 +35,17 @@ void tls_trust_close(struct tls_trust *trust);
 int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,
              struct failure *failure);
 
-/* Goes on with the handshake. Returns 0 when it is complete, -EAGAIN with *ret_wants_write telling
- * what to wait for, or -EPROTO with a failure. */
+/* Continues the handshake. Returns 0 when it is complete; -EAGAIN, and *ret_wants_write says what
+ * to wait for; or -EPROTO with a failure. */
 int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure);
 
-/* As recv and send, but with a negative errno; -EAGAIN: wait for the socket. -EPROTO: the other
- * side has refused us (or speaks no TLS): tls_error tells. */
+/* As recv and send, but an error is returned as a negative errno. -EAGAIN: wait for the socket.
+ * -EPROTO: the other side has refused us, or does not speak TLS; tls_error says why. */
 ssize_t tls_read(struct tls *tls, void *buffer, size_t size);
 ssize_t tls_write(struct tls *tls, const void *bytes, size_t length);
 
-/* Right after -EPROTO, in the same thread: why, for people. Valid for ever. */
+/* Call this right after -EPROTO, in the same thread. Returns the reason, for people; the text is
+ * never freed. */
 const char *tls_error(void);
 
 /* Leaves the socket open. Takes NULL. */
