@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Each setting, and where what it says is kept with the URL. */
+/* Each setting, and where the URL keeps its value. */
 static const struct part {
     const char *name;
     size_t from;

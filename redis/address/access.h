@@ -1,28 +1,28 @@
-/* access.h: what settings of their own say of the way into Redis, beside its URL. */
+/* access.h: the settings for access to Redis that are not in its URL. */
 #ifndef BATON_REDIS_ADDRESS_ACCESS_H
 #define BATON_REDIS_ADDRESS_ACCESS_H
 
 #include "redis/address/url.h"
 
-/* Each may be NULL: not given. */
+/* A setting that is not given is NULL. */
 struct redis_access {
     const char *user;
     const char *password;
-    const char *sentinel_user; /* for the sentinels of redis+sentinel://, */
+    const char *sentinel_user; /* for the sentinels of redis+sentinel:// */
     const char *sentinel_password;
-    const char *ca; /* files in PEM: whom to trust in place of the system's certificates, */
-    const char *certificate; /* who we are, with what leads to its root, */
-    const char *key;         /* and its key */
-    const char *server_name; /* sent as SNI, and what the certificate of Redis must be valid for */
+    const char *ca;          /* PEM file: the CAs to trust, in place of the system's certificates */
+    const char *certificate; /* PEM file: our certificate and those that lead to its root */
+    const char *key;         /* PEM file: the key of `certificate` */
+    const char *server_name; /* sent as SNI; the certificate of Redis must be valid for it */
 };
 
-/* Adds it to the URL, copied. Returns 0, or a negative errno with a failure that names the setting:
- * one that says again what the URL says, that has no use without another, or without TLS. The URL
- * is to be freed in any case. */
+/* Adds copies of the settings to the URL. Returns 0, or a negative errno with a failure that names
+ * the setting: the URL has its value already, or it needs another setting, TLS or sentinels. The
+ * caller frees the URL in any case. */
 int redis_access_add(struct redis_url *url, const struct redis_access *access,
                      struct failure *failure);
 
-/* The same for where there is no URL: every setting is one too many. */
+/* For a batond without a URL: fails if any setting is given. */
 int redis_access_expect_none(const struct redis_access *access, struct failure *failure);
 
 #endif

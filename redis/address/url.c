@@ -29,7 +29,8 @@ static int url_hex_digit(char digit)
     return found ? (int)(found - DIGITS) : -1;
 }
 
-/* A copy without percent-encoding for free(3); NULL where the encoding is broken or gives a NUL. */
+/* Returns a copy without percent-encoding, for free(3); NULL if the encoding is broken or gives a
+ * NUL. */
 static char *decode(struct slice text)
 {
     char *decoded = malloc(text.length + 1);
@@ -54,8 +55,8 @@ static char *decode(struct slice text)
     return decoded;
 }
 
-/* The part of `text` before the first (or last) `mark`, cut off `text` together with the mark.
- * False, with `text` untouched, where there is none. */
+/* Cuts the part before the first (or last) `mark`, and the mark, off `text`. Returns false and
+ * leaves `text` alone if it has no mark. */
 static bool cut_before(struct slice *text, char mark, bool last, struct slice *ret)
 {
     const char *found = NULL;
@@ -174,7 +175,7 @@ static int read_database(struct slice database, struct redis_url *url, struct fa
     return 0;
 }
 
-/* Cuts [user:password@] and what is before the first slash off `rest`. */
+/* Cuts the part before the first slash off `rest`, and reads [user:password@] from it. */
 static int read_authority(struct slice *rest, struct slice *ret_place, struct redis_url *url,
                           struct failure *failure)
 {
@@ -224,7 +225,7 @@ static int read_nodes(struct slice places, int port, struct redis_url *url, stru
     return result;
 }
 
-/* The characters that Sentinel's own documentation allows. */
+/* Allows the characters that Sentinel's own documentation allows. */
 static bool is_master_name(struct slice name)
 {
     static const char ALLOWED[] =
@@ -287,7 +288,7 @@ static bool is_same_node(const struct redis_node *one, const struct redis_node *
     return one->port == other->port && strcasecmp(one->host, other->host) == 0;
 }
 
-/* An even number would tolerate no more losses than one less. */
+/* An even number of members tolerates no more losses than one member fewer. */
 static int url_check_members(const struct redis_url *url, struct failure *failure)
 {
     if (url->node_count < REDIS_QUORUM_LEAST || url->node_count > REDIS_QUORUM_MOST ||
@@ -367,7 +368,7 @@ static int read_unix(struct slice rest, struct redis_url *url, struct failure *f
     return result < 0 ? result : read_path(path, url, failure);
 }
 
-/* A way to write where Redis is; another engine is another row. */
+/* One row for each scheme. */
 static const struct scheme {
     const char *name;
     bool tls;

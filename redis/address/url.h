@@ -1,4 +1,4 @@
-/* url.h: where Redis is and how to get in, read from one URL. */
+/* url.h: where Redis is and how to log in, read from one URL. */
 #ifndef BATON_REDIS_ADDRESS_URL_H
 #define BATON_REDIS_ADDRESS_URL_H
 
@@ -7,22 +7,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is expected to answer, or to be asked for what is. */
+/* The kind of server that a URL leads to. */
 enum redis_kind {
-    REDIS_SERVER,   /* a Redis: at `path` or `host` */
-    REDIS_SENTINEL, /* a sentinel; no URL says that, but who asks one by one
-                       (redis/sentinel/sentinel.h) */
-    REDIS_WATCHED,  /* the primary of `master`, which the sentinels at `nodes` know */
+    REDIS_SERVER,   /* one Redis, at `path` or `host` */
+    REDIS_SENTINEL, /* one sentinel: only redis_url_of makes this kind */
+    REDIS_WATCHED,  /* the primary that the sentinels at `nodes` call `master` */
     REDIS_QUORUM,   /* independent primaries at `nodes`, an odd number of them */
-    REDIS_NODE,     /* a Redis that is one of a Cluster; no URL says that, either */
-    REDIS_CLUSTER,  /* a Redis Cluster, some of whose nodes are at `nodes` */
-    REDIS_KINDS     /* how many there are */
+    REDIS_NODE,     /* one node of a Cluster: only redis_url_of makes this kind */
+    REDIS_CLUSTER,  /* a Cluster; `nodes` are some of its nodes */
+    REDIS_KINDS     /* the number of kinds */
 };
 
 enum {
     REDIS_NODES_MOST = 16,
     REDIS_HOST_LONGEST = 253,
-    REDIS_QUORUM_LEAST = 3, /* members; */
+    REDIS_QUORUM_LEAST = 3, /* members of a quorum */
     REDIS_QUORUM_MOST = 9,
 };
 
@@ -35,45 +34,47 @@ struct redis_url {
     enum redis_kind kind;
     char *path;               /* of a Unix socket, else NULL */
     char *host;               /* NULL with a path or nodes; an IPv6 address without its brackets */
-    int port;                 /* 6379 where the URL names none */
+    int port;                 /* 6379 if the URL names none */
     struct redis_node *nodes; /* NULL for a single server */
     size_t node_count;
     char *master;   /* what the sentinels call the primary and its replicas, else NULL */
-    int database;   /* 0 where the URL names none */
+    int database;   /* 0 if the URL names none */
     char *user;     /* NULL for the default user */
     char *password; /* NULL for no login */
     bool tls;
-    /* Not from the URL, but from settings (redis/address/access.h); each may be NULL. */
-    char *sentinel_user; /* for the sentinels: user and password above are for Redis alone */
+    /* Settings that the URL has no place for (redis/address/access.h); each may be NULL. */
+    char *sentinel_user; /* for the sentinels; `user` and `password` are for Redis alone */
     char *sentinel_password;
-    char *ca;          /* a file: whom to trust in place of the system's certificates */
-    char *certificate; /* a file: who we are; */
-    char *key;         /* a file: its key; NULL without a certificate, and only then */
-    char *server_name; /* what the certificate of Redis names, in place of the host */
+    char *ca;          /* a file: the CAs to trust, in place of the system's certificates */
+    char *certificate; /* a file: our own certificate */
+    char *key;         /* a file: the key of `certificate`; either both are NULL or neither */
+    char *server_name; /* the name in the certificate of Redis, in place of the host */
 };
 
-/* Reads redis://[user:password@]host[:port][/db], rediss://…, unix:///path[?db=N] (with an
- * optional user:password@ in front of the path), and
- * redis+sentinel://[user:password@]host[:port][,host[:port]]…/MASTER[/db] (port 26379 where none
- * is named; rediss+sentinel://… for TLS to sentinels and servers), and
- * redis+quorum://[user:password@]host[:port],host[:port],host[:port]…[/db] (an odd number of
- * different ones; rediss+quorum://… for TLS), and
- * redis+cluster://[user:password@]host[:port][,host[:port]]… (or rediss+cluster://…; a Cluster has
- * database 0 alone). User, password and path are
- * percent-decoded; `:password@` means the default user. Returns 0, or -EINVAL (or -ENOTSUP for
- * rediss:// where hiredis came without TLS) with a failure that names what is wrong and repeats
- * nothing of the URL, since any part of it may belong to a password that was not encoded.
- */
+/* Reads one of these URLs:
+ * - redis://[user:password@]host[:port][/db]
+ * - unix://[user:password@]/path[?db=N]
+ * - redis+sentinel://[user:password@]host[:port][,host[:port]]…/MASTER[/db]; the default port is
+ *   26379
+ * - redis+quorum://[user:password@]host[:port],host[:port],host[:port]…[/db]; an odd number of
+ *   different servers
+ * - redis+cluster://[user:password@]host[:port][,host[:port]]…; a Cluster has only database 0
+ * With rediss in place of redis, batond speaks TLS, to sentinels as well.
+ *
+ * User, password and path are percent-decoded; `:password@` means the default user. Returns 0, or a
+ * negative errno with a failure: -EINVAL, or -ENOTSUP for TLS if hiredis came without it. The
+ * failure says what is wrong, but repeats nothing of the URL, since any part of it may belong to a
+ * password that was not encoded. */
 int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure);
 
-/* Returns 0 or -ENOMEM, with *ret zeroed. */
+/* Returns 0, or -ENOMEM with *ret zeroed. */
 int redis_url_copy(const struct redis_url *url, struct redis_url *ret);
 
-/* Frees all of it, the password overwritten first; takes a zeroed one too. */
+/* Overwrites the passwords and frees all members. A zeroed URL is allowed. */
 void redis_url_free(struct redis_url *url);
 
-/* The URL of one server that it leads to (REDIS_SERVER or REDIS_NODE), or of one sentinel
- * (REDIS_SENTINEL), with what is needed to get in. Returns 0 or -ENOMEM, with *ret zeroed. */
+/* Makes the URL of one server behind `url` (REDIS_SERVER or REDIS_NODE), or of one sentinel
+ * (REDIS_SENTINEL), with what is needed to log in. Returns 0, or -ENOMEM with *ret zeroed. */
 int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
                  struct redis_url *ret);
 

@@ -1,4 +1,4 @@
-/* What is done with a URL once it is read: copies, parts, words for logs, and its end. */
+/* Copies a URL, derives the URL of one server from it, describes it for logs, and frees it. */
 #include "redis/address/url.h"
 
 #include "base/table.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All texts that a URL has allocated, but those of its nodes. */
+/* Every text that a URL owns, except those of its nodes. */
 static const size_t TEXTS[] = {
 #define AT(member) offsetof(struct redis_url, member)
     AT(path),
@@ -69,7 +69,7 @@ int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
 int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
                  struct redis_url *ret)
 {
-    struct redis_url part = *url; /* its texts are borrowed */
+    struct redis_url part = *url; /* it borrows its texts */
     part.kind = kind;
     part.nodes = NULL;
     part.node_count = 0;
@@ -115,7 +115,7 @@ static void describe_place(const char *host, int port, FILE *out)
     fprintf(out, "%s%s%s:%d", bracketed ? "[" : "", host, bracketed ? "]" : "", port);
 }
 
-/* Only three have nodes. */
+/* Only kinds with nodes have a word. */
 #define ENGINES(X)                                                                                 \
     X(REDIS_SERVER, "")                                                                            \
     X(REDIS_SENTINEL, "")                                                                          \
