@@ -39,8 +39,7 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
  * `closed` is not called. */
 void store_close(struct store *store, void (*closed)(void *context), void *context);
 
-/* Whether store_close was called. From then on the shards end one by one, and nothing may be asked
- * of them. */
+/* Whether store_close was called. From then on the shards end one by one; ask them nothing. */
 bool store_is_closing(const struct store *store);
 
 /* Runs `script` with KEYS[1] = `key` and the given ARGV, all copied. The key routes the call: only
@@ -75,10 +74,10 @@ void store_tag(struct store *store, unsigned shard, char tag[STORE_TAG_SIZE]);
  */
 void store_first_tag(const struct store *store, unsigned shard, char tag[STORE_TAG_SIZE]);
 
-/* As store_eval, for a script that concerns a shard as a whole, such as one that SCANs: it runs
- * there, whichever shard serves `key`. UNSENT if the shard is down. In a Cluster the script gets no
- * key, so that Redis does not check the slot; and the script sees the keys of a slot that has moved
- * here in part. */
+/* As store_eval, for a script that concerns a shard as a whole, such as one that SCANs. It runs at
+ * `shard`, whichever shard serves `key`; STORE_UNSENT if the shard is down. In a Cluster the script
+ * gets no key, so that Redis does not check the slot; and the script sees the keys of a slot that
+ * has moved here in part. */
 void store_eval_at(struct store *store, unsigned shard, const struct script *script,
                    struct slice key, const struct slice *arguments, size_t argument_count,
                    store_done *done, void *context);
@@ -114,26 +113,26 @@ struct store_mark store_mark(const struct store *store);
 struct store_mark store_mark_at(const struct store *store, unsigned shard);
 
 /* Call this once, before store_confirm. The store writes the markers for replicas to `key`, copied.
- * If `replicas` > 0, so many are expected from now on: the store makes the connection for that now,
- * and `warning` reports if Redis is not set up for it. */
+ * If `replicas` > 0, the store expects this number of replicas from now on: it makes the connection
+ * for that now, and `warning` reports if Redis is not set up for it. */
 void store_expect_replicas(struct store *store, struct slice key, int replicas);
 
-/* Finds out whether so many replicas of Redis (1 to STORE_REPLICAS_MOST) have all that Redis had
- * answered by `mark`. The connection of the mark must still be the same. It may take `timeout_ms`
- * from when the script was sent. A replica that confirms has received and applied it; it may not
- * have written it to disk. `done` runs once, from the loop and never before this has returned. See
- * redis/replicas/confirmer.h. */
+/* Finds out whether at least `replicas` replicas of Redis (1 to STORE_REPLICAS_MOST) have all that
+ * Redis had answered by `mark`. The connection of the mark must still be the same. It may take
+ * `timeout_ms` from when the script was sent. A replica that confirms has received and applied it;
+ * it may not have written it to disk. `done` runs once, from the loop and never before this has
+ * returned. See redis/replicas/confirmer.h. */
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context);
 
-/* From now on a primary is not used for longer than store_primary_lease_ms after most of the
- * sentinels (in a Cluster: of its primaries) last named it, even if they name no other. Call this
- * right after store_open. It changes nothing if there is nobody else to ask. */
+/* From now on the store does not use a primary for longer than store_primary_lease_ms after most of
+ * the sentinels (in a Cluster: of its primaries) last named it, even if they name no other. Call
+ * this right after store_open. It changes nothing if no other server can be asked. */
 void store_require_primary_lease(struct store *store);
 
-/* How long the primary before this one may have gone on serving other clients after the switch, in
- * ms; 0 if no primary lease is required. Whatever waits for the end of that primary's grants has to
- * wait so much longer. */
+/* How long the primary before this one may have served other clients after the switch, in ms; 0 if
+ * no primary lease is required. A wait for the end of that primary's grants takes this much
+ * longer. */
 int64_t store_primary_lease_ms(const struct store *store);
 
 /* Whether every name can be asked for: all shards that serve any name have a connection; in a
@@ -151,18 +150,18 @@ const char *store_trouble(const struct store *store);
  * until the loop goes on. */
 const char *store_place(const struct store *store);
 
-/* For people: what redis-url does not say, which is the primary that the sentinels name, how much
- * of a Cluster is there, or which members of a quorum are away; else "". */
+/* For people: what redis-url does not say: the primary that the sentinels name, how many shards of
+ * a Cluster are up, or which members of a quorum are away; else "". */
 const char *store_primary(const struct store *store);
 
 struct store_figures store_figures(const struct store *store);
 
-/* Looks at Redis before anything starts. Blocks for at most `timeout_ms`, or longer if a resolver
+/* Checks Redis before anything starts. Blocks for at most `timeout_ms`, or longer if a resolver
  * does not answer. Connects, logs in and checks the version (6.2 or newer). Returns 0; -EAGAIN if
  * Redis cannot be reached or is still loading (a service may start and wait for it); -EPROTO, with
  * a failure that says how to mend it, if waiting would not help: a wrong password, no such
- * database, a version too old, a primary that no sentinel knows. Warnings are left to the store
- * that serves later. */
+ * database, a version too old, a primary that no sentinel knows. The store that serves later
+ * reports warnings. */
 int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *failure);
 
 #endif
