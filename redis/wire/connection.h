@@ -48,7 +48,7 @@ int connection_open(struct connection **ret, uv_loop_t *loop,
  * them in the stream of all bytes ever appended. */
 uint64_t connection_append(struct connection *connection, const char *bytes, size_t length);
 
-/* The position up to which the stream has left this process. */
+/* How many bytes of that stream have left this process. */
 uint64_t connection_sent(const struct connection *connection);
 
 /* Writes the output if it has at least `least` bytes, so that Redis can begin while this turn of

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 enum {
-    MOST_TRIES = 3,             /* of one call, if it comes too late each time */
-    MOST_TURNS = 1000,          /* of one call, if its script does its work in parts */
-    MOST_LOADS = 10,            /* for one call, when Redis keeps forgetting its script */
+    MOST_TRIES = 3,             /* tries of one call that comes too late each time */
+    MOST_TURNS = 1000,          /* runs of one call whose script does its work in parts */
+    MOST_LOADS = 10,            /* loads for one call, if Redis keeps forgetting its script */
     COMPLAINT_PAUSE_MS = 10000, /* between two warnings: every call may get an error */
 };
 
@@ -183,7 +183,7 @@ void link_untrack(struct link *link)
 
 /* Replies to scripts */
 
-/* Redis refused the call: the callback gets the meaning. */
+/* Redis refused the call. The callback gets the meaning of the error. */
 static void call_refused(struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];

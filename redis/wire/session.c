@@ -160,7 +160,7 @@ void session_request_turn(struct session *session)
     deferred_request(&session->turn);
 }
 
-/* The end of a turn, and the end */
+/* The end of a turn; opening and closing */
 
 static void session_shut(struct session *session)
 {

@@ -35,7 +35,7 @@ struct session {
 
     /* One timer is enough: the pause, the time to connect and session_wake never overlap. */
     uv_timer_t timer;
-    uint64_t timer_due;
+    uint64_t timer_due; /* on the loop's clock, in ms, as is `ready_since` */
     struct deferred turn;
     uv_getaddrinfo_t resolver;
     bool resolving;
