@@ -34,7 +34,7 @@ struct confirmer {
     uint64_t overdue; /* when the round's connection counts as lost; on the loop's clock, in ms */
     int64_t reached;  /* how many replicas the last round reached; -1: no round has ended yet */
     char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of the server that answers */
-    uint64_t complaint_due;
+    uint64_t complaint_due; /* the next warning may come then; on the loop's clock, in ms */
     int parts_open;
     void (*closed)(void *context);
     void *closed_context;

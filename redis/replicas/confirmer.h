@@ -10,15 +10,16 @@
 #include <uv.h>
 
 /* WAIT blocks the connection that sends it, and inside a script it does not wait at all. On the
- * link it would hold up every script, so a confirmer has a connection of its own. It works in
- * rounds: it writes a marker key, then sends WAIT. The stream that replicas follow has one order,
- * so whatever Redis answered before the marker was sent stands before the marker in it. A replica
- * that has acknowledged the marker has all of that. So one round confirms all that is pending,
- * whichever connection wrote it, and scripts are the same with and without confirmation. Without
- * the marker, WAIT would ask for what its own connection has written (Redis 7.2 and newer), which
- * is nothing. While a round is under way, more confirmations gather for the next round. So each
- * takes about one and a half rounds, and Redis runs two more commands for each round, however much
- * it confirms.
+ * link it would hold up every script, so a confirmer has a connection of its own.
+ *
+ * It works in rounds: it writes a marker key, then sends WAIT. The stream that replicas follow has
+ * one order, so whatever Redis answered before the marker was sent stands before the marker in it.
+ * A replica that has acknowledged the marker has all of that. So one round confirms all that is
+ * pending, whichever connection wrote it, and scripts are the same with and without confirmation.
+ * Without the marker, WAIT would ask for what its own connection has written (Redis 7.2 and newer),
+ * which is nothing. While a round is under way, confirmations gather for the next round. So each
+ * confirmation takes about one and a half rounds, and Redis runs two more commands for each round,
+ * however much it confirms.
  *
  * What could make a wrong yes, and why it does not:
  * - The marker goes to another server than the one that answered (that server died, and a replica
