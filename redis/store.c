@@ -83,7 +83,7 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
     store->transport->close(store->state, store_end, store);
 }
 
-/* Which shard serves what */
+/* Shards and keys */
 
 unsigned store_shard(const struct store *store, struct slice key)
 {

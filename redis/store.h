@@ -119,8 +119,8 @@ void store_expect_replicas(struct store *store, struct slice key, int replicas);
 
 /* Finds out whether at least `replicas` replicas of Redis (1 to STORE_REPLICAS_MOST) have all that
  * Redis had answered by `mark`. The connection of the mark must still be the same. It may take
- * `timeout_ms` from when the script was sent. A replica that confirms has received and applied it;
- * it may not have written it to disk. `done` runs once, from the loop and never before this has
+ * `timeout_ms` from when the script was sent. A replica that confirms has received and applied it,
+ * but may not have it on disk yet. `done` runs once, from the loop and never before this has
  * returned. See redis/replicas/confirmer.h. */
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context);

@@ -45,8 +45,8 @@ struct link *primary_link(struct primary *primary);
 /* As store_mark. */
 struct store_mark primary_mark(const struct primary *primary);
 
-/* From now on Redis reports changes of tracked keys to `inbox`. Call this again each time when
- * `inbox` listens again. */
+/* From now on Redis reports changes of tracked keys to `inbox`. Call this again each time `inbox`
+ * listens again. */
 void primary_heard_by(struct primary *primary, const struct inbox *inbox);
 
 /* As store_track and store_untrack. */

@@ -38,7 +38,7 @@ static size_t inbox_subscriptions(const struct inbox *inbox)
     return inbox->channel_length > 0 ? SUBSCRIPTIONS_MOST : SUBSCRIPTIONS_MOST - 1;
 }
 
-/* Asking, and the time it takes */
+/* Commands and their deadlines */
 
 static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t count)
 {
@@ -87,7 +87,7 @@ static void inbox_woken(void *context)
         inbox_ask(inbox, &PING, 1);
 }
 
-/* What comes in */
+/* Replies and messages */
 
 static struct slice inbox_text_at(const redisReply *array, size_t index)
 {

@@ -1,4 +1,5 @@
-/* peer.h: what a Redis server says of itself, and how often batond asked it. */
+/* peer.h: what a Redis server says of itself, and how often batond has called it and connected to
+ * it. */
 #ifndef BATON_REDIS_TYPES_PEER_H
 #define BATON_REDIS_TYPES_PEER_H
 
